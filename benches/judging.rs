@@ -1,16 +1,16 @@
-//! What sharing is worth in judging: the demo folder, judged in two ways side by side.
+//! Speedup of judging by batching and by prefix sharing, measured on the demo folder.
 //!
-//! `RAYON_NUM_THREADS=2 cargo bench --bench judging` prints the times; only their ratio on one machine,
-//! in one run, says anything. Without that variable the tensor library asks the system for its
-//! processors at every product; the program sets it for itself. The verdicts of both ways are the same,
-//! which the tests hold.
+//! `RAYON_NUM_THREADS=2 cargo bench --bench judging` prints the times. Compare only times of one
+//! run on one machine. Without that variable the tensor library queries the number of processors at
+//! every matrix product; `acem3` sets the variable itself. Tests check that all variants return the
+//! same verdicts.
 
-#![expect(missing_docs, reason = "criterion writes functions without any")]
-#![expect(clippy::unwrap_used, reason = "a bench that fails ends")]
+#![expect(missing_docs, reason = "criterion generates undocumented functions")]
+#![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
 
 use std::path::Path;
 
-use acem3::checkpoints::hub::Downloads;
+use acem3::checkpoints::hub::HubDownloads;
 use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::data::cases;
 use acem3::data::cases::SourceOptions;
@@ -18,13 +18,13 @@ use acem3::data::images::ImageReader;
 use acem3::judging::judge::{Judge as _, PairJob};
 use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
 use acem3::support::device::Placement;
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
-/// Every pair of the demo.
-fn demo() -> anyhow::Result<Vec<PairJob>> {
+/// Loads every pair of the demo folder.
+fn load_demo_pairs() -> anyhow::Result<Vec<PairJob>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
-    let mut images = ImageReader::new(folder.clone(), Limits::default());
+    let mut images = ImageReader::new(folder.clone(), ImageLimits::default());
     let mut jobs = Vec::new();
     for case in cases::open(&folder, &SourceOptions::default())?.flatten() {
         let image = case.image.as_ref().map(|source| images.load(source));
@@ -37,36 +37,37 @@ fn demo() -> anyhow::Result<Vec<PairJob>> {
     Ok(jobs)
 }
 
-/// The embedded panel, which remembers nothing yet.
-fn fresh(single_order: bool) -> anyhow::Result<PanelJudge> {
+/// Loads the embedded panel with empty caches.
+fn load_panel_judge(single_order: bool) -> anyhow::Result<PanelJudge> {
     let panel = Panel::load(
         &PanelFiles::Embedded,
         false,
         &Placement::cpu(),
-        Downloads::default(),
+        HubDownloads::default(),
     )?;
     Ok(PanelJudge::new(panel, JudgeOptions { single_order }))
 }
 
-/// Judges all pairs, so many at once.
-fn judge(bench: &mut PanelJudge, jobs: &[PairJob], at_once: usize) {
-    for batch in jobs.chunks(at_once) {
-        let verdicts = bench.judge(batch).unwrap();
+/// Judges all pairs in batches of `batch_size`.
+fn judge_all(judge: &mut PanelJudge, jobs: &[PairJob], batch_size: usize) {
+    for batch in jobs.chunks(batch_size) {
+        let verdicts = judge.judge(batch).unwrap();
         assert!(verdicts.iter().all(Result::is_ok));
     }
 }
 
-/// A new panel for every measurement, whose loading is not measured.
-fn measure(c: &mut Criterion, group: &str, ways: &[(&str, bool, usize)]) {
-    let jobs = demo().unwrap();
+/// Measures variants `(name, single_order, batch_size)`, each with a newly loaded panel. The time
+/// does not include loading.
+fn measure(c: &mut Criterion, group: &str, variants: &[(&str, bool, usize)]) {
+    let jobs = load_demo_pairs().unwrap();
     let mut group = c.benchmark_group(group);
     group.sample_size(10);
     group.throughput(Throughput::Elements(jobs.len() as u64));
-    for (name, single_order, at_once) in ways {
+    for (name, single_order, batch_size) in variants {
         group.bench_function(*name, |b| {
             b.iter_batched_ref(
-                || fresh(*single_order).unwrap(),
-                |bench| judge(bench, &jobs, *at_once),
+                || load_panel_judge(*single_order).unwrap(),
+                |judge| judge_all(judge, &jobs, *batch_size),
                 BatchSize::PerIteration,
             );
         });
@@ -74,23 +75,23 @@ fn measure(c: &mut Criterion, group: &str, ways: &[(&str, bool, usize)]) {
     group.finish();
 }
 
-/// Sequences decoded together read the weights once.
-fn batches(c: &mut Criterion) {
+/// Compares pair by pair with one batch, which reads the weights once for all sequences.
+fn batching(c: &mut Criterion) {
     measure(
         c,
-        "pairs at once",
+        "batch size",
         &[("one", false, 1), ("all", false, usize::MAX)],
     );
 }
 
-/// Both orders share the image and the question.
-fn orders(c: &mut Criterion) {
+/// Compares one presentation order with both, which share the image and the question.
+fn presentation_orders(c: &mut Criterion) {
     measure(
         c,
-        "orders of presentation",
+        "presentation orders",
         &[("one", true, usize::MAX), ("both", false, usize::MAX)],
     );
 }
 
-criterion_group!(benches, batches, orders);
+criterion_group!(benches, batching, presentation_orders);
 criterion_main!(benches);

@@ -1,16 +1,17 @@
-//! How fast a panel of a given size computes on a device, its weights being random: images per second of the
-//! encoder, tokens per second of prompts read and of evaluations written, and the peak of memory.
+//! Inference speed of a panel with random weights: images per second of the encoder, tokens per
+//! second of prefill and decode, and the memory in use.
 //!
 //! ```text
-//! cargo bench --bench speed                                  a small panel on the CPU
-//! cargo bench --bench speed -- 7b cpu bf16                   7 billion parameters, as LLaVA 1.5's
-//! .ci/cuda/build bench --bench speed -- 7b cuda bf16         the same on a GPU
+//! cargo bench --bench speed                             a small panel on the CPU
+//! cargo bench --bench speed -- 7b cpu bf16              7 billion parameters, as in LLaVA 1.5
+//! .ci/cuda/build bench --bench speed -- 7b cuda bf16    the same on a GPU
 //! ```
 //!
-//! A panel of four members that differ in their last layer: one trunk reads a prompt once, and writes four
-//! evaluations at a time. On a GPU the memory is what `nvidia-smi` tells of the device after each step.
+//! The panel has four members that differ in their last layer. The trunk prefills a prompt once,
+//! and the four members decode together. On a CPU the memory is the peak of the process, on a GPU
+//! the value that `nvidia-smi` reports after each step.
 
-#![expect(clippy::print_stdout, reason = "figures are said")]
+#![expect(clippy::print_stdout, reason = "the measurements are the output")]
 
 use std::process::Command;
 use std::time::Instant;
@@ -19,9 +20,9 @@ use acem3::support::device::Placement;
 use acem3::support::device::{DeviceChoice, DtypeChoice};
 use acem3::support::threads;
 use acem3::training::encoders::peak_memory::peak;
-use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Trunk};
+use acem3_experts::decoder::{CachedSequence, DecoderConfig, Head, KvCache, Trunk};
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
-use acem3_vision::published::known;
+use acem3_vision::published::encoder_by_name;
 use acem3_vision::{SelectFeature, Selection, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{D, DType, Device, Shape, Tensor};
@@ -30,20 +31,21 @@ use candle_nn::var_builder::SimpleBackend;
 use clap::ValueEnum as _;
 use serde_json::json;
 
-/// Members of a panel, each of which writes at the same time.
+/// Members of the panel. They decode together.
 const MEMBERS: usize = 4;
-/// How often each measurement is repeated after one that is thrown away; the median is told.
+/// Timed repetitions of each measurement, after one warmup run. The program prints the median.
 const REPEATS: usize = 5;
-/// Images that are looked at together.
+/// Images per batch.
 const IMAGES: usize = 8;
-/// Tokens of a prompt beside those of its image, and tokens that are written.
-const PROMPT: usize = 1024;
-const WRITTEN: usize = 64;
+/// Text tokens of the prompt.
+const PROMPT_TOKENS: usize = 1024;
+/// Tokens that each member generates.
+const DECODED_TOKENS: usize = 64;
 
-/// Weights drawn where they are asked for: matrices in the panel's type, all else in f32, as a panel's own are.
-struct Drawn(Placement);
+/// Generates weights when a layer loads them: matrices in the dtype of the panel, others in f32.
+struct RandomWeights(Placement);
 
-impl SimpleBackend for Drawn {
+impl SimpleBackend for RandomWeights {
     fn get(
         &self,
         shape: Shape,
@@ -63,18 +65,18 @@ impl SimpleBackend for Drawn {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        candle::bail!("{name}: a shape is needed")
+        candle::bail!("{name}: cannot generate a weight without a shape")
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        // Not in blocks.
+        // Other names belong to quantised weights.
         name.ends_with("weight") || name.ends_with("bias")
     }
 }
 
-/// A panel of random weights.
-struct Panel {
-    place: Placement,
+/// A panel with random weights.
+struct RandomPanel {
+    placement: Placement,
     tower: VisionTower,
     projector: Projector,
     trunk: Trunk,
@@ -82,26 +84,28 @@ struct Panel {
     hidden: usize,
 }
 
-fn sizes(name: &str) -> Result<(&'static str, serde_json::Value)> {
-    let (encoder, hidden, inner, layers, heads) = match name {
+/// Returns the encoder name and the decoder configuration of a panel size.
+fn panel_size(name: &str) -> Result<(&'static str, serde_json::Value)> {
+    let (encoder, hidden, intermediate, layers, heads) = match name {
         "small" => ("clip-vit-b32", 512, 1408, 8, 8),
         "1b" => ("clip-vit-l14-336", 2048, 5632, 22, 32),
         "7b" => ("clip-vit-l14-336", 4096, 11_008, 32, 32),
-        other => bail!("`{other}` is no size\nhint: small, 1b and 7b are"),
+        other => bail!("unknown size `{other}`\nhint: pass small, 1b or 7b"),
     };
-    let decoder = json!({"vocab_size": 32_000, "hidden_size": hidden, "intermediate_size": inner,
-        "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads,
+    let decoder = json!({"vocab_size": 32_000, "hidden_size": hidden,
+        "intermediate_size": intermediate, "num_hidden_layers": layers,
+        "num_attention_heads": heads, "num_key_value_heads": heads,
         "max_position_embeddings": 4096, "rms_norm_eps": 1e-5});
     Ok((encoder, decoder))
 }
 
-impl Panel {
-    fn drawn(size: &str, place: &Placement) -> Result<Self> {
-        let (encoder, decoder) = sizes(size)?;
+impl RandomPanel {
+    fn new(size: &str, placement: &Placement) -> Result<Self> {
+        let (encoder, decoder) = panel_size(size)?;
         let decoder: DecoderConfig = serde_json::from_value(decoder)?;
-        let mut vision = known(encoder)
-            .context("no such encoder")?
-            .published()
+        let mut vision = encoder_by_name(encoder)
+            .context("unknown encoder")?
+            .published_encoder()
             .config;
         vision.form.post_norm = false;
         let selection = Selection {
@@ -114,12 +118,12 @@ impl Panel {
             vision_hidden_size: vision.hidden_size,
             hidden_size: decoder.hidden_size,
         };
-        let drawn = Box::new(Drawn(place.clone()));
-        let vb = VarBuilder::from_backend(drawn, DType::F32, place.device.clone());
+        let weights = Box::new(RandomWeights(placement.clone()));
+        let vb = VarBuilder::from_backend(weights, DType::F32, placement.device.clone());
         let depth = decoder.num_hidden_layers - 1;
         let heads = (0..MEMBERS).map(|_| Head::load(&vb, &decoder, depth));
         Ok(Self {
-            place: place.clone(),
+            placement: placement.clone(),
             tower: VisionTower::load(&vb.pp("tower"), &vision, selection)?,
             projector: Projector::load(&vb.pp("projector"), &projector)?,
             trunk: Trunk::load(&vb, &decoder, depth)?,
@@ -128,49 +132,58 @@ impl Panel {
         })
     }
 
-    /// Tokens of one image.
-    fn look(&self, images: usize) -> Result<Tensor> {
+    /// Encodes random images to image tokens.
+    fn encode(&self, images: usize) -> Result<Tensor> {
         let side = self.tower.config().image_size;
-        let pixels = Tensor::randn(0f32, 1.0, (images, 3, side, side), &self.place.device)?;
+        let pixels = Tensor::randn(0f32, 1.0, (images, 3, side, side), &self.placement.device)?;
         Ok(self.projector.forward(&self.tower.forward(&pixels)?)?)
     }
 
-    /// Reads a prompt: the caches of the trunk and of each head, and the last hidden states.
-    fn read(&self, prompt: &Tensor) -> Result<(KvCache, Vec<KvCache>)> {
+    /// Prefills a prompt. Returns the KV caches of the trunk and of each head.
+    fn prefill(&self, prompt: &Tensor) -> Result<(KvCache, Vec<KvCache>)> {
         let tokens = prompt.dim(0)?;
-        let mut below = KvCache::new(self.trunk.depth());
-        let row = |cache| Row { tokens, cache };
-        let middle = self.trunk.forward_cached(prompt, &mut [row(&mut below)])?;
-        let mut above = Vec::new();
+        let mut trunk_cache = KvCache::new(self.trunk.depth());
+        let sequence = |cache| CachedSequence {
+            new_tokens: tokens,
+            cache,
+        };
+        let hidden = self
+            .trunk
+            .forward_cached(prompt, &mut [sequence(&mut trunk_cache)])?;
+        let mut head_caches = Vec::new();
         for head in &self.heads {
             let mut cache = KvCache::new(head.depth());
             let last = head.forward_cached(
-                &middle,
-                &mut [Row {
-                    tokens,
+                &hidden,
+                &mut [CachedSequence {
+                    new_tokens: tokens,
                     cache: &mut cache,
                 }],
             )?;
             head.logits(&last.narrow(0, tokens - 1, 1)?)?;
-            above.push(cache);
+            head_caches.push(cache);
         }
-        Ok((below, above))
+        Ok((trunk_cache, head_caches))
     }
 
-    /// Writes after a prompt, all members at once.
-    fn write(&self, (below, above): &(KvCache, Vec<KvCache>)) -> Result<()> {
-        let mut below = vec![below.clone(); MEMBERS];
-        let mut above = above.clone();
+    /// Decodes after a prompt, all members together.
+    fn decode(&self, (trunk_cache, head_caches): &(KvCache, Vec<KvCache>)) -> Result<()> {
+        let mut trunk_caches = vec![trunk_cache.clone(); MEMBERS];
+        let mut head_caches = head_caches.clone();
         let mut next = vec![1u32; MEMBERS];
-        for _ in 0..WRITTEN {
-            let row = |cache| Row { tokens: 1, cache };
-            let mut rows: Vec<Row> = below.iter_mut().map(row).collect();
-            let middle = self
+        for _ in 0..DECODED_TOKENS {
+            let sequence = |cache| CachedSequence {
+                new_tokens: 1,
+                cache,
+            };
+            let mut sequences: Vec<CachedSequence> =
+                trunk_caches.iter_mut().map(sequence).collect();
+            let hidden = self
                 .trunk
-                .forward_cached(&self.trunk.embed(&next)?, &mut rows)?;
+                .forward_cached(&self.trunk.embed(&next)?, &mut sequences)?;
             let mut logits = Vec::new();
-            for (i, (head, cache)) in self.heads.iter().zip(&mut above).enumerate() {
-                let last = head.forward_cached(&middle.narrow(0, i, 1)?, &mut [row(cache)])?;
+            for (i, (head, cache)) in self.heads.iter().zip(&mut head_caches).enumerate() {
+                let last = head.forward_cached(&hidden.narrow(0, i, 1)?, &mut [sequence(cache)])?;
                 logits.push(head.logits(&last)?);
             }
             next = Tensor::cat(&logits, 0)?.argmax(D::Minus1)?.to_vec1()?;
@@ -179,8 +192,8 @@ impl Panel {
     }
 }
 
-/// The median of the seconds that a piece of work takes.
-fn seconds(device: &Device, work: impl Fn() -> Result<()>) -> Result<f64> {
+/// Returns the median time of `work` in seconds.
+fn median_seconds(device: &Device, work: impl Fn() -> Result<()>) -> Result<f64> {
     let mut times = Vec::new();
     for repeat in 0..=REPEATS {
         let start = Instant::now();
@@ -194,16 +207,16 @@ fn seconds(device: &Device, work: impl Fn() -> Result<()>) -> Result<f64> {
     times.get(REPEATS / 2).copied().context("no measurement")
 }
 
-/// Memory in use, in words.
-fn memory(device: &Device) -> String {
+/// Describes the memory in use.
+fn describe_memory(device: &Device) -> String {
     if device.is_cuda() {
-        let ask = ["--query-gpu=memory.used", "--format=csv,noheader"];
-        let told = Command::new("nvidia-smi").args(ask).output();
-        let text = told.map(|told| String::from_utf8_lossy(&told.stdout).trim().to_owned());
-        return text.unwrap_or_else(|_| "unknown: there is no nvidia-smi".to_owned());
+        let query = ["--query-gpu=memory.used", "--format=csv,noheader"];
+        let output = Command::new("nvidia-smi").args(query).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        return text.unwrap_or_else(|_| "memory unknown: cannot run nvidia-smi".to_owned());
     }
-    let gigabytes = |bytes: u64| format!("{:.2} GB at most", bytes as f64 / 1e9);
-    peak().map_or("unknown".to_owned(), gigabytes)
+    let gigabytes = |bytes: u64| format!("peak {:.2} GB", bytes as f64 / 1e9);
+    peak().map_or("memory unknown".to_owned(), gigabytes)
 }
 
 fn main() -> Result<()> {
@@ -213,41 +226,41 @@ fn main() -> Result<()> {
     let dtype = args.next().unwrap_or("f32".to_owned());
     let device: DeviceChoice = device.parse().map_err(anyhow::Error::msg)?;
     let dtype = DtypeChoice::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
-    threads::settle();
-    let place = Placement::open(device, dtype)?;
-    let panel = Panel::drawn(&size, &place)?;
-    let at = &place.device;
+    threads::set_thread_count();
+    let placement = Placement::open(device, dtype)?;
+    let panel = RandomPanel::new(&size, &placement)?;
+    let device = &placement.device;
     println!(
         "{size}, {:?}, {:?}; loaded: {}",
-        at.location(),
-        place.dtype,
-        memory(at)
+        device.location(),
+        placement.dtype,
+        describe_memory(device)
     );
 
-    let looked = seconds(at, || panel.look(IMAGES).map(drop))?;
-    let rate = IMAGES as f64 / looked;
+    let encode_seconds = median_seconds(device, || panel.encode(IMAGES).map(drop))?;
+    let rate = IMAGES as f64 / encode_seconds;
     println!(
-        "encoder: {rate:.2} images/s, {IMAGES} at a time; {}",
-        memory(at)
+        "encoder: {rate:.2} images/s, batch of {IMAGES}; {}",
+        describe_memory(device)
     );
 
-    let image = panel.look(1)?.squeeze(0)?;
-    let text = Tensor::randn(0f32, 0.02, (PROMPT, panel.hidden), at)?;
+    let image = panel.encode(1)?.squeeze(0)?;
+    let text = Tensor::randn(0f32, 0.02, (PROMPT_TOKENS, panel.hidden), device)?;
     let prompt = Tensor::cat(&[&image, &text], 0)?;
     let tokens = prompt.dim(0)?;
-    let read = seconds(at, || panel.read(&prompt).map(drop))?;
-    let rate = tokens as f64 / read;
+    let prefill_seconds = median_seconds(device, || panel.prefill(&prompt).map(drop))?;
+    let rate = tokens as f64 / prefill_seconds;
     println!(
-        "prefill: {rate:.1} tokens/s, a prompt of {tokens}; {}",
-        memory(at)
+        "prefill: {rate:.1} tokens/s, prompt of {tokens} tokens; {}",
+        describe_memory(device)
     );
 
-    let caches = panel.read(&prompt)?;
-    let wrote = seconds(at, || panel.write(&caches))?;
-    let rate = (WRITTEN * MEMBERS) as f64 / wrote;
+    let caches = panel.prefill(&prompt)?;
+    let decode_seconds = median_seconds(device, || panel.decode(&caches))?;
+    let rate = (DECODED_TOKENS * MEMBERS) as f64 / decode_seconds;
     println!(
-        "decode: {rate:.1} tokens/s, {MEMBERS} members at a time; {}",
-        memory(at)
+        "decode: {rate:.1} tokens/s, {MEMBERS} members together; {}",
+        describe_memory(device)
     );
     Ok(())
 }

@@ -1,11 +1,12 @@
-//! What agreement costs: 100,000 verdicts, 2,000 draws of 50,000 images, every statistic in each draw.
+//! Speed of the bootstrap: 100,000 verdicts of 50,000 images, 2,000 resamples, all statistics.
 //!
-//! `RAYON_NUM_THREADS=2 cargo bench --bench statistics` prints the times; with `ACEM3_PYTHON=venv/bin/python`
-//! also those of scipy, krippendorff and scikit-learn for the same statistics of the same numbers, in the same run.
+//! `RAYON_NUM_THREADS=2 cargo bench --bench statistics` prints the times. With
+//! `ACEM3_PYTHON=venv/bin/python` it also times scipy, krippendorff and scikit-learn in the same
+//! run, on data of the same size and distribution.
 
-#![expect(missing_docs, reason = "criterion writes functions without any")]
-#![expect(clippy::unwrap_used, reason = "a bench that fails ends")]
-#![expect(clippy::print_stdout, reason = "the reference's time is a result")]
+#![expect(missing_docs, reason = "criterion generates undocumented functions")]
+#![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
+#![expect(clippy::print_stdout, reason = "the time of the reference is a result")]
 
 use std::process::Command;
 
@@ -18,23 +19,25 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const CASES: usize = 100_000;
-const DRAWS: usize = 2_000;
+const RESAMPLES: usize = 2_000;
 
-/// Judge and label in half points and whole points, or as finely as expected scores are.
-fn ratings(steps: u32) -> [Vec<f64>; 2] {
-    let mut random = ChaCha8Rng::seed_from_u64(3);
+/// Generates scores of a judge, in steps of `1 / steps` points, and labels in whole points.
+fn generate_ratings(steps: u32) -> [Vec<f64>; 2] {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut columns = [Vec::new(), Vec::new()];
     for _ in 0..CASES {
-        let label: u32 = random.random_range(0..=5);
-        let off = random.random_range(0..=2 * steps);
-        let judge = (label * steps + off).saturating_sub(steps).min(5 * steps);
+        let label: u32 = rng.random_range(0..=5);
+        let offset = rng.random_range(0..=2 * steps);
+        let judge = (label * steps + offset)
+            .saturating_sub(steps)
+            .min(5 * steps);
         columns[0].push(f64::from(judge) / f64::from(steps));
         columns[1].push(f64::from(label));
     }
     columns
 }
 
-/// Two raters in the forms that statistics want.
+/// Scores of judge and label in the formats that the statistics expect.
 struct Raters {
     cells: ContingencyCells,
     units: RatedUnits,
@@ -44,12 +47,12 @@ struct Raters {
 
 impl Raters {
     fn new(steps: u32) -> Self {
-        let [judge, label] = ratings(steps);
+        let [judge, label] = generate_ratings(steps);
         let cells = ContingencyCells::new(&judge, &label).unwrap();
         let table = cells.ratings();
         Self {
-            units: table.paired(),
-            rows: table.complete(),
+            units: table.to_rated_units(),
+            rows: table.complete_rows(),
             cells,
             clusters: Clusters::new((0..CASES).map(|i| i / 2)),
         }
@@ -62,7 +65,7 @@ impl Raters {
             pearson(&table),
             spearman(&table),
             kendall(&table),
-            kappa(&table, Weighting::Plain),
+            kappa(&table, Weighting::Unweighted),
             kappa(&table, Weighting::Linear),
             kappa(&table, Weighting::Quadratic),
             mean_absolute(&table),
@@ -77,10 +80,10 @@ impl Raters {
 }
 
 fn bootstrap(c: &mut Criterion) {
-    let mut group = c.benchmark_group("100,000 verdicts, 2,000 draws, 17 statistics");
+    let mut group = c.benchmark_group("100,000 verdicts, 2,000 resamples, 17 statistics");
     group.sample_size(10);
-    let draws = Bootstrap {
-        draws: DRAWS,
+    let bootstrap = Bootstrap {
+        resamples: RESAMPLES,
         seed: 1,
     };
     for (name, steps) in [
@@ -89,14 +92,14 @@ fn bootstrap(c: &mut Criterion) {
     ] {
         let raters = Raters::new(steps);
         group.bench_function(name, |b| {
-            b.iter(|| draws.draw(&raters.clusters, |weights| raters.statistics(weights)));
+            b.iter(|| bootstrap.resample(&raters.clusters, |weights| raters.statistics(weights)));
         });
     }
     group.finish();
-    reference();
+    time_reference();
 }
 
-/// The same by the reference libraries, timed on a few draws.
+/// Computes the same statistics with the reference libraries, on a few resamples.
 const SCRIPT: &str = "
 import time, numpy as np, krippendorff
 from scipy import stats
@@ -118,9 +121,10 @@ for _ in range(few):
 print((time.perf_counter() - start) / few * draws)
 ";
 
-fn reference() {
+/// Prints the time of the reference libraries, extrapolated to all resamples.
+fn time_reference() {
     let Ok(python) = std::env::var("ACEM3_PYTHON") else {
-        println!("scipy: not timed, ACEM3_PYTHON is not set");
+        println!("scipy: skipped, ACEM3_PYTHON is not set");
         return;
     };
     let output = Command::new(python).args(["-c", SCRIPT]).output().unwrap();
@@ -131,7 +135,8 @@ fn reference() {
     );
     let seconds = String::from_utf8(output.stdout).unwrap();
     println!(
-        "scipy, krippendorff, scikit-learn: {:.0} s for 2,000 draws of 10 of these statistics, from 5 draws",
+        "scipy, krippendorff, scikit-learn: {:.0} s for 2,000 resamples of 10 of these statistics, \
+         extrapolated from 5 resamples",
         seconds.trim().parse::<f64>().unwrap()
     );
 }

@@ -1,76 +1,86 @@
-//! What a frozen trunk that is computed once is worth in learning from preferences: an epoch over the same
-//! preferences in the same batches, side by side.
+//! Speedup of a DPO epoch by caching frozen activations and reference log-likelihoods.
 //!
-//! `RAYON_NUM_THREADS=2 cargo bench --bench training` prints the times; only their ratio on one machine,
-//! in one run, says anything. A decoder of 12 layers learns to prefer: with all of its layers, its reference
-//! computed in every epoch as preference trainers do unless told otherwise; the same with the reference's
-//! log-likelihoods kept; and with 9 layers frozen and computed before.
+//! `RAYON_NUM_THREADS=2 cargo bench --bench training` prints the times. Compare only times of one
+//! run on one machine. All variants train a decoder of 12 layers on the same preference pairs in
+//! the same batches: all layers, with the reference model computed in each epoch (the default of
+//! other DPO trainers); all layers, with cached reference log-likelihoods; the upper 3 layers, with
+//! cached outputs of the 9 frozen layers.
 
-#![expect(missing_docs, reason = "criterion writes functions without any")]
-#![expect(clippy::unwrap_used, reason = "a bench that fails ends")]
+#![expect(missing_docs, reason = "criterion generates undocumented functions")]
+#![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
 
 use std::path::Path;
 
 use acem3::training::TrainConfig;
 use acem3_experts::ModelConfig;
-use acem3_experts::prompt::Slot;
+use acem3_experts::prompt::PromptToken;
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, Given, Parameters, Preference, PreferenceLoss, Schedule, Sequence,
-    Student, Trainer,
+    AdamW, AdamWConfig, Batch, DpoLossConfig, Parameters, PreferenceExample, Schedule, Sequence,
+    SequenceInput, TrainableModel, Trainer,
 };
 use candle::{DType, Tensor};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const LAYERS: usize = 12;
-const FROZEN: usize = 9;
+const FROZEN_LAYERS: usize = 9;
 const VOCABULARY: u32 = 4096;
-/// Tokens of a case, and of each of the two evaluations.
-const PROMPT: u32 = 160;
-const TEXT: u32 = 160;
-/// Preferences of an epoch, of a step, and computed at once.
-const PREFERENCES: u32 = 16;
-const BATCH: usize = 8;
-const AT_ONCE: usize = 4;
-const LOSS: PreferenceLoss = PreferenceLoss {
+/// Tokens of the prompt.
+const PROMPT_TOKENS: u32 = 160;
+/// Tokens of each of the two evaluations.
+const COMPLETION_TOKENS: u32 = 160;
+/// Preference pairs per epoch.
+const EPOCH_SIZE: u32 = 16;
+/// Preference pairs per step.
+const BATCH_SIZE: usize = 8;
+/// Preference pairs per shard.
+const SHARD_SIZE: usize = 4;
+const LOSS_CONFIG: DpoLossConfig = DpoLossConfig {
     beta: 0.1,
-    anchor: 0.0,
+    nll_weight: 0.0,
 };
 
-fn config() -> ModelConfig {
-    let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
-    let mut model = TrainConfig::read(&recipe).unwrap().model;
+/// Returns the configuration of the model.
+fn model_config() -> ModelConfig {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+    let mut model = TrainConfig::read(&config).unwrap().model;
     model.decoder.num_hidden_layers = LAYERS;
     model.decoder.vocab_size = VOCABULARY as usize;
     model
 }
 
-/// Preferences in random words; of every evaluation a third is written, the rest is its form.
-fn sequences() -> Vec<Sequence> {
-    let word = |i: u32| i.wrapping_mul(2_654_435_761) % VOCABULARY;
-    let of = |n: u32| {
-        let prompt: Vec<Slot> = (0..PROMPT).map(|i| Slot::Token(word(n + i))).collect();
+/// Generates preference pairs of pseudo-random tokens. A third of the tokens of each evaluation are
+/// targets.
+fn generate_sequences() -> Vec<Sequence> {
+    let token = |i: u32| i.wrapping_mul(2_654_435_761) % VOCABULARY;
+    let sequence = |n: u32| {
+        let prompt: Vec<PromptToken> = (0..PROMPT_TOKENS)
+            .map(|i| PromptToken::Token(token(n + i)))
+            .collect();
         let mut sequence = Sequence::new(&prompt, None, 0);
-        for side in 0..2 {
-            let cost = |i: u32| f32::from(u8::from(i.is_multiple_of(3)));
-            sequence.branch((0..TEXT).map(|i| (word(n * 31 + i * 7 + side), cost(i))));
+        for branch in 0..2 {
+            let weight = |i: u32| f32::from(u8::from(i.is_multiple_of(3)));
+            let tokens =
+                (0..COMPLETION_TOKENS).map(|i| (token(n * 31 + i * 7 + branch), weight(i)));
+            sequence.push_branch(tokens);
         }
         sequence
     };
-    (0..PREFERENCES).map(of).collect()
+    (0..EPOCH_SIZE).map(sequence).collect()
 }
 
-/// A model with its lower layers frozen, and its optimizer.
-fn model(frozen: usize) -> (Student, Trainer) {
-    let mut below: Vec<String> = vec![
+/// Creates a model with frozen lower layers, and its trainer.
+fn create_model(frozen_layers: usize) -> (TrainableModel, Trainer) {
+    let mut frozen: Vec<String> = vec![
         "model.vision_tower.".to_owned(),
         "model.mm_projector.".to_owned(),
     ];
-    if frozen > 0 {
-        below.push("model.embed_tokens.".to_owned());
+    if frozen_layers > 0 {
+        frozen.push("model.embed_tokens.".to_owned());
     }
-    below.extend((0..frozen).map(|i| format!("model.layers.{i}.")));
-    let parameters = Parameters::fresh(1).freeze(&below);
-    let student = Student::load(&parameters.builder(), &config(), frozen).unwrap();
+    frozen.extend((0..frozen_layers).map(|i| format!("model.layers.{i}.")));
+    let parameters = Parameters::uninitialized(1).freeze(&frozen);
+    let model =
+        TrainableModel::load(&parameters.builder(), &model_config(), frozen_layers).unwrap();
     let schedule = Schedule {
         peak: 1e-5,
         warmup: 1,
@@ -78,73 +88,82 @@ fn model(frozen: usize) -> (Student, Trainer) {
         floor: 1.0,
     };
     let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
-    (student, Trainer::new(optimizer, schedule, 1.0))
+    (model, Trainer::new(optimizer, schedule, 1.0))
 }
 
-/// Preferences with what the model thinks of them now.
-fn preferences(student: &Student, sequences: &[Sequence]) -> Vec<Preference> {
-    let pairs = sequences.chunks(AT_ONCE).flat_map(|sequences| {
-        let likely = student.log_likelihoods(&Batch(sequences)).unwrap();
-        sequences.iter().cloned().zip(likely)
+/// Computes the reference log-likelihoods of sequences with `model`.
+fn preference_pairs(model: &TrainableModel, sequences: &[Sequence]) -> Vec<PreferenceExample> {
+    let pairs = sequences.chunks(SHARD_SIZE).flat_map(|sequences| {
+        let log_likelihoods = model.log_likelihoods(&Batch(sequences)).unwrap();
+        sequences.iter().cloned().zip(log_likelihoods)
     });
     pairs
-        .map(|(sequence, reference)| Preference {
+        .map(|(sequence, reference_log_likelihoods)| PreferenceExample {
             sequence,
-            reference,
+            reference_log_likelihoods,
         })
         .collect()
 }
 
-fn epoch(student: &Student, trainer: &mut Trainer, preferences: &[Preference]) {
-    for batch in preferences.chunks(BATCH) {
-        let shards: Vec<_> = batch.chunks(AT_ONCE).collect();
-        let step = trainer.step(&shards, |shard| student.preference_loss(shard, LOSS));
+/// Trains one epoch on preference pairs.
+fn train_epoch(model: &TrainableModel, trainer: &mut Trainer, pairs: &[PreferenceExample]) {
+    for batch in pairs.chunks(BATCH_SIZE) {
+        let shards: Vec<_> = batch.chunks(SHARD_SIZE).collect();
+        let step = trainer.step(&shards, |shard| model.preference_loss(shard, LOSS_CONFIG));
         assert!(step.unwrap().loss.is_finite());
     }
 }
 
-fn trunk(c: &mut Criterion) {
-    let sequences = sequences();
-    let mut group = c.benchmark_group("an epoch of preferences");
+/// Measures an epoch of all variants.
+fn dpo_epoch(c: &mut Criterion) {
+    let sequences = generate_sequences();
+    let mut group = c.benchmark_group("DPO epoch");
     group.sample_size(10);
-    let (student, mut trainer) = model(0);
-    let (reference, _) = model(0);
+    let (model, mut trainer) = create_model(0);
+    let (reference, _) = create_model(0);
     group.bench_function("all layers, reference computed", |b| {
-        b.iter(|| epoch(&student, &mut trainer, &preferences(&reference, &sequences)));
-    });
-    let known = preferences(&reference, &sequences);
-    group.bench_function("all layers, reference kept", |b| {
-        b.iter(|| epoch(&student, &mut trainer, &known));
-    });
-    let (student, mut trainer) = model(FROZEN);
-    let kept = sequences.chunks(AT_ONCE).flat_map(|batch| {
-        let tops = student.trunk_top(&Batch(batch)).unwrap();
-        tops.into_iter()
-            .map(|top| top.to_dtype(DType::F16).unwrap())
-    });
-    let kept: Vec<Tensor> = kept.collect();
-    let read = || -> Vec<Sequence> {
-        let both = sequences.iter().zip(&kept);
-        both.map(|(sequence, top)| {
-            let mut sequence = sequence.clone();
-            sequence.given = Given::Hidden(top.to_dtype(DType::F32).unwrap());
-            sequence
-        })
-        .collect()
-    };
-    let known = preferences(&student, &read());
-    group.bench_function("9 of 12 layers frozen and kept", |b| {
         b.iter(|| {
-            let again = read().into_iter().zip(&known);
-            let again = again.map(|(sequence, known)| Preference {
+            train_epoch(
+                &model,
+                &mut trainer,
+                &preference_pairs(&reference, &sequences),
+            );
+        });
+    });
+    let pairs = preference_pairs(&reference, &sequences);
+    group.bench_function("all layers, reference cached", |b| {
+        b.iter(|| train_epoch(&model, &mut trainer, &pairs));
+    });
+    let (model, mut trainer) = create_model(FROZEN_LAYERS);
+    let cache = sequences.chunks(SHARD_SIZE).flat_map(|batch| {
+        let outputs = model.trunk_output(&Batch(batch)).unwrap();
+        outputs
+            .into_iter()
+            .map(|output| output.to_dtype(DType::F16).unwrap())
+    });
+    let cache: Vec<Tensor> = cache.collect();
+    let read_cache = || -> Vec<Sequence> {
+        let cached = sequences.iter().zip(&cache);
+        let with_hidden = cached.map(|(sequence, output)| {
+            let mut sequence = sequence.clone();
+            sequence.input = SequenceInput::Hidden(output.to_dtype(DType::F32).unwrap());
+            sequence
+        });
+        with_hidden.collect()
+    };
+    let pairs = preference_pairs(&model, &read_cache());
+    group.bench_function("9 of 12 layers frozen and cached", |b| {
+        b.iter(|| {
+            let cached = read_cache().into_iter().zip(&pairs);
+            let cached = cached.map(|(sequence, pair)| PreferenceExample {
                 sequence,
-                ..known.clone()
+                ..pair.clone()
             });
-            epoch(&student, &mut trainer, &again.collect::<Vec<_>>());
+            train_epoch(&model, &mut trainer, &cached.collect::<Vec<_>>());
         });
     });
     group.finish();
 }
 
-criterion_group!(benches, trunk);
+criterion_group!(benches, dpo_epoch);
 criterion_main!(benches);

@@ -1,8 +1,8 @@
-//! Build script: tells the compiler the text of `acem3 --version`.
+//! Build script: passes the text of `acem3 --version` to the compiler.
 //!
-//! The text is `0.1.0 (2cb776e, features: cpu)`: the version, the commit with `-dirty` if what is
-//! compiled differs from it, and the enabled features. The script runs again only when a file that is
-//! compiled changes, which compiles the program anyway, or when the commit changes.
+//! The text is `0.1.0 (2cb776e, features: cpu)`: the version, the commit with `-dirty` if compiled
+//! files differ from it, and the enabled features. Cargo runs the script again if a compiled file
+//! or the commit changes.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is compiled into the program, from the top of the repository.
+/// Compiled files and folders, relative to the repository.
 const COMPILED: [&str; 8] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -21,13 +21,13 @@ const COMPILED: [&str; 8] = [
     "conclusion",
     "assets/mini",
 ];
-/// Names the commit where the build has no repository, as in a container.
-const COMMIT: &str = "ACEM3_BUILD_COMMIT";
+/// Environment variable with the commit, for builds without a repository such as containers.
+const COMMIT_VARIABLE: &str = "ACEM3_BUILD_COMMIT";
 
 fn main() -> io::Result<()> {
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let is_repository = is_repository();
-    let commit = match env::var(COMMIT) {
+    let commit = match env::var(COMMIT_VARIABLE) {
         Ok(commit) if !commit.is_empty() => Some(commit),
         _ => is_repository.then(commit).flatten(),
     };
@@ -38,10 +38,14 @@ fn main() -> io::Result<()> {
         out,
         "cargo::rustc-env=ACEM3_VERSION={version} ({commit}, features: {features})"
     )?;
-    writeln!(out, "cargo::rerun-if-env-changed={COMMIT}")?;
-    let heads = if is_repository { heads() } else { Vec::new() };
+    writeln!(out, "cargo::rerun-if-env-changed={COMMIT_VARIABLE}")?;
+    let heads = if is_repository {
+        head_files()
+    } else {
+        Vec::new()
+    };
     let compiled = COMPILED.iter().map(PathBuf::from);
-    // A path that does not exist would count as changed in every build.
+    // Cargo treats a missing path as changed in every build.
     let watched = compiled.chain(heads);
     for path in watched.filter(|path| path.exists()) {
         writeln!(out, "cargo::rerun-if-changed={}", path.display())?;
@@ -49,7 +53,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The device types the program can compute on, and the other enabled features.
+/// Returns `cpu` and the enabled features.
 fn features() -> Vec<String> {
     let set = env::vars().filter_map(|(name, _)| {
         let feature = name.strip_prefix("CARGO_FEATURE_")?;
@@ -61,25 +65,25 @@ fn features() -> Vec<String> {
     features
 }
 
-/// Whether the workspace is the top of a git repository, and git can be run.
+/// Returns true if git is installed and the package is the root of a repository.
 fn is_repository() -> bool {
     let canonical = |path: &OsStr| Path::new(path).canonicalize().ok();
     let top = git(["rev-parse", "--show-toplevel"]).and_then(|top| canonical(top.as_ref()));
-    let here = env::var_os("CARGO_MANIFEST_DIR").and_then(|here| canonical(&here));
-    top.is_some() && top == here
+    let package = env::var_os("CARGO_MANIFEST_DIR").and_then(|path| canonical(&path));
+    top.is_some() && top == package
 }
 
-/// The commit in short, with `-dirty` if what is compiled differs from it.
+/// Returns the short commit, with `-dirty` if compiled files differ from it.
 fn commit() -> Option<String> {
     let commit = git(["rev-parse", "--short=7", "HEAD"])?;
     let status = ["status", "--porcelain", "--untracked-files=all", "--"];
     let changes = git(status.into_iter().chain(COMPILED))?;
-    let mark = if changes.is_empty() { "" } else { "-dirty" };
-    Some(format!("{commit}{mark}"))
+    let suffix = if changes.is_empty() { "" } else { "-dirty" };
+    Some(format!("{commit}{suffix}"))
 }
 
-/// The files that change when another commit is checked out or made.
-fn heads() -> Vec<PathBuf> {
+/// Returns the files that change with the current commit.
+fn head_files() -> Vec<PathBuf> {
     let file = |name: &str| git(["rev-parse", "--git-path", name]).map(PathBuf::from);
     let branch = git(["symbolic-ref", "--quiet", "HEAD"]);
     let branch = branch.and_then(|branch| file(&branch));
@@ -89,7 +93,7 @@ fn heads() -> Vec<PathBuf> {
     heads.into_iter().flatten().collect()
 }
 
-/// What git prints, if it succeeds.
+/// Runs git. Returns its output if it succeeds.
 fn git(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = output.status.success().then_some(output.stdout)?;

@@ -1,9 +1,9 @@
-//! acem3 judges the answers of medical multimodal models to questions about images. Three expert
-//! models and a conclusion model look at the image and score ten criteria with a reason each.
+//! acem3 judges the answers of medical multimodal models to questions about images. Three branch
+//! experts score ten criteria and justify each score. A conclusion model merges their evaluations.
 //!
-//! A pair of answers passes these stages:
+//! A pair of responses passes these stages:
 //!
-//! | stage | where |
+//! | stage | module |
 //! |---|---|
 //! | read cases | [`data::cases`] |
 //! | read and decode the image | [`data::images`], `acem3_vision::decode` |
@@ -15,9 +15,9 @@
 //! | batch, resume, write records | [`judging::run`] |
 //! | analyse the verdicts | [`analysis`] |
 //!
-//! [`training`] trains and measures panels, and [`cli`] is the command line. [`statistics`] works on
-//! plain numbers, and [`support`] has files, terminal and text. Imports between these modules point
-//! one way; `tests/it/layering.rs` has the order.
+//! [`training`] trains and measures panels, and [`cli`] is the command line. [`statistics`] works
+//! on plain numbers, and [`support`] has helpers for files, terminal and text. Imports between
+//! these modules point one way; `tests/it/layering` checks their order.
 
 pub mod analysis;
 pub mod checkpoints;

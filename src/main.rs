@@ -9,6 +9,6 @@ use acem3::support::threads;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    threads::settle();
+    threads::set_thread_count();
     exit::finish(commands::run(&Cli::parse()))
 }

@@ -1,4 +1,4 @@
-"""Writes tensorboard.events with TensorBoard's own writer: the two records that src/training/stages/tensorboard.rs is to
+"""Writes tensorboard.events with TensorBoard's own writer: the two records that src/training/stages/metrics/tensorboard.rs is to
 write for the same values.
 
     python -m venv venv && venv/bin/pip install tensorboard==2.21.0

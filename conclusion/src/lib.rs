@@ -1,12 +1,12 @@
-//! The conclusion model of acem3: merging three branch evaluations into a verdict.
+//! The conclusion model of acem3, which merges three branch evaluations into final scores.
 //!
-//! Stage 9 of a judgement. [`MergePrompts`] writes what the conclusion model reads,
-//! [`ConclusionModel`] asks for it, [`Verdict`] is what both presentation orders come to.
+//! This is stage 9 of judging a pair. [`MergePrompts`] builds the prompts of the conclusion model,
+//! [`ConclusionModel`] its generation tasks. [`Verdict`] combines both presentation orders.
 
 mod merge;
 mod model;
 mod verdict;
 
-pub use merge::{MergePrompts, source};
-pub use model::{ConclusionModel, MEMBER};
-pub use verdict::{OrderVerdict, Verdict, compare};
+pub use merge::{MergePrompts, prompt_source};
+pub use model::{CONCLUSION_MEMBER, ConclusionModel};
+pub use verdict::{OrderVerdict, Verdict, compare_scores};

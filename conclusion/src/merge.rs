@@ -1,66 +1,67 @@
-//! The merge prompt: the case, then what the three branch experts wrote about it
+//! Merge prompt: the case, then the three branch evaluations
 //! (ACE-M³ §3, `Ec = Mc(v, q, r1, r2, Es_1, Es_2, Es_3)`).
 
-use acem3_experts::prompt::{Dialogue, JudgeInput, Layout, Piece, Template};
+use acem3_experts::prompt::{ChatTemplate, JudgeInput, PromptLayout, PromptPiece, Template};
 use acem3_experts::{Aspect, Error};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MergeFile {
-    #[expect(dead_code, reason = "read by people and by the hash of the file")]
+    #[expect(dead_code, reason = "for readers of the file and for its hash")]
     version: u32,
     conclusion: String,
 }
 
-/// Writes the conclusion model's prompts.
+/// Builds the prompts of the conclusion model.
 #[derive(Clone, Debug)]
 pub struct MergePrompts {
     template: Template,
-    dialogue: Dialogue,
+    chat_template: ChatTemplate,
 }
 
 impl MergePrompts {
-    /// The prompts of a layout.
-    pub fn new(layout: Layout) -> Result<Self, Error> {
+    /// Creates the prompts of a layout.
+    pub fn new(layout: PromptLayout) -> Result<Self, Error> {
         let file: MergeFile =
-            toml::from_str(source(layout)).map_err(|e| Error::Template(e.to_string()))?;
+            toml::from_str(prompt_source(layout)).map_err(|e| Error::Template(e.to_string()))?;
         Ok(Self {
             template: Template::parse(&file.conclusion)?,
-            dialogue: Dialogue::default(),
+            chat_template: ChatTemplate::default(),
         })
     }
 
-    /// The same prompts inside a dialogue.
+    /// Wraps the prompts in a chat template.
     #[must_use]
-    pub fn inside(mut self, dialogue: Dialogue) -> Self {
-        self.dialogue = dialogue;
+    pub fn with_chat_template(mut self, chat_template: ChatTemplate) -> Self {
+        self.chat_template = chat_template;
         self
     }
 
-    /// The prompt for a pair and its three evaluations, given as the pieces of
-    /// [`acem3_experts::prompt::Format::pieces`] in the order of [`Aspect::ALL`].
+    /// Builds the prompt of a pair. `evaluations`: the three evaluations in the order of
+    /// [`Aspect::ALL`], rendered by [`acem3_experts::prompt::EvaluationFormat::render_pieces`].
     pub fn pieces(
         &self,
         input: &JudgeInput,
-        evaluations: &[Vec<Piece>; 3],
-    ) -> Result<Vec<Piece>, Error> {
+        evaluations: &[Vec<PromptPiece>; 3],
+    ) -> Result<Vec<PromptPiece>, Error> {
         let pieces = self.template.fill(|name| {
             let aspect = Aspect::ALL.iter().position(|a| a.key() == name);
             match aspect {
                 Some(i) => evaluations.get(i).cloned(),
-                None => input.place(name),
+                None => input.case_pieces(name),
             }
         })?;
-        Ok(self.dialogue.wrap(pieces))
+        Ok(self.chat_template.wrap(pieces))
     }
 }
 
-/// The text of a layout's merge file, whose hash belongs to every result.
-pub fn source(layout: Layout) -> &'static str {
+/// Returns the text of the merge file of a layout. Its hash is part of the provenance of each
+/// result.
+pub fn prompt_source(layout: PromptLayout) -> &'static str {
     match layout {
-        Layout::Paper => include_str!("../data/paper.toml"),
-        Layout::CaseFirst => include_str!("../data/case_first.toml"),
+        PromptLayout::Paper => include_str!("../data/paper.toml"),
+        PromptLayout::CaseFirst => include_str!("../data/case_first.toml"),
     }
 }
 
@@ -69,23 +70,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_evaluations_stand_in_the_order_of_the_papers() -> Result<(), Error> {
+    fn prompt_lists_evaluations_in_order_of_aspects() -> Result<(), Error> {
         let input = JudgeInput {
-            image: true,
+            has_image: true,
             question: "q",
             responses: ["a", "b"],
         };
-        let evaluations = ["E1", "E2", "E3"].map(|e| vec![Piece::Free(e.to_owned())]);
-        for layout in [Layout::Paper, Layout::CaseFirst] {
+        let evaluations = ["E1", "E2", "E3"].map(|e| vec![PromptPiece::Quoted(e.to_owned())]);
+        for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
             let pieces = MergePrompts::new(layout)?.pieces(&input, &evaluations)?;
-            let frees: Vec<&str> = pieces
+            let free_texts: Vec<&str> = pieces
                 .iter()
                 .filter_map(|p| match p {
-                    Piece::Free(text) => Some(text.as_str()),
+                    PromptPiece::Quoted(text) => Some(text.as_str()),
                     _ => None,
                 })
                 .collect();
-            assert_eq!(frees, ["q", "a", "b", "E1", "E2", "E3"]);
+            assert_eq!(free_texts, ["q", "a", "b", "E1", "E2", "E3"]);
         }
         Ok(())
     }

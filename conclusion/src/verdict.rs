@@ -1,24 +1,24 @@
-//! The verdict on one pair: what each presentation order gave, and their combination.
+//! Verdict on one pair: the result of each presentation order, and their combination.
 
 use std::cmp::Ordering;
 
 use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating};
 
-/// What one presentation order gave. Every pair of values is in the order of the *pair*, whichever
+/// Result of one presentation order. Values are in the order of the *pair*, regardless of which
 /// response the judge saw first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderVerdict {
-    /// True when the second response was shown first.
+    /// True if the judge saw the second response first.
     pub swapped: bool,
-    /// The three branch evaluations, in the order of [`Aspect::ALL`].
+    /// The three branch evaluations in the order of [`Aspect::ALL`].
     pub branches: Vec<BranchEvaluation>,
-    /// The conclusion's analysis and final score of each response.
+    /// Analysis and final score of each response by the conclusion model.
     pub conclusion: [Rating; 2],
 }
 
 impl OrderVerdict {
-    /// Which response this order preferred, by its final scores.
-    pub fn order(&self) -> Ordering {
+    /// Compares the final scores: `Greater` if the judge prefers the first response.
+    pub fn preference(&self) -> Ordering {
         self.conclusion[0]
             .score
             .value
@@ -26,31 +26,31 @@ impl OrderVerdict {
     }
 }
 
-/// The judgement of one pair, symmetric by construction: both orders weigh the same.
+/// Combined result of a pair. Both presentation orders have the same weight, so it is symmetric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// One entry (single order) or two (both orders).
+    /// One or both presentation orders.
     pub orders: Vec<OrderVerdict>,
 }
 
 impl Verdict {
-    /// The combined final score of each response, 0 to 5: the mean over the orders.
+    /// Returns the final score of each response, 0 to 5: the mean over the presentation orders.
     pub fn scores(&self) -> [f64; 2] {
         self.mean(|o, r| f64::from(o.conclusion[r].score.value))
     }
 
-    /// The combined expected final score of each response, 0 to 5.
-    pub fn expected(&self) -> [f64; 2] {
+    /// Returns the mean expected final score of each response, 0 to 5.
+    pub fn expected_scores(&self) -> [f64; 2] {
         self.mean(|o, r| o.conclusion[r].score.expected())
     }
 
-    /// Which response is better by the combined final scores.
-    pub fn order(&self) -> Ordering {
-        compare(self.scores())
+    /// Compares the combined final scores: `Greater` if the judge prefers the first response.
+    pub fn preference(&self) -> Ordering {
+        compare_scores(self.scores())
     }
 
-    /// The combined mean score of an aspect, 0 to 5.
-    pub fn aspect(&self, aspect: Aspect) -> [f64; 2] {
+    /// Returns the mean score of an aspect for each response, 0 to 5.
+    pub fn aspect_scores(&self, aspect: Aspect) -> [f64; 2] {
         let branch = |o: &OrderVerdict, r: usize| {
             o.branches
                 .iter()
@@ -60,21 +60,21 @@ impl Verdict {
         self.mean(branch)
     }
 
-    /// The combined score of a criterion, 0 to 5.
-    pub fn criterion(&self, criterion: Criterion) -> [f64; 2] {
+    /// Returns the mean score of a criterion for each response, 0 to 5.
+    pub fn criterion_scores(&self, criterion: Criterion) -> [f64; 2] {
         self.rating_mean(criterion, |rating| f64::from(rating.score.value))
     }
 
-    /// The combined expected score of a criterion, 0 to 5.
-    pub fn criterion_expected(&self, criterion: Criterion) -> [f64; 2] {
+    /// Returns the mean expected score of a criterion for each response, 0 to 5.
+    pub fn expected_criterion_scores(&self, criterion: Criterion) -> [f64; 2] {
         self.rating_mean(criterion, |rating| rating.score.expected())
     }
 
-    /// Whether the two orders disagree about which response is better.
-    /// `None` when only one order was judged.
-    pub fn flip(&self) -> Option<bool> {
+    /// Returns whether the preferred response changes with the presentation order. `None` if only
+    /// one order was judged.
+    pub fn is_flipped(&self) -> Option<bool> {
         match self.orders.as_slice() {
-            [first, second] => Some(first.order() != second.order()),
+            [first, second] => Some(first.preference() != second.preference()),
             _ => None,
         }
     }
@@ -93,8 +93,8 @@ impl Verdict {
     }
 }
 
-/// The order of two combined scores; equal within rounding is a tie.
-pub fn compare(scores: [f64; 2]) -> Ordering {
+/// Compares the combined scores of two responses. Scores that are equal within 1e-9 are a tie.
+pub fn compare_scores(scores: [f64; 2]) -> Ordering {
     if (scores[0] - scores[1]).abs() < 1e-9 {
         Ordering::Equal
     } else {

@@ -1,4 +1,4 @@
-//! The shape of a whole member: vision tower, projector and decoder.
+//! Configuration of a member: vision tower, projector and decoder.
 
 use acem3_projector::ProjectorConfig;
 use acem3_vision::{Selection, VisionConfig};
@@ -6,43 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::decoder::DecoderConfig;
 
-/// The sizes of everything from pixels to logits.
+/// Sizes of all layers of a member, from pixels to logits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// The vision tower.
+    /// Sizes of the vision tower.
     pub vision: VisionConfig,
-    /// Which of its states and tokens are used.
+    /// Layer and tokens of the vision tower that the projector receives.
     pub selection: Selection,
-    /// The projector.
+    /// Sizes of the projector.
     pub projector: ProjectorConfig,
-    /// The decoder.
+    /// Sizes of the decoder.
     pub decoder: DecoderConfig,
 }
 
 impl ModelConfig {
-    /// Tokens that an image takes in a prompt.
+    /// Returns the number of tokens of one image in a prompt.
     pub fn image_tokens(&self) -> usize {
-        self.vision.tokens(self.selection)
+        self.vision.token_count(self.selection)
     }
 
-    /// What is wrong with these sizes, if anything is.
-    pub fn check(&self) -> Result<(), String> {
+    /// Returns an error if a size is invalid or if the parts do not fit each other.
+    pub fn validate(&self) -> Result<(), String> {
         self.decoder
-            .check()
+            .validate()
             .map_err(|problem| format!("decoder: {problem}"))?;
         self.vision
             .validate()
             .map_err(|problem| problem.to_string())?;
-        let wanted = (self.vision.hidden_size, self.decoder.hidden_size);
-        let got = (
+        let expected = (self.vision.hidden_size, self.decoder.hidden_size);
+        let found = (
             self.projector.vision_hidden_size,
             self.projector.hidden_size,
         );
-        if got != wanted {
+        if found != expected {
             return Err(format!(
-                "projector: it maps {} to {}, expected {} to {}",
-                got.0, got.1, wanted.0, wanted.1
+                "projector: expected a map from hidden size {} to {}, found {} to {}",
+                expected.0, expected.1, found.0, found.1
             ));
         }
         Ok(())

@@ -1,34 +1,34 @@
 //! The three aspects and ten criteria of a verdict (ACE-M³ §3, HDCEval table 1).
 //!
-//! Their names are fixed by the papers and by the record format. What a score *means* is data:
-//! see [`crate::rubric`].
+//! The papers and the record format fix the names. The rubric file defines the scores, see
+//! [`Rubric`](crate::prompt::Rubric).
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// What one branch expert looks at.
+/// What one branch expert scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aspect {
-    /// How the response is written (EXP).
+    /// Wording of the response (EXP).
     Expression,
-    /// Whether what it says is right (MKC).
+    /// Medical correctness of the response (MKC).
     MedicalKnowledge,
-    /// Whether it answers this patient's question about this image (PQR).
+    /// Relevance to the patient's question and image (PQR).
     PatientRelevance,
 }
 
 impl Aspect {
-    /// The three, in the order of the papers.
+    /// All aspects, in the order of the papers.
     pub const ALL: [Self; 3] = [
         Self::Expression,
         Self::MedicalKnowledge,
         Self::PatientRelevance,
     ];
 
-    /// The name in records and panel files.
+    /// Returns the name in records and panel files.
     pub fn key(self) -> &'static str {
         match self {
             Self::Expression => "expression",
@@ -37,7 +37,7 @@ impl Aspect {
         }
     }
 
-    /// The name in prompts and reports.
+    /// Returns the name in prompts and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Expression => "Expression",
@@ -46,7 +46,7 @@ impl Aspect {
         }
     }
 
-    /// Its criteria, in the order in which an evaluation names them.
+    /// Returns the criteria of the aspect, in the order of an evaluation.
     pub fn criteria(self) -> &'static [Criterion] {
         match self {
             Self::Expression => &Criterion::ALL[..4],
@@ -56,34 +56,34 @@ impl Aspect {
     }
 }
 
-/// One of the ten things that are scored 0–5, higher being better.
+/// One of the ten items that are scored from 0 to 5; higher is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Criterion {
-    /// CR: is it easy to follow?
+    /// CR: is the response easy to follow?
     ClarityOfResponse,
     /// LA: does the wording suit a patient?
     LanguageAppropriateness,
-    /// TE: is it courteous and humane?
+    /// TE: is the response courteous and humane?
     ToneAndEmpathy,
-    /// EI: is the text whole, neither cut off nor garbled?
+    /// EI: is the text complete, neither cut off nor garbled?
     ExpressionIntegrity,
-    /// FA: does it agree with the image and with medicine?
+    /// FA: does the response agree with the image and with medical knowledge?
     FactualAccuracy,
-    /// UI: is it the practice and the wording of today?
+    /// UI: does the response use current practice and terms?
     UpToDateInformation,
-    /// HU: is it as sure as it may be?
+    /// HU: is the stated certainty appropriate?
     HandlingUncertainty,
-    /// CA: does it speak about this image and this question?
+    /// CA: does the response refer to this image and this question?
     ContextAwareness,
-    /// RPC: does it concern the patient's condition?
+    /// RPC: does the response concern the patient's condition?
     RelevanceToCondition,
-    /// AMC: does it answer every part of the question?
+    /// AMC: does the response answer every part of the question?
     AddressingMultipleConcerns,
 }
 
 impl Criterion {
-    /// The ten, grouped by aspect, in the order of the papers.
+    /// All criteria, grouped by aspect, in the order of the papers.
     pub const ALL: [Self; 10] = [
         Self::ClarityOfResponse,
         Self::LanguageAppropriateness,
@@ -97,7 +97,7 @@ impl Criterion {
         Self::AddressingMultipleConcerns,
     ];
 
-    /// The name in records and rubric files.
+    /// Returns the name in records and rubric files.
     pub fn key(self) -> &'static str {
         match self {
             Self::ClarityOfResponse => "clarity_of_response",
@@ -113,7 +113,7 @@ impl Criterion {
         }
     }
 
-    /// The name in prompts and reports.
+    /// Returns the name in prompts and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClarityOfResponse => "Clarity of Response",
@@ -129,7 +129,7 @@ impl Criterion {
         }
     }
 
-    /// The aspect it belongs to.
+    /// Returns the aspect that contains the criterion.
     pub fn aspect(self) -> Aspect {
         match self {
             Self::ClarityOfResponse
@@ -146,7 +146,7 @@ impl Criterion {
     }
 }
 
-/// The names in records, so that the schema of a map lists its keys.
+/// Lists the names in records, so that the schema of a map lists its keys.
 impl JsonSchema for Aspect {
     fn schema_name() -> Cow<'static, str> {
         "Aspect".into()
@@ -157,7 +157,7 @@ impl JsonSchema for Aspect {
     }
 }
 
-/// The names in records, so that the schema of a map lists its keys.
+/// Lists the names in records, so that the schema of a map lists its keys.
 impl JsonSchema for Criterion {
     fn schema_name() -> Cow<'static, str> {
         "Criterion".into()

@@ -1,6 +1,6 @@
-//! What can go wrong in this crate.
+//! Errors of this crate.
 
-/// An error of the experts.
+/// Error of prompts, generation or training.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A tensor operation failed.
@@ -9,42 +9,41 @@ pub enum Error {
     /// The tokenizer could not be read or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// The rubric is not what it should be.
+    /// The rubric is malformed or incomplete.
     #[error("rubric: {0}")]
     Rubric(String),
-    /// A prompt template is not what it should be.
+    /// A prompt template is malformed or does not fit the case.
     #[error("prompt template: {0}")]
     Template(String),
-    /// An evaluation departs from its form.
-    #[error("the evaluation does not keep to its form, which has `{0}` next")]
-    Form(String),
-    /// The tokenizer does not write the scores as single tokens.
-    #[error("the scores 0 to 5 are not single tokens at `{0}`")]
+    /// The text of an evaluation does not match its format.
+    #[error("the evaluation does not match its format, expected `{0}`")]
+    Format(String),
+    /// The tokenizer does not encode each score as a single token.
+    #[error("the tokenizer has no single token for the score in `{0}`")]
     ScoreTokens(String),
-    /// A prompt and its answer do not fit into the model's context.
+    /// A prompt and its evaluation do not fit into the context of the decoder.
     #[error(
-        "the prompt takes {prompt} tokens and its evaluation up to {answer}, the context holds {context}\n\
-         hint: judge shorter texts, or take a panel with a longer context"
+        "the prompt has {prompt} tokens and its evaluation up to {evaluation}, expected at most \
+         {context} together\nhint: judge shorter texts or use a panel with a longer context"
     )]
     TooLong {
-        /// Tokens of the prompt, image tokens included.
+        /// Number of tokens of the prompt, including image tokens.
         prompt: usize,
-        /// Most tokens the evaluation can take.
-        answer: usize,
-        /// Tokens of the context.
+        /// Maximum number of tokens of the evaluation.
+        evaluation: usize,
+        /// Context length of the decoder, in tokens.
         context: usize,
     },
-    /// The model computed something that is not a number.
+    /// The model computed a logit that is NaN or infinite.
     #[error(
-        "the model's logits are not finite\nhint: its weights are damaged or too large for f32"
+        "the model's logits are not finite\n\
+         hint: check the weights, they are damaged or too large for f32"
     )]
     NotFinite,
-    /// A stage of a prompt that must have been computed was not: a fault of this program.
-    #[error(
-        "a stage of a prompt was not computed\nhint: this is a fault of acem3; please report it"
-    )]
-    Unknown,
-    /// Training cannot go on.
+    /// The prefix cache has no entry for a stage that it computed before: a bug.
+    #[error("the prefix cache has no entry for a prompt stage\nhint: report this bug of acem3")]
+    MissingPrefix,
+    /// Training failed.
     #[error("training: {0}")]
     Training(String),
 }

@@ -1,38 +1,38 @@
-//! What a member writes about two responses: an analysis and a score for each of its criteria.
+//! Evaluation of a pair by a branch expert: an analysis and a score for each criterion.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Aspect, Criterion, Score};
 
-/// One criterion of one response: the reason, then the score.
+/// Analysis and score of one response on one criterion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rating {
-    /// The reason, in a sentence or two; empty when only scores were asked for.
+    /// Reason for the score, in one or two sentences. Empty if only scores are generated.
     pub analysis: String,
-    /// True when the analysis ran into its token budget and was closed by the format.
+    /// True if the analysis was truncated at its token budget.
     pub cut: bool,
-    /// The score and the probability of each.
+    /// Score with its probabilities.
     pub score: Score,
 }
 
-/// What one branch expert wrote about a pair.
+/// Evaluation of a pair by one branch expert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchEvaluation {
-    /// The aspect judged.
+    /// Aspect of the expert.
     pub aspect: Aspect,
-    /// For each criterion of the aspect, in order: the ratings of the first and second response
-    /// as they were presented.
+    /// For each criterion of the aspect, in order: the ratings of the first and second response,
+    /// in presentation order.
     pub ratings: Vec<(Criterion, [Rating; 2])>,
 }
 
 impl BranchEvaluation {
-    /// The mean score of each response over the aspect's criteria, 0 to 5.
+    /// Returns the mean score of each response over the aspect's criteria, 0 to 5.
     pub fn means(&self) -> [f64; 2] {
-        [0, 1].map(|r| {
+        [0, 1].map(|response| {
             let total: f64 = self
                 .ratings
                 .iter()
-                .map(|(_, pair)| f64::from(pair[r].score.value))
+                .map(|(_, pair)| f64::from(pair[response].score.value))
                 .sum();
             total / self.ratings.len().max(1) as f64
         })

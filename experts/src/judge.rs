@@ -1,29 +1,33 @@
-//! The three branch experts: a pair in, three evaluations out.
+//! Generation tasks of the three branch experts, and evaluations from their ratings.
 
 use std::sync::Arc;
 
-use crate::generate::{ImageTokens, Task};
-use crate::prompt::{BranchPrompts, Format, JudgeInput, StagedPrompt, TokenStep};
+use crate::generate::{GenerationTask, ImageTokens};
+use crate::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, StagedPrompt, TokenStep};
 use crate::{Aspect, BranchEvaluation, Error, Rating, TextTokenizer};
 
-/// Writes the experts' tasks and reads what they wrote. Expert `i` of [`Aspect::ALL`] is member
-/// `i` of the engine.
+/// Builds the tasks and evaluations of the branch experts. The expert of aspect `i` of
+/// [`Aspect::ALL`] is member `i` of the engine.
 pub struct BranchJudge {
     prompts: BranchPrompts,
     formats: Vec<Arc<[TokenStep]>>,
 }
 
 impl BranchJudge {
-    /// Experts whose prompts are these, and whose texts begin with `leads`: reward tokens, or nothing.
+    /// Creates the experts. Expert `i` starts its evaluation with `reward_tokens[i]`, which may be
+    /// empty.
     pub fn new(
         prompts: BranchPrompts,
-        leads: [&str; 3],
+        reward_tokens: [&str; 3],
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
-        let opening = &prompts.dialogue().lead;
-        let formats = Aspect::ALL.into_iter().zip(leads).map(|(aspect, lead)| {
-            let format = Format::branch(aspect).led(lead).led(opening);
-            format.tokens(tokenizer).map(Into::into)
+        let template_lead = &prompts.chat_template().lead;
+        let experts = Aspect::ALL.into_iter().zip(reward_tokens);
+        let formats = experts.map(|(aspect, reward_token)| {
+            let format = EvaluationFormat::for_aspect(aspect)
+                .with_prefix(reward_token)
+                .with_prefix(template_lead);
+            format.tokenize(tokenizer).map(Into::into)
         });
         Ok(Self {
             formats: formats.collect::<Result<_, _>>()?,
@@ -31,18 +35,18 @@ impl BranchJudge {
         })
     }
 
-    /// The tasks of the three experts for one pair in one order.
+    /// Builds the tasks of the three experts for one pair in one presentation order.
     pub fn tasks(
         &self,
         input: &JudgeInput,
         image: Option<&Arc<ImageTokens>>,
         tokenizer: &TextTokenizer,
-    ) -> Result<Vec<Task>, Error> {
+    ) -> Result<Vec<GenerationTask>, Error> {
         let experts = Aspect::ALL.into_iter().zip(&self.formats).enumerate();
         experts
             .map(|(member, (aspect, format))| {
                 let pieces = self.prompts.pieces(aspect, input)?;
-                Ok(Task {
+                Ok(GenerationTask {
                     member,
                     prompt: StagedPrompt::new(&pieces, tokenizer)?,
                     image: image.cloned(),
@@ -52,16 +56,20 @@ impl BranchJudge {
             .collect()
     }
 
-    /// What an expert wrote, by criterion. `ratings`: in the order of the text, the first
-    /// response's criteria and then the second's.
-    pub fn evaluation(aspect: Aspect, ratings: Vec<Rating>) -> BranchEvaluation {
+    /// Groups an expert's ratings by criterion.
+    ///
+    /// `ratings`: in the order of the text, first all criteria of response 1, then those of
+    /// response 2.
+    pub fn build_evaluation(aspect: Aspect, ratings: Vec<Rating>) -> BranchEvaluation {
         let criteria = aspect.criteria();
         let mut second = ratings;
         let first: Vec<Rating> = second.drain(..criteria.len().min(second.len())).collect();
-        let pairs = criteria.iter().zip(first.into_iter().zip(second));
+        let rated = criteria.iter().zip(first.into_iter().zip(second));
         BranchEvaluation {
             aspect,
-            ratings: pairs.map(|(c, (a, b))| (*c, [a, b])).collect(),
+            ratings: rated
+                .map(|(criterion, (first, second))| (*criterion, [first, second]))
+                .collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The three branch experts of acem3: decoder, prompts, format-locked generation and training.
+//! The three branch experts of acem3: decoder, prompts, constrained decoding and training.
 //!
-//! Stages 6 to 8 of a judgement: [`prompt`] says what is asked, [`decoder`] computes, [`generate`]
-//! writes evaluations that always parse. [`train`] makes the weights.
+//! [`prompt`] builds the prompts, [`decoder`] computes the logits, and [`generate`] writes
+//! evaluations that always parse. [`train`] trains the weights.
 
 mod config;
 mod criterion;

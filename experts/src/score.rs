@@ -1,21 +1,21 @@
-//! A score 0–5 with the probability the model gave to each of the six.
+//! A score from 0 to 5 with the probabilities of all six scores.
 
 use serde::{Deserialize, Serialize};
 
-/// The lowest and the highest score.
+/// Range of the scores.
 pub const SCORES: std::ops::RangeInclusive<u8> = 0..=5;
 
-/// What the judge chose at a score's place, and how sure it was.
+/// A chosen score and the judge's probability of each score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// The most probable score.
     pub value: u8,
-    /// The probability of each score 0–5 among the six; they sum to one.
+    /// Probabilities of the scores 0 to 5; they sum to one.
     pub probabilities: [f32; 6],
 }
 
 impl Score {
-    /// The score of the most probable of six logits (the lower one on a tie), and their softmax.
+    /// Chooses the largest of six logits (the lowest score on a tie) and stores their softmax.
     pub fn from_logits(logits: [f32; 6]) -> Self {
         let mut best = 0;
         for (i, logit) in logits.iter().enumerate() {
@@ -31,8 +31,8 @@ impl Score {
         }
     }
 
-    /// A score that is given without any doubt; above 5 it is 5.
-    pub fn certain(value: u8) -> Self {
+    /// Returns a score with probability 1. A value above 5 becomes 5.
+    pub fn from_value(value: u8) -> Self {
         let value = value.min(*SCORES.end());
         let mut probabilities = [0.0; 6];
         probabilities[usize::from(value)] = 1.0;
@@ -42,21 +42,21 @@ impl Score {
         }
     }
 
-    /// The mean of the distribution, 0 to 5.
+    /// Returns the mean of the distribution, 0 to 5.
     pub fn expected(&self) -> f64 {
         self.probabilities
             .iter()
             .enumerate()
-            .map(|(s, p)| s as f64 * f64::from(*p))
+            .map(|(score, probability)| score as f64 * f64::from(*probability))
             .sum()
     }
 
-    /// The standard deviation of the distribution: how unsure the judge was, in score points.
-    pub fn spread(&self) -> f64 {
+    /// Returns the standard deviation of the distribution, in score points.
+    pub fn std_dev(&self) -> f64 {
         let mean = self.expected();
-        let squares = self.probabilities.iter().enumerate();
-        squares
-            .map(|(s, p)| (s as f64 - mean).powi(2) * f64::from(*p))
+        let distribution = self.probabilities.iter().enumerate();
+        distribution
+            .map(|(score, probability)| (score as f64 - mean).powi(2) * f64::from(*probability))
             .sum::<f64>()
             .sqrt()
     }
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expectation_of_two_equal_scores_lies_between_them() {
+    fn expected_score_of_two_equal_logits_is_their_mean() {
         let score = Score::from_logits([-40.0, 2.0, -40.0, 2.0, -40.0, -40.0]);
         assert_eq!(score.value, 1);
         assert!((score.expected() - 2.0).abs() < 1e-6);
-        assert!((score.spread() - 1.0).abs() < 1e-6);
+        assert!((score.std_dev() - 1.0).abs() < 1e-6);
     }
 }

@@ -1,4 +1,4 @@
-//! Text to tokens, with a wall between what the program says and what it quotes.
+//! Tokenizer that never turns quoted text into special tokens.
 
 use std::collections::HashSet;
 
@@ -9,81 +9,87 @@ use tokenizers::{Encoding, Tokenizer};
 
 use crate::Error;
 
-/// A tokenizer in two readings: of the program's own text, where control tokens count, and of
-/// quoted text, where they are ordinary letters. An answer that contains `Score: 5` or the text of
-/// a control token can therefore never speak for the judge.
+/// A tokenizer with two modes: trusted and quoted.
 ///
-/// Vocabularies of the `SentencePiece` kind read a text as if a space stood before it. A prompt is
-/// tokenised in pieces, so that only its beginning (and what follows an image, as in `LLaVA`'s
-/// `tokenizer_image_token`) is read so; the other pieces go on where the last one ended.
+/// Trusted text is the program's own text; special tokens in it are recognised. Quoted text comes
+/// from questions, responses and models; the spelling of a special token in it is ordinary text.
+/// A response that contains a special token can therefore not imitate the judge.
+///
+/// `SentencePiece` vocabularies add a space before a text. A prompt is tokenised in pieces, and the
+/// space is added only at its start and after an image, as in `LLaVA`'s `tokenizer_image_token`.
 #[derive(Clone, Debug)]
 pub struct TextTokenizer {
-    opening: Tokenizer,
-    start: Vec<u32>,
-    own: Tokenizer,
-    quoting: Tokenizer,
-    special: HashSet<u32>,
+    /// The loaded tokenizer, for text at the start of a prompt.
+    initial: Tokenizer,
+    bos_tokens: Vec<u32>,
+    /// For trusted text in the middle of a prompt: adds no space.
+    trusted: Tokenizer,
+    /// For quoted text: recognises no special tokens.
+    quoted: Tokenizer,
+    special_tokens: HashSet<u32>,
 }
 
 impl TextTokenizer {
-    /// A tokenizer from the text of a `tokenizer.json`.
+    /// Parses the text of a `tokenizer.json`.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         Tokenizer::from_bytes(json)
             .map(Self::new)
             .map_err(|e| Error::Tokenizer(e.to_string()))
     }
 
-    /// Both readings of a loaded tokenizer.
-    pub fn new(opening: Tokenizer) -> Self {
-        let own = going_on(&opening);
-        let mut quoting = own.clone();
-        quoting.set_encode_special_tokens(true);
-        let added = own.get_added_tokens_decoder();
-        let special: HashSet<u32> = added
+    /// Derives both modes from a loaded tokenizer.
+    pub fn new(initial: Tokenizer) -> Self {
+        let trusted = without_prefix_space(&initial);
+        let mut quoted = trusted.clone();
+        quoted.set_encode_special_tokens(true);
+        let added = trusted.get_added_tokens_decoder();
+        let special_tokens: HashSet<u32> = added
             .iter()
-            .filter(|(_, t)| t.special)
+            .filter(|(_, token)| token.special)
             .map(|(id, _)| *id)
             .collect();
-        let start = opening.encode("", true).map(|e| e.get_ids().to_vec());
-        let start = start.unwrap_or_default().into_iter();
+        // An empty text is encoded to the special tokens that start and end every text.
+        let empty_text = initial.encode("", true).map(|e| e.get_ids().to_vec());
+        let empty_text = empty_text.unwrap_or_default().into_iter();
+        let bos_tokens = empty_text.take_while(|id| special_tokens.contains(id));
         Self {
-            start: start.take_while(|id| special.contains(id)).collect(),
-            opening,
-            own,
-            quoting,
-            special,
+            bos_tokens: bos_tokens.collect(),
+            initial,
+            trusted,
+            quoted,
+            special_tokens,
         }
     }
 
-    /// The text of the `tokenizer.json` that this tokenizer is read from again.
-    pub fn json(&self) -> Result<String, Error> {
-        let json = self.opening.to_string(false);
+    /// Returns the text of a `tokenizer.json` from which [`Self::parse`] restores this tokenizer.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let json = self.initial.to_string(false);
         json.map_err(|e| Error::Tokenizer(e.to_string()))
     }
 
-    /// Tokens of the program's own text.
-    pub fn fixed(&self, text: &str) -> Result<Vec<u32>, Error> {
-        Ok(encoding(&self.own, text)?.get_ids().to_vec())
+    /// Tokenises trusted text that continues a prompt.
+    pub fn encode_trusted(&self, text: &str) -> Result<Vec<u32>, Error> {
+        Ok(encode(&self.trusted, text)?.get_ids().to_vec())
     }
 
-    /// The control tokens that every text begins with, such as Llama's `<s>`; often none.
-    pub fn start(&self) -> &[u32] {
-        &self.start
+    /// Returns the special tokens that start every text, such as Llama's `<s>`; may be empty.
+    pub fn bos_tokens(&self) -> &[u32] {
+        &self.bos_tokens
     }
 
-    /// Tokens of the program's own text at the beginning of a prompt or after an image.
-    pub fn opening(&self, text: &str) -> Result<Vec<u32>, Error> {
-        Ok(encoding(&self.opening, text)?.get_ids().to_vec())
+    /// Tokenises trusted text at the start of a prompt or after an image.
+    pub fn encode_trusted_start(&self, text: &str) -> Result<Vec<u32>, Error> {
+        Ok(encode(&self.initial, text)?.get_ids().to_vec())
     }
 
-    /// Tokens of quoted text.
-    pub fn free(&self, text: &str) -> Result<Vec<u32>, Error> {
-        let encoding = encoding(&self.quoting, text)?;
+    /// Tokenises quoted text without special tokens.
+    pub fn encode_quoted(&self, text: &str) -> Result<Vec<u32>, Error> {
+        let encoding = encode(&self.quoted, text)?;
         let mut tokens = Vec::with_capacity(encoding.len());
         for (token, (start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
             let quoted = text.get(*start..*end).unwrap_or_default();
-            if self.is_special(*token) || self.is_byte_in_letters(*token, quoted) {
-                self.spell(quoted, &mut tokens)?;
+            if self.is_special(*token) || self.is_byte_token_spelling(*token, quoted) {
+                self.encode_without_special(quoted, &mut tokens)?;
             } else {
                 tokens.push(*token);
             }
@@ -91,77 +97,89 @@ impl TextTokenizer {
         Ok(tokens)
     }
 
-    /// Whether a token stands for a byte, and its name stands in the text as letters: `<0x41>`, which is not `A`.
-    fn is_byte_in_letters(&self, token: u32, quoted: &str) -> bool {
-        quoted.starts_with("<0x") && self.piece(token).is_some_and(|piece| piece == quoted)
+    /// Returns true if the text spells the name of a byte token, such as `<0x41>`, which would
+    /// decode to `A`.
+    fn is_byte_token_spelling(&self, token: u32, quoted: &str) -> bool {
+        quoted.starts_with("<0x") && self.token_text(token).is_some_and(|piece| piece == quoted)
     }
 
-    /// A vocabulary may list a control token among its ordinary pieces too (unigram and word
-    /// vocabularies do). Its text is then read letter by letter; a letter that still gives a control
-    /// token is one that the vocabulary does not know.
-    fn spell(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), Error> {
-        for letter in text.chars() {
-            let letter = letter.to_string();
-            let own = |token: &u32| self.piece(*token).is_some_and(|piece| piece == letter);
-            let ids = encoding(&self.quoting, &letter)?.get_ids().to_vec();
-            tokens.extend(ids.iter().filter(|t| !(self.is_special(**t) && own(t))));
+    /// Tokenises a text character by character and omits special tokens.
+    ///
+    /// Unigram and word vocabularies may contain a special token as an ordinary piece too. If a
+    /// single character still gives a special token, the vocabulary does not contain the character,
+    /// and the unknown token is kept.
+    fn encode_without_special(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), Error> {
+        for character in text.chars() {
+            let character = character.to_string();
+            let is_spelled = |token: &u32| {
+                self.token_text(*token)
+                    .is_some_and(|piece| piece == character)
+            };
+            let ids = encode(&self.quoted, &character)?.get_ids().to_vec();
+            tokens.extend(
+                ids.iter()
+                    .filter(|id| !(self.is_special(**id) && is_spelled(id))),
+            );
         }
         Ok(())
     }
 
-    /// A token as its vocabulary writes it.
-    pub fn piece(&self, token: u32) -> Option<String> {
-        self.own.id_to_token(token)
+    /// Returns the text of a token in the vocabulary.
+    pub fn token_text(&self, token: u32) -> Option<String> {
+        self.trusted.id_to_token(token)
     }
 
-    /// The text of tokens, control tokens left out.
+    /// Returns the text of tokens without special tokens.
     pub fn decode(&self, tokens: &[u32]) -> Result<String, Error> {
-        self.own
+        self.trusted
             .decode(tokens, true)
             .map_err(|e| Error::Tokenizer(e.to_string()))
     }
 
-    /// Whether a token is a control token, which a free text never contains.
+    /// Returns true for special tokens. Free text never contains them.
     pub fn is_special(&self, token: u32) -> bool {
-        self.special.contains(&token)
+        self.special_tokens.contains(&token)
     }
 
-    /// Number of tokens, control tokens included.
-    pub fn vocabulary(&self) -> usize {
-        self.own.get_vocab_size(true)
+    /// Returns the number of tokens, including special tokens.
+    pub fn vocab_size(&self) -> usize {
+        self.trusted.get_vocab_size(true)
     }
 }
 
-/// The tokenizer without the space that it puts before a text, and with those that a text begins and ends with.
-fn going_on(tokenizer: &Tokenizer) -> Tokenizer {
-    let mut plain = tokenizer.clone();
+/// Returns the tokenizer without the space that it adds before a text.
+///
+/// A `Strip` in the same sequence is removed too, because a prompt piece may start with a space.
+fn without_prefix_space(tokenizer: &Tokenizer) -> Tokenizer {
+    let mut modified = tokenizer.clone();
     let normalizer = match tokenizer.get_normalizer() {
         Some(NormalizerWrapper::Prepend(_)) => None,
-        Some(NormalizerWrapper::Sequence(all)) => {
-            let kept = all.as_ref().iter();
-            let ends = |n: &&NormalizerWrapper| {
+        Some(NormalizerWrapper::Sequence(sequence)) => {
+            let changes_spaces = |normalizer: &&NormalizerWrapper| {
                 matches!(
-                    n,
+                    normalizer,
                     NormalizerWrapper::Prepend(_) | NormalizerWrapper::StripNormalizer(_)
                 )
             };
-            let kept = kept.filter(|n| !ends(n));
-            let kept = Sequence::new(kept.cloned().collect());
-            Some(NormalizerWrapper::Sequence(kept))
+            let normalizers = sequence.as_ref().iter();
+            let remaining = normalizers.filter(|n| !changes_spaces(n)).cloned();
+            Some(NormalizerWrapper::Sequence(Sequence::new(
+                remaining.collect(),
+            )))
         }
         other => other.cloned(),
     };
-    // It fails only where added tokens cannot be normalised, which they could be before.
-    let _ = plain.with_normalizer(normalizer);
+    // Fails only if an added token cannot be normalised, which loading has already excluded.
+    let _ = modified.with_normalizer(normalizer);
     if let Some(PreTokenizerWrapper::Metaspace(metaspace)) = tokenizer.get_pre_tokenizer() {
         let mut metaspace = metaspace.clone();
         metaspace.set_prepend_scheme(PrependScheme::Never);
-        plain.with_pre_tokenizer(Some(metaspace));
+        modified.with_pre_tokenizer(Some(metaspace));
     }
-    plain
+    modified
 }
 
-fn encoding(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
+fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
     tokenizer
         .encode(text, false)
         .map_err(|e| Error::Tokenizer(e.to_string()))

@@ -1,13 +1,13 @@
 //! Patch features to image tokens in the language model's embedding space, and their splicing into
 //! an embedded prompt.
 //!
-//! Stages 5 and 7 of a judgement: [`Projector`] maps what the vision tower saw into the language
-//! model's space, [`pack`] lays the tokens of tiles together, [`splice`] puts it where the prompt says `<image>`.
+//! These are stages 5 and 7 of judging a pair. [`Projector`] maps patch features to image tokens,
+//! [`pack_tiles`] joins the tokens of tiles, [`splice()`] inserts image tokens at `<image>`.
 
-mod pack;
 mod projector;
 mod splice;
+mod tile_packing;
 
-pub use pack::{TileLayout, pack};
 pub use projector::{Projector, ProjectorConfig, ProjectorKind};
-pub use splice::{Segment, Spliced, splice};
+pub use splice::{PromptSegment, SplicedPrompt, splice};
+pub use tile_packing::{TileLayout, pack_tiles};

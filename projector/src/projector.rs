@@ -1,4 +1,4 @@
-//! The learned map from vision features to the language model's space
+//! Learned map from patch features to the embedding space of the decoder
 //! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one).
 
 use acem3_kernels::matmul_transposed;
@@ -6,25 +6,25 @@ use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
-/// Which map.
+/// Architecture of a projector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProjectorKind {
-    /// One matrix and a bias.
+    /// One linear layer.
     #[serde(rename = "linear")]
     Linear,
-    /// Two matrices with the exact (error-function) GELU between them.
+    /// Two linear layers with the exact (error-function) GELU between them.
     #[serde(rename = "mlp2x_gelu")]
     Mlp2xGelu,
 }
 
-/// The map and its sizes.
+/// Architecture and sizes of a projector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectorConfig {
-    /// Which map.
+    /// Architecture.
     pub kind: ProjectorKind,
     /// Hidden size of the vision tower (`c_v`).
     pub vision_hidden_size: usize,
-    /// Hidden size of the language model (`c`).
+    /// Hidden size of the decoder (`c`).
     pub hidden_size: usize,
 }
 
@@ -36,25 +36,26 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// The projector under `vb`: `weight`, `bias` or `0.weight`, `0.bias`, `2.weight`, `2.bias`.
+    /// Loads the projector from `vb`: `weight` and `bias`, or `0.weight`, `0.bias`, `2.weight` and
+    /// `2.bias`.
     pub fn load(vb: &VarBuilder, config: &ProjectorConfig) -> Result<Self> {
-        let pair = |vb: VarBuilder, input: usize, output: usize| {
+        let linear = |vb: VarBuilder, input: usize, output: usize| {
             Ok::<_, candle::Error>((vb.get((output, input), "weight")?, vb.get(output, "bias")?))
         };
         let (c_v, c) = (config.vision_hidden_size, config.hidden_size);
         Ok(match config.kind {
             ProjectorKind::Linear => Self {
-                first: pair(vb.clone(), c_v, c)?,
+                first: linear(vb.clone(), c_v, c)?,
                 second: None,
             },
             ProjectorKind::Mlp2xGelu => Self {
-                first: pair(vb.pp("0"), c_v, c)?,
-                second: Some(pair(vb.pp("2"), c, c)?),
+                first: linear(vb.pp("0"), c_v, c)?,
+                second: Some(linear(vb.pp("2"), c, c)?),
             },
         })
     }
 
-    /// Image tokens of patch features.
+    /// Maps patch features to image tokens.
     ///
     /// # Shapes
     /// `(b, p, c_v)` to `(b, p, c)`.
@@ -79,7 +80,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn mlp2x_gelu_by_hand() -> Result<()> {
+    fn mlp2x_gelu_matches_hand_calculation() -> Result<()> {
         let t = |v: &[f32], s: &[usize]| Tensor::from_slice(v, s, &Device::Cpu);
         let weights = HashMap::from([
             ("0.weight".to_owned(), t(&[1.0, 0.0, 0.0, 2.0], &[2, 2])?),

@@ -1,4 +1,5 @@
-//! Analysis of verdicts: agreement with labels, audits, ranking, calibration, text metrics and the report.
+//! Analysis of verdicts: agreement with labels, audits, ranking, calibration, text metrics and the
+//! report.
 
 pub mod agreement;
 pub mod audit;

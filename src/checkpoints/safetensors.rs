@@ -12,11 +12,11 @@ use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::support::digest::{Digest, HashingReader};
 use crate::support::files::atomic_file;
 
-/// Longest header in bytes, as in the reference implementation.
-const HEADER: u64 = 100_000_000;
+/// Maximum header size in bytes, as in the reference implementation.
+const MAX_HEADER_LEN: u64 = 100_000_000;
 
-/// Reads a file of `len` bytes. Returns its hash and the `wanted` tensors. Checks all sizes against the
-/// file size before it allocates memory.
+/// Reads a file of `len` bytes. Returns its hash and the `wanted` tensors. Checks all sizes against
+/// the file size before allocating memory.
 pub(crate) fn read(
     source: impl Read,
     len: u64,
@@ -25,7 +25,7 @@ pub(crate) fn read(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
     let mut source = HashingReader::new(source);
-    let metadata = header(&mut source, len)?;
+    let metadata = read_header(&mut source, len)?;
     let mut tensors = Vec::new();
     let mut bytes = Vec::new();
     for name in metadata.offset_keys() {
@@ -38,41 +38,42 @@ pub(crate) fn read(
             let dtype = DType::try_from(info.dtype).ok().with_context(|| {
                 format!("tensor `{name}`: type {:?} is not supported", info.dtype)
             })?;
-            let stored = store.keep((file, &name), &bytes, dtype, &info.shape)?;
+            let stored = store.intern((file, &name), &bytes, dtype, &info.shape)?;
             tensors.push((name, stored));
         }
     }
     Ok((source.digest(), tensors))
 }
 
-/// Writes tensors to a file, atomically and with the permissions of the umask. (The library's own function
-/// creates a file that only its owner can read.)
+/// Writes tensors to a file, atomically and with the permissions of the umask.
+///
+/// The function of the `safetensors` crate creates a file that only its owner can read.
 pub fn write<'a>(
     tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>,
     path: &Path,
 ) -> Result<()> {
     let bytes = safetensors::serialize(tensors, None)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    atomic_file::write(path, &bytes)
+    atomic_file::write_atomic(path, &bytes)
 }
 
 /// Reads names, types, shapes and offsets of the tensors, and checks that they match the file size.
-fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
-    let whole = "malformed or incomplete safetensors file";
+fn read_header(source: &mut impl Read, len: u64) -> Result<Metadata> {
+    let malformed = "malformed or incomplete safetensors file";
     let mut size = [0; 8];
-    source.read_exact(&mut size).context(whole)?;
+    source.read_exact(&mut size).context(malformed)?;
     let size = u64::from_le_bytes(size);
     let rest = len.saturating_sub(8);
-    if size > rest.min(HEADER) {
-        bail!("{whole}: invalid header size {size} with {rest} bytes left");
+    if size > rest.min(MAX_HEADER_LEN) {
+        bail!("{malformed}: invalid header size {size} with {rest} bytes left");
     }
-    let mut text = vec![0; usize::try_from(size).context(whole)?];
-    source.read_exact(&mut text).context(whole)?;
-    let metadata: Metadata = serde_json::from_slice(&text).context(whole)?;
-    let (promised, there) = (metadata.data_len() as u64, rest - size);
-    if promised != there {
+    let mut text = vec![0; usize::try_from(size).context(malformed)?];
+    source.read_exact(&mut text).context(malformed)?;
+    let metadata: Metadata = serde_json::from_slice(&text).context(malformed)?;
+    let (expected, found) = (metadata.data_len() as u64, rest - size);
+    if expected != found {
         bail!(
-            "{whole}: expected {promised} bytes of tensors, found {there}\n\
+            "{malformed}: expected {expected} bytes of tensors, found {found}\n\
              hint: the file was truncated or changed; download it again"
         );
     }

@@ -1,7 +1,7 @@
 //! Keys of verdicts: hashes of everything that can change a verdict.
 //!
-//! Equal inputs have equal keys. A changed word, pixel, weight or setting changes the key. Model names,
-//! labels and ids cannot change a verdict, so they are not part of it.
+//! Equal inputs have equal keys. A changed word, pixel, weight or setting changes the key. Model
+//! names, labels and ids cannot change a verdict, so they are not part of it.
 
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -29,17 +29,17 @@ pub fn pair_key(
     image: Option<&Digest>,
 ) -> Digest {
     let mut fields = KeyHasher::new("acem3 pair 1");
-    fields.add(judge.bytes());
+    fields.add(judge.as_bytes());
     fields.add(question.as_bytes());
     for response in responses {
         fields.add(response.as_bytes());
     }
     // A missing image hashes as an empty field; the digest of an image is never empty.
-    fields.add(image.map_or(&[][..], |digest| digest.bytes()));
+    fields.add(image.map_or(&[][..], |digest| digest.as_bytes()));
     fields.digest()
 }
 
-/// A hash over length-prefixed fields, so that different lists of fields never hash the same bytes.
+/// Hashes length-prefixed fields, so that different lists of fields never hash the same bytes.
 struct KeyHasher(Sha256);
 
 impl KeyHasher {
@@ -67,14 +67,14 @@ mod tests {
     fn every_input_of_a_verdict_changes_the_key() {
         let judge = judge_digest(&Provenance::from([("panel".to_owned(), "a".to_owned())]));
         let other = judge_digest(&Provenance::from([("panel".to_owned(), "b".to_owned())]));
-        let image = Digest::of(b"pixels");
+        let image = Digest::sha256(b"pixels");
         let keys = [
             pair_key(&judge, "q", ["a", "b"], Some(&image)),
             pair_key(&other, "q", ["a", "b"], Some(&image)),
             pair_key(&judge, "qa", ["", "b"], Some(&image)),
             pair_key(&judge, "q", ["b", "a"], Some(&image)),
             pair_key(&judge, "q", ["a", "b"], None),
-            pair_key(&judge, "q", ["a", "b"], Some(&Digest::of(b"other"))),
+            pair_key(&judge, "q", ["a", "b"], Some(&Digest::sha256(b"other"))),
         ];
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());

@@ -5,17 +5,17 @@
 //! | do two raters agree | [`ContingencyCells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
 //! | do several raters agree | [`RatingMatrix`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
 //! | how accurate are the orders of a judge | [`accuracy`] |
-//! | how certain is a value | [`Clusters`], [`Bootstrap`], [`Estimate`], [`share_interval`] |
-//! | do two judges differ | [`difference()`], [`mcnemar()`], [`holm()`], [`smallest_detectable`] |
-//! | which model is best | [`Davidson`], [`sign_flip()`] |
+//! | how certain is a value | [`Clusters`], [`Bootstrap`], [`Estimate`], [`proportion_interval`] |
+//! | do two judges differ | [`paired_difference`], [`mcnemar()`], [`holm_adjust`], [`minimum_detectable_effect`] |
+//! | which model is best | [`Davidson`], [`paired_permutation_test`] |
 //! | which model is best at equal length | [`Logistic`] |
 //! | how do scores map to another scale | [`Isotonic`], [`LinearFit`], [`reliability()`] |
 //!
-//! Every function returns [`Defined`]: a finite value, or the reason why it is undefined. No function returns NaN, or zero
-//! for a missing value.
+//! Every function returns [`Defined`]: a finite value, or the reason why it is undefined. No
+//! function returns NaN, or zero for a missing value.
 //!
-//! Statistics of two or more raters are functions of *weighted* data: a case that is resampled twice has weight two. So a
-//! bootstrap resample costs one pass over the data and copies nothing.
+//! Statistics of two or more raters are functions of *weighted* data: a case that is resampled
+//! twice has weight two. So a bootstrap resample costs one pass over the data and copies nothing.
 
 pub mod agreement;
 pub mod inference;
@@ -32,19 +32,21 @@ pub use crate::statistics::agreement::kappa::{Weighting, kappa};
 pub use crate::statistics::agreement::ratings::{RatedUnits, RatingMatrix};
 pub use crate::statistics::agreement::score_error::{bias, mean_absolute};
 pub use crate::statistics::inference::bootstrap::{
-    Bootstrap, Clusters, Estimate, ReplicateRng, interval, two_sided,
+    Bootstrap, Clusters, Estimate, ReplicateRng, percentile_interval, two_sided_p,
 };
 pub use crate::statistics::inference::distribution::{binomial_tail, f_quantile};
-pub use crate::statistics::inference::holm::holm;
+pub use crate::statistics::inference::holm::holm_adjust;
 pub use crate::statistics::inference::mcnemar::{McNemar, mcnemar};
-pub use crate::statistics::inference::mean_difference::{Difference, difference};
-pub use crate::statistics::inference::permutation::sign_flip;
-pub use crate::statistics::inference::power::smallest_detectable;
-pub use crate::statistics::inference::wilson::{FEW, share_interval, wilson};
+pub use crate::statistics::inference::mean_difference::{MeanDifference, paired_difference};
+pub use crate::statistics::inference::permutation::paired_permutation_test;
+pub use crate::statistics::inference::power::minimum_detectable_effect;
+pub use crate::statistics::inference::wilson::{
+    MIN_CLUSTERS, proportion_interval, wilson_interval,
+};
 pub use crate::statistics::regression::davidson::{Davidson, PairwiseOutcomes};
 pub use crate::statistics::regression::isotonic::Isotonic;
 pub use crate::statistics::regression::least_squares::LinearFit;
 pub use crate::statistics::regression::logistic::{Logistic, LogisticObservation};
-pub use crate::statistics::regression::reliability::{Bin, Reliability, reliability};
-pub use mean::{mean, mean_interval, mean_of};
+pub use crate::statistics::regression::reliability::{Reliability, ReliabilityBin, reliability};
+pub use mean::{mean, mean_interval, mean_over_table};
 pub use undefined::{Defined, RatingColumn, Undefined};

@@ -11,10 +11,10 @@ pub type Defined<T> = Result<T, Undefined>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undefined {
     /// There are too few items.
-    #[error("{found} {}, expected at least {needed}", counted(what, *found))]
+    #[error("{found} {}, expected at least {needed}", item_name(items, *found))]
     TooFew {
         /// Name of the items, in the plural.
-        what: &'static str,
+        items: &'static str,
         /// Number found.
         found: usize,
         /// Number needed.
@@ -39,12 +39,12 @@ pub enum Undefined {
     #[error("all bootstrap resamples give the same value, so there is no interval")]
     NoSpread,
     /// Too many bootstrap resamples are undefined.
-    #[error("defined in {defined} of {draws} bootstrap resamples, too few for an interval")]
+    #[error("defined in {defined} of {resamples} bootstrap resamples, too few for an interval")]
     Unstable {
         /// Resamples with a value.
         defined: usize,
         /// All resamples.
-        draws: usize,
+        resamples: usize,
     },
 }
 
@@ -67,8 +67,8 @@ impl fmt::Display for RatingColumn {
 }
 
 impl Undefined {
-    /// The reason, with names for the two columns.
-    pub fn named(&self, sides: [&str; 2]) -> String {
+    /// Formats the reason, with names for the two columns.
+    pub fn with_names(&self, sides: [&str; 2]) -> String {
         let [first, second] = sides;
         match self {
             Self::Constant(RatingColumn::First) => format!("{first} is the same for every case"),
@@ -84,17 +84,17 @@ impl Serialize for Undefined {
     }
 }
 
-/// Singular or plural form of the item name.
-fn counted(what: &str, found: usize) -> &str {
-    let one = what.strip_suffix('s').filter(|_| found == 1);
-    one.unwrap_or(what)
+/// Returns the singular or plural form of the item name.
+fn item_name(items: &str, found: usize) -> &str {
+    let singular = items.strip_suffix('s').filter(|_| found == 1);
+    singular.unwrap_or(items)
 }
 
 /// Returns an error if there are fewer than `needed` items.
-pub(super) fn at_least(needed: usize, found: usize, what: &'static str) -> Defined<()> {
+pub(super) fn require_at_least(needed: usize, found: usize, items: &'static str) -> Defined<()> {
     if found < needed {
         Err(Undefined::TooFew {
-            what,
+            items,
             found,
             needed,
         })
@@ -104,7 +104,7 @@ pub(super) fn at_least(needed: usize, found: usize, what: &'static str) -> Defin
 }
 
 /// Returns an error if the value is not finite.
-pub(super) fn finite(value: f64) -> Defined<f64> {
+pub(super) fn require_finite(value: f64) -> Defined<f64> {
     if value.is_finite() {
         Ok(value)
     } else {

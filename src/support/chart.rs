@@ -1,17 +1,18 @@
-//! SVG charts, for a page or as files. Each accompanies a table with the same numbers and has a text description.
+//! SVG charts for HTML reports and files. Each chart accompanies a table with the same numbers and
+//! has a text description.
 
 use std::fmt::Write as _;
 
-use crate::support::text::escape::html;
+use crate::support::text::escape::escape_html;
 
-/// The width of a chart in its own units: that of a small phone, so that text stays readable.
+/// Width of a chart in SVG units. It fits a small phone, so text stays readable there.
 const WIDTH: f64 = 340.0;
 /// Space left and right of the axis.
 const MARGIN: f64 = 20.0;
-/// The height of a row: a line of text and its mark.
-const ROW: f64 = 40.0;
+/// Height of a row: a line of text and a mark.
+const ROW_HEIGHT: f64 = 40.0;
 
-/// The style of a chart file; a page has its own style.
+/// Style sheet of a chart file. HTML reports have their own style sheet.
 const STYLE: &str = "text{fill:#1d2226;font:12px sans-serif}.tick{fill:#565d63;font-size:11px}.title{font-weight:bold}\
     .grid{stroke:#d9d6cd}.even{stroke:#565d63;stroke-dasharray:4 3}.mark{fill:#0b5566;stroke:#0b5566;stroke-width:2}\
     path.mark{fill:none}";
@@ -26,7 +27,7 @@ const TITLE_LINE_CHARS: usize = 50;
 pub struct Chart {
     /// The title.
     pub title: String,
-    /// How to read the chart.
+    /// Text description for screen readers.
     pub description: String,
     height: f64,
     body: String,
@@ -34,12 +35,12 @@ pub struct Chart {
 
 /// An axis.
 pub(crate) struct Axis {
-    /// The values at its ends.
+    /// Minimum and maximum.
     pub(crate) ends: [f64; 2],
     /// Tick values and their labels.
     pub(crate) ticks: Vec<(f64, String)>,
     /// The value of the dashed reference line.
-    pub(crate) line: Option<f64>,
+    pub(crate) reference_line: Option<f64>,
 }
 
 /// A value with its interval.
@@ -51,21 +52,22 @@ pub(crate) struct ChartMark {
     /// The confidence interval.
     pub(crate) interval: Option<[f64; 2]>,
     /// True for the second series (the human ceiling), drawn hollow.
-    pub(crate) second: bool,
+    pub(crate) is_second_series: bool,
 }
 
 impl Axis {
-    /// From 0 to 100 %.
+    /// Creates an axis from 0 to 100 %.
     pub(crate) fn percent(line: Option<f64>) -> Self {
         let tick = |i: u8| (f64::from(i) / 4.0, format!("{} %", 25 * u32::from(i)));
         Self {
             ends: [0.0, 1.0],
             ticks: (0..=4).map(tick).collect(),
-            line,
+            reference_line: line,
         }
     }
 
-    /// The part of 0 to 100 % that contains all values and intervals, so that small differences are visible.
+    /// Creates an axis over the part of 0 to 100 % that contains all values and intervals, so that
+    /// small differences are visible.
     pub(crate) fn zoomed(marks: &[ChartMark]) -> Self {
         let ends = marks.iter().filter_map(|mark| mark.interval).flatten();
         let all = ends.chain(marks.iter().filter_map(|mark| mark.value));
@@ -81,47 +83,47 @@ impl Axis {
         let Some((step, first, last)) = [1, 2, 5, 10].into_iter().find_map(enclosing) else {
             return Self::percent(None);
         };
-        let tick = |place: u8| {
-            let percent = step * (first + f64::from(place));
+        let tick = |i: u8| {
+            let percent = step * (first + f64::from(i));
             (percent / 100.0, format!("{percent:.0} %"))
         };
         Self {
             ends: [step * first / 100.0, step * last / 100.0],
             ticks: (0..=(last - first) as u8).map(tick).collect(),
-            line: None,
+            reference_line: None,
         }
     }
 
-    /// From 0 to 5 points.
+    /// Creates an axis from 0 to 5 points.
     pub(crate) fn points() -> Self {
         Self {
             ends: [0.0, 5.0],
             ticks: (0..=5).map(|i| (f64::from(i), i.to_string())).collect(),
-            line: None,
+            reference_line: None,
         }
     }
 
-    fn x(&self, value: f64) -> f64 {
+    fn to_x(&self, value: f64) -> f64 {
         let [low, high] = self.ends;
-        let part = ((value - low) / (high - low)).clamp(0.0, 1.0);
-        MARGIN + part * (WIDTH - 2.0 * MARGIN)
+        let fraction = ((value - low) / (high - low)).clamp(0.0, 1.0);
+        MARGIN + fraction * (WIDTH - 2.0 * MARGIN)
     }
 
     /// Draws the lines and labels of the axis, for rows that end at `bottom`.
     fn draw(&self, bottom: f64) -> String {
         let mut svg = String::new();
         for (value, label) in &self.ticks {
-            let x = self.x(*value);
+            let x = self.to_x(*value);
             let _ = write!(
                 svg,
                 "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"4\" y2=\"{bottom:.1}\"/>\
                  <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 bottom + 16.0,
-                html(label)
+                escape_html(label)
             );
         }
-        if let Some(value) = self.line {
-            let x = self.x(value);
+        if let Some(value) = self.reference_line {
+            let x = self.to_x(value);
             let _ = write!(
                 svg,
                 "<line class=\"even\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"4\" y2=\"{bottom:.1}\"/>"
@@ -132,21 +134,25 @@ impl Axis {
 }
 
 impl Chart {
-    /// A forest plot: one row per value with its interval.
+    /// Draws a forest plot: one row per value with its interval.
     pub(crate) fn forest(title: &str, description: &str, axis: &Axis, marks: &[ChartMark]) -> Self {
-        let bottom = 4.0 + ROW * marks.len() as f64;
+        let bottom = 4.0 + ROW_HEIGHT * marks.len() as f64;
         let mut body = axis.draw(bottom);
         for (i, mark) in marks.iter().enumerate() {
-            let y = 4.0 + ROW * i as f64;
+            let y = 4.0 + ROW_HEIGHT * i as f64;
             let _ = write!(
                 body,
                 "<text class=\"name\" x=\"{MARGIN}\" y=\"{:.1}\">{}</text>",
                 y + 16.0,
-                html(&short(&mark.label))
+                escape_html(&shorten(&mark.label))
             );
-            let class = if mark.second { "mark second" } else { "mark" };
+            let class = if mark.is_second_series {
+                "mark second"
+            } else {
+                "mark"
+            };
             let line = y + 28.0;
-            if let Some([low, high]) = mark.interval.map(|ends| ends.map(|end| axis.x(end))) {
+            if let Some([low, high]) = mark.interval.map(|ends| ends.map(|end| axis.to_x(end))) {
                 let _ = write!(
                     body,
                     "<path class=\"{class}\" d=\"M{low:.1} {line:.1}H{high:.1}M{low:.1} {:.1}v8M{high:.1} {:.1}v8\"/>",
@@ -158,7 +164,7 @@ impl Chart {
                 Some(value) => write!(
                     body,
                     "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{line:.1}\" r=\"4.5\"/>",
-                    axis.x(value)
+                    axis.to_x(value)
                 ),
                 None => write!(
                     body,
@@ -175,26 +181,26 @@ impl Chart {
         }
     }
 
-    /// A bar chart of counts, at equal steps along the axis.
+    /// Draws a bar chart of counts at equal steps along the axis.
     pub(crate) fn bars(title: &str, description: &str, axis: &Axis, counts: &[usize]) -> Self {
-        const TALL: f64 = 64.0;
-        let base = 30.0 + TALL;
+        const MAX_BAR_HEIGHT: f64 = 64.0;
+        let base = 30.0 + MAX_BAR_HEIGHT;
         let n: usize = counts.iter().sum();
-        let most = counts.iter().max().copied().unwrap_or(0).max(1);
+        let max_count = counts.iter().max().copied().unwrap_or(0).max(1);
         let [low, high] = axis.ends;
         let step = (high - low) / counts.len().saturating_sub(1).max(1) as f64;
-        let width = (axis.x(low + step) - axis.x(low)) * 0.8;
+        let width = (axis.to_x(low + step) - axis.to_x(low)) * 0.8;
         let mut body = axis.draw(base);
         let _ = write!(
             body,
             "<text class=\"name\" x=\"{MARGIN}\" y=\"18\">{}</text>\
              <line class=\"base\" x1=\"{MARGIN}\" x2=\"{:.1}\" y1=\"{base:.1}\" y2=\"{base:.1}\"/>",
-            html(&short(&format!("{title} (n {n})"))),
+            escape_html(&shorten(&format!("{title} (n {n})"))),
             WIDTH - MARGIN
         );
         for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let height = (TALL * *count as f64 / most as f64).max(1.0);
-            let x = axis.x(low + step * bin as f64) - width / 2.0;
+            let height = (MAX_BAR_HEIGHT * *count as f64 / max_count as f64).max(1.0);
+            let x = axis.to_x(low + step * bin as f64) - width / 2.0;
             let _ = write!(
                 body,
                 "<rect class=\"count\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
@@ -210,13 +216,13 @@ impl Chart {
     }
 
     /// Returns the chart as an SVG element; the ids of its parts start with `id`.
-    pub(crate) fn svg(&self, id: &str) -> String {
+    pub(crate) fn to_svg(&self, id: &str) -> String {
         format!(
             "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
              <title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{}</svg>",
             self.height,
-            html(&self.title),
-            html(&self.description),
+            escape_html(&self.title),
+            escape_html(&self.description),
             self.body
         )
     }
@@ -224,32 +230,33 @@ impl Chart {
     /// Returns the chart as an SVG file, with its title.
     pub(crate) fn to_svg_file(&self) -> String {
         let mut title = String::new();
-        let lines = lines(&self.title);
+        let lines = wrap_title(&self.title);
         let top = TITLE_LINE_HEIGHT * lines.len() as f64 + 8.0;
         for (i, line) in lines.iter().enumerate() {
             let y = TITLE_LINE_HEIGHT * (i + 1) as f64 - top;
             let _ = write!(
                 title,
                 "<text class=\"title\" x=\"{MARGIN}\" y=\"{y:.0}\">{}</text>",
-                html(line)
+                escape_html(line)
             );
         }
-        let tall = self.height + top;
+        let height = self.height + top;
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -{top:.0} {WIDTH} {tall:.0}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -{top:.0} {WIDTH} {height:.0}\" \
              width=\"{:.0}\" height=\"{:.0}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{STYLE}</style>\
              <rect y=\"-{top:.0}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>{title}{}</svg>\n",
             2.0 * WIDTH,
-            2.0 * tall,
-            html(&self.title),
-            html(&self.description),
+            2.0 * height,
+            escape_html(&self.title),
+            escape_html(&self.description),
             self.body
         )
     }
 }
 
-/// The description of a chart file of proportions.
-pub(crate) const DOTS: &str = "Dots are proportions, lines their 95 % confidence intervals.";
+/// Description of a forest plot of proportions.
+pub(crate) const DOTS_DESCRIPTION: &str =
+    "Dots are proportions, lines their 95 % confidence intervals.";
 
 /// Returns a label with its value in percent, for charts without a table.
 pub(crate) fn label_with_value(name: &str, proportion: Option<f64>) -> String {
@@ -259,7 +266,7 @@ pub(crate) fn label_with_value(name: &str, proportion: Option<f64>) -> String {
 }
 
 /// Breaks a title into lines between words.
-fn lines(text: &str) -> Vec<String> {
+fn wrap_title(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -275,7 +282,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// Shortens a long label in the middle, because names and paths differ at their start and end.
-fn short(label: &str) -> String {
+fn shorten(label: &str) -> String {
     const MAX_CHARS: usize = 44;
     let n = label.chars().count();
     if n <= MAX_CHARS {
@@ -295,7 +302,7 @@ mod tests {
             label: label.to_owned(),
             value,
             interval,
-            second: false,
+            is_second_series: false,
         };
         let marks = [
             mark("a<b", Some(0.5), Some([0.4, 0.6])),
@@ -329,7 +336,7 @@ mod tests {
             label: String::new(),
             value,
             interval,
-            second: false,
+            is_second_series: false,
         };
         let near = [
             mark(Some(0.927), Some([0.91, 0.943])),

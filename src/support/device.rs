@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use candle::{DType, Device};
 use clap::ValueEnum;
 
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 
 /// The device and element type of a panel's weights.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The CPU with f32 weights.
+    /// Returns the CPU with f32 weights.
     pub fn cpu() -> Self {
         Self {
             device: Device::Cpu,
@@ -29,7 +29,7 @@ impl Placement {
     /// Opens the device of `--device` with the element type of `--dtype`.
     pub fn open(device: DeviceChoice, dtype: DtypeChoice) -> Result<Self> {
         Ok(Self {
-            device: open(device)?,
+            device: open_device(device)?,
             dtype: match dtype {
                 DtypeChoice::F32 => DType::F32,
                 DtypeChoice::F16 => DType::F16,
@@ -78,14 +78,16 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// Opens the device of `--device`. `auto` is the first GPU if the program was built with CUDA, otherwise the CPU.
-/// A device that was named explicitly is never replaced by another.
-pub fn open(device: DeviceChoice) -> Result<Device> {
+/// Opens the device of `--device`.
+///
+/// `auto` selects the first GPU if the program was built with CUDA, otherwise the CPU. An
+/// explicitly selected device is never replaced by another.
+pub fn open_device(device: DeviceChoice) -> Result<Device> {
     match device {
         DeviceChoice::Cpu => Ok(Device::Cpu),
         DeviceChoice::Auto if !cfg!(feature = "cuda") => Ok(Device::Cpu),
         DeviceChoice::Auto => Ok(Device::new_cuda(0).unwrap_or_else(|error| {
-            say(&format!("computing on the CPU: {}", reason(&error)));
+            print_lines(&format!("computing on the CPU: {}", describe_error(&error)));
             Device::Cpu
         })),
         DeviceChoice::Cuda(_) if !cfg!(feature = "cuda") => bail!(
@@ -96,14 +98,14 @@ pub fn open(device: DeviceChoice) -> Result<Device> {
             Ok(device) => Ok(device),
             Err(error) => bail!(
                 "--device cuda:{n}: {}\nhint: use --device cpu",
-                reason(&error)
+                describe_error(&error)
             ),
         },
     }
 }
 
 /// Returns the first line of a driver error, or a clear message for a missing driver.
-fn reason(error: &candle::Error) -> String {
+fn describe_error(error: &candle::Error) -> String {
     let text = error.to_string();
     if text.contains("CUDA_ERROR_STUB_LIBRARY") {
         return "there is no CUDA driver (libcuda.so.1) on this machine".to_owned();

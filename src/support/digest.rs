@@ -15,23 +15,23 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Computes the digest of bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    /// Computes the SHA-256 digest of bytes.
+    pub fn sha256(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// A digest with these bytes.
+    /// Creates a digest from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// Returns the bytes of the digest.
-    pub fn bytes(&self) -> &[u8; 32] {
+    pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// Returns the first 16 hexadecimal digits, for messages and records.
-    pub fn short(&self) -> String {
+    pub fn short_hex(&self) -> String {
         self.to_string().chars().take(16).collect()
     }
 }
@@ -43,31 +43,31 @@ pub(crate) fn fnv1a(text: &str) -> u64 {
     })
 }
 
-/// A reader that hashes what it reads, so that a file is read only once.
+/// A reader that hashes its bytes, so that a file is read only once.
 pub struct HashingReader<R> {
     inner: R,
-    hash: Sha256,
+    hasher: Sha256,
 }
 
 impl<R: Read> HashingReader<R> {
-    /// A reader at its start.
+    /// Wraps a reader.
     pub fn new(inner: R) -> Self {
         Self {
             inner,
-            hash: Sha256::new(),
+            hasher: Sha256::new(),
         }
     }
 
     /// Returns the digest of all bytes read so far.
     pub fn digest(self) -> Digest {
-        Digest(self.hash.finalize().into())
+        Digest(self.hasher.finalize().into())
     }
 }
 
 impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.hash.update(buffer.get(..n).unwrap_or_default());
+        self.hasher.update(buffer.get(..n).unwrap_or_default());
         Ok(n)
     }
 }
@@ -82,7 +82,7 @@ impl FromStr for Digest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("expected 64 hexadecimal digits, got `{text}`");
+        let wrong = || format!("expected 64 hexadecimal digits, found `{text}`");
         let mut digest = [0; 32];
         if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(wrong());
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn digests_round_trip() {
-        let digest = Digest::of(b"abc");
+        let digest = Digest::sha256(b"abc");
         assert!(digest.to_string().starts_with("ba7816bf8f01cfea"));
         assert_eq!(digest.to_string().parse(), Ok(digest));
         assert!("ba78".parse::<Digest>().is_err());

@@ -1,17 +1,21 @@
-//! Sets the number of threads once.
+//! Sets the number of threads in the environment.
 //!
-//! candle 0.11 asks the system for the number of processors at every matrix product, unless `RAYON_NUM_THREADS` is
-//! set. On Linux that reads `/proc/cpuinfo`, which takes longer than a small product. A running program cannot safely
-//! change its own environment, so it executes itself again with the variable set, in the same process.
+//! candle 0.11 queries the number of processors at every matrix product, unless `RAYON_NUM_THREADS`
+//! is set. On Linux, the query reads `/proc/cpuinfo` and takes longer than a small product. A
+//! running program cannot safely change its own environment. It therefore executes itself again
+//! with the variable set, in the same process.
 
 use std::ffi::OsStr;
 
-const VARIABLE: &str = "RAYON_NUM_THREADS";
+const THREADS_VARIABLE: &str = "RAYON_NUM_THREADS";
 
-/// Executes the program again with the number of threads in its environment, unless it is set. Returns if that is
-/// impossible or unnecessary; the program is then only slower.
-pub fn settle() {
-    if std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
+/// Executes the program again with the number of threads in its environment.
+///
+/// Returns if the variable is already set or the program cannot be executed. In the second case,
+/// the program runs slower.
+pub fn set_thread_count() {
+    if std::env::var_os(THREADS_VARIABLE)
+        .is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
     {
         return;
     }
@@ -28,10 +32,10 @@ pub fn settle() {
         if let Some(name) = name {
             command.arg0(name);
         }
-        // `exec` returns only on an error; the program then continues, only slower.
+        // `exec` returns only on an error. The program then continues.
         let _ = command
             .args(arguments)
-            .env(VARIABLE, threads.to_string())
+            .env(THREADS_VARIABLE, threads.to_string())
             .exec();
     }
 }

@@ -1,5 +1,6 @@
-// Opens a report in a browser as a person would, and fails where something is wrong with it.
-// node report.cjs MODULES CHROMIUM PAGE EXPECTED, where EXPECTED is JSON: {entries, flips, word, found}.
+// Opens a report in a browser, operates its controls and fails on any problem.
+// Usage: node report.cjs MODULES CHROMIUM PAGE EXPECTED
+// EXPECTED is JSON: {entries, flips, word, found}; `found` is the number of cases with `word`.
 "use strict";
 const assert = require("node:assert");
 const path = require("node:path");
@@ -8,58 +9,61 @@ const { pathToFileURL } = require("node:url");
 const [modules, executablePath, file, expected] = process.argv.slice(2);
 const { chromium } = require(path.resolve(modules, "playwright-core"));
 const axe = require(path.resolve(modules, "axe-core"));
-const wanted = JSON.parse(expected);
-const address = pathToFileURL(path.resolve(file)).href;
+const expectedCounts = JSON.parse(expected);
+const pageUrl = pathToFileURL(path.resolve(file)).href;
 const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const faults = [];
+const problems = [];
 
-// A page of which every complaint, dialog and request is a fault.
-async function open(browser, options, hash) {
+// Opens the page. Records console messages, errors, dialogs and network requests as problems.
+async function openPage(browser, options, hash) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) faults.push("console: " + message.text());
+    if (["error", "warning"].includes(message.type())) problems.push("console: " + message.text());
   });
-  page.on("pageerror", (error) => faults.push("error: " + error.message));
-  page.on("dialog", (dialog) => { faults.push("dialog: " + dialog.message()); dialog.dismiss(); });
+  page.on("pageerror", (error) => problems.push("error: " + error.message));
+  page.on("dialog", (dialog) => { problems.push("dialog: " + dialog.message()); dialog.dismiss(); });
   page.on("request", (request) => {
-    if (!/^(file|data):/.test(request.url())) faults.push("request: " + request.url());
+    if (!/^(file|data):/.test(request.url())) problems.push("request: " + request.url());
   });
-  await page.goto(address + (hash || ""));
+  await page.goto(pageUrl + (hash || ""));
   return page;
 }
 
-async function check(page, where) {
+// Runs axe and checks that the page fits the window. Returns the number of passed rules.
+async function checkAccessibility(page, where) {
   await page.evaluate(axe.source);
   const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   for (const violation of result.violations) {
     const nodes = violation.nodes.slice(0, 3).map((node) => node.target.join(" ") + " " + node.html.slice(0, 120));
-    faults.push(`axe, ${where}: ${violation.id} (${violation.help}): ${nodes.join(" | ")}`);
+    problems.push(`axe, ${where}: ${violation.id} (${violation.help}): ${nodes.join(" | ")}`);
   }
-  const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(content <= window, `${where}: ${content} pixels wide in a window of ${window}`);
+  const [contentWidth, windowWidth] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(contentWidth <= windowWidth,
+    `${where}: ${contentWidth} pixels wide in a window of ${windowWidth}`);
   return result.passes.length;
 }
 
-const listed = (page) => page.locator("#list a").count();
-const shots = process.env.ACEM3_BROWSER_SHOTS;
-const shot = (page, name) => (shots ? page.screenshot({ path: path.join(shots, name + ".png") }) : null);
+const countListed = (page) => page.locator("#list a").count();
+const screenshotFolder = process.env.ACEM3_BROWSER_SHOTS;
+const screenshot = (page, name) =>
+  (screenshotFolder ? page.screenshot({ path: path.join(screenshotFolder, name + ".png") }) : null);
 
-// What a person does: search, filter, sort, open, go on, go back; with the keyboard and without.
-async function use(page) {
-  const most = Math.min(50, wanted.entries);
-  assert.equal(await listed(page), most);
-  await page.fill("#q", wanted.word);
-  assert.equal(await listed(page), Math.min(50, wanted.found));
+// Searches, filters, sorts, opens cases and navigates, with the mouse and with the keyboard.
+async function useControls(page) {
+  const firstPage = Math.min(50, expectedCounts.entries);
+  assert.equal(await countListed(page), firstPage);
+  await page.fill("#q", expectedCounts.word);
+  assert.equal(await countListed(page), Math.min(50, expectedCounts.found));
   assert.match(page.url(), /#cases\?q=/);
   await page.click("button[type=reset]");
-  assert.equal(await listed(page), most);
+  assert.equal(await countListed(page), firstPage);
   await page.selectOption("#flip", "yes");
-  assert.equal(await listed(page), Math.min(50, wanted.flips));
+  assert.equal(await countListed(page), Math.min(50, expectedCounts.flips));
   await page.reload();
   assert.equal(await page.inputValue("#flip"), "yes");
-  assert.equal(await listed(page), Math.min(50, wanted.flips));
+  assert.equal(await countListed(page), Math.min(50, expectedCounts.flips));
   await page.click("button[type=reset]");
   await page.selectOption("#sort", "gap");
   const gaps = await page.locator("#list .scores").evaluateAll((all) => all.map((one) => {
@@ -68,7 +72,7 @@ async function use(page) {
   }));
   assert.deepEqual(gaps, [...gaps].sort((a, b) => b - a), "sorted by the difference of scores");
 
-  // By the keyboard alone: from the search to the first case and back.
+  // With the keyboard only: from the search to the first case and back.
   await page.selectOption("#sort", "");
   await page.locator("#list a").first().focus();
   await page.keyboard.press("Enter");
@@ -81,8 +85,8 @@ async function use(page) {
   assert.match(page.url(), /open=1/);
   assert.ok(await page.locator("#case .verdict").count() > 0);
   assert.ok(await page.locator("#case .bar").count() > 5, "bars of expected scores");
-  await check(page, "with a case open");
-  await shot(page, "case-" + page.viewportSize().width);
+  await checkAccessibility(page, "with a case open");
+  await screenshot(page, "case-" + page.viewportSize().width);
   await page.goBack();
   assert.match(page.url(), /open=2/);
   await page.keyboard.press("Escape");
@@ -90,7 +94,7 @@ async function use(page) {
   await page.locator("#list a").first().focus();
   await page.keyboard.press("/");
   assert.equal(await page.evaluate(() => document.activeElement.id), "q");
-  // What stands in the lists above leads to its case.
+  // A link in the list of disputed cases opens its case.
   const link = page.locator("#disputed a").first();
   if (await link.count()) {
     await link.click();
@@ -104,31 +108,31 @@ async function use(page) {
   for (const width of [360, 1440]) {
     for (const colorScheme of ["light", "dark"]) {
       const options = { viewport: { width, height: 900 }, colorScheme };
-      const page = await open(browser, options);
-      passes += await check(page, `${width} pixels, ${colorScheme}`);
-      await shot(page, `top-${width}-${colorScheme}`);
-      await use(page);
+      const page = await openPage(browser, options);
+      passes += await checkAccessibility(page, `${width} pixels, ${colorScheme}`);
+      await screenshot(page, `top-${width}-${colorScheme}`);
+      await useControls(page);
       await page.context().close();
     }
   }
-  // An address opens its case; one that is nonsense opens the page.
-  let page = await open(browser, {}, "#cases?open=1&sort=low");
+  // A URL with `open` opens its case. An invalid URL opens the page.
+  let page = await openPage(browser, {}, "#cases?open=1&sort=low");
   assert.ok(await page.locator("#case").isVisible());
   assert.equal(await page.inputValue("#sort"), "low");
   await page.emulateMedia({ media: "print" });
   assert.ok(await page.locator("#filters").isHidden() && await page.locator("#case").isVisible());
   await page.context().close();
-  page = await open(browser, {}, "#cases?open=99999999&page=-3&sort=%22&model=nobody&x=<b>");
-  assert.ok(await listed(page) > 0);
+  page = await openPage(browser, {}, "#cases?open=99999999&page=-3&sort=%22&model=nobody&x=<b>");
+  assert.ok(await countListed(page) > 0);
   await page.context().close();
-  // Without JavaScript the figures are there, and the page says what is not.
-  page = await open(browser, { javaScriptEnabled: false });
+  // Without JavaScript, the page shows the tables and a note about the missing parts.
+  page = await openPage(browser, { javaScriptEnabled: false });
   assert.ok(await page.locator("table").count() > 5);
   assert.ok(await page.getByText("needs JavaScript").isVisible());
   await page.context().close();
   await browser.close();
-  if (faults.length) throw new Error(faults.join("\n"));
-  console.log(`axe ${axe.version}: no violation, ${passes} rules passed in four views`);
+  if (problems.length) throw new Error(problems.join("\n"));
+  console.log(`axe ${axe.version}: no violations, ${passes} rules passed in four views`);
 })().catch((error) => {
   console.error(error.stack);
   process.exit(1);

@@ -1,43 +1,45 @@
-//! `acem3 agree`: label file formats, error messages, and statistics compared with values counted by hand.
+//! `acem3 agree`: label file formats, error messages, and statistics compared with independent
+//! counts.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, Said, case};
+use crate::folder::{Folder, ProgramOutput, valid_case};
 
 const MODELS: [&str; 2] = ["alpha", "beta"];
 
-/// Twenty cases, judged by the scripted judge.
-fn judged() -> Folder {
-    let folder = Folder::of(20);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+/// Creates a folder with twenty cases, judged by the scripted judge.
+fn judged_folder() -> Folder {
+    let folder = Folder::with_cases(20);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     folder
 }
 
-fn agree(folder: &Folder, more: &[&str]) -> Said {
+fn agree(folder: &Folder, more: &[&str]) -> ProgramOutput {
     let args = ["agree", "out", "--resamples", "200", "--format", "json"];
     folder.run(&[&args[..], more].concat())
 }
 
-fn json_of(said: &Said) -> Value {
-    assert_eq!(said.code, 0, "{}", said.err);
-    serde_json::from_str(&said.out).unwrap()
+/// Parses the JSON output of a successful run.
+fn parse_json(output: &ProgramOutput) -> Value {
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
 }
 
 /// Returns a statistic of the first section.
-fn figure<'a>(found: &'a Value, name: &str) -> &'a Value {
-    let figures = found["sections"][0]["figures"].as_array().unwrap();
-    figures.iter().find(|f| f["statistic"] == name).unwrap()
+fn statistic<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let statistics = found["sections"][0]["figures"].as_array().unwrap();
+    statistics.iter().find(|f| f["statistic"] == name).unwrap()
 }
 
-/// Returns the score of rater `r` for the response of model `m` to case `i`: arbitrary but deterministic.
+/// Returns the score of rater `r` for the response of model `m` to case `i`, arbitrary but fixed.
 fn score(i: usize, m: usize, r: usize) -> usize {
     (i * 7 + m * 3 + r * i % 3 + (i * i) % 5) % 6
 }
 
 /// Returns the same ratings of three raters in five file formats.
-fn forms() -> [(&'static str, String); 5] {
+fn label_files() -> [(&'static str, String); 5] {
     let mut long = "case,model,rater,score\n".to_owned();
     let mut wide = "id;model;rater_1;rater_2;rater_3\n".to_owned();
     let mut pairs = "case,model_a,model_b,score_a,score_b,annotator\n".to_owned();
@@ -75,11 +77,11 @@ fn forms() -> [(&'static str, String); 5] {
 
 #[test]
 fn equal_ratings_in_any_format_give_equal_statistics() {
-    let folder = judged();
+    let folder = judged_folder();
     let mut first: Option<Value> = None;
-    for (name, text) in forms() {
+    for (name, text) in label_files() {
         folder.write(name, &text);
-        let found = json_of(&agree(&folder, &["--labels", name]));
+        let found = parse_json(&agree(&folder, &["--labels", name]));
         assert_eq!(found["raters"].as_array().unwrap().len(), 3, "{name}");
         assert_eq!(found["sections"].as_array().unwrap().len(), 1, "{name}");
         let sections = found["sections"].clone();
@@ -87,8 +89,8 @@ fn equal_ratings_in_any_format_give_equal_statistics() {
     }
 }
 
-/// Returns the order of two numbers in the notation of records.
-fn order(a: f64, b: f64) -> &'static str {
+/// Returns the preference between two scores in the notation of records.
+fn preference(a: f64, b: f64) -> &'static str {
     if (a - b).abs() < 1e-9 {
         "="
     } else if a > b {
@@ -99,57 +101,60 @@ fn order(a: f64, b: f64) -> &'static str {
 }
 
 #[test]
-fn statistics_match_hand_counts() {
-    let folder = judged();
-    folder.write("labels.csv", &forms()[0].1);
-    let found = json_of(&agree(&folder, &["--labels", "labels.csv"]));
-    let (mut hits, mut untied, mut untied_hits, mut error) = (0, 0, 0, 0.0);
+fn statistics_match_independent_counts() {
+    let folder = judged_folder();
+    folder.write("labels.csv", &label_files()[0].1);
+    let found = parse_json(&agree(&folder, &["--labels", "labels.csv"]));
+    let (mut hits, mut without_ties, mut hits_without_ties, mut error) = (0, 0, 0, 0.0);
     for (i, record) in folder.records("out").iter().enumerate() {
         let label = [0, 1].map(|m| (0..3).map(|r| score(i, m, r)).sum::<usize>() as f64 / 3.0);
-        let (judge, label_order) = (record["order"].as_str().unwrap(), order(label[0], label[1]));
+        let (judge, label_order) = (
+            record["order"].as_str().unwrap(),
+            preference(label[0], label[1]),
+        );
         hits += usize::from(judge == label_order);
         let tied = judge == "=" || label_order == "=";
-        untied += usize::from(!tied);
-        untied_hits += usize::from(!tied && judge == label_order);
+        without_ties += usize::from(!tied);
+        hits_without_ties += usize::from(!tied && judge == label_order);
         for (m, label) in label.iter().enumerate() {
             error += (record["scores"][m].as_f64().unwrap() - label).abs() / 40.0;
         }
     }
-    let near = |name: &str, want: f64, n: usize| {
-        let figure = figure(&found, name);
-        let value = figure["value"].as_f64().unwrap();
+    let assert_statistic = |name: &str, expected: f64, n: usize| {
+        let statistic = statistic(&found, name);
+        let value = statistic["value"].as_f64().unwrap();
         assert!(
-            (value - want).abs() < 1e-9,
-            "{name}: {value}, expected {want}"
+            (value - expected).abs() < 1e-9,
+            "{name}: {value}, expected {expected}"
         );
-        assert_eq!(figure["n"], n, "{name}");
+        assert_eq!(statistic["n"], n, "{name}");
     };
-    near("accuracy", hits as f64 / 20.0, 20);
-    near(
+    assert_statistic("accuracy", hits as f64 / 20.0, 20);
+    assert_statistic(
         "accuracy_without_ties",
-        untied_hits as f64 / untied as f64,
-        untied,
+        hits_without_ties as f64 / without_ties as f64,
+        without_ties,
     );
-    near("mean_absolute_error", error, 40);
+    assert_statistic("mean_absolute_error", error, 40);
     // Two cases share an image.
-    assert_eq!(figure(&found, "pearson")["images"], 10);
-    let ceiling = &figure(&found, "pearson")["ceiling"];
+    assert_eq!(statistic(&found, "pearson")["images"], 10);
+    let ceiling = &statistic(&found, "pearson")["ceiling"];
     assert!(ceiling["value"].is_f64() && ceiling["n"] == 40, "{ceiling}");
-    assert!(figure(&found, "icc_2_1")["exact_interval"].is_array());
+    assert!(statistic(&found, "icc_2_1")["exact_interval"].is_array());
 }
 
 #[test]
 fn preferences_parse_words_signs_and_names() {
-    let folder = judged();
+    let folder = judged_folder();
     let votes = ["a", "b", "tie"];
-    let mut figures: Option<Value> = None;
+    let mut statistics: Option<Value> = None;
     let spellings: [&dyn Fn(usize) -> String; 4] = [
         &|v| votes[v].to_owned(),
         &|v| [">", "<", "="][v].to_owned(),
         &|v| ["1", "2", "0"][v].to_owned(),
         &|v| ["alpha", "beta", "Tie"][v].to_owned(),
     ];
-    for spelt in spellings {
+    for spelling in spellings {
         let mut text = "case,model_a,model_b,rater,preference\n".to_owned();
         let mut bare = "id,annotator1,annotator2\n".to_owned();
         for i in 0..20 {
@@ -157,19 +162,24 @@ fn preferences_parse_words_signs_and_names() {
                 let _ = writeln!(
                     text,
                     "c{i},alpha,beta,r{r},{}",
-                    spelt((i + r * (i % 2)) % 3)
+                    spelling((i + r * (i % 2)) % 3)
                 );
             }
-            let _ = writeln!(bare, "c{i},{},{}", spelt(i % 3), spelt((i + i % 2) % 3));
+            let _ = writeln!(
+                bare,
+                "c{i},{},{}",
+                spelling(i % 3),
+                spelling((i + i % 2) % 3)
+            );
         }
         for (name, text) in [("votes.csv", text), ("bare.csv", bare)] {
             folder.write(name, &text);
-            let found = json_of(&agree(&folder, &["--labels", name]));
+            let found = parse_json(&agree(&folder, &["--labels", name]));
             let sections = found["sections"].clone();
-            assert_eq!(figures.get_or_insert(sections.clone()), &sections);
+            assert_eq!(statistics.get_or_insert(sections.clone()), &sections);
         }
     }
-    let found = figures.unwrap();
+    let found = statistics.unwrap();
     let all = found[0]["figures"].as_array().unwrap();
     // Preferences have no scores to correlate.
     assert!(all.iter().all(|f| f["statistic"] != "pearson"));
@@ -182,85 +192,85 @@ fn preferences_parse_words_signs_and_names() {
 
 #[test]
 fn label_errors_name_file_and_line() {
-    let folder = judged();
-    let fault = |text: &str, parts: &[&str]| {
+    let folder = judged_folder();
+    let assert_label_error = |text: &str, parts: &[&str]| {
         folder.write("labels.csv", text);
-        let said = agree(&folder, &["--labels", "labels.csv"]);
-        assert_eq!(said.code, 2, "{}", said.out);
+        let output = agree(&folder, &["--labels", "labels.csv"]);
+        assert_eq!(output.exit_code, 2, "{}", output.stdout);
         for part in parts.iter().chain(&["labels.csv", "hint: "]) {
-            assert!(said.err.contains(part), "{part} in {}", said.err);
+            assert!(output.stderr.contains(part), "{part} in {}", output.stderr);
         }
     };
-    fault(
+    assert_label_error(
         "question,mark\n1,2\n",
         &["no column `case`", "question, mark"],
     );
-    fault("case,model\nc1,alpha\n", &["no rating column"]);
-    fault(
+    assert_label_error("case,model\nc1,alpha\n", &["no rating column"]);
+    assert_label_error(
         "case,model,score\nc1,alpha,4\nc2,alpha,good\n",
         &["line 3", "`good`"],
     );
-    fault(
+    assert_label_error(
         "case,model,score\nc1,alpha\n",
         &["line 2", "2 columns, expected 3"],
     );
-    fault(
+    assert_label_error(
         "case,model,criterion,score\nc1,alpha,beauty,3\n",
         &["line 2", "beauty", "tone_and_empathy"],
     );
     let twice = "case,model,score\nc1,alpha,4\nc1,alpha,3\n";
-    fault(
+    assert_label_error(
         twice,
         &["line 3", "already rated in line 2", "column `rater`"],
     );
-    fault(
+    assert_label_error(
         "case,model,score\nz1,alpha,4\n",
         &["none of the 1 labels", "case z1", "case c0"],
     );
-    fault(
+    assert_label_error(
         "case,preference\nc1,gamma\n",
         &["line 2", "unknown preference `gamma`"],
     );
-    fault("case,model,score\nc1,alpha,\n", &["no labels found"]);
+    assert_label_error("case,model,score\nc1,alpha,\n", &["no labels found"]);
     let none = folder.run(&["agree", "elsewhere"]);
     assert!(
-        none.code == 2 && none.err.contains("hint: expected the folder"),
+        none.exit_code == 2 && none.stderr.contains("hint: expected the folder"),
         "{}",
-        none.err
+        none.stderr
     );
     let scale = agree(&folder, &["--scale", "5,1"]);
     assert!(
-        scale.code == 2 && scale.err.contains("ascending order"),
+        scale.exit_code == 2 && scale.stderr.contains("ascending order"),
         "{}",
-        scale.err
+        scale.stderr
     );
 }
 
 #[test]
 fn undefined_and_unscored_values_are_reported() {
-    let folder = Folder::of(8);
-    let mut cases: Vec<Value> = (0..8).map(case).collect();
+    let folder = Folder::with_cases(8);
+    let mut cases: Vec<Value> = (0..8).map(valid_case).collect();
     cases[3]["responses"][0]["text"] = json!("[[too long]]");
     folder.write_cases(&cases);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let mut text = "case,model,score,comment\n".to_owned();
     for i in 0..8 {
         let _ = writeln!(text, "c{i},alpha,3,x\nc{i},beta,3,y\nc{i},gamma,3,z");
     }
     folder.write("labels.csv", &text);
-    let said = agree(&folder, &["--labels", "labels.csv"]);
+    let output = agree(&folder, &["--labels", "labels.csv"]);
     assert!(
-        said.err.contains("ignored columns: comment"),
+        output.stderr.contains("ignored columns: comment"),
         "{}",
-        said.err
+        output.stderr
     );
     assert!(
-        said.err.contains("8 of 24 labels match no case"),
+        output.stderr.contains("8 of 24 labels match no case"),
         "{}",
-        said.err
+        output.stderr
     );
-    let found = json_of(&said);
-    let pearson = figure(&found, "pearson");
+    let found = parse_json(&output);
+    let pearson = statistic(&found, "pearson");
     assert!(
         pearson["value"].is_null() && pearson["interval"].is_null(),
         "{pearson}"
@@ -270,7 +280,7 @@ fn undefined_and_unscored_values_are_reported() {
         reason.contains("the label is the same for every case"),
         "{reason}"
     );
-    let accuracy = figure(&found, "accuracy");
+    let accuracy = statistic(&found, "accuracy");
     assert_eq!(
         (&accuracy["n"], &accuracy["labelled"]),
         (&json!(7), &json!(8))
@@ -287,28 +297,28 @@ fn undefined_and_unscored_values_are_reported() {
             "--format",
             format,
         ];
-        let said = folder.run(&more);
-        assert!(said.code == 0 && !said.out.contains("NaN"), "{}", said.out);
+        let output = folder.run(&more);
         assert!(
-            said.out.contains("the label is the same for every case"),
+            output.exit_code == 0 && !output.stdout.contains("NaN"),
             "{}",
-            said.out
+            output.stdout
+        );
+        assert!(
+            output
+                .stdout
+                .contains("the label is the same for every case"),
+            "{}",
+            output.stdout
         );
     }
 }
 
 #[test]
 fn two_judges_are_compared_on_common_cases() {
-    let folder = judged();
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "other",
-        "--panel",
-        "scripted:seed=9",
-    ];
-    assert_eq!(folder.run(&other).code, 0);
+    let folder = judged_folder();
+    let args = "judge cases --out other --panel scripted:seed=9";
+    let args: Vec<&str> = args.split(' ').collect();
+    assert_eq!(folder.run(&args).exit_code, 0);
     // The labels equal the second judge's scores, so the second judge must agree better.
     let mut text = "case,model,score\n".to_owned();
     for (i, record) in folder.records("other").iter().enumerate() {
@@ -317,7 +327,7 @@ fn two_judges_are_compared_on_common_cases() {
         }
     }
     folder.write("labels.csv", &text);
-    let found = json_of(&agree(
+    let found = parse_json(&agree(
         &folder,
         &["--labels", "labels.csv", "--against", "other"],
     ));
@@ -335,63 +345,45 @@ fn two_judges_are_compared_on_common_cases() {
         accuracy["smallest_detectable"].as_f64().unwrap() > 0.0,
         "{accuracy}"
     );
-    let own = [
-        "agree",
-        "out",
-        "--resamples",
-        "100",
-        "--labels",
-        "labels.csv",
-        "--against",
-        "out",
-    ];
-    let said = folder.run(&own);
+    let args = "agree out --resamples 100 --labels labels.csv --against out";
+    let output = folder.run(&args.split(' ').collect::<Vec<_>>());
     assert!(
-        said.out.contains("no significant difference"),
+        output.stdout.contains("no significant difference"),
         "{}",
-        said.out
+        output.stdout
     );
 }
 
 #[test]
 fn intervals_do_not_depend_on_threads() {
-    let folder = judged();
-    folder.write("labels.csv", &forms()[0].1);
+    let folder = judged_folder();
+    folder.write("labels.csv", &label_files()[0].1);
     let run = |threads: &str| {
-        let args = [
-            "agree",
-            "out",
-            "--labels",
-            "labels.csv",
-            "--format",
-            "csv",
-            "--resamples",
-            "100",
-        ];
+        let args = "agree out --labels labels.csv --format csv --resamples 100";
         let output = folder
-            .command(&args)
+            .command(&args.split(' ').collect::<Vec<_>>())
             .env("RAYON_NUM_THREADS", threads)
             .output()
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let one = run("1");
+    let single_threaded = run("1");
     assert!(
-        one.starts_with("target,by,group,statistic,value,low,high"),
-        "{one}"
+        single_threaded.starts_with("target,by,group,statistic,value,low,high"),
+        "{single_threaded}"
     );
-    assert_eq!(one, run("2"));
+    assert_eq!(single_threaded, run("2"));
     // The labels of the records, and a subgroup.
-    let own = json_of(&agree(
+    let record_labels = parse_json(&agree(
         &folder,
         &["--group-by", "modality", "--scores", "expected", "--round"],
     ));
-    assert_eq!(own["labels"], Value::Null);
-    assert_eq!(own["groups"][0]["by"], "modality");
+    assert_eq!(record_labels["labels"], Value::Null);
+    assert_eq!(record_labels["groups"][0]["by"], "modality");
     let unknown = agree(&folder, &["--group-by", "organ"]);
     assert!(
-        unknown.code == 2 && unknown.err.contains("fields in `meta`: modality"),
+        unknown.exit_code == 2 && unknown.stderr.contains("fields in `meta`: modality"),
         "{}",
-        unknown.err
+        unknown.stderr
     );
 }

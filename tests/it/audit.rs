@@ -1,4 +1,5 @@
-//! Audits of judges with known biases: the probe of each bias finds it, and an unbiased judge passes.
+//! Audits of judges with known biases: the probe of each bias finds it, and an unbiased judge
+//! passes.
 
 use acem3::analysis::audit::{
     AuditEstimate, AuditResult, Finding, FindingOutcome, ImagePerturbation, MeasureUnit,
@@ -19,11 +20,11 @@ fn outcome(audit: &AuditResult, probe: Probe) -> FindingOutcome {
 fn value(audit: &AuditResult, probe: Probe, key: &str) -> f64 {
     let measure = finding_of(audit, probe).measure(key);
     let measure = measure.unwrap_or_else(|| panic!("{key}: {:?}", finding_of(audit, probe)));
-    measure.net().value.unwrap()
+    measure.net_of_control().value.unwrap()
 }
 
-fn near(got: f64, want: f64) -> bool {
-    (got - want).abs() < 0.02
+fn is_near(actual: f64, expected: f64) -> bool {
+    (actual - expected).abs() < 0.02
 }
 
 /// An unbiased judge passes, with enough cases to conclude so.
@@ -48,16 +49,16 @@ fn unbiased_judge_passes_every_probe() {
             finding.summary
         );
     }
-    assert!(near(value(&audit, Probe::Position, "flip_rate"), 0.0));
-    assert!(near(value(&audit, Probe::Position, "accuracy_gap"), 0.0));
-    assert!(near(value(&audit, Probe::Errors, "missed"), 0.0));
+    assert!(is_near(value(&audit, Probe::Position, "flip_rate"), 0.0));
+    assert!(is_near(value(&audit, Probe::Position, "accuracy_gap"), 0.0));
+    assert!(is_near(value(&audit, Probe::Errors, "missed"), 0.0));
     assert!(value(&audit, Probe::Image, "moved:exchanged") > 0.5);
     assert_eq!((audit.pairs, audit.labelled, audit.unscored), (24, 24, 0));
 }
 
 #[test]
 fn position_bias_is_found() {
-    let audit = audit_of(KnownBias::First);
+    let audit = audit_of(KnownBias::PrefersFirst);
     let position = finding_of(&audit, Probe::Position);
     assert!(
         position.summary.contains('(') && position.outcome != FindingOutcome::Biased,
@@ -66,10 +67,10 @@ fn position_bias_is_found() {
     );
     // A bonus of one point does not change the preference of 4 over 1; it shifts the scores by one.
     assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::Biased);
-    assert!(near(value(&audit, Probe::Symmetry, "signed_shift"), 1.0));
+    assert!(is_near(value(&audit, Probe::Symmetry, "signed_shift"), 1.0));
     // Identical responses tie in the combined verdict, but in neither presentation.
     assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Biased);
-    assert!(near(
+    assert!(is_near(
         finding_of(&audit, Probe::Identical).measures[0]
             .estimate
             .value
@@ -85,24 +86,24 @@ fn position_bias_is_found() {
     };
     let both_wrong = cases(24).into_iter().map(both_wrong).collect();
     let mut judge = BiasedJudge {
-        bias: KnownBias::First,
+        bias: KnownBias::PrefersFirst,
         single_order: false,
     };
     let audit = audit_on(&mut judge, both_wrong, Vec::new());
     assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Biased);
-    assert!(near(value(&audit, Probe::Position, "flip_rate"), 1.0));
-    assert!(near(value(&audit, Probe::Position, "accuracy_gap"), 1.0));
+    assert!(is_near(value(&audit, Probe::Position, "flip_rate"), 1.0));
+    assert!(is_near(value(&audit, Probe::Position, "accuracy_gap"), 1.0));
 }
 
 #[test]
 fn verbosity_bias_is_found() {
-    let audit = audit_of(KnownBias::Long);
+    let audit = audit_of(KnownBias::PrefersLonger);
     assert_eq!(outcome(&audit, Probe::Verbosity), FindingOutcome::Biased);
-    assert!(near(
+    assert!(is_near(
         value(&audit, Probe::Verbosity, "longer_preferred"),
         1.0
     ));
-    assert!(near(value(&audit, Probe::Verbosity, "longer_gap"), 0.5));
+    assert!(is_near(value(&audit, Probe::Verbosity, "longer_gap"), 0.5));
     assert!(
         finding_of(&audit, Probe::Verbosity)
             .summary
@@ -112,19 +113,22 @@ fn verbosity_bias_is_found() {
 
 #[test]
 fn judge_that_ignores_the_image_is_biased() {
-    let blind = audit_of(KnownBias::Blind);
+    let blind = audit_of(KnownBias::IgnoresImage);
     assert_eq!(outcome(&blind, Probe::Image), FindingOutcome::Biased);
     let summary = &finding_of(&blind, Probe::Image).summary;
     assert!(
         summary.contains("does not change with the image"),
         "{summary}"
     );
-    assert!(near(value(&blind, Probe::Image, "moved:blank"), 0.0));
+    assert!(is_near(value(&blind, Probe::Image, "moved:blank"), 0.0));
     assert_ne!(outcome(&blind, Probe::Errors), FindingOutcome::Sound);
     // A judge that only recognises blank images ignores the content; both changes are reported.
-    let glance = audit_of(KnownBias::Glance);
-    assert!(near(value(&glance, Probe::Image, "moved:blank"), 1.0));
-    assert!(near(value(&glance, Probe::Image, "moved:exchanged"), 0.0));
+    let glance = audit_of(KnownBias::DetectsBlankOnly);
+    assert!(is_near(value(&glance, Probe::Image, "moved:blank"), 1.0));
+    assert!(is_near(
+        value(&glance, Probe::Image, "moved:exchanged"),
+        0.0
+    ));
     assert_eq!(outcome(&glance, Probe::Image), FindingOutcome::Biased);
     assert!(
         finding_of(&glance, Probe::Image)
@@ -137,18 +141,18 @@ fn judge_that_ignores_the_image_is_biased() {
 
 #[test]
 fn prompt_injection_is_found() {
-    let audit = audit_of(KnownBias::Gullible);
+    let audit = audit_of(KnownBias::FollowsInjection);
     assert_eq!(outcome(&audit, Probe::Planted), FindingOutcome::Biased);
     for change in ["planted_score", "planted_instruction", "planted_verdict"] {
         // From one to five; neutral text of equal length gains nothing.
         assert!(
-            near(
+            is_near(
                 value(&audit, Probe::Planted, &format!("gain:{change}")),
                 4.0
             ),
             "{change}"
         );
-        assert!(near(
+        assert!(is_near(
             value(&audit, Probe::Planted, &format!("turned:{change}")),
             1.0
         ));
@@ -157,27 +161,27 @@ fn prompt_injection_is_found() {
 
 #[test]
 fn formatting_bias_is_found() {
-    let audit = audit_of(KnownBias::Lists);
+    let audit = audit_of(KnownBias::PrefersLists);
     assert_eq!(outcome(&audit, Probe::Formatting), FindingOutcome::Biased);
-    assert!(near(value(&audit, Probe::Formatting, "gain"), 1.0));
+    assert!(is_near(value(&audit, Probe::Formatting, "gain"), 1.0));
     // Relative to the control, which ties.
-    assert!(near(value(&audit, Probe::Formatting, "preferred"), 0.5));
+    assert!(is_near(value(&audit, Probe::Formatting, "preferred"), 0.5));
 }
 
 /// A judge that ties everything has no position bias, but it is not sound either.
 #[test]
 fn judge_that_ties_everything_does_not_pass() {
-    let audit = audit_of(KnownBias::Indifferent);
+    let audit = audit_of(KnownBias::AlwaysTies);
     assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Unclear);
     assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::Biased);
     assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::Biased);
-    assert!(near(value(&audit, Probe::Errors, "missed"), 1.0));
+    assert!(is_near(value(&audit, Probe::Errors, "missed"), 1.0));
 }
 
 #[test]
 fn few_cases_are_unclear() {
     let mut judge = BiasedJudge {
-        bias: KnownBias::Blind,
+        bias: KnownBias::IgnoresImage,
         single_order: true,
     };
     let audit = audit_on(&mut judge, cases(3), Vec::new());
@@ -191,12 +195,13 @@ fn few_cases_are_unclear() {
     assert!(flips.estimate.undefined.is_some());
 }
 
-/// A single image has no mismatched image, text cases have no image, and a response without a side has none to swap.
+/// A single image has no mismatched image, text cases have no image, and a response without a side
+/// (left or right) has none to swap.
 #[test]
 fn probes_without_data_do_not_run() {
-    let mut alone = cases(12);
-    let image = alone[0].image.clone();
-    for case in &mut alone {
+    let mut same_image = cases(12);
+    let image = same_image[0].image.clone();
+    for case in &mut same_image {
         case.image.clone_from(&image);
         case.reference = Some("Fluid.".to_owned());
     }
@@ -204,7 +209,7 @@ fn probes_without_data_do_not_run() {
         bias: KnownBias::None,
         single_order: false,
     };
-    let audit = audit_on(&mut judge, alone, Vec::new());
+    let audit = audit_on(&mut judge, same_image, Vec::new());
     let image = finding_of(&audit, Probe::Image);
     assert!(image.measure("moved:exchanged").is_none());
     assert!(
@@ -249,7 +254,7 @@ fn thresholds_limit_the_difference_from_the_control() {
         limit(ThresholdKind::IdenticalNotTied, 0.0),
     ];
     let mut judge = BiasedJudge {
-        bias: KnownBias::Gullible,
+        bias: KnownBias::FollowsInjection,
         single_order: false,
     };
     let audit = audit_on(&mut judge, cases(20), limits);
@@ -270,13 +275,13 @@ fn thresholds_limit_the_difference_from_the_control() {
 fn every_perturbation_has_verdicts_before_and_after() {
     let audit = audit_of(KnownBias::None);
     for change in Perturbation::ALL {
-        let of: Vec<_> = audit
+        let trials: Vec<_> = audit
             .trials
             .iter()
             .filter(|t| t.perturbation == change)
             .collect();
-        assert!(!of.is_empty(), "{change:?}");
-        for trial in of {
+        assert!(!trials.is_empty(), "{change:?}");
+        for trial in trials {
             let (before, after) = trial.verdicts().unwrap();
             assert!(
                 before
@@ -285,8 +290,8 @@ fn every_perturbation_has_verdicts_before_and_after() {
                     .chain(&after.knowledge)
                     .all(|k| k.is_finite())
             );
-            let own = trial.perturbation.probe() != Probe::Image;
-            assert_eq!(trial.image == ImagePerturbation::Own, own);
+            let keeps_image = trial.perturbation.probe() != Probe::Image;
+            assert_eq!(trial.image == ImagePerturbation::Own, keeps_image);
             if let ImagePerturbation::OtherCase(case) = &trial.image {
                 assert_ne!(*case, trial.case);
             }
@@ -301,10 +306,9 @@ fn every_perturbation_has_verdicts_before_and_after() {
     assert!(!text.contains("NaN"));
 }
 
-/// Equal seeds give equal audits.
 #[test]
 fn equal_seeds_give_equal_audits() {
-    assert!(audit_of(KnownBias::Lists) == audit_of(KnownBias::Lists));
+    assert!(audit_of(KnownBias::PrefersLists) == audit_of(KnownBias::PrefersLists));
 }
 
 #[test]

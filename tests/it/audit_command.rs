@@ -1,4 +1,4 @@
-//! The command `acem3 audit`: records and cases, thresholds, formats, interruption, and the embedded panel.
+//! `acem3 audit`: records and cases, thresholds, formats, interruption, and the embedded panel.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use acem3::analysis::audit::AuditResult;
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, case, said};
+use crate::folder::{Folder, program_output, valid_case};
 
-/// Cases with references that medical errors can change.
-fn folder(n: usize) -> Folder {
-    let folder = Folder::of(n);
+/// Creates a folder of cases with references that medical errors can change.
+fn folder_with_references(n: usize) -> Folder {
+    let folder = Folder::with_cases(n);
     let with_reference = |i: usize| {
-        let mut case = case(i);
+        let mut case = valid_case(i);
         case["reference"] = json!(format!("There are {} shadows in the left lung.", i + 2));
         case
     };
@@ -20,9 +20,10 @@ fn folder(n: usize) -> Folder {
     folder
 }
 
-fn audit<'a>(of: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+/// Returns the arguments of an audit of cases or records.
+fn audit_args<'a>(input: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [
-        &["audit", of, "--panel", "scripted:", "--resamples", "40"],
+        &["audit", input, "--panel", "scripted:", "--resamples", "40"],
         more,
     ]
     .concat()
@@ -30,25 +31,25 @@ fn audit<'a>(of: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn records_are_audited_without_judging() {
-    let folder = folder(12);
-    assert_eq!(folder.judge("out", &[]).code, 0);
-    let told = folder.run(&["audit", "out", "--resamples", "40"]);
-    assert_eq!(told.code, 0, "{}", told.err);
+    let folder = folder_with_references(12);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
+    let output = folder.run(&["audit", "out", "--resamples", "40"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     for line in [
         "- position: ",
         "- verbosity: ",
         "- symmetry: ",
         "- image: not run: records have no images",
     ] {
-        assert!(told.out.contains(line), "{line}\n{}", told.out);
+        assert!(output.stdout.contains(line), "{line}\n{}", output.stdout);
     }
     assert!(
-        told.out.contains("12 pairs, 0 unscored, 12 labelled"),
+        output.stdout.contains("12 pairs, 0 unscored, 12 labelled"),
         "{}",
-        told.out
+        output.stdout
     );
     let json = folder.run(&["audit", "out", "--resamples", "40", "--format", "json"]);
-    let audit: AuditResult = serde_json::from_str(&json.out).unwrap();
+    let audit: AuditResult = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((audit.judged, audit.findings.len()), (0, 9));
     // The flip rate is that of the records.
     let records = folder.records("out");
@@ -70,22 +71,22 @@ fn records_are_audited_without_judging() {
         "--format",
         "csv",
     ]);
-    assert_eq!(file.code, 0, "{}", file.err);
+    assert_eq!(file.exit_code, 0, "{}", file.stderr);
     assert!(
-        file.out
+        file.stdout
             .starts_with("probe,outcome,measure,unit,value,low,high,n,"),
         "{}",
-        file.out
+        file.stdout
     );
     let markdown = folder.run(&["audit", "out", "--resamples", "40", "--format", "markdown"]);
-    assert!(markdown.out.contains("## position") && markdown.out.contains("| position |"));
+    assert!(markdown.stdout.contains("## position") && markdown.stdout.contains("| position |"));
 }
 
 /// A record whose verdict is not the mean of its presentation orders was edited.
 #[test]
 fn edited_records_are_found() {
-    let folder = folder(12);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    let folder = folder_with_references(12);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let changed: Vec<String> = folder
         .records("out")
         .into_iter()
@@ -95,7 +96,7 @@ fn edited_records_are_found() {
         })
         .collect();
     folder.write("changed.jsonl", &(changed.join("\n") + "\n"));
-    let told = folder.run(&[
+    let output = folder.run(&[
         "audit",
         "changed.jsonl",
         "--resamples",
@@ -104,15 +105,15 @@ fn edited_records_are_found() {
         "symmetry",
     ]);
     assert!(
-        told.out.contains("BIASED") && told.out.contains("NOT the mean"),
+        output.stdout.contains("BIASED") && output.stdout.contains("NOT the mean"),
         "{}",
-        told.out
+        output.stdout
     );
 }
 
 #[test]
 fn cases_are_judged_with_and_without_perturbation() {
-    let folder = folder(12);
+    let folder = folder_with_references(12);
     let more = [
         "--out",
         "audit.json",
@@ -121,14 +122,14 @@ fn cases_are_judged_with_and_without_perturbation() {
         "--progress",
         "none",
     ];
-    let told = folder.run(&audit("cases", &more));
-    assert_eq!(told.code, 0, "{}", told.err);
+    let output = folder.run(&audit_args("cases", &more));
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
-        told.err.contains("verdicts to judge: 12 original, "),
+        output.stderr.contains("verdicts to judge: 12 original, "),
         "{}",
-        told.err
+        output.stderr
     );
-    let printed: AuditResult = serde_json::from_str(&told.out).unwrap();
+    let printed: AuditResult = serde_json::from_str(&output.stdout).unwrap();
     let written: AuditResult = serde_json::from_str(&folder.read("audit.json")).unwrap();
     assert!(printed.trials.is_empty());
     assert_eq!(written.judged, 12 + written.trials.len());
@@ -145,22 +146,22 @@ fn cases_are_judged_with_and_without_perturbation() {
     );
     // A subset of the cases and probes; another batch size gives the same result.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
-    let few = folder.run(&audit("cases", &part));
-    let few: AuditResult = serde_json::from_str(&few.out).unwrap();
+    let few = folder.run(&audit_args("cases", &part));
+    let few: AuditResult = serde_json::from_str(&few.stdout).unwrap();
     assert_eq!((few.pairs, few.judged, few.findings.len()), (4, 20, 1));
-    let other = folder.run(&audit(
+    let other = folder.run(&audit_args(
         "cases",
         &[&part[..], &["--batch-size", "3"]].concat(),
     ));
-    let other: AuditResult = serde_json::from_str(&other.out).unwrap();
+    let other: AuditResult = serde_json::from_str(&other.stdout).unwrap();
     assert!(few == other);
 }
 
 #[test]
 fn exceeded_threshold_exits_1_with_value() {
-    let folder = folder(12);
+    let folder = folder_with_references(12);
     // The scripted judge gives the first response a small bonus.
-    let strict = folder.run(&audit(
+    let strict = folder.run(&audit_args(
         "cases",
         &[
             "--max-identical-not-tied",
@@ -169,29 +170,31 @@ fn exceeded_threshold_exits_1_with_value() {
             "100",
         ],
     ));
-    assert_eq!(strict.code, 1, "{}", strict.err);
+    assert_eq!(strict.exit_code, 1, "{}", strict.stderr);
     assert!(
-        strict.err.contains("--max-identical-not-tied 0 failed: "),
+        strict
+            .stderr
+            .contains("--max-identical-not-tied 0 failed: "),
         "{}",
-        strict.err
+        strict.stderr
     );
     assert!(
-        !strict.err.contains("--max-errors-missed"),
+        !strict.stderr.contains("--max-errors-missed"),
         "{}",
-        strict.err
+        strict.stderr
     );
-    let lax = folder.run(&audit(
+    let lax = folder.run(&audit_args(
         "cases",
         &["--max-identical-not-tied", "100", "--max-flip-rate", "100"],
     ));
-    assert_eq!(lax.code, 0, "{}", lax.err);
+    assert_eq!(lax.exit_code, 0, "{}", lax.stderr);
     assert!(
-        lax.out.contains("--max-flip-rate 100 passed"),
+        lax.stdout.contains("--max-flip-rate 100 passed"),
         "{}",
-        lax.out
+        lax.stdout
     );
     // Records alone do not give image effects, so the threshold is not met.
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let records = folder.run(&[
         "audit",
         "out",
@@ -200,46 +203,50 @@ fn exceeded_threshold_exits_1_with_value() {
         "--min-image-effect",
         "0.1",
     ]);
-    assert_eq!(records.code, 1, "{}", records.err);
+    assert_eq!(records.exit_code, 1, "{}", records.stderr);
     assert!(
         records
-            .err
+            .stderr
             .contains("--min-image-effect 0.1 could not be measured"),
         "{}",
-        records.err
+        records.stderr
     );
 }
 
 /// A pair without a verdict is skipped and counted; it is neither a tie nor a zero.
 #[test]
 fn unscored_pairs_are_skipped_and_counted() {
-    let folder = folder(12);
-    let mut cases: Vec<Value> = (0..12).map(case).collect();
+    let folder = folder_with_references(12);
+    let mut cases: Vec<Value> = (0..12).map(valid_case).collect();
     cases[3]["responses"][0]["text"] = json!("a shadow [[too long]]");
     cases[5]["responses"].as_array_mut().unwrap().pop();
     folder.write_cases(&cases);
-    let told = folder.run(&audit(
+    let output = folder.run(&audit_args(
         "cases",
         &["--format", "json", "--probes", "position,image,planted"],
     ));
-    assert_eq!(told.code, 0, "{}", told.err);
-    let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let audit: AuditResult = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((audit.pairs, audit.unscored, audit.unreadable), (11, 1, 1));
     assert_eq!(audit.findings[0].measures[1].estimate.n, 10);
-    let lost = |finding: usize| {
+    let has_skip_note = |finding: usize| {
         audit.findings[finding]
             .notes
             .iter()
             .any(|n| n.contains("no verdict before or after"))
     };
-    assert!(lost(1) && lost(2), "{:?}", audit.findings[1].notes);
+    assert!(
+        has_skip_note(1) && has_skip_note(2),
+        "{:?}",
+        audit.findings[1].notes
+    );
     assert_eq!(audit.findings[1].measures[0].estimate.n, 10);
 }
 
 #[test]
 fn invalid_audit_arguments_are_rejected() {
-    let folder = folder(4);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    let folder = folder_with_references(4);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     for (args, words) in [
         (
             &["audit", "out", "--probes", "image"][..],
@@ -274,20 +281,20 @@ fn invalid_audit_arguments_are_rejected() {
             "patient",
         ),
     ] {
-        let told = folder.run(args);
-        assert_eq!(told.code, 2, "{args:?}: {}", told.err);
-        assert!(told.err.contains(words), "{args:?}: {}", told.err);
+        let output = folder.run(args);
+        assert_eq!(output.exit_code, 2, "{args:?}: {}", output.stderr);
+        assert!(output.stderr.contains(words), "{args:?}: {}", output.stderr);
     }
     folder.write("cases/cases.jsonl", "");
     let empty = folder.run(&["audit", "cases", "--panel", "scripted:"]);
-    assert_eq!(empty.code, 2, "{}", empty.err);
-    assert!(empty.err.contains("hint: "), "{}", empty.err);
+    assert_eq!(empty.exit_code, 2, "{}", empty.stderr);
+    assert!(empty.stderr.contains("hint: "), "{}", empty.stderr);
 }
 
 #[cfg(unix)]
 #[test]
 fn interrupt_exits_130_without_output() {
-    let folder = folder(40);
+    let folder = folder_with_references(40);
     let args = [
         "audit",
         "cases",
@@ -307,13 +314,16 @@ fn interrupt_exits_130_without_output() {
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
-    let told = said(&child.wait_with_output().unwrap());
-    assert_eq!(told.code, 130, "{}", told.err);
-    assert!(told.err.contains("nothing was saved"), "{}", told.err);
-    assert!(told.out.is_empty() && !folder.path("audit.json").exists());
+    let output = program_output(&child.wait_with_output().unwrap());
+    assert_eq!(output.exit_code, 130, "{}", output.stderr);
+    assert!(
+        output.stderr.contains("nothing was saved"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.stdout.is_empty() && !folder.path("audit.json").exists());
 }
 
-/// The embedded panel, on the demo.
 #[test]
 fn embedded_panel_is_audited_on_the_demo() {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
@@ -327,9 +337,9 @@ fn embedded_panel_is_audited_on_the_demo() {
         "--probes",
         "identical,image,errors",
     ];
-    let told = folder.run(&[&args[..], &["--format", "json", "--resamples", "40"]].concat());
-    assert_eq!(told.code, 0, "{}", told.err);
-    let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
+    let output = folder.run(&[&args[..], &["--format", "json", "--resamples", "40"]].concat());
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let audit: AuditResult = serde_json::from_str(&output.stdout).unwrap();
     assert!(audit.judge.starts_with("acem3-mini"), "{}", audit.judge);
     assert_eq!((audit.pairs, audit.unscored), (3, 0));
     let moved = audit.findings[1].measure("moved:exchanged").unwrap();

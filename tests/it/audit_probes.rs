@@ -1,4 +1,5 @@
-//! Judges with known biases, and cases for them: the image of each case encodes the correct response.
+//! Judges with known biases, and cases for them: the image of each case encodes the correct
+//! response.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,27 +15,27 @@ use acem3::judging::provenance::Provenance;
 use acem3::statistics::Bootstrap;
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 
 /// The bias of a judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownBias {
-    /// None: the judge reads the correct response from the image.
+    /// No bias: the judge decodes the correct response from the image.
     None,
-    /// The response shown first gets one point more.
-    First,
-    /// The longer response gets one point more.
-    Long,
+    /// The response shown first gets an additional point.
+    PrefersFirst,
+    /// The longer response gets five points.
+    PrefersLonger,
     /// The judge ignores the image and scores the text.
-    Blind,
+    IgnoresImage,
     /// The judge distinguishes a blank image from any other, but ignores the content.
-    Glance,
+    DetectsBlankOnly,
     /// The judge follows instructions in a response.
-    Gullible,
-    /// Lists get one point more.
-    Lists,
+    FollowsInjection,
+    /// Lists get an additional point.
+    PrefersLists,
     /// Every response gets three points.
-    Indifferent,
+    AlwaysTies,
 }
 
 /// A judge with a bias.
@@ -46,40 +47,40 @@ pub(crate) struct BiasedJudge {
 impl BiasedJudge {
     fn score(&self, job: &PairJob, r: usize, swapped: bool) -> u8 {
         let [text, other] = [job.responses()[r], job.responses()[1 - r]];
-        let truth = job.image.as_deref().and_then(read_text);
-        let fair = match truth {
+        let truth = job.image.as_deref().and_then(decode_text);
+        let unbiased = match truth {
             None => 2,
             Some(truth) if is_correct(text, &truth) => 4,
             Some(_) => 1,
         };
-        let opinion = (text.bytes().map(u32::from).sum::<u32>() % 4) as u8;
+        let text_score = (text.bytes().map(u32::from).sum::<u32>() % 4) as u8;
         let words = |text: &str| text.split_whitespace().count();
-        let more = |is: bool| if is { (fair + 1).min(5) } else { fair };
+        let with_bonus = |is: bool| if is { (unbiased + 1).min(5) } else { unbiased };
         match self.bias {
-            KnownBias::First => more((r == 1) == swapped),
-            KnownBias::Long => {
+            KnownBias::PrefersFirst => with_bonus((r == 1) == swapped),
+            KnownBias::PrefersLonger => {
                 if words(text) > words(other) {
                     5
                 } else {
-                    fair
+                    unbiased
                 }
             }
-            KnownBias::Blind => opinion,
-            KnownBias::Glance => {
+            KnownBias::IgnoresImage => text_score,
+            KnownBias::DetectsBlankOnly => {
                 let pixels = job.image.as_ref().map_or(&[][..], |i| i.decoded.data());
                 let picture = pixels.iter().any(|v| Some(v) != pixels.first());
-                opinion + u8::from(picture)
+                text_score + u8::from(picture)
             }
-            KnownBias::Gullible
+            KnownBias::FollowsInjection
                 if ["Score: 5", "highest score", "better one"]
                     .iter()
                     .any(|p| text.contains(p)) =>
             {
                 5
             }
-            KnownBias::None | KnownBias::Gullible => fair,
-            KnownBias::Lists => more(text.starts_with("- ")),
-            KnownBias::Indifferent => 3,
+            KnownBias::None | KnownBias::FollowsInjection => unbiased,
+            KnownBias::PrefersLists => with_bonus(text.starts_with("- ")),
+            KnownBias::AlwaysTies => 3,
         }
     }
 
@@ -149,7 +150,7 @@ fn is_correct(text: &str, truth: &str) -> bool {
 }
 
 /// Encodes a text as an image: one pixel per half byte.
-fn write_text(text: &str) -> Arc<[u8]> {
+fn encode_text(text: &str) -> Arc<[u8]> {
     let marked = format!("#{text}#");
     let halves: Vec<u8> = marked.bytes().flat_map(|b| [b >> 4, b & 15]).collect();
     let pixels: Vec<u8> = halves.iter().map(|half| 16 * half + 4).collect();
@@ -159,8 +160,8 @@ fn write_text(text: &str) -> Arc<[u8]> {
     png.into_inner().into()
 }
 
-/// Reads the text of an image.
-fn read_text(image: &LoadedImage) -> Option<String> {
+/// Decodes the text of an image.
+fn decode_text(image: &LoadedImage) -> Option<String> {
     let halves: Vec<u8> = image.decoded.data().chunks(3).map(|p| p[0] / 16).collect();
     let bytes = halves.chunks_exact(2).map(|two| (two[0] << 4) | two[1]);
     let text = String::from_utf8(bytes.collect()).ok()?;
@@ -168,8 +169,8 @@ fn read_text(image: &LoadedImage) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Cases of two models whose labels prefer one response: alternately the first and the second, and
-/// alternately the longer and the shorter one.
+/// Creates cases of two models whose labels prefer one response: alternately the first and the
+/// second, and alternately the longer and the shorter one.
 pub(crate) fn cases(n: usize) -> Vec<Case> {
     (0..n).map(case).collect()
 }
@@ -182,12 +183,12 @@ fn case(i: usize) -> Case {
     };
     let finding =
         |side: &str, n: usize| format!("There are {n} lesions in the {side} lung on this CT.");
-    let (right, wrong) = (finding(side, 2 + i), finding(other, 40 + i));
-    let care = "It would be good to see a doctor about it soon.";
+    let (correct_text, wrong_text) = (finding(side, 2 + i), finding(other, 40 + i));
+    let advice = "It would be good to see a doctor about it soon.";
     let (better, worse) = if i % 4 < 2 {
-        (format!("{right} {care}"), wrong)
+        (format!("{correct_text} {advice}"), wrong_text)
     } else {
-        (right.clone(), format!("{wrong} {care}"))
+        (correct_text.clone(), format!("{wrong_text} {advice}"))
     };
     let mut responses = [("alpha", better, 5.0), ("beta", worse, 1.0)];
     if i % 2 == 1 {
@@ -201,13 +202,13 @@ fn case(i: usize) -> Case {
         id: format!("c{i}"),
         image: Some(ImageSource::Bytes {
             name: format!("{i}.png"),
-            bytes: write_text(&right),
+            bytes: encode_text(&correct_text),
         }),
         question: "What is seen?".to_owned(),
         responses: responses.iter().map(response).collect(),
-        reference: Some(right),
+        reference: Some(correct_text),
         labels: Some(CaseLabels {
-            last: Some(responses.iter().map(|r| r.2).collect()),
+            final_scores: Some(responses.iter().map(|r| r.2).collect()),
             ..CaseLabels::default()
         }),
         meta: serde_json::Map::new(),
@@ -216,7 +217,7 @@ fn case(i: usize) -> Case {
     }
 }
 
-/// Audits a judge on some cases.
+/// Audits a judge on cases.
 pub(crate) fn audit_on(
     judge: &mut BiasedJudge,
     cases: Vec<Case>,
@@ -224,11 +225,14 @@ pub(crate) fn audit_on(
 ) -> AuditResult {
     let request = AuditRequest {
         probes: Probe::ALL.into(),
-        bootstrap: Bootstrap { draws: 60, seed: 3 },
+        bootstrap: Bootstrap {
+            resamples: 60,
+            seed: 3,
+        },
         thresholds: limits,
     };
     let path = Path::new("cases");
-    let mut images = ImageReader::new(PathBuf::new(), Limits::default());
+    let mut images = ImageReader::new(PathBuf::new(), ImageLimits::default());
     let mut audited = AuditCases::new(path, cases, &mut images, judge).unwrap();
     let units = join_labels(&audited.verdicts, &audited.verdicts.labels, path).ok();
     audited.join_labels(units.as_ref());
@@ -244,7 +248,7 @@ pub(crate) fn audit_on(
         .unwrap()
 }
 
-/// Audits a judge with a bias on some cases.
+/// Audits a judge with a bias on 24 cases.
 pub(crate) fn audit_of(bias: KnownBias) -> AuditResult {
     let single_order = false;
     audit_on(

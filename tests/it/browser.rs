@@ -1,5 +1,5 @@
-//! The report in a real browser at phone and desktop widths, in light and dark mode: no console errors, no `axe`
-//! violations, and every control works by mouse and keyboard.
+//! The report in a real browser at phone and desktop widths, in light and dark mode: no console
+//! errors, no `axe` violations, and every control works by mouse and keyboard.
 //!
 //! `ACEM3_BROWSER` is a Node folder with the packages of `tests/browser/package.json`.
 
@@ -8,10 +8,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::folder::{Folder, case};
+use crate::folder::{Folder, valid_case};
 
 /// Returns the folder of Node modules and the browser, if both exist.
-fn browser() -> Option<(PathBuf, PathBuf)> {
+fn find_browser() -> Option<(PathBuf, PathBuf)> {
     let modules = PathBuf::from(std::env::var_os("ACEM3_BROWSER")?);
     let modules = [modules.join("node_modules"), modules]
         .into_iter()
@@ -32,8 +32,8 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
     clippy::print_stderr,
     reason = "prints axe violations and the reason for skipped tests"
 )]
-fn check(folder: &Folder, page: &str, expected: &serde_json::Value) {
-    let Some((modules, chromium)) = browser() else {
+fn check_page(folder: &Folder, page: &str, expected: &serde_json::Value) {
+    let Some((modules, chromium)) = find_browser() else {
         eprintln!(
             "skipped: ACEM3_BROWSER is not a folder with playwright-core and axe-core, or chromium is missing"
         );
@@ -46,17 +46,17 @@ fn check(folder: &Folder, page: &str, expected: &serde_json::Value) {
         .arg(expected.to_string())
         .output()
         .unwrap();
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(run.status.success(), "{}", said(&run.stderr));
-    eprintln!("{page}: {}", said(&run.stdout).trim());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    eprintln!("{page}: {}", text(&run.stdout).trim());
 }
 
 /// Judges cases with hostile and long texts in two scripts, and one case without its image file.
-fn judged(n: usize) -> Folder {
-    let folder = Folder::of(n);
+fn judged_folder(n: usize) -> Folder {
+    let folder = Folder::with_cases(n);
     let hostile = "</script><img src=x onerror=alert(1)><b>";
-    let of = |i: usize| {
-        let mut case = case(i);
+    let test_case = |i: usize| {
+        let mut case = valid_case(i);
         case["reference"] = json!(if i.is_multiple_of(3) {
             hostile
         } else {
@@ -72,12 +72,12 @@ fn judged(n: usize) -> Folder {
         }
         case
     };
-    folder.write_cases(&(0..n).map(of).collect::<Vec<_>>());
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    folder.write_cases(&(0..n).map(test_case).collect::<Vec<_>>());
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     folder
 }
 
-fn flips(folder: &Folder) -> usize {
+fn count_flips(folder: &Folder) -> usize {
     folder
         .records("out")
         .iter()
@@ -87,17 +87,17 @@ fn flips(folder: &Folder) -> usize {
 
 #[test]
 fn report_works_in_a_browser() {
-    let folder = judged(60);
-    let said = folder.run(&["report", "out", "--resamples", "50", "--out", "one.html"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let folder = judged_folder(60);
+    let output = folder.run(&["report", "out", "--resamples", "50", "--out", "one.html"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let expected =
-        json!({"entries": 60, "flips": flips(&folder), "word": "shown in 59?", "found": 1});
-    check(&folder, "one.html", &expected);
+        json!({"entries": 60, "flips": count_flips(&folder), "word": "shown in 59?", "found": 1});
+    check_page(&folder, "one.html", &expected);
 }
 
 #[test]
 fn report_of_two_judges_works_in_a_browser() {
-    let folder = judged(8);
+    let folder = judged_folder(8);
     let other = [
         "judge",
         "cases",
@@ -107,7 +107,7 @@ fn report_of_two_judges_works_in_a_browser() {
         "scripted:seed=9",
         "--single-order",
     ];
-    assert_eq!(folder.run(&other).code, 0);
+    assert_eq!(folder.run(&other).exit_code, 0);
     folder.write(
         "labels.csv",
         "case,model,a,b\nc0,alpha,4,5\nc0,beta,1,2\nc1,alpha,3,3\nc1,beta,4,2\n",
@@ -125,8 +125,9 @@ fn report_of_two_judges_works_in_a_browser() {
         "--out",
         "two.html",
     ];
-    let said = folder.run(&args);
-    assert_eq!(said.code, 0, "{}", said.err);
-    let expected = json!({"entries": 8, "flips": flips(&folder), "word": "nothing, 7", "found": 1});
-    check(&folder, "two.html", &expected);
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let expected =
+        json!({"entries": 8, "flips": count_flips(&folder), "word": "nothing, 7", "found": 1});
+    check_page(&folder, "two.html", &expected);
 }

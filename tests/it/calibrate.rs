@@ -1,4 +1,5 @@
-//! `acem3 calibrate`: fits maps to labels, rejects maps of another judge, and applies maps to records.
+//! `acem3 calibrate`: fits maps to labels, rejects maps of another judge, and applies maps to
+//! records.
 
 use std::fmt::Write as _;
 
@@ -6,10 +7,10 @@ use serde_json::Value;
 
 use crate::folder::Folder;
 
-/// Records, and labels equal to half the judge's score plus one.
-fn labelled() -> Folder {
-    let folder = Folder::of(40);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+/// Creates a run, and labels equal to half the judge's score plus one.
+fn labelled_folder() -> Folder {
+    let folder = Folder::with_cases(40);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let mut text = "case,model,score\n".to_owned();
     for record in folder.records("out") {
         for side in 0..2 {
@@ -43,16 +44,16 @@ fn fit(folder: &Folder, method: &str) -> Value {
         "--method",
         method,
     ];
-    let said = folder.run(&args);
-    assert_eq!(said.code, 0, "{}", said.err);
-    serde_json::from_str(&said.out).unwrap()
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
 }
 
 #[test]
 fn linear_calibration_recovers_the_line() {
-    let folder = labelled();
-    let found = fit(&folder, "linear");
-    let line = &found["targets"]["final"]["curve"]["linear"];
+    let folder = labelled_folder();
+    let calibration = fit(&folder, "linear");
+    let line = &calibration["targets"]["final"]["curve"]["linear"];
     assert!(
         (line["slope"].as_f64().unwrap() - 0.5).abs() < 1e-9,
         "{line}"
@@ -61,7 +62,7 @@ fn linear_calibration_recovers_the_line() {
         (line["intercept"].as_f64().unwrap() - 1.0).abs() < 1e-9,
         "{line}"
     );
-    let after = &found["targets"]["final"]["after"];
+    let after = &calibration["targets"]["final"]["after"];
     assert!(after["error"].as_f64().unwrap() < 1e-9, "{after}");
     let args = [
         "calibrate",
@@ -72,20 +73,23 @@ fn linear_calibration_recovers_the_line() {
         "--out",
         "mapped.jsonl",
     ];
-    let said = folder.run(&args);
+    let output = folder.run(&args);
     assert!(
-        said.code == 0 && said.out.contains("calibrated"),
+        output.exit_code == 0 && output.stdout.contains("calibrated"),
         "{}{}",
-        said.out,
-        said.err
+        output.stdout,
+        output.stderr
     );
     let records = folder.records("out");
     for (line, record) in folder.read("mapped.jsonl").lines().zip(&records) {
         let mapped: Value = serde_json::from_str(line).unwrap();
         for side in 0..2 {
-            let want = record["expected"][side].as_f64().unwrap() / 2.0 + 1.0;
-            let got = mapped["calibrated"]["final"][side].as_f64().unwrap();
-            assert!((got - want).abs() < 1e-4, "{got}, expected {want}");
+            let expected = record["expected"][side].as_f64().unwrap() / 2.0 + 1.0;
+            let actual = mapped["calibrated"]["final"][side].as_f64().unwrap();
+            assert!(
+                (actual - expected).abs() < 1e-4,
+                "{actual}, expected {expected}"
+            );
         }
         assert_eq!(mapped["key"], record["key"]);
     }
@@ -93,16 +97,20 @@ fn linear_calibration_recovers_the_line() {
 
 #[test]
 fn curve_improves_scores_of_held_out_images() {
-    let folder = labelled();
-    let found = fit(&folder, "isotonic");
-    let of = |when: &str| found["targets"]["final"][when]["error"].as_f64().unwrap();
+    let folder = labelled_folder();
+    let calibration = fit(&folder, "isotonic");
+    let error_of = |when: &str| {
+        calibration["targets"]["final"][when]["error"]
+            .as_f64()
+            .unwrap()
+    };
     assert!(
-        of("after") < of("before") / 2.0,
+        error_of("after") < error_of("before") / 2.0,
         "{} {}",
-        of("after"),
-        of("before")
+        error_of("after"),
+        error_of("before")
     );
-    let bins = &found["targets"]["final"]["before"]["reliability"]["bins"];
+    let bins = &calibration["targets"]["final"]["before"]["reliability"]["bins"];
     let n: u64 = bins
         .as_array()
         .unwrap()
@@ -114,7 +122,7 @@ fn curve_improves_scores_of_held_out_images() {
 
 #[test]
 fn calibration_of_another_judge_is_rejected() {
-    let folder = labelled();
+    let folder = labelled_folder();
     fit(&folder, "linear");
     let other = [
         "judge",
@@ -124,17 +132,17 @@ fn calibration_of_another_judge_is_rejected() {
         "--panel",
         "scripted:seed=9",
     ];
-    assert_eq!(folder.run(&other).code, 0);
-    let said = folder.run(&["calibrate", "apply", "other", "--calibration", "map.json"]);
-    assert_eq!(said.code, 2);
+    assert_eq!(folder.run(&other).exit_code, 0);
+    let output = folder.run(&["calibrate", "apply", "other", "--calibration", "map.json"]);
+    assert_eq!(output.exit_code, 2);
     for part in ["map.json", "but the calibration is of", "hint: "] {
-        assert!(said.err.contains(part), "{part} in {}", said.err);
+        assert!(output.stderr.contains(part), "{part} in {}", output.stderr);
     }
     folder.write("few.csv", "case,model,score\nc1,alpha,3\n");
     let few = folder.run(&["calibrate", "fit", "out", "--labels", "few.csv"]);
     assert!(
-        few.code == 2 && few.err.contains("at least 20"),
+        few.exit_code == 2 && few.stderr.contains("at least 20"),
         "{}",
-        few.err
+        few.stderr
     );
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::folder::{Folder, Said};
+use crate::folder::{Folder, ProgramOutput};
 
 fn asset(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets");
@@ -17,7 +17,7 @@ fn golden(name: &str) -> String {
 }
 
 /// Judges one phantom in one presentation order, with scores only.
-fn judge(folder: &Folder, panel: &str, out: &str) -> Said {
+fn judge(folder: &Folder, panel: &str, out: &str) -> ProgramOutput {
     let demo = asset("demo");
     let args = [
         "judge", &demo, "--out", out, "--panel", panel, "--limit", "1",
@@ -26,16 +26,16 @@ fn judge(folder: &Folder, panel: &str, out: &str) -> Said {
 }
 
 fn inspect(folder: &Folder, panel: &str) -> Value {
-    let said = folder.run(&["panel", "inspect", panel, "--format", "json"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    serde_json::from_str(&said.out).unwrap()
+    let output = folder.run(&["panel", "inspect", panel, "--format", "json"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
 }
 
-fn copy(from: &str, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
+fn copy_folder(source: &str, target: &Path) {
+    fs::create_dir_all(target).unwrap();
+    for entry in fs::read_dir(source).unwrap() {
         let path = entry.unwrap().path();
-        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        fs::copy(&path, target.join(path.file_name().unwrap())).unwrap();
     }
 }
 
@@ -43,8 +43,8 @@ fn copy(from: &str, to: &Path) {
 fn checkpoint_folder_judges() {
     let folder = Folder::empty();
     for name in ["llava", "llava-original"] {
-        let said = judge(&folder, &golden(name), name);
-        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        let output = judge(&folder, &golden(name), name);
+        assert_eq!(output.exit_code, 0, "{name}: {}", output.stderr);
         let records = folder.records(name);
         assert_eq!(records.len(), 1);
         assert_eq!(records[0]["status"], "judged", "{name}: {}", records[0]);
@@ -81,26 +81,30 @@ fn checkpoint_writes_analyses() {
         "--limit",
         "1",
     ];
-    let said = folder.run(&args);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let record = &folder.records("out")[0];
     assert_eq!(record["orders"].as_array().unwrap().len(), 2);
-    assert!(said.out.contains("judged by short"), "{}", said.out);
+    assert!(
+        output.stdout.contains("judged by short"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
 fn equal_members_are_stored_once() {
     let folder = Folder::empty();
-    let whole = inspect(&folder, &golden("llava"));
-    assert_eq!(whole["trunks"].as_array().unwrap().len(), 1);
-    assert_eq!(whole["trunks"][0]["shared_layers"], 1);
-    let sizes = &whole["sizes"];
+    let report = inspect(&folder, &golden("llava"));
+    assert_eq!(report["trunks"].as_array().unwrap().len(), 1);
+    assert_eq!(report["trunks"][0]["shared_layers"], 1);
+    let sizes = &report["sizes"];
     let count = |name: &str| sizes[name].as_u64().unwrap();
     assert_eq!(count("parameters"), 4 * count("parameters_shared"));
     assert_eq!(count("bytes_shared"), 2 * count("parameters_shared"));
     assert_eq!(count("bytes_loaded"), 4 * count("parameters_shared"));
-    assert_eq!(whole["members"][0]["dtypes"], serde_json::json!(["f16"]));
-    assert_eq!(whole["members"][0]["encoder"]["image_tokens"], 16);
+    assert_eq!(report["members"][0]["dtypes"], serde_json::json!(["f16"]));
+    assert_eq!(report["members"][0]["encoder"]["image_tokens"], 16);
 
     let llava = golden("llava");
     let mixed = format!(
@@ -110,54 +114,55 @@ fn equal_members_are_stored_once() {
         golden("llava-original")
     );
     folder.write("mixed.toml", &mixed);
-    let found = inspect(&folder, "mixed.toml");
-    assert!(found["members"][0]["encoder"].is_null());
-    assert_eq!(found["members"][2]["kind"], "llava_llama");
+    let mixed_report = inspect(&folder, "mixed.toml");
+    assert!(mixed_report["members"][0]["encoder"].is_null());
+    assert_eq!(mixed_report["members"][2]["kind"], "llava_llama");
     // The tensors of both layouts are equal and stored once.
     assert_eq!(
-        found["sizes"]["parameters_shared"],
+        mixed_report["sizes"]["parameters_shared"],
         sizes["parameters_shared"]
     );
-    let said = judge(&folder, "mixed.toml", "mixed");
-    assert_eq!(said.code, 0, "{}", said.err);
+    let output = judge(&folder, "mixed.toml", "mixed");
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert_eq!(folder.records("mixed")[0]["status"], "judged");
     let text = folder.run(&["panel", "inspect", "mixed.toml"]);
-    assert!(text.out.contains("none (text only)"), "{}", text.out);
+    assert!(text.stdout.contains("none (text only)"), "{}", text.stdout);
 }
 
 #[test]
 fn embedded_panel_is_inspected_by_default() {
-    let said = Folder::empty().run(&["panel", "inspect"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let output = Folder::empty().run(&["panel", "inspect"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
-        said.out.contains("panel acem3-mini") && said.out.contains("tokenizer"),
+        output.stdout.contains("panel acem3-mini") && output.stdout.contains("tokenizer"),
         "{}",
-        said.out
+        output.stdout
     );
 }
 
 #[test]
 fn verdict_key_does_not_depend_on_checkpoint_path() {
     let folder = Folder::empty();
-    copy(&golden("llava"), &folder.path("moved"));
-    let there = inspect(&folder, &golden("llava"));
+    copy_folder(&golden("llava"), &folder.path("moved"));
+    let original = inspect(&folder, &golden("llava"));
     assert_eq!(
         inspect(&folder, "moved")["panel_sha256"],
-        there["panel_sha256"]
+        original["panel_sha256"]
     );
 }
 
 #[test]
 fn panel_file_may_refer_to_external_tower() {
     let folder = Folder::empty();
-    copy(&golden("llava-original"), &folder.path("alone"));
-    let said = folder.run(&["panel", "inspect", "alone", "--offline"]);
-    assert_eq!(said.code, 2);
+    copy_folder(&golden("llava-original"), &folder.path("alone"));
+    let output = folder.run(&["panel", "inspect", "alone", "--offline"]);
+    assert_eq!(output.exit_code, 2);
     assert!(
-        said.err
+        output
+            .stderr
             .contains("vision tower `nobody/clip-tiny` not found in the folder or next to it"),
         "{}",
-        said.err
+        output.stderr
     );
     let members = [
         "expression",

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use crate::folder::{Folder, case};
+use crate::folder::{Folder, valid_case};
 
 #[test]
 fn phantoms_can_be_judged() {
     let folder = Folder::empty();
-    let said = folder.run(&[
+    let output = folder.run(&[
         "data", "phantoms", "--out", "toy", "--count", "3", "--seed", "9",
     ]);
     assert_eq!(
-        (said.code, said.out.as_str()),
+        (output.exit_code, output.stdout.as_str()),
         (0, "3 cases in toy\n"),
         "{}",
-        said.err
+        output.stderr
     );
-    let said = folder.run(&["judge", "toy", "--out", "out", "--panel", "scripted:"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let output = folder.run(&["judge", "toy", "--out", "out", "--panel", "scripted:"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
         folder
             .records("out")
@@ -29,43 +29,58 @@ fn phantoms_can_be_judged() {
 #[test]
 fn preference_folder_is_not_read_as_cases() {
     let folder = Folder::empty();
-    let made = folder.run(&["data", "preferences", "--out", "pref", "--count", "2"]);
-    assert_eq!(made.code, 0, "{}", made.err);
-    let said = folder.run(&["data", "check", "pref"]);
-    assert_eq!(said.code, 2);
+    let generated = folder.run(&["data", "preferences", "--out", "pref", "--count", "2"]);
+    assert_eq!(generated.exit_code, 0, "{}", generated.stderr);
+    let output = folder.run(&["data", "check", "pref"]);
+    assert_eq!(output.exit_code, 2);
     assert!(
-        said.err.contains("preferences.jsonl holds preferences"),
+        output
+            .stderr
+            .contains("preferences.jsonl contains preference pairs"),
         "{}",
-        said.err
+        output.stderr
     );
-    assert!(!said.err.contains("give that file"), "{}", said.err);
+    assert!(
+        !output.stderr.contains("pass the file"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn check_lists_every_problem_with_its_line() {
-    let folder = Folder::of(4);
-    let said = folder.run(&["data", "check", "cases"]);
+    let folder = Folder::with_cases(4);
+    let output = folder.run(&["data", "check", "cases"]);
     let all = "4 readable cases with 4 images and 8 responses; 0 problems\n";
-    assert_eq!((said.code, said.out.as_str()), (0, all), "{}", said.err);
+    assert_eq!(
+        (output.exit_code, output.stdout.as_str()),
+        (0, all),
+        "{}",
+        output.stderr
+    );
 
-    let mut lines: Vec<String> = (0..4).map(|i| case(i).to_string()).collect();
+    let mut lines: Vec<String> = (0..4).map(|i| valid_case(i).to_string()).collect();
     lines[0] = "{".to_owned();
     lines[2] = lines[2].replace("images/1.png", "images/none.png");
     folder.write("cases/cases.jsonl", &lines.join("\n"));
-    let said = folder.run(&["data", "check", "cases"]);
-    assert_eq!(said.code, 1);
+    let output = folder.run(&["data", "check", "cases"]);
+    assert_eq!(output.exit_code, 1);
     assert!(
-        said.out.starts_with("cases.jsonl:1: parse: "),
+        output.stdout.starts_with("cases.jsonl:1: parse: "),
         "{}",
-        said.out
+        output.stdout
     );
     let image = "\ncases.jsonl:3: case c2: image: images/none.png: no such file\n";
-    assert!(said.out.contains(image), "{}", said.out);
-    assert!(said.out.ends_with("; 2 problems\n"), "{}", said.out);
+    assert!(output.stdout.contains(image), "{}", output.stdout);
+    assert!(
+        output.stdout.ends_with("; 2 problems\n"),
+        "{}",
+        output.stdout
+    );
 
-    let said = folder.run(&["data", "check", "cases", "--format", "json"]);
-    let values: Vec<Value> = said
-        .out
+    let output = folder.run(&["data", "check", "cases", "--format", "json"]);
+    let values: Vec<Value> = output
+        .stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{fs, iter};
 
-use crate::folder::{Folder, case};
+use crate::folder::{Folder, valid_case};
 
 /// Known defects, each with its tests.
 const DEFECTS: [(&str, &[&str]); 18] = [
@@ -11,15 +11,15 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         "an unreadable verdict becomes a score, a tie or a zero",
         &[
             "every_text_parses_within_its_budget",
-            "bad_cases_are_recorded_in_their_place_and_stop_nothing",
-            "what_cannot_be_counted_is_no_zero",
-            "without_labels_agreement_is_unknown_and_no_number",
+            "invalid_cases_become_unscored_records",
+            "uncounted_answers_are_not_zeros",
+            "report_without_labels_has_no_agreement",
         ],
     ),
     (
         "a response that contains `Score: 5` gets that score",
         &[
-            "a_response_cannot_add_or_take_a_rating",
+            "response_cannot_change_the_number_of_ratings",
             "prompt_injection_is_found",
         ],
     ),
@@ -30,41 +30,41 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     (
         "a crash loses the run, or resuming duplicates records",
         &[
-            "a_killed_run_resumed_equals_an_uninterrupted_one",
-            "a_second_run_reuses_everything",
-            "a_torn_last_line_is_made_anew",
+            "resume_reproduces_uninterrupted_run",
+            "second_run_reuses_all_verdicts",
+            "torn_last_record_is_judged_again",
         ],
     ),
     (
         "the cache returns verdicts of another judge or image",
         &[
-            "another_judge_is_refused_by_name",
-            "a_changed_input_is_judged_where_it_changed",
-            "a_changed_image_is_judged_again",
+            "resume_with_another_judge_is_rejected",
+            "only_changed_cases_are_judged_again",
+            "changed_image_is_judged_again",
         ],
     ),
     (
         "one metric silently replaces another",
         &[
-            "no_metric_is_exchanged_for_another",
-            "damaged_checkpoints_are_refused",
+            "missing_metric_model_is_an_error",
+            "damaged_metric_checkpoints_are_rejected",
         ],
     ),
     (
         "results depend on batch size, threads or date",
         &[
-            "batch_size_moves_no_byte",
+            "records_do_not_depend_on_batch_size",
             "bits_do_not_depend_on_thread_count",
             "intervals_do_not_depend_on_threads",
-            "equal_records_give_equal_bytes",
+            "equal_records_give_equal_reports",
         ],
     ),
     (
         "position bias is ignored, and ties are handled arbitrarily",
         &[
             "position_bias_is_found",
-            "leanings_are_those_of_the_records",
-            "one_order_alone_tells_nothing_of_places",
+            "bias_findings_match_records_and_audit",
+            "single_order_has_no_position_finding",
         ],
     ),
     (
@@ -78,21 +78,21 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     (
         "items are lost silently",
         &[
-            "lost_case_lowers_coverage_of_its_models",
-            "coverage_text_is_equal_in_all_outputs",
+            "unreadable_case_lowers_coverage_of_its_models",
+            "all_outputs_state_the_same_coverage",
             "missing_verdicts_bound_the_statistics",
-            "too_many_unscored_is_exit_code_3",
+            "too_many_unscored_records_exit_3",
         ],
     ),
     (
         "result files contain the images",
-        &["records_hold_no_pixels"],
+        &["records_contain_no_pixels"],
     ),
     (
         "a truncated verdict is scored",
         &[
             "too_long_prompt_fails_alone",
-            "context_is_used_to_its_last_position",
+            "context_is_usable_to_its_last_position",
         ],
     ),
     (
@@ -106,32 +106,29 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     (
         "a report loads remote content or executes text of a response",
         &[
-            "the_page_loads_nothing_and_says_what_may_run",
-            "no_text_breaks_out_of_the_page",
-            "no_text_of_an_answer_is_a_formula",
+            "page_loads_nothing_and_restricts_scripts",
+            "untrusted_text_is_escaped",
+            "csv_output_contains_no_formulas",
         ],
     ),
     (
         "noise is reported as a difference",
         &[
-            "chance_is_not_taken_for_a_difference",
+            "random_judge_has_no_significant_difference",
             "few_cases_are_unclear",
             "two_judges_are_compared_on_common_cases",
         ],
     ),
     (
         "a calibration is applied to another judge",
-        &[
-            "calibration_of_another_judge_is_rejected",
-            "a_calibration_belongs_to_its_judge",
-        ],
+        &["calibration_of_another_judge_is_rejected"],
     ),
     (
         "a coefficient does not match its name",
         &[
-            "two_raters_as_scipy_and_scikit_learn",
-            "several_raters_as_krippendorff_statsmodels_and_pingouin",
-            "published_tables",
+            "two_rater_statistics_match_scipy_and_scikit_learn",
+            "multi_rater_statistics_match_krippendorff_statsmodels_and_pingouin",
+            "statistics_match_published_tables",
         ],
     ),
 ];
@@ -142,28 +139,30 @@ fn every_defect_has_its_tests() {
     let files = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let rust = files.filter(|path| path.extension().is_some_and(|e| e == "rs"));
-    let all: String = rust.map(|path| fs::read_to_string(path).unwrap()).collect();
+    let rust_files = files.filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    let source: String = rust_files
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
     for (defect, tests) in DEFECTS {
         for test in tests {
-            let found = all.contains(&format!("#[test]\nfn {test}()"));
-            assert!(found, "{defect}: no test `{test}`");
+            let exists = source.contains(&format!("#[test]\nfn {test}()"));
+            assert!(exists, "{defect}: no test `{test}`");
         }
     }
 }
 
-/// A record contains the hash of a noise image, which is incompressible, and no pixels.
+/// Judges a noise image, which is incompressible: the records contain its hash and no pixels.
 #[test]
-fn records_hold_no_pixels() {
-    let folder = Folder::of(2);
+fn records_contain_no_pixels() {
+    let folder = Folder::with_cases(2);
     let mut state = 1_u32;
     let noise = iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     });
-    let picture = image::GrayImage::from_raw(300, 300, noise.take(90_000).collect()).unwrap();
-    picture.save(folder.path("cases/images/0.png")).unwrap();
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    let image = image::GrayImage::from_raw(300, 300, noise.take(90_000).collect()).unwrap();
+    image.save(folder.path("cases/images/0.png")).unwrap();
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let records = folder.records("out");
     assert!(records.iter().all(|r| r["image"]["sha256"].is_string()));
     assert!(folder.read("out/records.jsonl").len() < 20_000);
@@ -171,10 +170,10 @@ fn records_hold_no_pixels() {
 
 #[test]
 fn tables_state_whether_higher_is_better() {
-    let folder = Folder::of(6);
-    folder.write_cases(&(0..6).map(case).collect::<Vec<_>>());
-    assert_eq!(folder.judge("out", &[]).code, 0);
-    let output = |args: &[&str]| folder.run(args).out;
+    let folder = Folder::with_cases(6);
+    folder.write_cases(&(0..6).map(valid_case).collect::<Vec<_>>());
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
+    let output = |args: &[&str]| folder.run(args).stdout;
     let agree = output(&["agree", "out", "--resamples", "50"]);
     assert!(
         agree.contains("mean absolute error (lower is better)"),

@@ -1,4 +1,4 @@
-//! Test helper: a temporary case folder, and runs of the program on it.
+//! Test helper: a temporary folder with cases, and runs of the program in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// A temporary folder with `cases/` (input) and outputs.
+/// A temporary folder with the input `cases/` and the outputs of runs.
 pub(crate) struct Folder {
     dir: tempfile::TempDir,
 }
 
-/// Output of a finished program.
-pub(crate) struct Said {
-    /// The exit code.
-    pub(crate) code: i32,
+/// Exit code and output of a finished program.
+pub(crate) struct ProgramOutput {
+    /// Exit code; -1 if a signal ended the program.
+    pub(crate) exit_code: i32,
     /// Standard output.
-    pub(crate) out: String,
+    pub(crate) stdout: String,
     /// Standard error.
-    pub(crate) err: String,
+    pub(crate) stderr: String,
 }
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Folder {
     }
 
     /// Creates a folder with `n` valid cases, two per image.
-    pub(crate) fn of(n: usize) -> Self {
+    pub(crate) fn with_cases(n: usize) -> Self {
         let folder = Self::empty();
         for i in 0..n.div_ceil(2) {
             let pixel = image::Luma([u8::try_from(i % 256).unwrap()]);
@@ -39,7 +39,7 @@ impl Folder {
                 .save(folder.path(&format!("cases/images/{i}.png")))
                 .unwrap();
         }
-        let cases: Vec<Value> = (0..n).map(case).collect();
+        let cases: Vec<Value> = (0..n).map(valid_case).collect();
         folder.write_cases(&cases);
         folder
     }
@@ -88,7 +88,7 @@ impl Folder {
     }
 
     /// Runs `acem3 judge cases --out OUT --panel scripted:` with additional arguments.
-    pub(crate) fn judge(&self, out: &str, more: &[&str]) -> Said {
+    pub(crate) fn judge(&self, out: &str, more: &[&str]) -> ProgramOutput {
         self.run(
             &[
                 &["judge", "cases", "--out", out, "--panel", "scripted:"],
@@ -99,24 +99,24 @@ impl Folder {
     }
 
     /// Runs the program and waits until it exits.
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
-        said(&self.command(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> ProgramOutput {
+        program_output(&self.command(args).output().unwrap())
     }
 }
 
-/// Converts the output of a finished program.
-pub(crate) fn said(output: &Output) -> Said {
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout.clone()).unwrap(),
-        err: String::from_utf8(output.stderr.clone()).unwrap(),
+/// Converts the output of a finished process.
+pub(crate) fn program_output(output: &Output) -> ProgramOutput {
+    ProgramOutput {
+        exit_code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout.clone()).unwrap(),
+        stderr: String::from_utf8(output.stderr.clone()).unwrap(),
     }
 }
 
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_acem3"));
     command.current_dir(folder).stdin(Stdio::null());
-    // Keep notes on one line.
+    // Wide enough to keep notes on one line.
     command.env("COLUMNS", "1000");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ACEM3_") {
@@ -127,7 +127,7 @@ fn program(folder: &Path) -> Command {
 }
 
 /// Returns valid case number `i`.
-pub(crate) fn case(i: usize) -> Value {
+pub(crate) fn valid_case(i: usize) -> Value {
     json!({
         "id": format!("c{i}"),
         "image": format!("images/{}.png", i / 2),

@@ -1,5 +1,5 @@
-//! Full-size encoders compared with the reference, in f32 and bf16. `assets/golden/make_encoders.py` generates
-//! them and reports its peak memory.
+//! Full-size encoders compared with the reference, in f32 and bf16.
+//! `assets/golden/make_encoders.py` generates them and reports its peak memory.
 
 #![expect(
     clippy::print_stdout,
@@ -10,19 +10,21 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use acem3::training::encoders::peak_memory::{forget_peak, peak};
+use acem3::training::encoders::peak_memory::{peak, reset_peak};
 use acem3_vision::Encoder as _;
-use acem3_vision::published::known;
+use acem3_vision::published::encoder_by_name;
 use candle::{DType, Device, Result, Shape, Tensor, bail};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 
-use crate::encoders::{compare, golden, open, tensors, weights};
+use crate::encoders::{
+    assert_matches_reference, golden_folder, load_tensors, load_weights, open_encoder,
+};
 
 /// Weights of several dtypes, returned without conversion.
-struct Kept(HashMap<String, Tensor>);
+struct StoredWeights(HashMap<String, Tensor>);
 
-impl SimpleBackend for Kept {
+impl SimpleBackend for StoredWeights {
     fn get(
         &self,
         shape: Shape,
@@ -51,27 +53,28 @@ impl SimpleBackend for Kept {
 }
 
 /// Converts matrices to bf16 and keeps other tensors, like `--dtype bf16`.
-fn narrowed(weights: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
-    let narrow = |(name, tensor): (String, Tensor)| {
-        let matrix = tensor.rank() == 2 && !name.contains("embed");
-        let tensor = if matrix {
+fn convert_matrices_to_bf16(weights: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
+    let convert = |(name, tensor): (String, Tensor)| {
+        let is_matrix = tensor.rank() == 2 && !name.contains("embed");
+        let tensor = if is_matrix {
             tensor.to_dtype(DType::BF16).unwrap()
         } else {
             tensor
         };
         (name, tensor)
     };
-    weights.into_iter().map(narrow).collect()
+    weights.into_iter().map(convert).collect()
 }
 
-/// Writes the reference's weights and values to a folder and returns its peak memory.
-fn reference(python: &std::ffi::OsStr, folder: &Path, name: &str, dtype: &str) -> String {
+/// Writes weights and values of the reference to a folder. Returns the peak memory of the
+/// reference.
+fn run_reference(python: &std::ffi::OsStr, folder: &Path, name: &str, dtype: &str) -> String {
     let mut command = Command::new(python);
-    command.arg(golden().join("make_encoders.py"));
+    command.arg(golden_folder().join("make_encoders.py"));
     command.arg("--full").arg(folder).args([name, dtype]);
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -85,27 +88,34 @@ fn full_size_encoders_match_reference() {
     let folder = tempfile::tempdir().unwrap();
     for (name, id) in [("clip", "clip-vit-l14-336"), ("biomedclip", "biomedclip")] {
         let folder = folder.path().join(name);
-        let peaks = ["bfloat16", "float32"].map(|dtype| reference(&python, &folder, name, dtype));
-        let (published, known) = (open(&folder), known(id).unwrap().published());
+        let peaks =
+            ["bfloat16", "float32"].map(|dtype| run_reference(&python, &folder, name, dtype));
+        let (published, known) = (
+            open_encoder(&folder),
+            encoder_by_name(id).unwrap().published_encoder(),
+        );
         assert_eq!(published.config, known.config);
-        let size = |p: &acem3_vision::Published| p.processor.output_size();
+        let size = |p: &acem3_vision::PublishedEncoder| p.processor.output_size();
         assert_eq!(size(&published), size(&known));
-        for (dtype, most, its) in [("f32", 1e-4, &peaks[1]), ("bf16", 5e-2, &peaks[0])] {
-            forget_peak();
-            let stored = weights(&folder, &published);
+        for (dtype, tolerance, reference_peak) in
+            [("f32", 1e-4, &peaks[1]), ("bf16", 5e-2, &peaks[0])]
+        {
+            reset_peak();
+            let stored = load_weights(&folder, &published);
             let stored = if dtype == "f32" {
                 stored
             } else {
-                narrowed(stored)
+                convert_matrices_to_bf16(stored)
             };
-            let vb = VarBuilder::from_backend(Box::new(Kept(stored)), DType::F32, Device::Cpu);
-            let tower = published.load(&vb, published.selection()).unwrap();
-            let values = tensors(&folder.join("values.safetensors"));
-            let worst = compare(&tower, &values, most);
+            let vb =
+                VarBuilder::from_backend(Box::new(StoredWeights(stored)), DType::F32, Device::Cpu);
+            let tower = published.load(&vb, published.default_selection()).unwrap();
+            let values = load_tensors(&folder.join("values.safetensors"));
+            let worst = assert_matches_reference(&tower, &values, tolerance);
             println!(
-                "{name} in {dtype}, {} weights: {worst:e} from the reference in f32; peak {:?} bytes, \
-                 the reference's {its}",
-                tower.parameters(),
+                "{name} in {dtype}, {} weights: largest difference from the f32 reference {worst:e}; \
+                 peak {:?} bytes, peak of the reference {reference_peak}",
+                tower.parameter_count(),
                 peak()
             );
         }

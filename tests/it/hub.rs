@@ -1,4 +1,4 @@
-//! Snapshots from a working hub and from hubs that return errors.
+//! Downloads of snapshots from a working hub and from hubs that return errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,9 @@ use acem3::checkpoints::hub::{
     AccessToken, Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
 };
 
-use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
+use crate::mock_hub::{
+    COMMIT, MockHub, MockReply, MockServer, ReceivedRequest, content_hash, sha256,
+};
 
 pub(crate) const CONFIG: &[u8] = b"{\"model_type\": \"llava\"}";
 
@@ -43,21 +45,21 @@ pub(crate) fn fetch(settings: &HubSettings, id: &str) -> Result<Snapshot, HubErr
     Hub::new(settings.clone(), true).snapshot(&repo, &FileFilter::Panel)
 }
 
-/// Returns all files in a folder by path.
-pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+/// Returns the paths of all files in a folder and its subfolders.
+pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().unwrap().is_dir() {
-            found.extend(all(&entry.path()));
+            paths.extend(files_in(&entry.path()));
         } else {
-            found.push(entry.path());
+            paths.push(entry.path());
         }
     }
-    found
+    paths
 }
 
 #[test]
-fn snapshot_has_layout_of_python_tools() {
+fn snapshot_has_the_layout_of_huggingface_hub() {
     let large = weights();
     let files = [
         ("config.json", CONFIG),
@@ -65,63 +67,73 @@ fn snapshot_has_layout_of_python_tools() {
         ("pytorch_model.bin", b"not wanted"),
         ("README.md", b"not wanted"),
     ];
-    let imitation = Imitation::good(&files);
+    let mock = MockHub::without_faults(&files);
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(imitation.hub.url(), dir.path());
-    let found = fetch(&settings, "owner/name").unwrap();
+    let mut settings = settings(mock.hub.url(), dir.path());
+    let snapshot = fetch(&settings, "owner/name").unwrap();
     let repo = dir.path().join("models--owner--name");
-    assert_eq!(found.folder, repo.join("snapshots").join(COMMIT));
+    assert_eq!(snapshot.folder, repo.join("snapshots").join(COMMIT));
     assert_eq!(
-        (found.stamp.revision.as_str(), found.stamp.commit.as_str()),
+        (
+            snapshot.stamp.revision.as_str(),
+            snapshot.stamp.commit.as_str()
+        ),
         ("main", COMMIT)
     );
     assert_eq!(
-        fs::read(found.folder.join("model.safetensors")).unwrap(),
+        fs::read(snapshot.folder.join("model.safetensors")).unwrap(),
         large
     );
-    assert_eq!(fs::read(found.folder.join("config.json")).unwrap(), CONFIG);
-    assert_eq!(all(&found.folder).len(), 2);
+    assert_eq!(
+        fs::read(snapshot.folder.join("config.json")).unwrap(),
+        CONFIG
+    );
+    assert_eq!(files_in(&snapshot.folder).len(), 2);
     assert_eq!(fs::read_to_string(repo.join("refs/main")).unwrap(), COMMIT);
     assert!(repo.join(format!("listings/{COMMIT}.json")).is_file());
-    let mut blobs: Vec<String> = all(&repo.join("blobs"))
+    let mut blobs: Vec<String> = files_in(&repo.join("blobs"))
         .iter()
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
     blobs.sort();
-    let mut hashes = [hash(CONFIG), hash(&large)];
+    let mut hashes = [content_hash(CONFIG), content_hash(&large)];
     hashes.sort();
     assert_eq!(blobs, hashes);
     #[cfg(unix)]
     {
-        let link = fs::read_link(found.folder.join("model.safetensors")).unwrap();
+        let link = fs::read_link(snapshot.folder.join("model.safetensors")).unwrap();
         assert_eq!(link, Path::new("../../blobs").join(sha256(&large)));
     }
     // The token is sent to the hub, but not to hosts that the hub redirects to.
     assert!(
-        imitation
-            .hub
-            .asked()
+        mock.hub
+            .take_requests()
             .iter()
-            .all(|a| a.header("authorization") == Some("Bearer hf_secret"))
+            .all(|request| request.header("authorization") == Some("Bearer hf_secret"))
     );
-    let stored = imitation.storage.asked();
-    assert!(!stored.is_empty() && stored.iter().all(|a| a.header("authorization").is_none()));
+    let requests = mock.storage.take_requests();
+    assert!(!requests.is_empty());
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.header("authorization").is_none())
+    );
 
-    // Cached files are not requested again; a commit and --offline need no hub.
-    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
-    assert_eq!(imitation.hub.asked().len(), 1);
+    // Cached files are not requested again. A commit hash or --offline needs no request at all.
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), snapshot);
+    assert_eq!(mock.hub.take_requests().len(), 1);
     assert_eq!(
         fetch(&settings, &format!("owner/name@{COMMIT}"))
             .unwrap()
             .folder,
-        found.folder
+        snapshot.folder
     );
     settings.offline = Some("--offline");
-    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
-    assert!(imitation.hub.asked().is_empty() && imitation.storage.asked().is_empty());
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), snapshot);
+    assert!(mock.hub.take_requests().is_empty() && mock.storage.take_requests().is_empty());
     settings.offline = None;
-    let other = fetch(&settings, "owner/name@refs/pr/1").unwrap();
-    assert_eq!(other.folder, found.folder);
+    let pull_request = fetch(&settings, "owner/name@refs/pr/1").unwrap();
+    assert_eq!(pull_request.folder, snapshot.folder);
     assert_eq!(
         fs::read_to_string(repo.join("refs/refs/pr/1")).unwrap(),
         COMMIT
@@ -129,25 +141,25 @@ fn snapshot_has_layout_of_python_tools() {
 }
 
 #[test]
-fn snapshot_supports_subfolders_and_copies() {
+fn snapshot_supports_subfolders_with_and_without_symlinks() {
     let large = weights();
-    let imitation = Imitation::good(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
+    let mock = MockHub::without_faults(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
     for symlinks in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let settings = HubSettings {
             symlinks,
-            ..settings(imitation.hub.url(), dir.path())
+            ..settings(mock.hub.url(), dir.path())
         };
-        let wanted = FileFilter::Patterns(vec!["a/c.json".to_owned(), "*.bin".to_owned()]);
+        let filter = FileFilter::Patterns(vec!["a/c.json".to_owned(), "*.bin".to_owned()]);
         let repo = RepoRef::parse("owner/name").unwrap();
-        let found = Hub::new(settings, true).snapshot(&repo, &wanted).unwrap();
-        let path = found.folder.join("a/b/model.bin");
+        let snapshot = Hub::new(settings, true).snapshot(&repo, &filter).unwrap();
+        let path = snapshot.folder.join("a/b/model.bin");
         assert_eq!(fs::read(&path).unwrap(), large);
         assert_eq!(
             fs::symlink_metadata(&path).unwrap().is_symlink(),
             symlinks && cfg!(unix)
         );
-        assert_eq!(fs::read(found.folder.join("a/c.json")).unwrap(), CONFIG);
+        assert_eq!(fs::read(snapshot.folder.join("a/c.json")).unwrap(), CONFIG);
     }
 }
 
@@ -163,7 +175,9 @@ fn hub_errors_are_distinguished() {
     ];
     let dir = tempfile::tempdir().unwrap();
     for (status, code, expected) in cases {
-        let server = Server::start(Arc::new(move |_: &Asked| Reply::refused(status, code)));
+        let server = MockServer::start(Arc::new(move |_: &ReceivedRequest| {
+            MockReply::error(status, code)
+        }));
         let error = fetch(&settings(server.url(), dir.path()), "owner/name").unwrap_err();
         let text = error.to_string();
         assert_eq!(error.kind, HubErrorKind::Refused, "{status} {code}: {text}");
@@ -174,13 +188,13 @@ fn hub_errors_are_distinguished() {
         );
         assert!(!text.contains("hf_secret"), "{text}");
         assert_eq!(
-            server.asked().len(),
+            server.take_requests().len(),
             1,
-            "{status} {code} is not tried again"
+            "{status} {code}: expected no retry"
         );
     }
-    let imitation = Imitation::good(&[("config.json", CONFIG), ("a.bin", b"x")]);
-    let mut anonymous = settings(imitation.hub.url(), dir.path());
+    let mock = MockHub::without_faults(&[("config.json", CONFIG), ("a.bin", b"x")]);
+    let mut anonymous = settings(mock.hub.url(), dir.path());
     anonymous.token = None;
     let error = fetch(&anonymous, "owner/other").unwrap_err();
     assert!(
@@ -190,44 +204,44 @@ fn hub_errors_are_distinguished() {
     let error = fetch(&anonymous, "owner/name@v9").unwrap_err();
     assert!(error.to_string().contains("no revision `v9`"), "{error}");
     assert!(
-        all(dir.path()).is_empty(),
-        "rejected downloads must not leave files"
+        files_in(dir.path()).is_empty(),
+        "expected no files after rejected downloads"
     );
 }
 
 #[test]
 fn busy_hub_is_retried_before_using_the_cache() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&calls);
-    let mischief = move |asked: &Asked| {
-        let nth = seen.fetch_add(1, Ordering::SeqCst);
-        let busy = asked.path.starts_with("/api/") && !(2..=100).contains(&nth);
-        busy.then(|| Reply::new(503, "busy"))
+    let counter = Arc::clone(&calls);
+    let busy_at_first = move |request: &ReceivedRequest| {
+        let call = counter.fetch_add(1, Ordering::SeqCst);
+        let is_busy = request.path.starts_with("/api/") && !(2..=100).contains(&call);
+        is_busy.then(|| MockReply::new(503, "busy"))
     };
-    let imitation = Imitation::of(
+    let mock = MockHub::with_faults(
         &[("config.json", CONFIG), ("a.bin", b"x")],
-        Arc::new(mischief),
+        Arc::new(busy_at_first),
     );
     let dir = tempfile::tempdir().unwrap();
-    let settings = settings(imitation.hub.url(), dir.path());
-    let found = fetch(&settings, "owner/name").unwrap();
+    let settings = settings(mock.hub.url(), dir.path());
+    let snapshot = fetch(&settings, "owner/name").unwrap();
     calls.store(200, Ordering::SeqCst);
-    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), snapshot);
     let empty = tempfile::tempdir().unwrap();
-    let elsewhere = HubSettings {
+    let without_cache = HubSettings {
         cache: empty.path().to_owned(),
         ..settings
     };
-    imitation.hub.asked();
-    let error = fetch(&elsewhere, "owner/name").unwrap_err();
+    mock.hub.take_requests();
+    let error = fetch(&without_cache, "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::Unavailable);
     assert!(error.to_string().contains("(503)"), "{error}");
-    assert_eq!(imitation.hub.asked().len(), 3);
-    let closed = HubSettings {
+    assert_eq!(mock.hub.take_requests().len(), 3);
+    let unreachable = HubSettings {
         endpoint: "http://127.0.0.1:9".to_owned(),
-        ..elsewhere
+        ..without_cache
     };
-    let error = fetch(&closed, "owner/name").unwrap_err();
+    let error = fetch(&unreachable, "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::Unavailable);
     assert!(
         error
@@ -240,28 +254,30 @@ fn busy_hub_is_retried_before_using_the_cache() {
 #[test]
 fn redirects_to_other_hosts_omit_the_token() {
     let files = [("config.json", CONFIG), ("a.bin", b"x")];
-    let imitation = Imitation::good(&files);
-    let target = imitation.hub.url();
-    let answer =
-        move |asked: &Asked| Reply::new(307, "").with("Location", target.clone() + &asked.path);
-    let door = Server::start(Arc::new(answer));
+    let mock = MockHub::without_faults(&files);
+    let target = mock.hub.url();
+    let redirect = move |request: &ReceivedRequest| {
+        MockReply::new(307, "").with_header("Location", target.clone() + &request.path)
+    };
+    let redirecting = MockServer::start(Arc::new(redirect));
     let dir = tempfile::tempdir().unwrap();
-    let error = fetch(&settings(door.url(), dir.path()), "owner/name").unwrap_err();
+    let error = fetch(&settings(redirecting.url(), dir.path()), "owner/name").unwrap_err();
     assert!(error.to_string().contains("states no hash"), "{error}");
-    let asked = door.asked();
-    assert!(asked.len() >= 2 && asked.iter().all(|a| a.header("authorization").is_some()));
-    let asked = imitation.hub.asked();
-    assert!(!asked.is_empty() && asked.iter().all(|a| a.header("authorization").is_none()));
+    let has_token = |request: &ReceivedRequest| request.header("authorization").is_some();
+    let requests = redirecting.take_requests();
+    assert!(requests.len() >= 2 && requests.iter().all(has_token));
+    let requests = mock.hub.take_requests();
+    assert!(!requests.is_empty() && !requests.iter().any(has_token));
 }
 
 #[test]
 fn offline_error_names_missing_snapshot_file() {
     let files = [("config.json", CONFIG), ("a.bin", b"x"), ("b.bin", b"y")];
-    let imitation = Imitation::good(&files);
+    let mock = MockHub::without_faults(&files);
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(imitation.hub.url(), dir.path());
-    let found = fetch(&settings, "owner/name").unwrap();
-    fs::remove_file(found.folder.join("b.bin")).unwrap();
+    let mut settings = settings(mock.hub.url(), dir.path());
+    let snapshot = fetch(&settings, "owner/name").unwrap();
+    fs::remove_file(snapshot.folder.join("b.bin")).unwrap();
     settings.offline = Some("--offline");
     let error = fetch(&settings, "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::MissingFile);
@@ -274,14 +290,13 @@ fn offline_error_names_missing_snapshot_file() {
         text.contains("hint: run the same command once with access to the hub"),
         "{text}"
     );
-    imitation.hub.asked();
+    mock.hub.take_requests();
     settings.offline = None;
-    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), snapshot);
     assert!(
-        imitation
-            .hub
-            .asked()
+        mock.hub
+            .take_requests()
             .iter()
-            .all(|a| a.method != "GET" || a.path.starts_with("/api/"))
+            .all(|request| request.method != "GET" || request.path.starts_with("/api/"))
     );
 }

@@ -1,34 +1,39 @@
-//! `acem3 judge` with a scripted judge: what it reads, writes, says and returns.
+//! `acem3 judge` with the scripted judge: records, manifest, summary, messages and exit codes.
 
 use std::io::Read;
 use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::folder::{Folder, case};
+use crate::folder::{Folder, valid_case};
 
 #[test]
-fn a_folder_becomes_records_a_manifest_and_a_table() {
-    let folder = Folder::of(5);
-    let said = folder.judge("out", &[]);
-    assert_eq!(said.code, 0, "{}", said.err);
+fn run_writes_records_manifest_and_summary() {
+    let folder = Folder::with_cases(5);
+    let output = folder.judge("out", &[]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
-        said.out
+        output
+            .stdout
             .starts_with("5 pairs of 5 cases judged by scripted"),
         "{}",
-        said.out
+        output.stdout
     );
     assert!(
-        said.out.contains("alpha") && said.out.contains("100 %"),
+        output.stdout.contains("alpha") && output.stdout.contains("100 %"),
         "{}",
-        said.out
+        output.stdout
     );
     assert!(
-        said.out.contains("records   out/records.jsonl"),
+        output.stdout.contains("records   out/records.jsonl"),
         "{}",
-        said.out
+        output.stdout
     );
-    assert!(said.err.contains("5 new verdicts in"), "{}", said.err);
+    assert!(
+        output.stderr.contains("5 new verdicts in"),
+        "{}",
+        output.stderr
+    );
 
     let records = folder.records("out");
     assert_eq!(records.len(), 5);
@@ -69,11 +74,11 @@ fn a_folder_becomes_records_a_manifest_and_a_table() {
 }
 
 #[test]
-fn the_table_adds_up_to_the_records() {
-    let folder = Folder::of(8);
-    let said = folder.judge("out", &["--format", "json", "-q"]);
-    assert_eq!((said.code, said.err.as_str()), (0, ""));
-    let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+fn summary_matches_records() {
+    let folder = Folder::with_cases(8);
+    let output = folder.judge("out", &["--format", "json", "-q"]);
+    assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""));
+    let summary: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     let records = folder.records("out");
     let model = |name: &str| {
         let models = summary["models"].as_array().unwrap();
@@ -100,10 +105,10 @@ fn the_table_adds_up_to_the_records() {
 }
 
 #[test]
-fn one_order_and_scores_only_are_marked_as_such() {
-    let folder = Folder::of(2);
-    let said = folder.judge("out", &["--single-order", "--scores-only"]);
-    assert!(said.out.contains("not measured"), "{}", said.out);
+fn single_order_and_scores_only_are_recorded() {
+    let folder = Folder::with_cases(2);
+    let output = folder.judge("out", &["--single-order", "--scores-only"]);
+    assert!(output.stdout.contains("not measured"), "{}", output.stdout);
     let record = &folder.records("out")[0];
     assert_eq!(record["flip"], json!(null));
     assert_eq!(record["orders"].as_array().unwrap().len(), 1);
@@ -111,10 +116,10 @@ fn one_order_and_scores_only_are_marked_as_such() {
 }
 
 #[test]
-fn batch_size_moves_no_byte() {
-    let folder = Folder::of(13);
+fn records_do_not_depend_on_batch_size() {
+    let folder = Folder::with_cases(13);
     for (out, size) in [("a", "1"), ("b", "4"), ("c", "64")] {
-        assert_eq!(folder.judge(out, &["--batch-size", size]).code, 0);
+        assert_eq!(folder.judge(out, &["--batch-size", size]).exit_code, 0);
     }
     assert_eq!(
         folder.read("a/records.jsonl"),
@@ -127,9 +132,9 @@ fn batch_size_moves_no_byte() {
 }
 
 #[test]
-fn bad_cases_are_recorded_in_their_place_and_stop_nothing() {
-    let folder = Folder::of(6);
-    let mut lines: Vec<String> = (0..6).map(|i| case(i).to_string()).collect();
+fn invalid_cases_become_unscored_records() {
+    let folder = Folder::with_cases(6);
+    let mut lines: Vec<String> = (0..6).map(|i| valid_case(i).to_string()).collect();
     lines[1] = "{broken".to_owned();
     lines[2] = lines[2].replace("images/1.png", "images/none.png");
     lines[3] = lines[3].replace("images/1.png", "images/text.png");
@@ -137,18 +142,22 @@ fn bad_cases_are_recorded_in_their_place_and_stop_nothing() {
     lines[5] = lines[5].replace("nothing, 5", "[[too long]]");
     folder.write("cases/cases.jsonl", &(lines.join("\n") + "\n"));
     folder.write("cases/images/text.png", "this is no image");
-    let said = folder.judge("out", &["-v"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("5 of 6 (83.3 %)"), "{}", said.out);
+    let output = folder.judge("out", &["-v"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
-        said.out.contains("parse 2") && said.out.contains("image 2"),
+        output.stdout.contains("5 of 6 (83.3 %)"),
         "{}",
-        said.out
+        output.stdout
     );
     assert!(
-        said.err.contains("images/none.png: no such file"),
+        output.stdout.contains("parse 2") && output.stdout.contains("image 2"),
         "{}",
-        said.err
+        output.stdout
+    );
+    assert!(
+        output.stderr.contains("images/none.png: no such file"),
+        "{}",
+        output.stderr
     );
     let records = folder.records("out");
     let reasons: Vec<_> = records
@@ -161,11 +170,19 @@ fn bad_cases_are_recorded_in_their_place_and_stop_nothing() {
         assert_eq!(record["line"], i + 1);
         assert!(i == 0 || !record["message"].as_str().unwrap().is_empty());
     }
-    // What could not be judged the first time is looked at again, what could is not judged again.
-    folder.write_cases(&(0..6).map(case).collect::<Vec<_>>());
-    let said = folder.judge("out", &[]);
-    assert!(said.out.contains("unscored  none"), "{}", said.out);
-    assert!(said.out.contains("reused    1 of 6"), "{}", said.out);
+    // A second run judges the unscored pairs again and reuses the verdicts.
+    folder.write_cases(&(0..6).map(valid_case).collect::<Vec<_>>());
+    let output = folder.judge("out", &[]);
+    assert!(
+        output.stdout.contains("unscored  none"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stdout.contains("reused    1 of 6"),
+        "{}",
+        output.stdout
+    );
     folder.judge("new", &[]);
     assert_eq!(
         folder.read("out/records.jsonl"),
@@ -174,54 +191,56 @@ fn bad_cases_are_recorded_in_their_place_and_stop_nothing() {
 }
 
 #[test]
-fn too_many_unscored_is_exit_code_3() {
-    let folder = Folder::of(4);
-    let mut cases: Vec<_> = (0..4).map(case).collect();
+fn too_many_unscored_records_exit_3() {
+    let folder = Folder::with_cases(4);
+    let mut cases: Vec<_> = (0..4).map(valid_case).collect();
     cases[0]["image"] = json!("images/none.png");
     folder.write_cases(&cases);
-    assert_eq!(folder.judge("out", &["--max-unscored", "25"]).code, 0);
-    let said = folder.judge("out", &["--max-unscored", "24.9%"]);
-    assert_eq!(said.code, 3);
+    assert_eq!(folder.judge("out", &["--max-unscored", "25"]).exit_code, 0);
+    let output = folder.judge("out", &["--max-unscored", "24.9%"]);
+    assert_eq!(output.exit_code, 3);
     assert!(
-        said.err.contains("25.0 % of the records are unscored"),
+        output.stderr.contains("25.0 % of the records are unscored"),
         "{}",
-        said.err
+        output.stderr
     );
 }
 
 #[test]
-fn nothing_readable_is_exit_code_2_with_a_hint() {
+fn unreadable_input_exits_2_with_hint() {
     let folder = Folder::empty();
     folder.write("cases/cases.jsonl", "{broken\n{\n");
-    let said = folder.judge("out", &[]);
-    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let output = folder.judge("out", &[]);
+    assert_eq!((output.exit_code, output.stdout.as_str()), (2, ""));
     assert!(
-        said.err.contains("none of 2 records could be judged"),
+        output.stderr.contains("none of 2 records could be judged"),
         "{}",
-        said.err
+        output.stderr
     );
     assert!(
-        said.err.contains("`acem3 data check cases`"),
+        output.stderr.contains("`acem3 data check cases`"),
         "{}",
-        said.err
+        output.stderr
     );
     folder.write("cases/cases.jsonl", "");
-    let said = folder.judge("out2", &[]);
-    assert_eq!(said.code, 2, "{}", said.err);
-    let said = folder.run(&["judge", "nowhere", "--out", "out3", "--panel", "scripted:"]);
-    assert_eq!(said.code, 2);
+    let output = folder.judge("out2", &[]);
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+    let output = folder.run(&["judge", "nowhere", "--out", "out3", "--panel", "scripted:"]);
+    assert_eq!(output.exit_code, 2);
     assert!(
-        said.err.starts_with("error: nowhere does not exist\nhint:"),
+        output
+            .stderr
+            .starts_with("error: nowhere does not exist\nhint:"),
         "{}",
-        said.err
+        output.stderr
     );
     assert!(!folder.path("out3").exists());
 }
 
 #[test]
-fn three_models_give_three_pairs_or_two_against_a_baseline() {
-    let folder = Folder::of(2);
-    let mut cases: Vec<_> = (0..2).map(case).collect();
+fn baseline_selects_pairs_with_one_model() {
+    let folder = Folder::with_cases(2);
+    let mut cases: Vec<_> = (0..2).map(valid_case).collect();
     for case in &mut cases {
         let responses = case["responses"].as_array_mut().unwrap();
         responses.push(json!({"model": "gamma", "text": "a mass"}));
@@ -248,26 +267,34 @@ fn three_models_give_three_pairs_or_two_against_a_baseline() {
         .collect();
     let two = [["beta", "alpha"], ["gamma", "alpha"]];
     assert_eq!(json!(pairs), json!([two, two].concat()));
-    let said = folder.judge("no", &["--baseline", "delta"]);
-    assert_eq!(said.code, 2);
+    let output = folder.judge("no", &["--baseline", "delta"]);
+    assert_eq!(output.exit_code, 2);
 }
 
 #[test]
-fn limit_stops_after_so_many_cases() {
-    let folder = Folder::of(6);
-    let said = folder.judge("out", &["--limit", "4"]);
-    assert!(said.out.starts_with("4 pairs of 4 cases"), "{}", said.out);
-    let said = folder.judge("out", &[]);
-    assert!(said.out.contains("reused    4 of 6"), "{}", said.out);
+fn limit_judges_only_the_first_cases() {
+    let folder = Folder::with_cases(6);
+    let output = folder.judge("out", &["--limit", "4"]);
+    assert!(
+        output.stdout.starts_with("4 pairs of 4 cases"),
+        "{}",
+        output.stdout
+    );
+    let output = folder.judge("out", &[]);
+    assert!(
+        output.stdout.contains("reused    4 of 6"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
-fn a_case_without_image_is_judged_as_text() {
-    let folder = Folder::of(2);
-    let mut cases: Vec<_> = (0..2).map(case).collect();
+fn case_without_image_is_judged() {
+    let folder = Folder::with_cases(2);
+    let mut cases: Vec<_> = (0..2).map(valid_case).collect();
     cases[1].as_object_mut().unwrap().remove("image");
     folder.write_cases(&cases);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let record = &folder.records("out")[1];
     assert_eq!(
         (&record["status"], &record["image"]),
@@ -276,43 +303,8 @@ fn a_case_without_image_is_judged_as_text() {
 }
 
 #[test]
-fn an_engine_that_fails_is_exit_code_4_and_the_journal_is_intact() {
-    let folder = Folder::of(6);
-    let args = [
-        "judge",
-        "cases",
-        "--out",
-        "out",
-        "--batch-size",
-        "2",
-        "--panel",
-    ];
-    let said = folder.run(&[&args[..], &["scripted:fail-after=3"]].concat());
-    assert_eq!((said.code, said.out.as_str()), (4, ""));
-    assert!(
-        said.err.contains("the judge failed at case `c3`"),
-        "{}",
-        said.err
-    );
-    assert!(
-        said.err.contains("because: scripted to fail here"),
-        "{}",
-        said.err
-    );
-    assert!(
-        said.err.contains("hint: finished verdicts are safe"),
-        "{}",
-        said.err
-    );
-    assert_eq!(folder.manifest("out")["status"], "failed");
-    assert_eq!(folder.records("out").len(), 3);
-    let said = folder.run(&[&args[..], &["scripted:"]].concat());
-    assert!(said.out.contains("reused    3 of 6"), "{}", said.out);
-}
-
-#[test]
-fn flags_are_environment_variables_too() {
-    let folder = Folder::of(2);
+fn environment_variables_set_flags() {
+    let folder = Folder::with_cases(2);
     let mut command = folder.command(&["judge", "cases"]);
     command
         .env("ACEM3_OUT", "env")
@@ -323,23 +315,27 @@ fn flags_are_environment_variables_too() {
 }
 
 #[test]
-fn bad_usage_is_exit_code_2() {
-    let folder = Folder::of(2);
+fn invalid_usage_exits_2() {
+    let folder = Folder::with_cases(2);
     for more in [
         ["--batch-size", "0"],
         ["--device", "gpu"],
         ["--max-unscored", "x"],
     ] {
-        assert_eq!(folder.judge("out", &more).code, 2, "{more:?}");
+        assert_eq!(folder.judge("out", &more).exit_code, 2, "{more:?}");
     }
-    let said = folder.run(&["judge", "cases", "--out", "out", "--panel", "scripted:loud"]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("unknown part `loud`"), "{}", said.err);
+    let output = folder.run(&["judge", "cases", "--out", "out", "--panel", "scripted:loud"]);
+    assert_eq!(output.exit_code, 2);
+    assert!(
+        output.stderr.contains("unknown option `loud`"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
-    let folder = Folder::of(2);
+fn closed_stdout_is_success() {
+    let folder = Folder::with_cases(2);
     let args = [
         "judge",
         "cases",
@@ -367,10 +363,10 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn help_teaches_with_examples() {
+fn help_has_examples() {
     let folder = Folder::empty();
-    let said = folder.run(&["judge", "--help"]);
-    assert_eq!(said.code, 0);
+    let output = folder.run(&["judge", "--help"]);
+    assert_eq!(output.exit_code, 0);
     for word in [
         "Examples:",
         "ACEM3_PANEL",
@@ -378,8 +374,15 @@ fn help_teaches_with_examples() {
         "resume",
         "records.jsonl",
     ] {
-        assert!(said.out.contains(word), "{word} is missing");
+        assert!(output.stdout.contains(word), "{word} is missing");
     }
-    assert!(!said.out.contains("scripted"));
-    assert_eq!(folder.run(&["--version"]).code, 0);
+    assert!(!output.stdout.contains("scripted"));
+    assert_eq!(folder.run(&["--version"]).exit_code, 0);
+}
+
+#[test]
+fn zero_limit_is_a_usage_error() {
+    let output = Folder::with_cases(2).judge("out", &["--limit", "0"]);
+    assert_eq!(output.exit_code, 2);
+    assert!(output.stderr.contains("--limit"), "{}", output.stderr);
 }

@@ -1,4 +1,5 @@
-//! Win rates at equal length against statsmodels: `assets/golden/make_length_control.py`.
+//! Length-controlled win rates compared with statsmodels. `assets/golden/make_length_control.py`
+//! generates the expected values.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,50 +10,53 @@ use acem3::data::labels::ScoreTarget;
 use acem3::statistics::Bootstrap;
 use serde::Deserialize;
 
-use crate::encoders::golden;
+use crate::encoders::golden_folder;
 
+/// Outcomes of pairs and the reference fit.
 #[derive(Deserialize)]
-struct Known {
+struct ReferenceFit {
     models: usize,
-    /// Two models, how much longer the first is, how far it won, and how often.
+    /// Both models, length difference in words (first − second), outcome of the first (0, ½ or 1),
+    /// and number of such pairs.
     pairs: Vec<(usize, usize, i64, f64, usize)>,
     coefficients: Vec<f64>,
     win_rates: Vec<f64>,
 }
 
-fn verdict(number: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> PairVerdict {
+fn verdict(line: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> PairVerdict {
     let scores = [2.0 + outcome, 3.0 - outcome];
     PairVerdict {
-        case: number.to_string(),
+        case: line.to_string(),
         pair: [i, j].map(|model| format!("model {model}")),
-        cluster: number.to_string(),
+        cluster: line.to_string(),
         scores: Some(BTreeMap::from([(ScoreTarget::Final, scores)])),
         orders: vec![OrderScores {
             swapped: false,
             scores,
         }],
         words: [(40 + longer) as usize, 40],
-        identical: false,
+        has_identical_responses: false,
         meta: serde_json::Map::new(),
-        line: number,
+        line,
     }
 }
 
 #[test]
 fn length_controlled_win_rates_match_statsmodels() {
-    let text = std::fs::read_to_string(golden().join("statistics/length_control.json")).unwrap();
-    let all: Vec<Known> = serde_json::from_str(&text).unwrap();
-    assert!(all.len() > 50);
-    for known in &all {
-        let pairs = known
+    let text =
+        std::fs::read_to_string(golden_folder().join("statistics/length_control.json")).unwrap();
+    let fits: Vec<ReferenceFit> = serde_json::from_str(&text).unwrap();
+    assert!(fits.len() > 50);
+    for reference in &fits {
+        let pairs = reference
             .pairs
             .iter()
-            .flat_map(|&(i, j, longer, outcome, times)| {
-                std::iter::repeat_n((i, j, longer, outcome), times)
+            .flat_map(|&(i, j, longer, outcome, count)| {
+                std::iter::repeat_n((i, j, longer, outcome), count)
             });
         let pairs = (1..)
             .zip(pairs)
-            .map(|(number, pair)| verdict(number, pair))
+            .map(|(line, pair)| verdict(line, pair))
             .collect();
         let verdicts = Verdicts {
             path: PathBuf::from("golden"),
@@ -61,20 +65,23 @@ fn length_controlled_win_rates_match_statsmodels() {
             pairs,
             labels: Vec::new(),
             without_pair: 0,
-            torn: false,
+            is_torn: false,
         };
-        let bootstrap = Bootstrap { draws: 2, seed: 1 };
+        let bootstrap = Bootstrap {
+            resamples: 2,
+            seed: 1,
+        };
         let finding = AuditVerdicts::new(&verdicts, None, bootstrap).run_probe(Probe::Verbosity);
         let value = |key: &str| finding.measure(key).unwrap().estimate.value.unwrap();
         let effect = value("length_effect");
-        let expected = known.coefficients.last().unwrap();
+        let expected = reference.coefficients.last().unwrap();
         assert!(
             (effect - expected).abs() < 1e-5,
             "{effect}, expected {expected}"
         );
-        for model in 0..known.models {
+        for model in 0..reference.models {
             let rate = value(&format!("length_controlled_win_rate:model {model}"));
-            let expected = known.win_rates[model];
+            let expected = reference.win_rates[model];
             assert!(
                 (rate - expected).abs() < 1e-5,
                 "{rate}, expected {expected}"

@@ -19,15 +19,14 @@ mod calibrate;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod checkpoint_layouts;
+#[cfg(test)]
 mod checkpoints;
-#[cfg(test)]
-mod compared;
-#[cfg(test)]
-mod counted;
 #[cfg(test)]
 mod coverage;
 #[cfg(test)]
 mod data;
+mod dataset_rows;
 #[cfg(test)]
 mod decoder;
 #[cfg(test)]
@@ -35,16 +34,15 @@ mod defects;
 #[cfg(test)]
 mod dicom;
 #[cfg(test)]
-mod edited;
+mod edited_records;
 #[cfg(test)]
 mod embedded;
 #[cfg(test)]
 mod encoders;
 #[cfg(test)]
-mod endings;
+mod encoders_command;
 #[cfg(test)]
 mod engine;
-mod examples;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -56,11 +54,11 @@ mod gguf;
 #[cfg(test)]
 mod hub;
 #[cfg(test)]
+mod hub_command;
+#[cfg(test)]
 mod hub_faults;
 #[cfg(test)]
-mod hub_peers;
-#[cfg(test)]
-mod imitation;
+mod hub_members;
 #[cfg(test)]
 mod introspect;
 #[cfg(test)]
@@ -68,21 +66,21 @@ mod judge;
 #[cfg(test)]
 mod layering;
 #[cfg(test)]
-mod layouts;
-#[cfg(test)]
 mod length_control;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
-mod named;
+mod mock_hub;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod packaging;
 #[cfg(test)]
 mod panel;
 #[cfg(test)]
 mod phantoms;
 #[cfg(test)]
-mod quoting;
+mod quoted_text;
 #[cfg(test)]
 mod rank;
 #[cfg(test)]
@@ -92,17 +90,17 @@ mod report_forms;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
-mod schema;
+mod run_end;
 #[cfg(test)]
-mod shipping;
+mod schema;
 #[cfg(test)]
 mod snapshots;
 #[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]
-mod statistics;
+mod statistic_counts;
 #[cfg(test)]
-mod student;
+mod statistics;
 #[cfg(test)]
 mod text_metrics;
 #[cfg(test)]
@@ -112,10 +110,12 @@ mod text_pairs;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
-mod tiny;
+mod tiny_panel;
+#[cfg(test)]
+mod train_command;
+#[cfg(test)]
+mod trainable_model;
 #[cfg(test)]
 mod trainer;
-#[cfg(test)]
-mod training;
 #[cfg(test)]
 mod vision;

@@ -1,18 +1,18 @@
-//! `acem3 metrics`: what it reads, what it counts and what it refuses to count.
+//! `acem3 metrics`: input, uncounted answers, output formats, and errors of learned metrics.
 
 use std::fs;
 use std::path::Path;
 
-use acem3::analysis::metrics::{COLUMNS, LexicalSettings, Metric, MetricOutcome, score};
+use acem3::analysis::metrics::{COLUMNS, LexicalSettings, Metric, MetricOutcome, score_answer};
 use candle::{Device, Tensor};
 use serde_json::{Value, json};
 
-use crate::cases::data;
-use crate::encoders::tensors;
-use crate::folder::{Folder, Said};
-use crate::text_pairs::{answer, pairs, text_golden};
+use crate::cases::public_data;
+use crate::encoders::load_tensors;
+use crate::folder::{Folder, ProgramOutput};
+use crate::text_pairs::{generate_pairs, metric_answer, text_golden};
 
-/// A case with a reference and the answers of `a` and `b`.
+/// Returns a case with an optional reference and the answers of models `a` and `b`.
 fn case(id: &str, reference: Option<&str>, texts: [&str; 2]) -> Value {
     let [a, b] = texts;
     json!({
@@ -21,27 +21,27 @@ fn case(id: &str, reference: Option<&str>, texts: [&str; 2]) -> Value {
     })
 }
 
-fn metrics(folder: &Folder, more: &[&str]) -> Said {
+fn metrics(folder: &Folder, more: &[&str]) -> ProgramOutput {
     folder.run(&[&["metrics", "cases", "--format", "json"], more].concat())
 }
 
-/// One figure of one model.
-fn figure(said: &Said, model: &str, metric: &str) -> Value {
-    assert_eq!(said.code, 0, "{}", said.err);
-    let table: Value = serde_json::from_str(&said.out).unwrap();
-    let named = |list: &Value, name: &str, value: &str| {
+/// Returns one metric of one model.
+fn metric_of(output: &ProgramOutput, model: &str, metric: &str) -> Value {
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let table: Value = serde_json::from_str(&output.stdout).unwrap();
+    let find_by = |list: &Value, name: &str, value: &str| {
         let list = list.as_array().unwrap();
         list.iter()
             .find(|item| item[name] == value)
             .unwrap()
             .clone()
     };
-    let model = named(&table["models"], "model", model);
-    named(&model["metrics"], "metric", metric)
+    let model = find_by(&table["models"], "model", model);
+    find_by(&model["metrics"], "metric", metric)
 }
 
 #[test]
-fn what_cannot_be_counted_is_no_zero() {
+fn uncounted_answers_are_not_zeros() {
     let folder = Folder::empty();
     folder.write_cases(&[
         case("right", Some("the left lung"), ["Left lung.", "right lung"]),
@@ -51,8 +51,8 @@ fn what_cannot_be_counted_is_no_zero() {
         case("empty", Some("left"), ["left", " "]),
         json!({"id": "broken", "question": 1, "responses": [{"model": "a", "text": "x"}]}),
     ]);
-    let said = metrics(&folder, &[]);
-    let em = figure(&said, "a", "exact_match");
+    let output = metrics(&folder, &[]);
+    let em = metric_of(&output, "a", "exact_match");
     assert_eq!(
         (&em["value"], &em["n"], &em["of"]),
         (&json!(1.0), &json!(2), &json!(6))
@@ -63,18 +63,18 @@ fn what_cannot_be_counted_is_no_zero() {
         em["uncounted"]["the reference has no word that the metric sees"],
         1
     );
-    // The mean, had all others been wrong, or right.
+    // Bounds of the mean if all uncounted answers were wrong, or right.
     assert_eq!(em["bounds"], json!([2.0 / 6.0, 1.0]));
-    let em = figure(&said, "b", "exact_match");
+    let em = metric_of(&output, "b", "exact_match");
     assert_eq!(
         (&em["value"], &em["n"], &em["of"]),
         (&json!(0.0), &json!(1), &json!(5))
     );
     assert_eq!(em["uncounted"]["the model has no answer"], 1);
-    // BLEU sees signs, and so counts one case more.
-    assert_eq!(figure(&said, "a", "bleu1")["n"], 3);
-    assert_eq!(figure(&said, "a", "corpus_bleu1")["n"], 3);
-    let text = folder.run(&["metrics", "cases"]).out;
+    // BLEU counts one more case, because its tokenization keeps punctuation.
+    assert_eq!(metric_of(&output, "a", "bleu1")["n"], 3);
+    assert_eq!(metric_of(&output, "a", "corpus_bleu1")["n"], 3);
+    let text = folder.run(&["metrics", "cases"]).stdout;
     for part in [
         "a: 5 of 6 answers",
         "2 answers not counted: the case has no reference (every metric)",
@@ -87,16 +87,20 @@ fn what_cannot_be_counted_is_no_zero() {
     }
 }
 
-/// Published harnesses add closed answers twice, so that shares pass 100 %.
+/// In published harnesses, proportions exceed 100 % because closed answers are counted twice.
 #[test]
-fn no_number_leaves_its_range_and_every_column_has_its_own() {
+fn values_are_in_range_and_columns_are_unique() {
     let metrics = [&Metric::DEFAULT[..], &[Metric::LlavaMedRecall]].concat();
-    for (i, pair) in pairs(2000).iter().enumerate() {
-        let scores = score(&answer(i, pair), &metrics, LexicalSettings::default());
+    for (i, pair) in generate_pairs(2000).iter().enumerate() {
+        let scores = score_answer(
+            &metric_answer(i, pair),
+            &metrics,
+            LexicalSettings::default(),
+        );
         for (name, outcome) in scores.iter() {
             let column = COLUMNS
                 .iter()
-                .find(|c| c.name == name && c.corpus.is_none());
+                .find(|c| c.name == name && c.corpus_order.is_none());
             let Some(column) = column else {
                 assert!(
                     name.starts_with("corpus_") && outcome.value().is_none(),
@@ -105,9 +109,9 @@ fn no_number_leaves_its_range_and_every_column_has_its_own() {
                 continue;
             };
             if let MetricOutcome::Value(value) = outcome {
-                let [least, most] = column.range;
+                let [min, max] = column.range;
                 assert!(
-                    (least..=most + 1e-9).contains(&value),
+                    (min..=max + 1e-9).contains(&value),
                     "{name} of {pair:?}: {value}"
                 );
             }
@@ -116,7 +120,7 @@ fn no_number_leaves_its_range_and_every_column_has_its_own() {
         for column in metrics.iter().flat_map(|metric| metric.columns()) {
             let times = names.iter().filter(|name| **name == column.name).count();
             assert!(
-                times == 1 || column.corpus.is_some(),
+                times == 1 || column.corpus_order.is_some(),
                 "{} {times} times",
                 column.name
             );
@@ -125,7 +129,7 @@ fn no_number_leaves_its_range_and_every_column_has_its_own() {
 }
 
 #[test]
-fn records_give_the_figures_of_their_cases() {
+fn records_and_cases_give_equal_metrics() {
     let folder = Folder::empty();
     let cases: Vec<Value> = (0..6)
         .map(|i| {
@@ -140,29 +144,29 @@ fn records_give_the_figures_of_their_cases() {
         })
         .collect();
     folder.write_cases(&cases);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let of_cases = metrics(&folder, &[]);
     let of_records = folder.run(&["metrics", "out", "--format", "json"]);
     for model in ["a", "b", "c"] {
         for metric in ["exact_match", "f1", "rouge1", "bleu4", "corpus_bleu4"] {
-            let [ours, theirs] = [&of_cases, &of_records].map(|s| figure(s, model, metric));
+            let [ours, theirs] = [&of_cases, &of_records].map(|s| metric_of(s, model, metric));
             assert_eq!(ours, theirs, "{model} {metric}");
         }
     }
-    assert_eq!(figure(&of_records, "c", "f1")["n"], 6);
-    let refused = folder.run(&["metrics", "out", "--answers", "x.jsonl"]);
-    assert_eq!(refused.code, 2);
+    assert_eq!(metric_of(&of_records, "c", "f1")["n"], 6);
+    let rejected = folder.run(&["metrics", "out", "--answers", "x.jsonl"]);
+    assert_eq!(rejected.exit_code, 2);
     assert!(
-        refused.err.contains("contain their answers"),
+        rejected.stderr.contains("contain their answers"),
         "{}",
-        refused.err
+        rejected.stderr
     );
 }
 
 #[test]
-fn reasons_are_compared_with_anothers() {
-    let folder = Folder::of(4);
-    assert_eq!(folder.judge("one", &[]).code, 0);
+fn rationales_of_two_judges_are_compared() {
+    let folder = Folder::with_cases(4);
+    assert_eq!(folder.judge("one", &[]).exit_code, 0);
     let other = [
         "judge",
         "cases",
@@ -171,45 +175,46 @@ fn reasons_are_compared_with_anothers() {
         "--panel",
         "scripted:seed=3",
     ];
-    assert_eq!(folder.run(&other).code, 0);
+    assert_eq!(folder.run(&other).exit_code, 0);
     let against = |other: &str| {
         let args = ["metrics", "one", "--rationales", other, "--format", "json"];
         folder.run(&args)
     };
-    let same = figure(&against("one"), "expression", "rougeL");
-    // Four criteria of both responses in both orders of four pairs.
+    let same = metric_of(&against("one"), "expression", "rougeL");
+    // 4 criteria × 2 responses × 2 presentation orders × 4 pairs.
     assert_eq!((&same["n"], &same["value"]), (&json!(64), &json!(1.0)));
-    let other = figure(&against("two"), "conclusion", "exact_match");
+    let other = metric_of(&against("two"), "conclusion", "exact_match");
     assert_eq!(other["n"], 16);
     assert!(other["value"].as_f64().unwrap() < 1.0);
-    let said = folder.run(&["metrics", "one", "--rationales", "cases"]);
+    let output = folder.run(&["metrics", "one", "--rationales", "cases"]);
     assert!(
-        said.code == 2 && said.err.contains(": no records"),
+        output.exit_code == 2 && output.stderr.contains(": no records"),
         "{}",
-        said.err
+        output.stderr
     );
 }
 
 #[test]
-fn files_and_forms() {
+fn output_formats_have_equal_values() {
     let folder = Folder::empty();
     folder.write_cases(&[
         case("x", Some("no"), ["No.", "Yes"]),
         case("y", Some("left | lung"), ["left lung", ""]),
     ]);
-    let said = folder.run(&[
+    let output = folder.run(&[
         "metrics", "cases", "--format", "markdown", "--out", "s.jsonl",
     ]);
     assert!(
-        said.out
+        output
+            .stdout
             .contains("| closed_accuracy | 1.000 [0.207, 1.000] |"),
         "{}",
-        said.out
+        output.stdout
     );
     assert!(
-        said.out.contains("\n## b: 1 of 2 answers\n"),
+        output.stdout.contains("\n## b: 1 of 2 answers\n"),
         "{}",
-        said.out
+        output.stdout
     );
     let scores = folder.read("s.jsonl");
     let lines: Vec<Value> = scores
@@ -231,21 +236,22 @@ fn files_and_forms() {
     );
     let csv = folder
         .run(&["metrics", "cases", "--format", "csv", "--metrics", "f1"])
-        .out;
+        .stdout;
     let mut rows = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 6);
     assert_eq!((&rows[0][0], &rows[0][1], &rows[0][2]), ("a", "f1", "1"));
 }
 
-/// A harness that finds no judge computes something else without a word (`VLMEvalKit`, `MMRareBench`).
+/// Some harnesses silently compute another metric if a model is missing (`VLMEvalKit`,
+/// `MMRareBench`). acem3 returns an error.
 #[test]
-fn no_metric_is_exchanged_for_another() {
+fn missing_metric_model_is_an_error() {
     let folder = Folder::empty();
     folder.write_cases(&[case("x", Some("no"), ["No.", "Yes"])]);
     let golden = |name: &str| text_golden().join(name).display().to_string();
     let (bert, bart) = (golden("bert"), golden("bart"));
-    for (args, fault) in [
+    for (args, expected_error) in [
         (vec!["--metrics", "bertscore"], "hint: pass --bert MODEL"),
         (vec!["--metrics", "f1,bartscore"], "hint: pass --bart MODEL"),
         (vec!["--metrics", "bleurt"], "bertscore"),
@@ -259,35 +265,38 @@ fn no_metric_is_exchanged_for_another() {
         (vec!["--bart", "nowhere"], "no config.json in the folder"),
         (vec!["--idf"], "--bert"),
     ] {
-        let said = metrics(&folder, &args);
-        assert_eq!(said.code, 2, "{args:?}");
+        let output = metrics(&folder, &args);
+        assert_eq!(output.exit_code, 2, "{args:?}");
         assert!(
-            said.err.contains(fault) && said.out.is_empty(),
+            output.stderr.contains(expected_error) && output.stdout.is_empty(),
             "{args:?}: {}",
-            said.err
+            output.stderr
         );
     }
-    let said = metrics(
+    let output = metrics(
         &folder,
         &["--bert", &bert, "--bert-layer", "2", "--bart", &bart],
     );
-    assert_eq!(figure(&said, "a", "bertscore_f1")["n"], 1);
-    assert_eq!(figure(&said, "b", "bartscore")["range"], json!([null, 0.0]));
-    assert!(said.out.contains("layer 2"), "{}", said.out);
+    assert_eq!(metric_of(&output, "a", "bertscore_f1")["n"], 1);
+    assert_eq!(
+        metric_of(&output, "b", "bartscore")["range"],
+        json!([null, 0.0])
+    );
+    assert!(output.stdout.contains("layer 2"), "{}", output.stdout);
 }
 
-/// A tensor that is missing, unknown or of another shape is an error that names it.
+/// The error names a tensor that is missing, unknown or has the wrong shape.
 #[test]
-fn damaged_checkpoints_are_refused() {
+fn damaged_metric_checkpoints_are_rejected() {
     let folder = Folder::empty();
     folder.write_cases(&[case("x", Some("no"), ["No.", "Yes"])]);
-    let attempt = |kind: &str, change: &dyn Fn(&mut crate::encoders::Tensors)| {
+    let error_after = |kind: &str, change: &dyn Fn(&mut crate::encoders::Tensors)| {
         let (from, to) = (text_golden().join(kind), folder.path("model"));
         fs::create_dir_all(&to).unwrap();
         for name in ["config.json", "tokenizer.json", "tokenizer_config.json"] {
             fs::copy(from.join(name), to.join(name)).unwrap();
         }
-        let mut weights = tensors(&from.join("model.safetensors"));
+        let mut weights = load_tensors(&from.join("model.safetensors"));
         change(&mut weights);
         candle::safetensors::save(&weights, to.join("model.safetensors")).unwrap();
         let more: &[&str] = if kind == "bart" {
@@ -295,46 +304,48 @@ fn damaged_checkpoints_are_refused() {
         } else {
             &["--bert", "model", "--bert-layer", "1"]
         };
-        let said = metrics(&folder, more);
-        assert_eq!(said.code, 2, "{}", said.out);
-        said.err
+        let output = metrics(&folder, more);
+        assert_eq!(output.exit_code, 2, "{}", output.stdout);
+        output.stderr
     };
     let zeros = |n: usize| Tensor::zeros(n, candle::DType::F32, &Device::Cpu).unwrap();
     let upper = "bert.encoder.layer.2.output.dense.bias";
-    let missing = attempt("bert", &|weights| {
+    let missing = error_after("bert", &|weights| {
         weights.remove(upper);
     });
     assert!(
         missing.contains("no tensor `encoder.layer.2.output.dense.bias`"),
         "{missing}"
     );
-    let shape = attempt("bert", &|weights| {
+    let shape = error_after("bert", &|weights| {
         weights.insert(upper.into(), zeros(7));
     });
     assert!(shape.contains("has shape [7]"), "{shape}");
-    let more = "roberta.encoder.layer.3.output.dense.bias";
-    let more = attempt("roberta", &|weights| {
-        weights.insert(more.into(), zeros(24));
+    let unknown = "roberta.encoder.layer.3.output.dense.bias";
+    let unknown = error_after("roberta", &|weights| {
+        weights.insert(unknown.into(), zeros(24));
     });
     assert!(
-        more.contains("unused tensor") && more.contains("layer.3.output.dense.bias`"),
-        "{more}"
+        unknown.contains("unused tensor") && unknown.contains("layer.3.output.dense.bias`"),
+        "{unknown}"
     );
-    let bart = attempt("bart", &|weights| {
+    let bart = error_after("bart", &|weights| {
         weights.remove("model.shared.weight");
     });
     assert!(bart.contains("no tensor `shared.weight`"), "{bart}");
 }
 
 #[test]
-fn real_answers_to_real_questions() {
-    let (Some(rows), Some(answers)) = (data("path_vqa"), data("answers/path_vqa_validation"))
-    else {
+fn published_answers_have_plausible_metrics() {
+    let (Some(rows), Some(answers)) = (
+        public_data("path_vqa"),
+        public_data("answers/path_vqa_validation"),
+    ) else {
         return;
     };
     let path = |path: &Path| path.display().to_string();
     let folder = Folder::empty();
-    let said = folder.run(&[
+    let output = folder.run(&[
         "metrics",
         &path(&rows),
         "--split",
@@ -346,14 +357,14 @@ fn real_answers_to_real_questions() {
         "--format",
         "json",
     ]);
-    let value = |model, metric| figure(&said, model, metric)["value"].as_f64().unwrap();
-    let n = |model, metric| figure(&said, model, metric)["n"].as_u64().unwrap();
+    let value = |model, metric| metric_of(&output, model, metric)["value"].as_f64().unwrap();
+    let n = |model, metric| metric_of(&output, model, metric)["n"].as_u64().unwrap();
     let (med, tuned) = ("llava-med-v1.5-mistral-7b", "tinyllava-3.1b-finetuned");
     assert_eq!(n(med, "closed_accuracy") + n(med, "open_recall"), 1500);
     assert_eq!(n(tuned, "exact_match"), 1500);
     assert!(value(tuned, "exact_match") > value("vilt", "exact_match"));
     assert!(value(tuned, "closed_accuracy") > value(med, "closed_accuracy"));
-    // The published code leaves most wrong answers out, and says so nowhere.
+    // The published code silently skips most wrong answers.
     assert!(value(med, "llava_med_closed") > 0.95 && value(med, "closed_accuracy") < 0.7);
     assert!(n(med, "llava_med_closed") < n(med, "closed_accuracy"));
 }

@@ -1,9 +1,9 @@
-//! Panels from folders: the embedded one copied out, whole and damaged.
+//! Panels in folders: copies of the embedded panel, intact and damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acem3::checkpoints::hub::Downloads;
+use acem3::checkpoints::hub::HubDownloads;
 use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::data::cases;
 use acem3::data::cases::SourceOptions;
@@ -11,12 +11,12 @@ use acem3::data::images::ImageReader;
 use acem3::judging::judge::{Judge, PairJob};
 use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
 use acem3::support::device::Placement;
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 use candle::{DType, Device};
 use tempfile::TempDir;
 
-/// A copy of the embedded panel's files.
-fn copy() -> TempDir {
+/// Copies the embedded panel to a temporary folder.
+fn copy_panel() -> TempDir {
     let dir = TempDir::new().unwrap();
     let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
     for entry in fs::read_dir(mini).unwrap() {
@@ -26,34 +26,36 @@ fn copy() -> TempDir {
     dir
 }
 
-/// Loads the copy after `damage`, and gives the whole chain of its error.
+/// Damages a copy of the panel, loads it and returns the error with its causes.
 fn error_after(damage: impl Fn(&Path)) -> String {
-    let dir = copy();
+    let dir = copy_panel();
     damage(dir.path());
     let files = PanelFiles::Folder(dir.path().to_owned());
-    match Panel::load(&files, false, &Placement::cpu(), Downloads::default()) {
+    match Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()) {
         Ok(_) => panic!("the damaged panel was loaded"),
         Err(error) => format!("{error:#}"),
     }
 }
 
-fn edit(dir: &Path, from: &str, to: &str) {
+/// Replaces text in `panel.toml`.
+fn edit_spec(dir: &Path, from: &str, to: &str) {
     let path = dir.join("panel.toml");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "panel.toml has no {from}");
     fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
-fn truncate(path: PathBuf, keep: usize) {
+/// Removes the last `removed` bytes of a file.
+fn truncate(path: PathBuf, removed: usize) {
     let bytes = fs::read(&path).unwrap();
-    fs::write(path, &bytes[..bytes.len() - keep.min(bytes.len())]).unwrap();
+    fs::write(path, &bytes[..bytes.len() - removed.min(bytes.len())]).unwrap();
 }
 
 #[test]
-fn a_folder_with_the_same_files_is_the_same_judge() {
-    let dir = copy();
+fn copied_panel_has_equal_provenance() {
+    let dir = copy_panel();
     let load = |files: &PanelFiles| {
-        let panel = Panel::load(files, false, &Placement::cpu(), Downloads::default()).unwrap();
+        let panel = Panel::load(files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
         PanelJudge::new(
             panel,
@@ -68,42 +70,48 @@ fn a_folder_with_the_same_files_is_the_same_judge() {
 }
 
 #[test]
-fn another_weight_or_word_is_another_name() {
+fn changed_weight_or_setting_changes_name() {
     let name = |dir: &Path| {
         let files = PanelFiles::Folder(dir.to_owned());
-        let panel = Panel::load(&files, false, &Placement::cpu(), Downloads::default()).unwrap();
+        let panel = Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
         let options = JudgeOptions {
             single_order: false,
         };
         PanelJudge::new(panel, options).name()
     };
-    let before = copy();
-    let weight = copy();
+    let before = copy_panel();
+    let weight = copy_panel();
     let path = weight.path().join("conclusion.safetensors");
     let mut bytes = fs::read(&path).unwrap();
-    // The last byte belongs to a half-precision number; its sign alone is changed.
+    // Flips the sign of the last half-precision number.
     *bytes.last_mut().unwrap() ^= 0x80;
     fs::write(path, bytes).unwrap();
-    let word = copy();
-    edit(word.path(), "analysis_tokens = ", "analysis_tokens = 1");
+    let word = copy_panel();
+    edit_spec(word.path(), "analysis_tokens = ", "analysis_tokens = 1");
     let names = [before, weight, word].map(|dir| name(dir.path()));
     assert_ne!(names[0], names[1]);
     assert_ne!(names[0], names[2]);
     assert_ne!(names[1], names[2]);
 }
 
-/// The expected scores of the first cases of the demo, by a panel whose matrices are kept in a type.
-fn expected(dtype: DType) -> Vec<[f64; 2]> {
-    let place = Placement {
+/// Returns the expected scores of three demo cases by the panel in this dtype.
+fn expected_scores(dtype: DType) -> Vec<[f64; 2]> {
+    let placement = Placement {
         device: Device::Cpu,
         dtype,
     };
-    let panel = Panel::load(&PanelFiles::Embedded, false, &place, Downloads::default()).unwrap();
+    let panel = Panel::load(
+        &PanelFiles::Embedded,
+        false,
+        &placement,
+        HubDownloads::default(),
+    )
+    .unwrap();
     let options = JudgeOptions {
         single_order: false,
     };
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
-    let mut images = ImageReader::new(demo.clone(), Limits::default());
+    let mut images = ImageReader::new(demo.clone(), ImageLimits::default());
     let cases = cases::open(&demo, &SourceOptions::default()).unwrap();
     let job = |case: cases::Case| PairJob {
         image: Some(images.load(case.image.as_ref().unwrap()).unwrap()),
@@ -113,24 +121,28 @@ fn expected(dtype: DType) -> Vec<[f64; 2]> {
     let jobs: Vec<PairJob> = cases.flatten().take(3).map(job).collect();
     let verdicts = PanelJudge::new(panel, options).judge(&jobs).unwrap();
     let verdicts = verdicts.into_iter().map(Result::unwrap);
-    verdicts.map(|verdict| verdict.expected()).collect()
+    verdicts.map(|verdict| verdict.expected_scores()).collect()
 }
 
-/// The embedded panel is stored in f16: kept so, it computes the same to the bit. In bf16 an eighth of
-/// the digits is left.
+/// The files of the embedded panel are f16, so f16 in memory gives bit-identical results. bf16 has
+/// three bits less of precision.
 #[test]
-fn matrices_in_half_types_give_the_values_they_hold() {
-    let whole = expected(DType::F32);
-    assert_eq!(expected(DType::F16), whole);
-    let rough = expected(DType::BF16);
-    for (rough, whole) in rough.iter().flatten().zip(whole.iter().flatten()) {
-        assert!((rough - whole).abs() < 0.5, "{rough} for {whole}");
+fn f16_is_exact_and_bf16_is_close() {
+    let exact_scores = expected_scores(DType::F32);
+    assert_eq!(expected_scores(DType::F16), exact_scores);
+    let bf16_scores = expected_scores(DType::BF16);
+    let pairs = bf16_scores
+        .iter()
+        .flatten()
+        .zip(exact_scores.iter().flatten());
+    for (rounded, exact) in pairs {
+        assert!((rounded - exact).abs() < 0.5, "{rounded} for {exact}");
     }
-    assert_ne!(rough, whole);
+    assert_ne!(bf16_scores, exact_scores);
 }
 
 #[test]
-fn damage_is_named() {
+fn error_names_the_damaged_file() {
     let missing = error_after(|dir| fs::remove_file(dir.join("conclusion.safetensors")).unwrap());
     assert!(missing.contains("conclusion.safetensors"), "{missing}");
     let short = error_after(|dir| truncate(dir.join("trunk.safetensors"), 1000));
@@ -140,14 +152,14 @@ fn damage_is_named() {
     );
     let torn = error_after(|dir| truncate(dir.join("tokenizer.json"), 1000));
     assert!(torn.contains("tokenizer.json"), "{torn}");
-    let unknown = error_after(|dir| edit(dir, "schema = 1", "schema = 1\nsurplus = 2"));
+    let unknown = error_after(|dir| edit_spec(dir, "schema = 1", "schema = 1\nsurplus = 2"));
     assert!(
         unknown.contains("panel.toml") && unknown.contains("surplus"),
         "{unknown}"
     );
-    let schema = error_after(|dir| edit(dir, "schema = 1", "schema = 7"));
+    let schema = error_after(|dir| edit_spec(dir, "schema = 1", "schema = 7"));
     assert!(schema.contains("schema is 7, expected 1"), "{schema}");
-    let outside = error_after(|dir| edit(dir, "\"expression.safetensors\"", "\"../x\""));
+    let outside = error_after(|dir| edit_spec(dir, "\"expression.safetensors\"", "\"../x\""));
     assert!(
         outside.contains("`../x`, expected the name of a file"),
         "{outside}"
@@ -155,16 +167,17 @@ fn damage_is_named() {
 }
 
 #[test]
-fn sizes_that_do_not_fit_are_found_before_the_first_case() {
-    let layers = error_after(|dir| edit(dir, "intermediate_size = 512", "intermediate_size = 500"));
+fn invalid_sizes_are_rejected_on_load() {
+    let layers =
+        error_after(|dir| edit_spec(dir, "intermediate_size = 512", "intermediate_size = 500"));
     assert!(
         layers.contains("panel.toml") && layers.contains("shape"),
         "{layers}"
     );
-    let image = error_after(|dir| edit(dir, "height = 96", "height = 64"));
+    let image = error_after(|dir| edit_spec(dir, "height = 96", "height = 64"));
     assert!(image.contains("panel.toml"), "{image}");
     let context = error_after(|dir| {
-        edit(
+        edit_spec(
             dir,
             "max_position_embeddings = 1024",
             "max_position_embeddings = 99999999999",
@@ -174,10 +187,10 @@ fn sizes_that_do_not_fit_are_found_before_the_first_case() {
         context.contains("max_position_embeddings is 99999999999"),
         "{context}"
     );
-    let eps = error_after(|dir| edit(dir, "rms_norm_eps = 0.00001", "rms_norm_eps = -1.0"));
+    let eps = error_after(|dir| edit_spec(dir, "rms_norm_eps = 0.00001", "rms_norm_eps = -1.0"));
     assert!(eps.contains("rms_norm_eps"), "{eps}");
     let surplus = error_after(|dir| {
-        edit(
+        edit_spec(
             dir,
             "num_hidden_layers = 6\nnum_attention_heads = 6\nnum_key",
             "num_hidden_layers = 5\nnum_attention_heads = 6\nnum_key",

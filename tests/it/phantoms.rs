@@ -1,91 +1,103 @@
-//! Phantoms: the images show what the scenes say, the labels follow the rule, the mix is as meant.
+//! Phantoms: images match their scenes, labels follow the rule, and qualities are mixed as
+//! intended.
 
 use std::collections::BTreeSet;
 
 use acem3::data::phantoms::{
     Lesion, LesionSide, LesionSize, LesionTone, Phantom, PhantomKind, QuestionKind, Scene,
-    WrittenResponse, draw, phantom, scene,
+    WrittenResponse, draw, generate_phantom, generate_scene,
 };
 use acem3_experts::{Aspect, Criterion};
 
 const SEED: u64 = 20_260;
-const N: i32 = 128;
+/// Side of an image, in pixels.
+const SIDE: i32 = 128;
 
 #[test]
 fn equal_seed_and_index_give_equal_phantoms() {
     for index in 0..40 {
-        let [a, b] = [phantom(SEED, index), phantom(SEED, index)];
+        let [a, b] = [generate_phantom(SEED, index), generate_phantom(SEED, index)];
         assert_eq!(a.image.as_raw(), b.image.as_raw());
         assert_eq!(a.responses, b.responses);
         assert_eq!(a.question, b.question);
-        assert_eq!(a.scene, scene(SEED, index));
+        assert_eq!(a.scene, generate_scene(SEED, index));
         assert_eq!(a.image, draw(&a.scene));
     }
-    assert_ne!(phantom(SEED, 0).image, phantom(SEED, 1).image);
-    assert_ne!(phantom(SEED, 0).image, phantom(SEED + 1, 0).image);
+    assert_ne!(
+        generate_phantom(SEED, 0).image,
+        generate_phantom(SEED, 1).image
+    );
+    assert_ne!(
+        generate_phantom(SEED, 0).image,
+        generate_phantom(SEED + 1, 0).image
+    );
 }
 
-/// A change of any pixel or word makes committed demo cases and figures stale; it must be meant.
+/// If this hash changes, the committed demo cases and reported statistics are out of date.
 #[test]
-fn the_bytes_of_a_phantom_do_not_drift() {
+fn phantom_bytes_are_stable() {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut eat = |bytes: &[u8]| {
+    let mut update_hash = |bytes: &[u8]| {
         for byte in bytes {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
     for index in 0..32 {
-        let phantom = phantom(7, index);
-        eat(phantom.image.as_raw());
-        eat(phantom.question.text.as_bytes());
-        eat(phantom.reference.as_bytes());
+        let phantom = generate_phantom(7, index);
+        update_hash(phantom.image.as_raw());
+        update_hash(phantom.question.text.as_bytes());
+        update_hash(phantom.reference.as_bytes());
         for response in &phantom.responses {
-            eat(response.text.as_bytes());
-            eat(response.conclusion.analysis.as_bytes());
+            update_hash(response.text.as_bytes());
+            update_hash(response.conclusion.analysis.as_bytes());
         }
     }
     assert_eq!(format!("{hash:016x}"), "f9bc52171dc4e45e");
 }
 
 #[test]
-fn the_labels_follow_the_rule() {
+fn labels_follow_the_rule() {
     for index in 0..800 {
-        let phantom = phantom(SEED, index);
+        let phantom = generate_phantom(SEED, index);
         for response in &phantom.responses {
             let order: Vec<Criterion> = response.ratings.iter().map(|(c, _)| *c).collect();
             assert_eq!(order, Criterion::ALL);
-            check_final(response);
-            check_facts(&phantom, response);
+            assert_final_score_follows_rule(response);
+            assert_analysis_matches_facts(&phantom, response);
         }
     }
 }
 
-fn check_final(response: &WrittenResponse) {
-    let least = |aspect: Aspect| {
+/// Final score: the lowest criterion score, with one point added to the criteria of expression, at
+/// most 5.
+fn assert_final_score_follows_rule(response: &WrittenResponse) {
+    let lowest_score = |aspect: Aspect| {
         let scores = aspect.criteria().iter().map(|c| response.score(*c));
         scores.min().expect("an aspect has criteria")
     };
-    let expression = least(Aspect::Expression) + 1;
-    let others = least(Aspect::MedicalKnowledge).min(least(Aspect::PatientRelevance));
-    let last = expression.min(others).min(5);
-    assert_eq!(response.conclusion.score, last, "{response:?}");
+    let expression = lowest_score(Aspect::Expression) + 1;
+    let other_aspects =
+        lowest_score(Aspect::MedicalKnowledge).min(lowest_score(Aspect::PatientRelevance));
+    let expected = expression.min(other_aspects).min(5);
+    assert_eq!(response.conclusion.score, expected, "{response:?}");
     let text = &response.conclusion.analysis;
-    assert_eq!(text == "No weakness.", last == 5);
-    if last < 5 {
-        let blamed = Criterion::ALL.into_iter().find(|c| {
+    assert_eq!(text == "No weakness.", expected == 5);
+    if expected < 5 {
+        let weakest = Criterion::ALL.into_iter().find(|c| {
             let bonus = u8::from(c.aspect() == Aspect::Expression);
-            response.score(*c) + bonus == last
+            response.score(*c) + bonus == expected
         });
-        let blamed = blamed.expect("some criterion decides");
+        let weakest = weakest.expect("some criterion decides");
         assert_eq!(
             *text,
-            format!("Weakest: {} {}.", blamed.name(), response.score(blamed))
+            format!("Weakest: {} {}.", weakest.name(), response.score(weakest))
         );
     }
 }
 
-/// What the analysis of factual accuracy says is claimed is what the text says.
-fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
+/// Checks that the analysis of factual accuracy states the fact of the scene, and claims only what
+/// the response contains.
+fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) {
     let analysis = &response.ratings[4].1.analysis;
     let rest = analysis
         .strip_prefix("Claims ")
@@ -96,7 +108,7 @@ fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
     let (truth, agreement) = truth.split_once(": ").expect("the form of the analysis");
     let known: BTreeSet<String> = phantom
         .scene
-        .facts()
+        .all_questions()
         .into_iter()
         .filter(|(question, _)| question.text == phantom.question.text)
         .map(|(_, answer)| answer)
@@ -112,20 +124,20 @@ fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
         for word in claimed
             .to_lowercase()
             .split([' ', ','])
-            // "right side, so no": the link between fact and answer is the analysis's own.
+            // "right side, so no": the analysis adds the word that links fact and answer.
             .filter(|word| !matches!(*word, "" | "so"))
         {
             assert!(text.contains(word), "{word:?} of {claimed:?} in {text:?}");
         }
     }
     let score = response.score(Criterion::FactualAccuracy);
-    let said = match score {
+    let expected = match score {
         0 => "nothing to compare.",
         1 => "they differ.",
         5 => "they agree.",
         _ => "they agree in part.",
     };
-    assert_eq!(agreement, said);
+    assert_eq!(agreement, expected);
     match score {
         5 => assert!(truth.contains(claimed) || claimed.split(", ").all(|c| truth.contains(c))),
         0 => assert_eq!(claimed, "nothing"),
@@ -134,16 +146,18 @@ fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
 }
 
 #[test]
-fn the_mix_of_qualities_is_as_meant() {
-    let cases: Vec<Phantom> = (0..2000).map(|index| phantom(SEED, index)).collect();
-    let share = |count: usize, of: usize| count as f64 / of as f64;
+fn qualities_are_mixed_as_intended() {
+    let cases: Vec<Phantom> = (0..2000)
+        .map(|index| generate_phantom(SEED, index))
+        .collect();
+    let proportion = |count: usize, total: usize| count as f64 / total as f64;
     let orders = cases.iter().map(|case| {
         let [a, b] = &case.responses;
         a.conclusion.score.cmp(&b.conclusion.score)
     });
     let mut counts = [0usize; 3];
     orders.for_each(|order| counts[(order as i8 + 1) as usize] += 1);
-    let [less, equal, greater] = counts.map(|count| share(count, cases.len()));
+    let [less, equal, greater] = counts.map(|count| proportion(count, cases.len()));
     assert!((0.35..0.45).contains(&less), "{less}");
     assert!((0.15..0.25).contains(&equal), "{equal}");
     assert!((0.35..0.45).contains(&greater), "{greater}");
@@ -152,13 +166,16 @@ fn the_mix_of_qualities_is_as_meant() {
     let wrong = all
         .iter()
         .filter(|r| matches!(r.score(Criterion::FactualAccuracy), 1 | 3));
-    assert!((0.40..0.52).contains(&share(wrong.count(), all.len())));
-    let whole = all.iter().filter(|r| r.conclusion.score == 5).count();
-    assert!((0.25..0.45).contains(&share(whole, all.len())), "{whole}");
+    assert!((0.40..0.52).contains(&proportion(wrong.count(), all.len())));
+    let perfect = all.iter().filter(|r| r.conclusion.score == 5).count();
+    assert!(
+        (0.25..0.45).contains(&proportion(perfect, all.len())),
+        "{perfect}"
+    );
     for (i, criterion) in Criterion::ALL.into_iter().enumerate() {
         let low = all.iter().filter(|r| r.ratings[i].1.score < 4).count();
         assert!(
-            share(low, all.len()) > 0.02,
+            proportion(low, all.len()) > 0.02,
             "{} is never low",
             criterion.key()
         );
@@ -166,27 +183,30 @@ fn the_mix_of_qualities_is_as_meant() {
 
     let kinds: BTreeSet<&str> = cases.iter().map(|case| case.question.kind.key()).collect();
     assert_eq!(kinds.len(), QuestionKind::ALL.len());
-    let empty = cases.iter().filter(|case| case.scene.count() == 0).count();
-    assert!((0.12..0.18).contains(&share(empty, cases.len())));
+    let empty = cases
+        .iter()
+        .filter(|case| case.scene.lesion_count() == 0)
+        .count();
+    assert!((0.12..0.18).contains(&proportion(empty, cases.len())));
 
-    // The knowledge aspect must hinge on the image: else a judge need not look.
-    let blind = cases.iter().filter(|case| {
+    // Most pairs differ in factual accuracy, so a judge needs the image.
+    let equally_accurate = cases.iter().filter(|case| {
         let [a, b] = &case.responses;
         a.score(Criterion::FactualAccuracy) == b.score(Criterion::FactualAccuracy)
     });
-    assert!(share(blind.count(), cases.len()) < 0.3);
+    assert!(proportion(equally_accurate.count(), cases.len()) < 0.3);
 }
 
 #[test]
-fn a_question_is_asked_only_where_its_premise_holds() {
+fn questions_apply_to_their_scene() {
     for index in 0..500 {
-        let phantom = phantom(SEED, index);
-        assert!(phantom.question.kind.fits(&phantom.scene));
+        let phantom = generate_phantom(SEED, index);
+        assert!(phantom.question.kind.is_applicable(&phantom.scene));
         assert_eq!(
-            phantom.question.truth(&phantom.scene).len(),
+            phantom.question.correct_facts(&phantom.scene).len(),
             phantom.question.kind.concerns().len()
         );
-        if phantom.scene.count() == 0 {
+        if phantom.scene.lesion_count() == 0 {
             assert!(
                 !phantom.question.text.contains("the lesion "),
                 "{}",
@@ -197,29 +217,35 @@ fn a_question_is_asked_only_where_its_premise_holds() {
 }
 
 #[test]
-fn every_lesion_is_drawn_where_the_scene_says() {
+fn lesions_are_drawn_at_the_positions_of_the_scene() {
     for index in 0..200 {
-        let scene = scene(SEED, index);
-        let mut bare = scene.clone();
-        bare.lesions.clear();
-        let found = blobs(&grey(&scene), &grey(&bare));
+        let scene = generate_scene(SEED, index);
+        let mut without_lesions = scene.clone();
+        without_lesions.lesions.clear();
+        let blobs = find_blobs(
+            &smoothed_brightness(&scene),
+            &smoothed_brightness(&without_lesions),
+        );
         assert_eq!(
-            found.len(),
-            scene.count(),
-            "count of {index}: {found:?} {scene:?}"
+            blobs.len(),
+            scene.lesion_count(),
+            "count of {index}: {blobs:?} {scene:?}"
         );
         for lesion in &scene.lesions {
-            let near =
+            let is_near =
                 |blob: &&Blob| (blob.x - lesion.x).abs() < 2.0 && (blob.y - lesion.y).abs() < 2.0;
-            let blob = found
+            let blob = blobs
                 .iter()
-                .find(near)
+                .find(is_near)
                 .unwrap_or_else(|| panic!("{index}: {lesion:?}"));
-            let (least, most) = match scene.size {
+            let (min_radius, max_radius) = match scene.size {
                 Some(LesionSize::Small) => (3.3, 6.0),
                 _ => (8.3, 11.0),
             };
-            assert!((least..most).contains(&blob.radius), "{index}: {blob:?}");
+            assert!(
+                (min_radius..max_radius).contains(&blob.radius),
+                "{index}: {blob:?}"
+            );
             assert_eq!(
                 blob.brighter,
                 scene.tone == Some(LesionTone::Bright),
@@ -227,22 +253,22 @@ fn every_lesion_is_drawn_where_the_scene_says() {
             );
             assert!(blob.contrast > 40.0, "{index}: {blob:?}");
         }
-        check_side(&scene, &found);
-        check_gaps(&scene.lesions);
+        assert_side_matches(&scene, &blobs);
+        assert_lesions_are_apart(&scene.lesions);
     }
 }
 
-fn check_side(scene: &Scene, found: &[Blob]) {
-    let left = found.iter().filter(|blob| blob.x < 64.0).count();
+fn assert_side_matches(scene: &Scene, blobs: &[Blob]) {
+    let left_count = blobs.iter().filter(|blob| blob.x < 64.0).count();
     match scene.side {
-        None => assert!(found.is_empty()),
-        Some(LesionSide::Left) => assert_eq!(left, found.len()),
-        Some(LesionSide::Right) => assert_eq!(left, 0),
-        Some(LesionSide::Both) => assert!(left > 0 && left < found.len()),
+        None => assert!(blobs.is_empty()),
+        Some(LesionSide::Left) => assert_eq!(left_count, blobs.len()),
+        Some(LesionSide::Right) => assert_eq!(left_count, 0),
+        Some(LesionSide::Both) => assert!(left_count > 0 && left_count < blobs.len()),
     }
 }
 
-fn check_gaps(lesions: &[Lesion]) {
+fn assert_lesions_are_apart(lesions: &[Lesion]) {
     for (i, a) in lesions.iter().enumerate() {
         for b in &lesions[i + 1..] {
             let gap = (a.x - b.x).hypot(a.y - b.y) - a.radius - b.radius;
@@ -251,6 +277,7 @@ fn check_gaps(lesions: &[Lesion]) {
     }
 }
 
+/// A region in which the image with lesions differs from the one without. Lengths in pixels.
 #[derive(Debug)]
 struct Blob {
     x: f32,
@@ -260,73 +287,80 @@ struct Blob {
     contrast: f32,
 }
 
-/// Brightness, smoothed over 3×3 pixels.
-fn grey(scene: &Scene) -> Vec<f32> {
+/// Returns the brightness of each pixel, smoothed over 3 × 3 pixels.
+fn smoothed_brightness(scene: &Scene) -> Vec<f32> {
     let image = draw(scene);
     let level = |x: i32, y: i32| {
         let [r, g, b] = image
-            .get_pixel(x.clamp(0, N - 1) as u32, y.clamp(0, N - 1) as u32)
+            .get_pixel(x.clamp(0, SIDE - 1) as u32, y.clamp(0, SIDE - 1) as u32)
             .0;
         0.3 * f32::from(r) + 0.59 * f32::from(g) + 0.11 * f32::from(b)
     };
-    let around = |x: i32, y: i32| {
+    let smoothed = |x: i32, y: i32| {
         (-1..=1)
             .flat_map(|dy| (-1..=1).map(move |dx| level(x + dx, y + dy)))
             .sum::<f32>()
             / 9.0
     };
-    (0..N * N).map(|i| around(i % N, i / N)).collect()
+    (0..SIDE * SIDE)
+        .map(|i| smoothed(i % SIDE, i / SIDE))
+        .collect()
 }
 
-/// Connected regions of at least 20 pixels where the two images differ.
-fn blobs(image: &[f32], bare: &[f32]) -> Vec<Blob> {
-    let difference: Vec<f32> = image.iter().zip(bare).map(|(a, b)| a - b).collect();
-    let mut open: Vec<bool> = difference.iter().map(|d| d.abs() > 25.0).collect();
-    let mut found = Vec::new();
-    for start in 0..N * N {
+/// Finds connected regions of at least 20 pixels in which the two images differ.
+fn find_blobs(image: &[f32], without_lesions: &[f32]) -> Vec<Blob> {
+    let difference: Vec<f32> = image
+        .iter()
+        .zip(without_lesions)
+        .map(|(a, b)| a - b)
+        .collect();
+    let mut unvisited: Vec<bool> = difference.iter().map(|d| d.abs() > 25.0).collect();
+    let mut blobs = Vec::new();
+    for start in 0..SIDE * SIDE {
         let (mut stack, mut region) = (vec![start], Vec::new());
-        while let Some(at) = stack.pop() {
-            if !std::mem::take(&mut open[at as usize]) {
+        while let Some(pixel) = stack.pop() {
+            if !std::mem::take(&mut unvisited[pixel as usize]) {
                 continue;
             }
-            region.push(at);
-            let (x, y) = (at % N, at / N);
-            let steps = [(x - 1, y), (x + 1, y), (x, y - 1), (x, y + 1)];
-            let inside = |(x, y): &(i32, i32)| (0..N).contains(x) && (0..N).contains(y);
+            region.push(pixel);
+            let (x, y) = (pixel % SIDE, pixel / SIDE);
+            let neighbours = [(x - 1, y), (x + 1, y), (x, y - 1), (x, y + 1)];
+            let is_inside = |(x, y): &(i32, i32)| (0..SIDE).contains(x) && (0..SIDE).contains(y);
             stack.extend(
-                steps
+                neighbours
                     .iter()
-                    .filter(|step| inside(step))
-                    .map(|(x, y)| y * N + x),
+                    .filter(|neighbour| is_inside(neighbour))
+                    .map(|(x, y)| y * SIDE + x),
             );
         }
         if region.len() < 20 {
             continue;
         }
         let size = region.len() as f32;
-        let mean =
-            |value: &dyn Fn(i32) -> f32| region.iter().map(|at| value(*at)).sum::<f32>() / size;
-        let change = mean(&|at| difference[at as usize]);
-        found.push(Blob {
-            x: mean(&|at| (at % N) as f32),
-            y: mean(&|at| (at / N) as f32),
+        let mean = |value: &dyn Fn(i32) -> f32| {
+            region.iter().map(|pixel| value(*pixel)).sum::<f32>() / size
+        };
+        let change = mean(&|pixel| difference[pixel as usize]);
+        blobs.push(Blob {
+            x: mean(&|pixel| (pixel % SIDE) as f32),
+            y: mean(&|pixel| (pixel / SIDE) as f32),
             radius: (size / std::f32::consts::PI).sqrt(),
             brighter: change > 0.0,
             contrast: change.abs(),
         });
     }
-    found
+    blobs
 }
 
 #[test]
-fn the_four_kinds_differ_in_colour_and_ground() {
+fn phantom_kinds_differ_in_colour_and_background() {
     for index in 0..200 {
-        let scene = scene(SEED, index);
+        let scene = generate_scene(SEED, index);
         let image = draw(&scene);
         let [r, g, b] = image.get_pixel(64, 3).0.map(i32::from);
-        let coloured = (r - g).abs() > 15 && (b - g).abs() > 5;
+        let is_coloured = (r - g).abs() > 15 && (b - g).abs() > 5;
         assert_eq!(
-            coloured,
+            is_coloured,
             scene.kind == PhantomKind::Histology,
             "{index}: {:?}",
             scene.kind

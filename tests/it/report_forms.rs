@@ -1,33 +1,36 @@
-//! `acem3 report` in its other forms, and what it takes beside records.
+//! `acem3 report` in other formats, and with an audit, a calibration or labels.
 
 use std::collections::BTreeMap;
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::Value;
 
-use crate::folder::{Folder, Said};
+use crate::folder::{Folder, ProgramOutput};
 
-fn judged(n: usize) -> Folder {
-    let folder = Folder::of(n);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+/// Creates a folder with `n` judged cases.
+fn judged_folder(n: usize) -> Folder {
+    let folder = Folder::with_cases(n);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     folder
 }
 
-fn run(folder: &Folder, more: &[&str]) -> Said {
+/// Runs `acem3 report out` with additional arguments.
+fn report(folder: &Folder, more: &[&str]) -> ProgramOutput {
     folder.run(&[&["report", "out", "--resamples", "50"], more].concat())
 }
 
 #[test]
-fn json_has_the_figures_of_the_other_commands() {
-    let folder = judged(12);
-    let told: Value = serde_json::from_str(&run(&folder, &["--format", "json"]).out).unwrap();
-    let of = |args: &[&str]| -> Value {
-        let said = folder.run(&[args, &["--resamples", "50", "--format", "json"]].concat());
-        serde_json::from_str(&said.out).unwrap()
+fn json_report_contains_other_commands_results() {
+    let folder = judged_folder(12);
+    let json_report: Value =
+        serde_json::from_str(&report(&folder, &["--format", "json"]).stdout).unwrap();
+    let output_of = |args: &[&str]| -> Value {
+        let output = folder.run(&[args, &["--resamples", "50", "--format", "json"]].concat());
+        serde_json::from_str(&output.stdout).unwrap()
     };
-    let judge = &told["judges"][0];
-    assert_eq!(judge["ranking"], of(&["rank", "out"]));
-    assert_eq!(judge["agreement"], of(&["agree", "out"]));
+    let judge = &json_report["judges"][0];
+    assert_eq!(judge["ranking"], output_of(&["rank", "out"]));
+    assert_eq!(judge["agreement"], output_of(&["agree", "out"]));
     let mut sums: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for record in folder.records("out") {
         for side in 0..2 {
@@ -58,21 +61,22 @@ fn json_has_the_figures_of_the_other_commands() {
     );
 }
 
-/// Flips, the place and length, counted by hand from the records; and the same figures as an audit's.
+/// Flip rate, position and verbosity match counts over the records and the results of an audit.
 #[test]
-fn leanings_are_those_of_the_records() {
-    let folder = judged(30);
-    let told: Value = serde_json::from_str(&run(&folder, &["--format", "json"]).out).unwrap();
-    let leanings = &told["judges"][0]["leanings"];
+fn bias_findings_match_records_and_audit() {
+    let folder = judged_folder(30);
+    let json_report: Value =
+        serde_json::from_str(&report(&folder, &["--format", "json"]).stdout).unwrap();
+    let findings = &json_report["judges"][0]["leanings"];
     let measure = |key: &str| {
-        let all = leanings.as_array().unwrap().iter();
+        let all = findings.as_array().unwrap().iter();
         let mut all = all.flat_map(|finding| finding["measures"].as_array().unwrap());
         all.find(|measure| measure["key"] == key).unwrap()["reading"].clone()
     };
-    let share = |key: &str| measure(key)["value"].as_f64().unwrap();
+    let proportion = |key: &str| measure(key)["value"].as_f64().unwrap();
     let records = folder.records("out");
     let flips = records.iter().filter(|r| r["flip"] == true).count();
-    assert!((share("flip_rate") - flips as f64 / 30.0).abs() < 1e-6);
+    assert!((proportion("flip_rate") - flips as f64 / 30.0).abs() < 1e-6);
     let (mut first, mut longer) = (0.0, 0.0);
     for record in &records {
         for order in record["orders"].as_array().unwrap() {
@@ -88,67 +92,68 @@ fn leanings_are_those_of_the_records() {
                 f64::from(ahead > 0.0)
             };
         }
-        // "a shadow, 7" has three words, "nothing, 7" two; the labels always call the longer one better.
+        // "a shadow, 7" has three words, "nothing, 7" has two. The labels always prefer the longer
+        // one.
         longer += match record["order"].as_str().unwrap() {
             ">" => 1.0,
             "=" => 0.5,
             _ => 0.0,
         };
     }
-    assert!((share("first_preferred") - first / 60.0).abs() < 1e-6);
-    assert!((share("longer_preferred") - longer / 30.0).abs() < 1e-6);
-    assert!((share("longer_gap") - (longer / 30.0 - 1.0)).abs() < 1e-6);
+    assert!((proportion("first_preferred") - first / 60.0).abs() < 1e-6);
+    assert!((proportion("longer_preferred") - longer / 30.0).abs() < 1e-6);
+    assert!((proportion("longer_gap") - (longer / 30.0 - 1.0)).abs() < 1e-6);
     let finding = |probe: &str| {
-        let mut all = leanings.as_array().unwrap().iter();
+        let mut all = findings.as_array().unwrap().iter();
         all.find(|finding| finding["probe"] == probe)
             .unwrap()
             .clone()
     };
     let words = finding("verbosity")["words"].to_string();
     assert!(words.contains("brevity bias"), "{words}");
-    // No two answers are equal: that is unknown, and no number.
+    // No two responses are equal, so the probe does not run.
     assert_eq!(finding("self-consistency")["outcome"], "not_run");
     let audit = folder.run(&["audit", "out", "--resamples", "50", "--format", "json"]);
-    let audit: Value = serde_json::from_str(&audit.out).unwrap();
-    for own in leanings.as_array().unwrap() {
+    let audit: Value = serde_json::from_str(&audit.stdout).unwrap();
+    for finding_in_report in findings.as_array().unwrap() {
         let probes = audit["probes"].as_array().unwrap();
-        assert!(probes.contains(own), "{own}");
+        assert!(probes.contains(finding_in_report), "{finding_in_report}");
     }
 }
 
 #[test]
-fn one_order_alone_tells_nothing_of_places() {
-    let folder = Folder::of(6);
-    assert_eq!(folder.judge("out", &["--single-order"]).code, 0);
-    let text = run(&folder, &["--format", "markdown"]).out;
+fn single_order_has_no_position_finding() {
+    let folder = Folder::with_cases(6);
+    assert_eq!(folder.judge("out", &["--single-order"]).exit_code, 0);
+    let text = report(&folder, &["--format", "markdown"]).stdout;
     assert!(text.contains("**position**: unclear: "), "{text}");
     assert!(text.contains("**symmetry**: not run"), "{text}");
     assert!(!text.contains("NaN"), "{text}");
 }
 
 #[test]
-fn tables_have_a_row_for_every_verdict() {
-    let folder = judged(5);
-    let csv = run(&folder, &["--format", "csv"]).out;
+fn csv_and_parquet_have_one_row_per_verdict() {
+    let folder = judged_folder(5);
+    let csv = report(&folder, &["--format", "csv"]).stdout;
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let head = reader.headers().unwrap().clone();
-    let at = |name: &str| head.iter().position(|h| h == name).unwrap();
+    let column = |name: &str| head.iter().position(|h| h == name).unwrap();
     let records = folder.records("out");
     let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), records.len());
     for (row, record) in rows.iter().zip(&records) {
-        assert_eq!(&row[at("case")], record["case"].as_str().unwrap());
-        assert_eq!(&row[at("order")], record["order"].as_str().unwrap());
-        let score: f64 = row[at("final_b")].parse().unwrap();
+        assert_eq!(&row[column("case")], record["case"].as_str().unwrap());
+        assert_eq!(&row[column("order")], record["order"].as_str().unwrap());
+        let score: f64 = row[column("final_b")].parse().unwrap();
         assert_eq!(Some(score), record["scores"][1].as_f64());
-        let score: f64 = row[at("tone_and_empathy_a")].parse().unwrap();
+        let score: f64 = row[column("tone_and_empathy_a")].parse().unwrap();
         assert_eq!(
             Some(score),
             record["criteria"]["tone_and_empathy"][0].as_f64()
         );
-        assert_eq!(&row[at("label")], ">");
+        assert_eq!(&row[column("label")], ">");
     }
-    assert_eq!(run(&folder, &["--out", "t.parquet"]).code, 0);
+    assert_eq!(report(&folder, &["--out", "t.parquet"]).exit_code, 0);
     let file = std::fs::File::open(folder.path("t.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
     let mut n = 0;
@@ -172,47 +177,47 @@ fn tables_have_a_row_for_every_verdict() {
 }
 
 #[test]
-fn forms_are_told_by_the_ending_of_the_file() {
-    let folder = judged(3);
+fn file_extension_selects_format() {
+    let folder = judged_folder(3);
     for (name, beginning) in [
         ("r.html", "<!DOCTYPE html>"),
         ("r.md", "# Judge report\n"),
         ("r.json", "{\n  \"schema\": 1"),
         ("r.csv", "judge,judge_name,case"),
     ] {
-        let said = run(&folder, &["--out", name]);
-        assert_eq!(said.code, 0, "{}", said.err);
+        let output = report(&folder, &["--out", name]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
         assert!(folder.read(name).starts_with(beginning), "{name}");
         assert!(
-            said.out.is_empty() && said.err.contains(name),
+            output.stdout.is_empty() && output.stderr.contains(name),
             "{}",
-            said.err
+            output.stderr
         );
     }
-    let said = run(&folder, &["--out", "r.pdf"]);
-    assert_eq!(said.code, 2);
+    let output = report(&folder, &["--out", "r.pdf"]);
+    assert_eq!(output.exit_code, 2);
     assert!(
-        said.err.contains("unknown report format .pdf") && said.err.contains("hint: "),
+        output.stderr.contains("unknown report format .pdf") && output.stderr.contains("hint: "),
         "{}",
-        said.err
+        output.stderr
     );
 }
 
 #[test]
-fn an_audit_s_findings_are_told_in_its_words() {
-    let folder = judged(12);
-    let said = folder.run(&["audit", "out", "--out", "audit.json", "--resamples", "50"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+fn audit_findings_are_included() {
+    let folder = judged_folder(12);
+    let output = folder.run(&["audit", "out", "--out", "audit.json", "--resamples", "50"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let audit: serde_json::Value = serde_json::from_str(&folder.read("audit.json")).unwrap();
-    let page = run(&folder, &["--audit", "audit.json"]).out;
+    let page = report(&folder, &["--audit", "audit.json"]).stdout;
     assert!(page.contains("An audit of scripted"), "no audit");
     let probes = audit["probes"].as_array().unwrap();
     assert!(!probes.is_empty());
     for probe in probes {
-        let told = format!("<dt>{}</dt>", probe["probe"].as_str().unwrap());
-        assert!(page.contains(&told), "{told}");
+        let heading = format!("<dt>{}</dt>", probe["probe"].as_str().unwrap());
+        assert!(page.contains(&heading), "{heading}");
         let words = probe["words"].as_str().unwrap();
-        // Signs are written otherwise on a page, and numbers keep their units.
+        // The page escapes punctuation and adds units to numbers, so compare the first plain words.
         let plain = words
             .split(|c: char| !c.is_alphabetic() && c != ' ')
             .next()
@@ -221,18 +226,18 @@ fn an_audit_s_findings_are_told_in_its_words() {
         assert!(page.contains(plain), "{plain}");
     }
     folder.write("audit.json", "[]");
-    let said = run(&folder, &["--audit", "audit.json"]);
+    let output = report(&folder, &["--audit", "audit.json"]);
     assert!(
-        said.code == 2 && said.err.contains("--audit audit.json: could not read"),
+        output.exit_code == 2 && output.stderr.contains("--audit audit.json: could not read"),
         "{}",
-        said.err
+        output.stderr
     );
-    assert!(said.err.contains("hint: "), "{}", said.err);
+    assert!(output.stderr.contains("hint: "), "{}", output.stderr);
 }
 
 #[test]
-fn a_calibration_belongs_to_its_judge() {
-    let folder = judged(20);
+fn calibration_of_another_judge_is_rejected() {
+    let folder = judged_folder(20);
     let fit = [
         "calibrate",
         "fit",
@@ -245,8 +250,8 @@ fn a_calibration_belongs_to_its_judge() {
         "linear",
     ];
     let fitted = folder.run(&fit);
-    assert_eq!(fitted.code, 0, "{}", fitted.err);
-    let page = run(&folder, &["--calibration", "map.json"]).out;
+    assert_eq!(fitted.exit_code, 0, "{}", fitted.stderr);
+    let page = report(&folder, &["--calibration", "map.json"]).stdout;
     assert!(
         page.contains("mean calibrated scores (label scale)"),
         "no calibrated means"
@@ -259,31 +264,31 @@ fn a_calibration_belongs_to_its_judge() {
         "--panel",
         "scripted:seed=9",
     ];
-    assert_eq!(folder.run(&other).code, 0);
-    let said = folder.run(&["report", "other", "--calibration", "map.json"]);
+    assert_eq!(folder.run(&other).exit_code, 0);
+    let output = folder.run(&["report", "other", "--calibration", "map.json"]);
     assert!(
-        said.code == 2 && said.err.contains("not applicable to these records"),
+        output.exit_code == 2 && output.stderr.contains("not applicable to these records"),
         "{}",
-        said.err
+        output.stderr
     );
 }
 
 #[test]
-fn without_labels_agreement_is_unknown_and_no_number() {
-    let folder = Folder::of(4);
-    let mut cases: Vec<Value> = (0..4).map(crate::folder::case).collect();
+fn report_without_labels_has_no_agreement() {
+    let folder = Folder::with_cases(4);
+    let mut cases: Vec<Value> = (0..4).map(crate::folder::valid_case).collect();
     for case in &mut cases {
         case.as_object_mut().unwrap().remove("labels");
     }
     folder.write_cases(&cases);
-    assert_eq!(folder.judge("out", &[]).code, 0);
-    let text = run(&folder, &["--format", "markdown"]).out;
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
+    let text = report(&folder, &["--format", "markdown"]).stdout;
     assert!(text.contains("there are no labels"), "{text}");
     assert!(
         text.contains("agreement with labels is unknown: there are no labels"),
         "{text}"
     );
     folder.write("labels.csv", "case,model_a,model_b,rater,preference\nc0,alpha,beta,r1,a\nc0,alpha,beta,r2,b\nc1,alpha,beta,r1,a\nc1,alpha,beta,r2,a\n");
-    let page = run(&folder, &["--labels", "labels.csv"]).out;
+    let page = report(&folder, &["--labels", "labels.csv"]).stdout;
     assert!(page.contains("human ceiling"), "no ceiling");
 }

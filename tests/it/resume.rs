@@ -1,4 +1,4 @@
-//! Runs that end early, and what the next one makes of it.
+//! Interrupted, killed and repeated runs: resuming, locking and superseded records.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::folder::{Folder, case, said};
+use crate::folder::{Folder, program_output, valid_case};
 
+/// Number of cases of runs that are interrupted.
 const CASES: usize = 24;
 
-/// A slow run that is under way, with at least one record written.
-fn started(folder: &Folder, out: &str) -> Child {
+/// Starts a slow run and waits until it has written a record.
+fn start_run(folder: &Folder, out: &str) -> Child {
     let args = [
         "judge",
         "cases",
@@ -41,27 +42,32 @@ fn started(folder: &Folder, out: &str) -> Child {
 }
 
 #[test]
-fn a_second_run_reuses_everything() {
-    let folder = Folder::of(4);
+fn second_run_reuses_all_verdicts() {
+    let folder = Folder::with_cases(4);
     folder.judge("out", &[]);
     let before = folder.read("out/records.jsonl");
-    let said = folder.judge("out", &[]);
+    let output = folder.judge("out", &[]);
     assert!(
-        said.out
+        output
+            .stdout
             .contains("reused    4 of 4 verdicts, from an earlier run"),
         "{}",
-        said.out
+        output.stdout
     );
-    assert!(said.err.contains("0 new verdicts"), "{}", said.err);
+    assert!(
+        output.stderr.contains("0 new verdicts"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(folder.read("out/records.jsonl"), before);
     assert_eq!(folder.manifest("out")["counts"]["reused"], 4);
 }
 
 #[test]
-fn a_killed_run_resumed_equals_an_uninterrupted_one() {
-    let folder = Folder::of(CASES);
-    assert_eq!(folder.judge("whole", &[]).code, 0);
-    let mut child = started(&folder, "out");
+fn resume_reproduces_uninterrupted_run() {
+    let folder = Folder::with_cases(CASES);
+    assert_eq!(folder.judge("whole", &[]).exit_code, 0);
+    let mut child = start_run(&folder, "out");
     child.kill().unwrap();
     child.wait().unwrap();
     let written = folder.read("out/records.jsonl").lines().count();
@@ -70,13 +76,14 @@ fn a_killed_run_resumed_equals_an_uninterrupted_one() {
         "{written} records when killed"
     );
     assert_eq!(folder.manifest("out")["status"], "running");
-    let said = folder.judge("out", &["--batch-size", "5"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let output = folder.judge("out", &["--batch-size", "5"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
-        said.out
+        output
+            .stdout
             .contains(&format!("of {CASES} verdicts, from an earlier run")),
         "{}",
-        said.out
+        output.stdout
     );
     assert_eq!(
         folder.read("out/records.jsonl"),
@@ -86,52 +93,58 @@ fn a_killed_run_resumed_equals_an_uninterrupted_one() {
 }
 
 #[test]
-fn a_torn_last_line_is_made_anew() {
-    let folder = Folder::of(4);
+fn torn_last_record_is_judged_again() {
+    let folder = Folder::with_cases(4);
     folder.judge("whole", &[]);
-    let whole = folder.read("whole/records.jsonl");
-    for cut in [1, whole.len() / 2, whole.len() - 1] {
-        let out = format!("torn{cut}");
-        folder.write(&format!("{out}/records.jsonl"), &whole[..cut]);
-        let said = folder.judge(&out, &[]);
-        assert_eq!(said.code, 0, "{}", said.err);
+    let complete = folder.read("whole/records.jsonl");
+    for length in [1, complete.len() / 2, complete.len() - 1] {
+        let out = format!("torn{length}");
+        folder.write(&format!("{out}/records.jsonl"), &complete[..length]);
+        let output = folder.judge(&out, &[]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
         assert!(
-            said.err
+            output
+                .stderr
                 .contains("the last record of an interrupted run is incomplete"),
             "{}",
-            said.err
+            output.stderr
         );
-        assert_eq!(folder.read(&format!("{out}/records.jsonl")), whole);
+        assert_eq!(folder.read(&format!("{out}/records.jsonl")), complete);
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_says_so_and_resumes() {
-    let folder = Folder::of(CASES);
+fn interrupted_run_exits_130_and_resumes() {
+    let folder = Folder::with_cases(CASES);
     folder.judge("whole", &[]);
-    let child = started(&folder, "out");
+    let child = start_run(&folder, "out");
     let kill = std::process::Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
-    let said = said(&child.wait_with_output().unwrap());
-    assert_eq!((said.code, said.out.as_str()), (130, ""), "{}", said.err);
-    assert!(
-        said.err.contains("stopping after the current batch"),
+    let output = program_output(&child.wait_with_output().unwrap());
+    assert_eq!(
+        (output.exit_code, output.stdout.as_str()),
+        (130, ""),
         "{}",
-        said.err
+        output.stderr
     );
     assert!(
-        said.err.contains("run the same command to resume"),
+        output.stderr.contains("stopping after the current batch"),
         "{}",
-        said.err
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("run the same command to resume"),
+        "{}",
+        output.stderr
     );
     assert_eq!(folder.manifest("out")["status"], "interrupted");
     let text = folder.read("out/records.jsonl");
     assert!(text.ends_with('\n') && text.lines().count() < CASES);
     assert!(folder.read("whole/records.jsonl").starts_with(&text));
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     assert_eq!(
         folder.read("out/records.jsonl"),
         folder.read("whole/records.jsonl")
@@ -139,65 +152,70 @@ fn an_interrupted_run_says_so_and_resumes() {
 }
 
 #[test]
-fn two_runs_at_once_are_refused() {
-    let folder = Folder::of(CASES);
-    let mut child = started(&folder, "out");
+fn concurrent_run_is_rejected() {
+    let folder = Folder::with_cases(CASES);
+    let mut child = start_run(&folder, "out");
     let second = folder.judge("out", &[]);
-    assert_eq!(second.code, 2);
+    assert_eq!(second.exit_code, 2);
     let expected = format!("another run is writing here (process {})", child.id());
-    assert!(second.err.contains(&expected), "{}", second.err);
+    assert!(second.stderr.contains(&expected), "{}", second.stderr);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
 }
 
 #[test]
-fn another_judge_is_refused_by_name() {
-    let folder = Folder::of(3);
+fn resume_with_another_judge_is_rejected() {
+    let folder = Folder::with_cases(3);
     folder.judge("out", &[]);
     let before = folder.read("out/records.jsonl");
-    let said = folder.judge("out", &["--single-order"]);
-    assert_eq!(said.code, 2);
+    let output = folder.judge("out", &["--single-order"]);
+    assert_eq!(output.exit_code, 2);
     assert!(
-        said.err.contains("orders was both, is single"),
+        output.stderr.contains("orders was both, is single"),
         "{}",
-        said.err
+        output.stderr
     );
-    assert!(said.err.contains("--out out-2"), "{}", said.err);
+    assert!(output.stderr.contains("--out out-2"), "{}", output.stderr);
     assert_eq!(folder.read("out/records.jsonl"), before);
     assert_eq!(folder.manifest("out")["status"], "done");
 }
 
 #[test]
-fn fresh_deletes_nothing() {
-    let folder = Folder::of(2);
-    assert_eq!(folder.judge("out", &["--no-resume"]).code, 0);
-    let said = folder.judge("out", &["--no-resume"]);
-    assert_eq!(said.code, 2);
+fn no_resume_rejects_existing_verdicts() {
+    let folder = Folder::with_cases(2);
+    assert_eq!(folder.judge("out", &["--no-resume"]).exit_code, 0);
+    let output = folder.judge("out", &["--no-resume"]);
+    assert_eq!(output.exit_code, 2);
     assert!(
-        said.err.contains("already contains verdicts"),
+        output.stderr.contains("already contains verdicts"),
         "{}",
-        said.err
+        output.stderr
     );
     assert_eq!(folder.records("out").len(), 2);
 }
 
 #[test]
-fn a_changed_input_is_judged_where_it_changed() {
-    let folder = Folder::of(6);
+fn only_changed_cases_are_judged_again() {
+    let folder = Folder::with_cases(6);
     folder.judge("out", &[]);
-    let mut cases: Vec<_> = (0..6).map(case).collect();
+    let mut cases: Vec<_> = (0..6).map(valid_case).collect();
     cases[1]["question"] = json!("something else?");
     cases[2]["labels"] = json!({"final": [0, 5]});
     cases.swap(3, 4);
     folder.write_cases(&cases);
-    let said = folder.judge("out", &[]);
-    assert!(said.out.contains("reused    5 of 6"), "{}", said.out);
+    let output = folder.judge("out", &[]);
     assert!(
-        said.err
+        output.stdout.contains("reused    5 of 6"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output
+            .stderr
             .contains("the input or the settings differ from the earlier run after 1 records"),
         "{}",
-        said.err
+        output.stderr
     );
     folder.judge("new", &[]);
     assert_eq!(
@@ -208,11 +226,54 @@ fn a_changed_input_is_judged_where_it_changed() {
 }
 
 #[test]
-fn a_changed_image_is_judged_again() {
-    let folder = Folder::of(4);
+fn changed_image_is_judged_again() {
+    let folder = Folder::with_cases(4);
     folder.judge("out", &[]);
     let picture = image::GrayImage::from_pixel(5, 5, image::Luma([77]));
     picture.save(folder.path("cases/images/1.png")).unwrap();
-    let said = folder.judge("out", &[]);
-    assert!(said.out.contains("reused    2 of 4"), "{}", said.out);
+    let output = folder.judge("out", &[]);
+    assert!(
+        output.stdout.contains("reused    2 of 4"),
+        "{}",
+        output.stdout
+    );
+}
+
+#[test]
+fn failed_judge_exits_4_and_run_resumes() {
+    let folder = Folder::with_cases(6);
+    let args = [
+        "judge",
+        "cases",
+        "--out",
+        "out",
+        "--batch-size",
+        "2",
+        "--panel",
+    ];
+    let output = folder.run(&[&args[..], &["scripted:fail-after=3"]].concat());
+    assert_eq!((output.exit_code, output.stdout.as_str()), (4, ""));
+    assert!(
+        output.stderr.contains("the judge failed at case `c3`"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("because: scripted to fail here"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("hint: finished verdicts are safe"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(folder.manifest("out")["status"], "failed");
+    assert_eq!(folder.records("out").len(), 3);
+    let output = folder.run(&[&args[..], &["scripted:"]].concat());
+    assert!(
+        output.stdout.contains("reused    3 of 6"),
+        "{}",
+        output.stdout
+    );
 }

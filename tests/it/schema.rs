@@ -1,4 +1,4 @@
-//! The JSON Schemas of cases and records, against what the program reads and writes.
+//! JSON Schemas of cases and records compared with the input and output of the program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, case};
+use crate::folder::{Folder, valid_case};
 
 /// A compiled schema.
 struct Validator {
@@ -17,7 +17,8 @@ struct Validator {
 
 impl Validator {
     fn load(name: &str) -> Self {
-        let schema = serde_json::from_str(&fs::read_to_string(committed(name)).unwrap()).unwrap();
+        let schema =
+            serde_json::from_str(&fs::read_to_string(committed_schema(name)).unwrap()).unwrap();
         let mut schemas = Schemas::new();
         let mut compiler = Compiler::new();
         compiler.add_resource("schema.json", schema).unwrap();
@@ -42,11 +43,11 @@ fn asset(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn committed(name: &str) -> PathBuf {
+fn committed_schema(name: &str) -> PathBuf {
     asset("schema").join(name).with_extension("json")
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Value> {
+fn parse_lines(text: &str) -> impl Iterator<Item = Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap())
 }
 
@@ -55,10 +56,10 @@ fn committed_schemas_equal_generated_ones() {
     let folder = Folder::empty();
     for name in ["cases", "records"] {
         let printed = folder.run(&["data", "schema", name]);
-        assert_eq!(printed.code, 0, "{}", printed.err);
+        assert_eq!(printed.exit_code, 0, "{}", printed.stderr);
         assert_eq!(
-            fs::read_to_string(committed(name)).unwrap_or_default(),
-            printed.out,
+            fs::read_to_string(committed_schema(name)).unwrap_or_default(),
+            printed.stdout,
             "run `acem3 data schema {name} > assets/schema/{name}.json`"
         );
     }
@@ -68,8 +69,8 @@ fn committed_schemas_equal_generated_ones() {
 fn demo_cases_fit_the_schema() {
     let schema = Validator::load("cases");
     let text = fs::read_to_string(asset("demo/cases.jsonl")).unwrap();
-    assert_eq!(lines(&text).count(), 12);
-    lines(&text).for_each(|case| schema.assert_accepts(&case));
+    assert_eq!(parse_lines(&text).count(), 12);
+    parse_lines(&text).for_each(|case| schema.assert_accepts(&case));
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn demo_records_fit_the_schema() {
         ("scores", ["--scores-only", "--single-order"]),
     ] {
         let judged = folder.run(&[&["judge", &demo, "--out", out], &flags[..]].concat());
-        assert_eq!(judged.code, 0, "{}", judged.err);
+        assert_eq!(judged.exit_code, 0, "{}", judged.stderr);
     }
     let schema = Validator::load("records");
     let records = [folder.records("full"), folder.records("scores")].concat();
@@ -93,16 +94,16 @@ fn demo_records_fit_the_schema() {
 
 #[test]
 fn unscored_and_noted_records_fit_the_schema() {
-    let folder = Folder::of(4);
+    let folder = Folder::with_cases(4);
     let dicom = folder.path("cases/images/ct.dcm");
     fs::copy(asset("golden/dicom/ct.dcm"), dicom).unwrap();
     let altered = |i: usize, field: &str, value: Value| {
-        let mut case = case(i);
+        let mut case = valid_case(i);
         case[field] = value;
         case.to_string()
     };
     let cases = [
-        case(0).to_string(),
+        valid_case(0).to_string(),
         altered(1, "image", json!("images/absent.png")),
         altered(2, "image", json!("images/ct.dcm")),
         altered(3, "image", Value::Null),
@@ -137,7 +138,7 @@ fn unscored_and_noted_records_fit_the_schema() {
 
 #[test]
 fn malformed_records_do_not_fit_the_schema() {
-    let folder = Folder::of(1);
+    let folder = Folder::with_cases(1);
     folder.judge("out", &[]);
     let schema = Validator::load("records");
     let record = &folder.records("out")[0];
@@ -165,29 +166,29 @@ fn malformed_records_do_not_fit_the_schema() {
     }
     let mut changed = record.clone();
     changed["criteria"]["beauty"] = json!([1.0, 2.0]);
-    assert!(!schema.accepts(&changed), "an unknown criterion");
+    assert!(!schema.accepts(&changed), "unknown criterion");
 }
 
-/// A line fits the schema exactly if `acem3 data check` finds nothing wrong with it.
+/// A case fits the schema if and only if `acem3 data check` accepts it.
 #[test]
-fn the_schema_of_cases_agrees_with_the_reader() {
+fn case_schema_agrees_with_reader() {
     let schema = Validator::load("cases");
-    let good = json!({"id": "c", "question": "Is it?", "responses": [
+    let valid = json!({"id": "c", "question": "Is it?", "responses": [
         {"model": "a", "text": "yes"}, {"model": "b", "text": "no"}]});
     let with = |field: &str, value: Value| {
-        let mut case = good.clone();
+        let mut case = valid.clone();
         case[field] = value;
         case
     };
     let without = |field: &str| {
-        let mut case = good.clone();
+        let mut case = valid.clone();
         case.as_object_mut().unwrap().remove(field);
         case
     };
-    let responses = |text: Value| with("responses", json!([{"model": "a", "text": "x"}, text]));
+    let responses = |second: Value| with("responses", json!([{"model": "a", "text": "x"}, second]));
     let labels = |labels: Value| with("labels", labels);
     let cases = [
-        (true, good.clone()),
+        (true, valid.clone()),
         (true, with("id", json!(7))),
         (true, with("id", json!("ä b"))),
         (true, with("image", Value::Null)),
@@ -244,6 +245,11 @@ fn the_schema_of_cases_agrees_with_the_reader() {
         assert_eq!(schema.accepts(&case), fits, "schema: {case}");
         folder.write("cases/cases.jsonl", &format!("{case}\n"));
         let checked = folder.run(&["data", "check", "cases"]);
-        assert_eq!(checked.code == 0, fits, "reader: {case}\n{}", checked.out);
+        assert_eq!(
+            checked.exit_code == 0,
+            fits,
+            "reader: {case}\n{}",
+            checked.stdout
+        );
     }
 }

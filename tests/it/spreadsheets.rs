@@ -1,110 +1,114 @@
-//! Tables that come from spreadsheets and go to them: forms in which people publish ratings, and answers that a
-//! spreadsheet would run.
+//! Tables from and for spreadsheets: label tables in published formats, and protection against
+//! formula injection.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, Said, case};
+use crate::folder::{Folder, ProgramOutput, valid_case};
 
-/// An answer that would run a program, and a name that would be a sum.
+/// A response that a spreadsheet would run as a program.
 const FORMULA: &str = "=cmd|' /C calc'!A0, and more";
-const NAME: &str = "@model";
+/// A model name that a spreadsheet would evaluate.
+const FORMULA_MODEL: &str = "@model";
 
-fn judged(cases: &[Value]) -> Folder {
-    let folder = Folder::of(cases.len());
+fn judge_cases(cases: &[Value]) -> Folder {
+    let folder = Folder::with_cases(cases.len());
     folder.write_cases(cases);
-    assert_eq!(folder.judge("out", &[]).code, 0);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
     folder
 }
 
-fn agree(folder: &Folder, name: &str, text: &str, more: &[&str]) -> Said {
-    folder.write(name, text);
+fn run_agree(folder: &Folder, labels_file: &str, text: &str, flags: &[&str]) -> ProgramOutput {
+    folder.write(labels_file, text);
     let args = ["agree", "out", "--resamples", "100", "--format", "json"];
-    folder.run(&[&args[..], &["--labels", name], more].concat())
+    folder.run(&[&args[..], &["--labels", labels_file], flags].concat())
 }
 
-fn sections(said: &Said) -> HashMap<String, Value> {
-    assert_eq!(said.code, 0, "{}", said.err);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
-    let all = told["sections"].as_array().unwrap().iter();
+fn statistics_by_target(output: &ProgramOutput) -> HashMap<String, Value> {
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let agreement: Value = serde_json::from_str(&output.stdout).unwrap();
+    let sections = agreement["sections"].as_array().unwrap().iter();
     let target = |section: &Value| section["target"].as_str().unwrap().to_owned();
-    all.map(|section| (target(section), section["figures"].clone()))
+    sections
+        .map(|section| (target(section), section["figures"].clone()))
         .collect()
 }
 
-fn hostile() -> Folder {
-    let mut cases: Vec<Value> = (0..8).map(case).collect();
+/// Judges cases whose ids, model names and responses start like formulas.
+fn judge_formula_cases() -> Folder {
+    let mut cases: Vec<Value> = (0..8).map(valid_case).collect();
     for (i, case) in cases.iter_mut().enumerate() {
         case["id"] = json!(format!("-c{i}"));
-        case["responses"][0] = json!({"model": NAME, "text": FORMULA});
+        case["responses"][0] = json!({"model": FORMULA_MODEL, "text": FORMULA});
         case["responses"][1]["text"] = json!(["- a list", "+1", "-3.5", "fine"][i % 4]);
     }
-    judged(&cases)
+    judge_cases(&cases)
 }
 
-fn table(text: &str) -> Vec<HashMap<String, String>> {
+fn parse_csv(text: &str) -> Vec<HashMap<String, String>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader.deserialize().map(Result::unwrap).collect()
 }
 
 #[test]
-fn no_text_of_an_answer_is_a_formula() {
-    let folder = hostile();
-    let said = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
-    let rows = table(&said.out);
+fn csv_output_contains_no_formulas() {
+    let folder = judge_formula_cases();
+    let output = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
+    let rows = parse_csv(&output.stdout);
     assert_eq!(rows.len(), 8);
     for (i, row) in rows.iter().enumerate() {
         assert_eq!(row["answer_a"], format!("'{FORMULA}"));
-        assert_eq!(row["model_a"], format!("'{NAME}"));
+        assert_eq!(row["model_a"], format!("'{FORMULA_MODEL}"));
         assert_eq!(row["case"], format!("'-c{i}"));
-        // Numbers stay numbers, and orders signs.
+        // Numbers and order signs are not escaped.
         assert_eq!(row["answer_b"], ["'- a list", "+1", "-3.5", "fine"][i % 4]);
         assert!([">", "=", "<"].contains(&row["order"].as_str()));
         assert!(row["final_a"].parse::<f64>().is_ok());
     }
     for command in ["rank", "agree", "audit"] {
-        let said = folder.run(&[command, "out", "--resamples", "50", "--format", "csv"]);
-        assert_eq!(said.code, 0, "{command}: {}", said.err);
-        let started = |cell: &&str| {
-            let sign = cell.starts_with(['=', '+', '-', '@']) && cell.len() > 1;
-            sign && cell.parse::<f64>().is_err()
+        let output = folder.run(&[command, "out", "--resamples", "50", "--format", "csv"]);
+        assert_eq!(output.exit_code, 0, "{command}: {}", output.stderr);
+        let is_formula = |cell: &&str| {
+            let has_prefix = cell.starts_with(['=', '+', '-', '@']) && cell.len() > 1;
+            has_prefix && cell.parse::<f64>().is_err()
         };
-        let mut reader = csv::Reader::from_reader(said.out.as_bytes());
+        let mut reader = csv::Reader::from_reader(output.stdout.as_bytes());
         for row in reader.records() {
             let row = row.unwrap();
-            assert_eq!(row.iter().find(started), None, "{command}");
+            assert_eq!(row.iter().find(is_formula), None, "{command}");
         }
     }
-    let said = folder.run(&["rank", "out", "--resamples", "50", "--format", "csv"]);
-    for row in table(&said.out) {
+    let output = folder.run(&["rank", "out", "--resamples", "50", "--format", "csv"]);
+    for row in parse_csv(&output.stdout) {
         let low = row["strength_low"].parse::<f64>();
         let high = row["strength_high"].parse::<f64>();
         assert!(low.unwrap() < high.unwrap(), "{row:?}");
     }
-    let said = folder.run(&["metrics", "cases", "--format", "csv"]);
-    assert!(said.out.contains("\n'@model,"), "{}", said.out);
+    let output = folder.run(&["metrics", "cases", "--format", "csv"]);
+    assert!(output.stdout.contains("\n'@model,"), "{}", output.stdout);
 }
 
 #[test]
-fn a_report_s_own_table_is_read_back_without_its_verdicts() {
-    let folder = hostile();
-    let own = folder.run(&["agree", "out", "--resamples", "100", "--format", "json"]);
+fn report_table_is_read_as_labels_without_its_verdicts() {
+    let folder = judge_formula_cases();
+    let without_table = folder.run(&["agree", "out", "--resamples", "100", "--format", "json"]);
     let table = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
-    let back = agree(&folder, "report.csv", &table.out, &["--target", "final"]);
-    let said = sections(&back);
-    let accuracy = |figures: &Value| {
-        let mut all = figures.as_array().unwrap().iter();
-        all.find(|f| f["statistic"] == "accuracy").unwrap()["value"].clone()
+    let with_table = run_agree(&folder, "report.csv", &table.stdout, &["--target", "final"]);
+    let statistics = statistics_by_target(&with_table);
+    let accuracy = |statistics: &Value| {
+        let mut all = statistics.as_array().unwrap().iter();
+        all.find(|s| s["statistic"] == "accuracy").unwrap()["value"].clone()
     };
-    assert_eq!(accuracy(&said["final"]), accuracy(&sections(&own)["final"]));
-    // Who adds what they prefer is the rater, and not the labels that were there.
-    let mut reader = csv::Reader::from_reader(table.out.as_bytes());
-    let mut head = reader.headers().unwrap().clone();
-    head.push_field("preference");
+    let expected = statistics_by_target(&without_table);
+    assert_eq!(accuracy(&statistics["final"]), accuracy(&expected["final"]));
+    // An added `preference` column replaces the labels of the table.
+    let mut reader = csv::Reader::from_reader(table.stdout.as_bytes());
+    let mut headers = reader.headers().unwrap().clone();
+    headers.push_field("preference");
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&head).unwrap();
+    writer.write_record(&headers).unwrap();
     for row in reader.records() {
         let mut row = row.unwrap();
         let order = row.get(9).unwrap().to_owned();
@@ -112,47 +116,55 @@ fn a_report_s_own_table_is_read_back_without_its_verdicts() {
         writer.write_record(&row).unwrap();
     }
     let rated = String::from_utf8(writer.into_inner().unwrap()).unwrap();
-    let said = sections(&agree(&folder, "rated.csv", &rated, &[]));
-    assert_eq!(accuracy(&said["final"]), 1.0);
-    // Without labels a judge is not held against itself.
-    let mut cases: Vec<Value> = (0..4).map(case).collect();
+    let statistics = statistics_by_target(&run_agree(&folder, "rated.csv", &rated, &[]));
+    assert_eq!(accuracy(&statistics["final"]), 1.0);
+    // The judge's scores in the table are not read as labels.
+    let mut cases: Vec<Value> = (0..4).map(valid_case).collect();
     for case in &mut cases {
         case.as_object_mut().unwrap().remove("labels");
     }
-    let folder = judged(&cases);
+    let folder = judge_cases(&cases);
     let table = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
-    let said = agree(&folder, "report.csv", &table.out, &[]);
-    assert_eq!(said.code, 2, "{}", said.out);
-    assert!(said.err.contains("no labels found"), "{}", said.err);
+    let output = run_agree(&folder, "report.csv", &table.stdout, &[]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    assert!(
+        output.stderr.contains("no labels found"),
+        "{}",
+        output.stderr
+    );
 }
 
-/// What a person gives a response, 1 to 5.
-fn points(i: usize, m: usize, r: usize) -> usize {
-    1 + (i * 3 + m * 2 + r * (i % 2)) % 5
+/// Score that a rater gives to a response, 1 to 5.
+fn score(case: usize, model: usize, rater: usize) -> usize {
+    1 + (case * 3 + model * 2 + rater * (case % 2)) % 5
 }
 
 #[test]
-fn scores_by_criterion_are_read_however_a_spreadsheet_wrote_them() {
-    let folder = judged(&(0..10).map(case).collect::<Vec<_>>());
+fn label_tables_are_read_in_every_csv_dialect() {
+    let folder = judge_cases(&(0..10).map(valid_case).collect::<Vec<_>>());
     let mut plain =
         "question_id,system,annotator_id,Factual accuracy,Clarity of Response,Overall,comment\n"
             .to_owned();
     for i in 0..10 {
         for (m, model) in ["alpha", "beta"].iter().enumerate() {
             for r in 0..3 {
-                let p = points(i, m, r);
-                let _ = writeln!(plain, "c{i},{model},dr{r},{p},{},{p},\"so, so\"", 6 - p);
+                let score = score(i, m, r);
+                let _ = writeln!(
+                    plain,
+                    "c{i},{model},dr{r},{score},{},{score},\"so, so\"",
+                    6 - score
+                );
             }
         }
     }
     let scale = ["--scale", "1,5"];
-    let first = agree(&folder, "plain.csv", &plain, &scale);
+    let first = run_agree(&folder, "plain.csv", &plain, &scale);
     assert!(
-        first.err.contains("ignored columns: comment"),
+        first.stderr.contains("ignored columns: comment"),
         "{}",
-        first.err
+        first.stderr
     );
-    let first = sections(&first);
+    let first = statistics_by_target(&first);
     let mut targets: Vec<&str> = first.keys().map(String::as_str).collect();
     targets.sort_unstable();
     assert_eq!(
@@ -170,15 +182,15 @@ fn scores_by_criterion_are_read_however_a_spreadsheet_wrote_them() {
         ("decimals.csv", decimals),
         ("tabs.tsv", tabs),
     ] {
-        let said = sections(&agree(&folder, name, &text, &scale));
-        assert_eq!(said, first, "{name}");
+        let statistics = statistics_by_target(&run_agree(&folder, name, &text, &scale));
+        assert_eq!(statistics, first, "{name}");
     }
 }
 
 #[test]
-fn preferences_are_read_as_people_publish_them() {
-    let folder = judged(&(0..9).map(case).collect::<Vec<_>>());
-    let spelt: [[&str; 3]; 6] = [
+fn published_preference_spellings_are_read() {
+    let folder = judge_cases(&(0..9).map(valid_case).collect::<Vec<_>>());
+    let spellings: [[&str; 3]; 6] = [
         ["A", "B", "tie"],
         ["a", "b", "Tie"],
         ["model_a", "model_b", "tie (bothbad)"],
@@ -187,20 +199,21 @@ fn preferences_are_read_as_people_publish_them() {
         ["left", "right", "no preference"],
     ];
     let mut first = None;
-    for words in spelt {
+    for [a, b, tie] in spellings {
         let mut text = "\u{feff}question_id,model_a,model_b,winner\r\n".to_owned();
         for i in 0..9 {
-            let _ = write!(text, "c{i},alpha,beta,{}\r\n", words[i % 3]);
+            let _ = write!(text, "c{i},alpha,beta,{}\r\n", [a, b, tie][i % 3]);
         }
-        let said = sections(&agree(&folder, "votes.csv", &text, &[]));
-        assert_eq!(first.get_or_insert(said.clone()), &said, "{words:?}");
+        let statistics = statistics_by_target(&run_agree(&folder, "votes.csv", &text, &[]));
+        let first = first.get_or_insert_with(|| statistics.clone());
+        assert_eq!(*first, statistics, "{a}, {b}, {tie}");
     }
 }
 
 #[test]
-fn what_cannot_be_told_is_refused_with_a_way_out() {
-    let folder = judged(&(0..3).map(case).collect::<Vec<_>>());
-    for (text, fault) in [
+fn ambiguous_label_tables_are_rejected_with_a_hint() {
+    let folder = judge_cases(&(0..3).map(valid_case).collect::<Vec<_>>());
+    for (text, message) in [
         (
             "case,model,score,rating\nc0,alpha,3,4\n",
             "`score` and `rating` both contain ratings",
@@ -209,9 +222,9 @@ fn what_cannot_be_told_is_refused_with_a_way_out() {
         ("case,model,score\nc0,alpha,4/5\n", "found `4/5`"),
         ("prompt,model,score\nx,alpha,4\n", "no column `case`"),
     ] {
-        let said = agree(&folder, "labels.csv", text, &[]);
-        assert_eq!(said.code, 2, "{text}");
-        let told = said.err.contains(fault) && said.err.contains("hint: ");
-        assert!(told, "{fault} in {}", said.err);
+        let output = run_agree(&folder, "labels.csv", text, &[]);
+        assert_eq!(output.exit_code, 2, "{text}");
+        let is_explained = output.stderr.contains(message) && output.stderr.contains("hint: ");
+        assert!(is_explained, "{message} in {}", output.stderr);
     }
 }

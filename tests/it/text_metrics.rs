@@ -1,12 +1,12 @@
-//! Metrics of words against sacrebleu, rouge-score, `SQuAD`'s evaluation and LLaVA-Med's published code:
-//! `assets/golden/make_text_metrics.py` says how the values were made.
+//! Lexical metrics compared with sacrebleu, rouge-score, `SQuAD`'s evaluation and LLaVA-Med's
+//! published code. `assets/golden/make_text_metrics.py` writes the expected values.
 
 use acem3::analysis::metrics::{
-    AnswerScores, BleuCounts, LexicalSettings, Metric, MetricOutcome, UncountedReason, score,
+    AnswerScores, BleuCounts, LexicalSettings, Metric, MetricOutcome, UncountedReason, score_answer,
 };
 
-use crate::encoders::tensors;
-use crate::text_pairs::{answer, pairs, text_golden, text_json};
+use crate::encoders::load_tensors;
+use crate::text_pairs::{generate_pairs, metric_answer, text_golden, text_json};
 
 const METRICS: [Metric; 6] = [
     Metric::Em,
@@ -17,7 +17,7 @@ const METRICS: [Metric; 6] = [
     Metric::LlavaMedRecall,
 ];
 
-/// One row of the reference implementations' values.
+/// One row of values of the reference implementations.
 struct Expected<'a> {
     names: &'a [String],
     values: &'a [f32],
@@ -29,8 +29,8 @@ impl Expected<'_> {
         f64::from(self.values[column])
     }
 
-    /// The value in the range of our column.
-    fn of(&self, column: &str) -> f64 {
+    /// Returns a value in the range of acem3's column.
+    fn scaled(&self, column: &str) -> f64 {
         let scale = if column.starts_with("bleu") {
             100.0
         } else {
@@ -40,35 +40,41 @@ impl Expected<'_> {
     }
 }
 
-/// Holds all columns of a metric equal; `prefix` is that of the names in the fixture.
-fn hold(scores: &AnswerScores, metrics: &[Metric], expected: &Expected, prefix: &str) -> usize {
-    let mut held = 0;
+/// Asserts that all columns of the metrics are equal to the fixture, and returns their number.
+/// `prefix`: prefix of the names in the fixture.
+fn assert_equal(
+    scores: &AnswerScores,
+    metrics: &[Metric],
+    expected: &Expected,
+    prefix: &str,
+) -> usize {
+    let mut compared = 0;
     for column in metrics.iter().flat_map(|metric| metric.columns()) {
-        if column.corpus.is_some() {
+        if column.corpus_order.is_some() {
             continue;
         }
-        let wanted = expected.of(&format!("{prefix}{}", column.name));
+        let expected_value = expected.scaled(&format!("{prefix}{}", column.name));
         match scores.get(column.name).unwrap() {
             MetricOutcome::Value(value) => {
-                let most = 1e-6 * column.range[1].max(1.0);
+                let tolerance = 1e-6 * column.range[1].max(1.0);
                 assert!(
-                    (value - wanted).abs() < most,
-                    "{}: {value}, expected {wanted}",
+                    (value - expected_value).abs() < tolerance,
+                    "{}: {value}, expected {expected_value}",
                     column.name
                 );
-                held += 1;
+                compared += 1;
             }
-            // What is undefined is zero there.
+            // The reference implementations return zero for undefined values.
             MetricOutcome::Uncounted(UncountedReason::NoWords) => {
-                assert!(wanted.abs() < 1e-9 || !has_words(expected));
+                assert!(expected_value.abs() < 1e-9 || !has_words(expected));
             }
-            MetricOutcome::Uncounted(UncountedReason::LeftOut) => {
-                assert!((wanted + 1.0).abs() < 1e-9);
+            MetricOutcome::Uncounted(UncountedReason::Excluded) => {
+                assert!((expected_value + 1.0).abs() < 1e-9);
             }
             other => panic!("{}: {other:?}", column.name),
         }
     }
-    held
+    compared
 }
 
 fn has_words(expected: &Expected) -> bool {
@@ -76,65 +82,65 @@ fn has_words(expected: &Expected) -> bool {
 }
 
 #[test]
-fn every_metric_of_words_equals_its_reference() {
+fn lexical_metrics_match_reference() {
     let names: Vec<String> = serde_json::from_value(text_json("columns.json")).unwrap();
-    let kept = tensors(&text_golden().join("lexical.safetensors"));
-    let rows = kept["values"].to_vec2::<f32>().unwrap();
-    let mut held = 0;
-    for (i, (pair, values)) in pairs(rows.len()).iter().zip(&rows).enumerate() {
+    let fixture = load_tensors(&text_golden().join("lexical.safetensors"));
+    let rows = fixture["values"].to_vec2::<f32>().unwrap();
+    let mut compared = 0;
+    for (i, (pair, values)) in generate_pairs(rows.len()).iter().zip(&rows).enumerate() {
         let expected = Expected {
             names: &names,
             values,
         };
-        let answer = answer(i, pair);
-        let plain = score(&answer, &METRICS, LexicalSettings::default());
-        let stemmed = score(
+        let answer = metric_answer(i, pair);
+        let plain = score_answer(&answer, &METRICS, LexicalSettings::default());
+        let stemmed = score_answer(
             &answer,
             &[Metric::Rouge],
             LexicalSettings {
-                stemmed: true,
+                uses_stems: true,
                 ..LexicalSettings::default()
             },
         );
-        held += hold(&plain, &METRICS, &expected, "");
-        held += hold(&stemmed, &[Metric::Rouge], &expected, "stem_");
+        compared += assert_equal(&plain, &METRICS, &expected, "");
+        compared += assert_equal(&stemmed, &[Metric::Rouge], &expected, "stem_");
     }
-    assert!(held > 70_000, "{held} values were compared");
+    assert!(compared > 70_000, "{compared} values were compared");
 }
 
-/// Every Chinese character a word, among Latin ones, signs and full-width digits.
+/// Chinese characters mixed with Latin words, punctuation and full-width digits.
 #[test]
-fn bleu_of_chinese_equals_its_reference() {
+fn chinese_bleu_matches_reference() {
     let wanted: Vec<[f64; 4]> = serde_json::from_value(text_json("chinese.json")).unwrap();
     let settings = LexicalSettings {
-        chinese: true,
+        is_chinese: true,
         ..LexicalSettings::default()
     };
-    let mut held = 0;
-    for (i, (pair, wanted)) in pairs(wanted.len()).iter().zip(&wanted).enumerate() {
-        let scores = score(&answer(i, pair), &[Metric::Bleu], settings);
+    let mut compared = 0;
+    for (i, (pair, wanted)) in generate_pairs(wanted.len()).iter().zip(&wanted).enumerate() {
+        let scores = score_answer(&metric_answer(i, pair), &[Metric::Bleu], settings);
         for (name, wanted) in ["bleu1", "bleu2", "bleu3", "bleu4"].iter().zip(wanted) {
             if let MetricOutcome::Value(value) = scores.get(name).unwrap() {
                 assert!(
                     (value - wanted).abs() < 1e-4,
                     "{pair:?}: {name} {value}, not {wanted}"
                 );
-                held += 1;
+                compared += 1;
             }
         }
     }
-    assert!(held > 3_500, "{held} values were compared");
+    assert!(compared > 3_500, "{compared} values were compared");
 }
 
 #[test]
-fn bleu_of_a_corpus_equals_its_reference() {
-    let pairs = pairs(3000);
+fn corpus_bleu_matches_reference() {
+    let pairs = generate_pairs(3000);
     let counts: Vec<BleuCounts> = pairs
         .iter()
         .enumerate()
         .map(|(i, pair)| {
-            score(
-                &answer(i, pair),
+            score_answer(
+                &metric_answer(i, pair),
                 &[Metric::Bleu],
                 LexicalSettings::default(),
             )
@@ -142,8 +148,8 @@ fn bleu_of_a_corpus_equals_its_reference() {
         .map(|scores| scores.bleu.unwrap_or_default())
         .collect();
     for part in text_json("corpus.json").as_array().unwrap() {
-        let place = |name: &str| part[name].as_u64().unwrap() as usize;
-        let range = place("start")..place("end");
+        let index = |name: &str| part[name].as_u64().unwrap() as usize;
+        let range = index("start")..index("end");
         let sum: BleuCounts = counts[range].iter().copied().sum();
         for (order, wanted) in (1..).zip(part["bleu"].as_array().unwrap()) {
             let (got, wanted) = (sum.corpus(order), wanted.as_f64().unwrap());

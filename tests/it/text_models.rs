@@ -1,5 +1,5 @@
-//! `BERTScore` and `BARTScore` against bert-score and transformers: `assets/golden/make_text_metrics.py` says
-//! how the checkpoints and values were made.
+//! `BERTScore` and `BARTScore` compared with bert-score and transformers.
+//! `assets/golden/make_text_metrics.py` writes the checkpoints and the expected values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,49 +8,49 @@ use acem3::analysis::metrics::{
     AnswerScores, BartSettings, BertSettings, LearnedMetrics, MetricAnswer, MetricOutcome,
     UncountedReason,
 };
-use acem3::checkpoints::hub::HubFlags;
+use acem3::checkpoints::hub::HubArgs;
 use acem3::support::device::Placement;
 use serde_json::Value;
 
-use crate::text_pairs::{answer, pairs, text_golden, text_json};
+use crate::text_pairs::{generate_pairs, metric_answer, text_golden, text_json};
 
 const COLUMNS: [&str; 3] = ["bertscore_precision", "bertscore_recall", "bertscore_f1"];
 
 fn answers(n: usize) -> Vec<MetricAnswer> {
-    let pairs = pairs(n);
+    let pairs = generate_pairs(n);
     pairs
         .iter()
         .enumerate()
-        .map(|(i, pair)| answer(i, pair))
+        .map(|(i, pair)| metric_answer(i, pair))
         .collect()
 }
 
-fn bert(name: &str, layer: usize) -> BertSettings {
+fn bert_settings(name: &str, layer: usize) -> BertSettings {
     BertSettings {
         model: text_golden().join(name).display().to_string(),
         layer: Some(layer),
-        idf: false,
+        uses_idf: false,
         baseline: None,
     }
 }
 
-/// What the models say of the answers, in batches of some size; and the notes.
-fn run(
+/// Computes metrics of the answers in batches of `batch`. Returns the scores and the notes.
+fn compute(
     answers: &[MetricAnswer],
     batch: usize,
-    work: impl Fn(&mut LearnedMetrics, &mut [AnswerScores]) -> anyhow::Result<()>,
+    score: impl Fn(&mut LearnedMetrics, &mut [AnswerScores]) -> anyhow::Result<()>,
 ) -> anyhow::Result<(Vec<AnswerScores>, Vec<String>)> {
     let mut learned = LearnedMetrics {
-        place: Placement::cpu(),
-        batch,
-        hub: HubFlags { offline: true },
+        placement: Placement::cpu(),
+        batch_size: batch,
+        hub: HubArgs { offline: true },
         quiet: true,
         progress: &mut |_, _, _| {},
         settings: BTreeMap::new(),
         notes: Vec::new(),
     };
     let mut scores = vec![AnswerScores::default(); answers.len()];
-    work(&mut learned, &mut scores)?;
+    score(&mut learned, &mut scores)?;
     Ok((scores, learned.notes))
 }
 
@@ -59,76 +59,84 @@ fn bert_scores(
     settings: &BertSettings,
     batch: usize,
 ) -> Vec<AnswerScores> {
-    run(answers, batch, |learned, scores| {
-        learned.bert(answers, scores, settings)
+    compute(answers, batch, |learned, scores| {
+        learned.add_bert_score(answers, scores, settings)
     })
     .unwrap()
     .0
 }
 
-/// Holds columns equal to lists of values; gives the largest distance.
-fn hold(scores: &[AnswerScores], columns: &[&str], expected: &Value) -> f64 {
-    let mut worst = 0.0_f64;
-    for (column, wanted) in columns.iter().zip(expected.as_array().unwrap()) {
-        for (i, (scores, wanted)) in scores.iter().zip(wanted.as_array().unwrap()).enumerate() {
+/// Asserts that columns are close to lists of values, and returns the largest difference.
+fn assert_close(scores: &[AnswerScores], columns: &[&str], expected: &Value) -> f64 {
+    let mut max_difference = 0.0_f64;
+    for (column, expected_value) in columns.iter().zip(expected.as_array().unwrap()) {
+        for (i, (scores, expected_value)) in scores
+            .iter()
+            .zip(expected_value.as_array().unwrap())
+            .enumerate()
+        {
             match scores.get(column).unwrap() {
                 MetricOutcome::Value(value) => {
-                    let far = (value - wanted.as_f64().unwrap()).abs();
+                    let difference = (value - expected_value.as_f64().unwrap()).abs();
                     assert!(
-                        far < 1e-4,
-                        "{column} of pair {i}: {value}, expected {wanted}"
+                        difference < 1e-4,
+                        "{column} of pair {i}: {value}, expected {expected_value}"
                     );
-                    worst = worst.max(far);
+                    max_difference = max_difference.max(difference);
                 }
-                // An empty reference is a zero there; weights that are all zero make nothing of it.
+                // bert-score returns zero for an empty reference. If all weights are zero, its
+                // value is undefined.
                 MetricOutcome::Uncounted(UncountedReason::NoWords | UncountedReason::NoWeight) => {
-                    let wanted = wanted.as_f64().unwrap_or_default();
-                    assert!(wanted.abs() < 1e-9 || wanted < -0.05, "pair {i}: {wanted}");
+                    let expected_value = expected_value.as_f64().unwrap_or_default();
+                    assert!(
+                        expected_value.abs() < 1e-9 || expected_value < -0.05,
+                        "pair {i}: {expected_value}"
+                    );
                 }
                 other => panic!("{column} of pair {i}: {other:?}"),
             }
         }
     }
-    worst
+    max_difference
 }
 
 #[test]
-fn bert_score_equals_its_reference_at_every_layer() {
+fn bertscore_matches_reference_at_every_layer() {
     let expected = text_json("models.json");
     let answers = answers(120);
-    let mut worst = 0.0_f64;
+    let mut max_difference = 0.0_f64;
     for name in ["bert", "roberta"] {
         for layer in 0..4 {
-            let settings = bert(name, layer);
+            let settings = bert_settings(name, layer);
             let scores = bert_scores(&answers, &settings, 16);
-            worst = worst.max(hold(
+            max_difference = max_difference.max(assert_close(
                 &scores,
                 &COLUMNS,
                 &expected[format!("{name}_{layer}")],
             ));
             let settings = BertSettings {
-                idf: true,
+                uses_idf: true,
                 ..settings
             };
             let scores = bert_scores(&answers, &settings, 16);
             let expected = &expected[format!("{name}_{layer}_idf")];
-            worst = worst.max(hold(&scores, &COLUMNS, expected));
+            max_difference = max_difference.max(assert_close(&scores, &COLUMNS, expected));
         }
     }
-    assert!(worst < 2e-5, "{worst}");
+    assert!(max_difference < 2e-5, "{max_difference}");
 }
 
 #[test]
-fn rescaling_takes_the_row_of_the_layer() {
+fn rescaling_uses_the_baseline_of_the_layer() {
     let answers = answers(120);
     let settings = BertSettings {
         baseline: Some(text_golden().join("baseline.tsv")),
-        ..bert("bert", 2)
+        ..bert_settings("bert", 2)
     };
     let scores = bert_scores(&answers, &settings, 16);
     let columns = COLUMNS.map(|column| format!("{column}_rescaled"));
     let columns = columns.each_ref().map(String::as_str);
-    hold(
+    assert_close(
         &scores,
         &columns,
         &text_json("models.json")["bert_2_rescaled"],
@@ -136,11 +144,11 @@ fn rescaling_takes_the_row_of_the_layer() {
 }
 
 #[test]
-fn old_files_of_a_checkpoint_are_the_same_checkpoint() {
+fn old_and_new_checkpoint_files_give_equal_scores() {
     let answers = answers(40);
-    let new = bert_scores(&answers, &bert("bert", 3), 8);
-    assert_eq!(bert_scores(&answers, &bert("bert-old", 3), 8), new);
-    let likely = |folder: &Path| bart_scores(&answers, folder, 8).unwrap().0;
+    let new = bert_scores(&answers, &bert_settings("bert", 3), 8);
+    assert_eq!(bert_scores(&answers, &bert_settings("bert-old", 3), 8), new);
+    let bart_scores_of = |folder: &Path| bart_scores(&answers, folder, 8).unwrap().0;
     let dir = tempfile::tempdir().unwrap();
     for (from, name) in [
         ("bart-old", "config.json"),
@@ -150,7 +158,10 @@ fn old_files_of_a_checkpoint_are_the_same_checkpoint() {
     ] {
         std::fs::copy(text_golden().join(from).join(name), dir.path().join(name)).unwrap();
     }
-    assert_eq!(likely(dir.path()), likely(&text_golden().join("bart")));
+    assert_eq!(
+        bart_scores_of(dir.path()),
+        bart_scores_of(&text_golden().join("bart"))
+    );
 }
 
 fn bart_scores(
@@ -161,18 +172,18 @@ fn bart_scores(
     let settings = BartSettings {
         model: folder.display().to_string(),
     };
-    run(answers, batch, |learned, scores| {
-        learned.bart(answers, scores, &settings)
+    compute(answers, batch, |learned, scores| {
+        learned.add_bart_score(answers, scores, &settings)
     })
 }
 
 #[test]
-fn bart_score_equals_its_reference_in_both_directions() {
+fn bartscore_matches_reference_in_both_directions() {
     let answers = answers(120);
     let (scores, notes) = bart_scores(&answers, &text_golden().join("bart"), 16).unwrap();
     let columns = ["bartscore", "bartscore_reverse"];
-    let worst = hold(&scores, &columns, &text_json("models.json")["bart"]);
-    assert!(worst < 2e-5, "{worst}");
+    let max_difference = assert_close(&scores, &columns, &text_json("models.json")["bart"]);
+    assert!(max_difference < 2e-5, "{max_difference}");
     // Some of the texts have more than the model's 64 tokens.
     assert!(
         notes.iter().any(|note| note.contains("longer than")),
@@ -180,13 +191,16 @@ fn bart_score_equals_its_reference_in_both_directions() {
     );
 }
 
-/// In a batch bert-score lets padding take part in the match; here no batch moves a number.
+/// bert-score matches padding tokens too, so its scores depend on the batch. Those of acem3 do not.
 #[test]
-fn batches_do_not_move_a_number() {
+fn scores_do_not_depend_on_batch_size() {
     let answers = answers(60);
-    let one = bert_scores(&answers, &bert("roberta", 3), 1);
+    let one = bert_scores(&answers, &bert_settings("roberta", 3), 1);
     for batch in [3, 64] {
-        assert_eq!(bert_scores(&answers, &bert("roberta", 3), batch), one);
+        assert_eq!(
+            bert_scores(&answers, &bert_settings("roberta", 3), batch),
+            one
+        );
     }
     let bart = text_golden().join("bart");
     let one = bart_scores(&answers, &bart, 1).unwrap();

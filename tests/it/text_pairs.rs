@@ -1,4 +1,4 @@
-//! The random pairs of texts of `assets/golden/make_text_metrics.py`, drawn once more.
+//! The random text pairs of `assets/golden/make_text_metrics.py`, generated with the same seed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,35 +6,39 @@ use std::path::PathBuf;
 use acem3::analysis::metrics::MetricAnswer;
 use serde_json::Value;
 
+/// Returns the folder of the fixtures.
 pub(crate) fn text_golden() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/golden/text")
 }
 
+/// Reads a JSON fixture.
 pub(crate) fn text_json(name: &str) -> Value {
     let text = fs::read_to_string(text_golden().join(name)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// The script's generator and what it draws from.
-pub(crate) struct Draw {
+/// The script's random number generator, with the texts that it chooses from.
+pub(crate) struct TextPairGenerator {
     state: u64,
     pieces: Vec<String>,
-    joints: Vec<String>,
-    whole: Vec<String>,
+    separators: Vec<String>,
+    complete_texts: Vec<String>,
 }
 
-impl Draw {
+impl TextPairGenerator {
+    /// Creates a generator.
     pub(crate) fn new(seed: u64) -> Self {
-        let kept = text_json("pieces.json");
-        let strings = |name: &str| serde_json::from_value(kept[name].clone()).unwrap();
+        let fixture = text_json("pieces.json");
+        let strings = |name: &str| serde_json::from_value(fixture[name].clone()).unwrap();
         Self {
             state: seed,
             pieces: strings("pieces"),
-            joints: strings("joints"),
-            whole: strings("whole"),
+            separators: strings("joints"),
+            complete_texts: strings("whole"),
         }
     }
 
+    /// Returns a number below `n`.
     fn below(&mut self, n: usize) -> usize {
         let next = self.state.wrapping_mul(6_364_136_223_846_793_005);
         self.state = next.wrapping_add(1_442_695_040_888_963_407);
@@ -46,23 +50,25 @@ impl Draw {
         self.pieces[i].clone()
     }
 
-    fn text(&mut self, most: usize) -> String {
+    /// Joins up to `max_pieces` pieces, or returns a complete text of the fixture.
+    fn text(&mut self, max_pieces: usize) -> String {
         if self.below(16) == 0 {
-            let i = self.below(self.whole.len());
-            return self.whole[i].clone();
+            let i = self.below(self.complete_texts.len());
+            return self.complete_texts[i].clone();
         }
-        let mut drawn = String::new();
-        for i in 0..=self.below(most) {
-            let joint = self.below(self.joints.len());
+        let mut text = String::new();
+        for i in 0..=self.below(max_pieces) {
+            let separator = self.below(self.separators.len());
             if i > 0 {
-                drawn.push_str(&self.joints[joint]);
+                text.push_str(&self.separators[separator]);
             }
-            drawn.push_str(&self.piece());
+            text.push_str(&self.piece());
         }
-        drawn
+        text
     }
 
-    fn like(&mut self, text: &str) -> String {
+    /// Returns a text with some words replaced, doubled or removed.
+    fn vary(&mut self, text: &str) -> String {
         let mut words: Vec<String> = Vec::new();
         for word in text.split(' ') {
             match self.below(10) {
@@ -75,27 +81,27 @@ impl Draw {
         words.join(" ")
     }
 
-    /// An answer and its reference.
+    /// Generates an answer and its reference.
     pub(crate) fn pair(&mut self) -> [String; 2] {
-        let most = [4, 12, 40][self.below(3)];
-        let answer = self.text(most);
+        let max_pieces = [4, 12, 40][self.below(3)];
+        let answer = self.text(max_pieces);
         let reference = if self.below(3) == 0 {
-            self.text(most)
+            self.text(max_pieces)
         } else {
-            self.like(&answer)
+            self.vary(&answer)
         };
         [answer, reference]
     }
 }
 
-/// The first pairs of the fixture.
-pub(crate) fn pairs(n: usize) -> Vec<[String; 2]> {
-    let mut draw = Draw::new(2026);
-    (0..n).map(|_| draw.pair()).collect()
+/// Returns the first `n` pairs of the fixture.
+pub(crate) fn generate_pairs(n: usize) -> Vec<[String; 2]> {
+    let mut generator = TextPairGenerator::new(2026);
+    (0..n).map(|_| generator.pair()).collect()
 }
 
-/// An answer of which nobody knows whether its question is open.
-pub(crate) fn answer(index: usize, [text, reference]: &[String; 2]) -> MetricAnswer {
+/// Returns an answer whose question is neither marked as open nor as closed.
+pub(crate) fn metric_answer(index: usize, [text, reference]: &[String; 2]) -> MetricAnswer {
     MetricAnswer {
         case: index.to_string(),
         line: index as u64 + 1,
@@ -103,6 +109,6 @@ pub(crate) fn answer(index: usize, [text, reference]: &[String; 2]) -> MetricAns
         cluster: index.to_string(),
         text: text.clone(),
         reference: Some(reference.clone()),
-        closed: None,
+        is_closed: None,
     }
 }

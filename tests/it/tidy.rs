@@ -1,12 +1,11 @@
-//! The tree keeps the rules of the house, which CONTRIBUTING.md states: small files that say what
-//! they are for, nothing astray, no panic or print where a person's run would meet it, and no path
-//! of anybody's machine. What clippy and rustfmt can see is left to them.
+//! Checks of the rules in CONTRIBUTING.md that clippy and rustfmt do not check: file length, module
+//! comments, top-level entries, no panics or prints in shipped code, and no paths of a machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All that may lie at the top, besides dot-files and licence files.
-const TOP: [&str; 14] = [
+/// Allowed top-level entries, besides dot-files and licence files.
+const TOP_LEVEL: [&str; 14] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
@@ -22,14 +21,14 @@ const TOP: [&str; 14] = [
     "CONTRIBUTING.md",
     "Dockerfile",
 ];
-/// Folders that are nobody's source: of the build, of version control, of a toolchain's settings.
-const FOREIGN: [&str; 4] = ["target", ".git", ".cargo", "venv"];
-/// The crates that may not print.
+/// Folders without sources: build output, version control, toolchain settings, virtual environment.
+const NOT_SOURCE: [&str; 4] = ["target", ".git", ".cargo", "venv"];
+/// Crates that must not print.
 const LIBRARIES: [&str; 4] = ["vision", "projector", "experts", "conclusion"];
-/// A file of code has fewer lines than this.
-const LINES: usize = 400;
-/// The embedded panel has at most so many bytes.
-const PANEL_BYTES: u64 = 25_000_000;
+/// Rust files must have fewer lines.
+const MAX_LINES: usize = 400;
+/// Maximum size of the embedded panel in bytes.
+const MAX_PANEL_BYTES: u64 = 25_000_000;
 
 const PANICS: [&str; 6] = [
     ".unwrap()",
@@ -46,8 +45,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file of the tree, by its path from the top.
-fn files() -> Vec<PathBuf> {
+/// Returns the paths of all source files, relative to the root.
+fn source_files() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -56,7 +55,7 @@ fn files() -> Vec<PathBuf> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_file() {
                 found.push(path.strip_prefix(root()).unwrap().to_path_buf());
-            } else if !FOREIGN.contains(&name.as_str()) && !is_output(&path) {
+            } else if !NOT_SOURCE.contains(&name.as_str()) && !is_output(&path) {
                 folders.push(path);
             }
         }
@@ -65,8 +64,8 @@ fn files() -> Vec<PathBuf> {
     found
 }
 
-/// A folder that this program wrote, as a person may have it lie about: a run, a training, or
-/// phantoms. The phantoms in `assets` are source.
+/// Returns true for a folder that acem3 wrote: a run, a training or phantoms. The phantoms in
+/// `assets` are sources.
 fn is_output(folder: &Path) -> bool {
     let marks = ["run.json", "phantoms.json", "tokenizer.json"];
     !folder.starts_with(root().join("assets")) && marks.iter().any(|m| folder.join(m).is_file())
@@ -74,41 +73,41 @@ fn is_output(folder: &Path) -> bool {
 
 fn rust_files() -> impl Iterator<Item = (PathBuf, String)> {
     let rust = |path: &PathBuf| path.extension().is_some_and(|e| e == "rs");
-    files().into_iter().filter(rust).map(|path| {
+    source_files().into_iter().filter(rust).map(|path| {
         let text = fs::read_to_string(root().join(&path)).unwrap();
         (path, text)
     })
 }
 
-/// Whether a file is compiled into the program: neither a test nor a bench.
+/// Returns true for a file that is compiled into the program: no test and no benchmark.
 fn is_shipped(path: &Path) -> bool {
     let part = |name: &str| path.iter().any(|part| part == name);
     part("src") && !part("tests") && !path.ends_with("tests.rs")
 }
 
-/// The lines outside of tests, with their numbers.
-fn outside_tests(text: &str) -> Vec<(usize, &str)> {
+/// Returns the lines outside of test modules, with their numbers.
+fn lines_outside_tests(text: &str) -> Vec<(usize, &str)> {
     let mut lines = (1..).zip(text.lines());
-    let mut kept = Vec::new();
+    let mut outside = Vec::new();
     while let Some((number, line)) = lines.next() {
         if line.trim_start() == "#[cfg(test)]" {
             let indent = line.len() - line.trim_start().len();
             lines.by_ref().find(|(_, line)| ends_item(line, indent));
         } else {
-            kept.push((number, line));
+            outside.push((number, line));
         }
     }
-    kept
+    outside
 }
 
-/// The lines of code outside of tests and comments, with their numbers.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = outside_tests(text).into_iter();
+/// Returns the lines of code outside of tests and comments, with their numbers.
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = lines_outside_tests(text).into_iter();
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// Whether an item that began at this depth ends on this line, in the form rustfmt gives it: an
-/// item of one line ends with a semicolon, one of several with a bracket under its beginning.
+/// Returns true if an item with this indentation ends on this line, as formatted by rustfmt: a
+/// one-line item ends with a semicolon, a longer one with a brace at the item's indentation.
 fn ends_item(line: &str, indent: usize) -> bool {
     let start = line.trim_start();
     let words = start.contains(char::is_alphabetic);
@@ -116,101 +115,109 @@ fn ends_item(line: &str, indent: usize) -> bool {
         && (start == "}" || start == "};" || words && start.ends_with(';'))
 }
 
-/// Where the code has one of these in it.
-fn uses<'a>(
+/// Returns the positions of banned words in the code.
+fn find_banned<'a>(
     path: &'a Path,
     text: &'a str,
     banned: &'a [&str],
 ) -> impl Iterator<Item = String> + 'a {
-    code(text).filter_map(move |(number, line)| {
+    code_lines(text).filter_map(move |(number, line)| {
         let found = banned.iter().find(|word| line.contains(**word))?;
         Some(format!("{}:{number}: {found}", path.display()))
     })
 }
 
-fn assert_none(faults: &[String], rule: &str) {
-    assert!(faults.is_empty(), "{rule}\n{}", faults.join("\n"));
+fn assert_no_violations(violations: &[String], rule: &str) {
+    assert!(violations.is_empty(), "{rule}\n{}", violations.join("\n"));
 }
 
 #[test]
 fn files_are_short() {
     let long = rust_files().filter_map(|(path, text)| {
         let n = text.lines().count();
-        (n >= LINES).then(|| format!("{}: {n} lines", path.display()))
+        (n >= MAX_LINES).then(|| format!("{}: {n} lines", path.display()))
     });
-    let rule = format!("a file has fewer than {LINES} lines");
-    assert_none(&long.collect::<Vec<_>>(), &rule);
+    let rule = format!("a file has fewer than {MAX_LINES} lines");
+    assert_no_violations(&long.collect::<Vec<_>>(), &rule);
 }
 
 #[test]
-fn every_module_says_what_it_is_for() {
-    let silent = rust_files().filter(|(_, text)| !text.starts_with("//! "));
-    let silent: Vec<_> = silent.map(|(path, _)| path.display().to_string()).collect();
-    assert_none(&silent, "a file begins with `//! ` and what it does");
+fn every_file_starts_with_a_module_comment() {
+    let without_comment = rust_files().filter(|(_, text)| !text.starts_with("//! "));
+    let without_comment: Vec<_> = without_comment
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    assert_no_violations(
+        &without_comment,
+        "a file starts with a `//! ` comment that describes it",
+    );
 }
 
 #[test]
 fn libraries_do_not_print() {
-    let faults: Vec<_> = rust_files()
+    let violations: Vec<_> = rust_files()
         .filter(|(path, _)| is_shipped(path) && LIBRARIES.iter().any(|l| path.starts_with(l)))
-        .flat_map(|(path, text)| uses(&path, &text, &PRINTS).collect::<Vec<_>>())
+        .flat_map(|(path, text)| find_banned(&path, &text, &PRINTS).collect::<Vec<_>>())
         .collect();
-    assert_none(&faults, "the crates below the program say nothing");
+    assert_no_violations(&violations, "library crates do not print");
 }
 
 #[test]
-fn nothing_panics_on_purpose() {
-    let faults: Vec<_> = rust_files()
+fn shipped_code_does_not_panic() {
+    let violations: Vec<_> = rust_files()
         .filter(|(path, _)| is_shipped(path))
-        .flat_map(|(path, text)| uses(&path, &text, &PANICS).collect::<Vec<_>>())
+        .flat_map(|(path, text)| find_banned(&path, &text, &PANICS).collect::<Vec<_>>())
         .collect();
-    assert_none(&faults, "an error is a value, outside of tests");
+    assert_no_violations(
+        &violations,
+        "shipped code returns errors instead of panicking",
+    );
 }
 
 #[test]
-fn nothing_is_astray_at_the_top() {
-    let mut strays = Vec::new();
+fn top_level_has_only_known_entries() {
+    let mut unknown = Vec::new();
     for entry in fs::read_dir(root()).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let known = TOP.contains(&name.as_str()) || name.starts_with("LICENSE");
-        let foreign = FOREIGN.contains(&name.as_str()) || name.starts_with('.');
-        if !known && !foreign && !is_output(&path) {
-            strays.push(name);
+        let is_known = TOP_LEVEL.contains(&name.as_str()) || name.starts_with("LICENSE");
+        let is_ignored = NOT_SOURCE.contains(&name.as_str()) || name.starts_with('.');
+        if !is_known && !is_ignored && !is_output(&path) {
+            unknown.push(name);
         }
     }
-    assert_none(&strays, "the top of the tree is fixed");
+    assert_no_violations(&unknown, "unknown top-level entries");
 }
 
 #[test]
-fn no_file_knows_a_machine() {
-    let mut faults = Vec::new();
-    for path in files() {
+fn files_contain_no_machine_paths() {
+    let mut violations = Vec::new();
+    for path in source_files() {
         let rust = path.extension().is_some_and(|e| e == "rs");
         if (rust && !is_shipped(&path)) || path.starts_with("tests") {
             continue;
         }
-        // Weights and pictures are not text.
+        // Skip binary files.
         let Ok(text) = fs::read_to_string(root().join(&path)) else {
             continue;
         };
         let lines: Vec<_> = if rust {
-            outside_tests(&text)
+            lines_outside_tests(&text)
         } else {
             (1..).zip(text.lines()).collect()
         };
         for (number, line) in lines {
             if let Some(found) = MACHINE_PATHS.iter().find(|p| line.contains(**p)) {
-                faults.push(format!("{}:{number}: {found}", path.display()));
+                violations.push(format!("{}:{number}: {found}", path.display()));
             }
         }
     }
-    assert_none(&faults, "paths are relative, or given by the person");
+    assert_no_violations(&violations, "paths are relative or arguments");
 }
 
 #[test]
-fn the_embedded_panel_is_small() {
-    let weights = files()
+fn embedded_panel_is_small() {
+    let weights = source_files()
         .into_iter()
         .filter(|path| path.starts_with("assets/mini"));
     let bytes: u64 = weights
@@ -218,8 +225,8 @@ fn the_embedded_panel_is_small() {
         .sum();
     assert!(bytes > 0, "assets/mini is empty");
     assert!(
-        bytes <= PANEL_BYTES,
-        "assets/mini has {bytes} bytes, at most {PANEL_BYTES} are allowed"
+        bytes <= MAX_PANEL_BYTES,
+        "assets/mini has {bytes} bytes, expected at most {MAX_PANEL_BYTES}"
     );
 }
 
@@ -228,8 +235,8 @@ fn tests_and_comments_are_not_code() {
     let text = "//! x.unwrap()\nfn a() {}\n#[cfg(test)]\nuse b;\nfn c() {}\nimpl D {\n    \
                 #[cfg(test)]\n    fn e() {\n        f.unwrap();\n    }\n    fn g() {}\n}\n\
                 #[cfg(test)]\nmod tests {\n    fn h() { panic!(\"i\") }\n}\nfn j() { k.unwrap() }\n";
-    let numbers: Vec<_> = code(text).map(|(number, _)| number).collect();
+    let numbers: Vec<_> = code_lines(text).map(|(number, _)| number).collect();
     assert_eq!(numbers, [2, 5, 6, 11, 12, 17]);
-    let found: Vec<_> = uses(Path::new("x.rs"), text, &PANICS).collect();
+    let found: Vec<_> = find_banned(Path::new("x.rs"), text, &PANICS).collect();
     assert_eq!(found, ["x.rs:17: .unwrap()"]);
 }

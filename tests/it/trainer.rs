@@ -1,4 +1,4 @@
-//! The trainer with the tiny student: what a step does, and that it can be repeated.
+//! Tests of the trainer with a tiny model: steps, errors, checkpoints and reproducibility.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use acem3_experts::Error;
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, Loss, Parameters, Schedule, Sequence, StepReport, Student, Trainer,
-    in_parallel, load_checkpoint, save_checkpoint,
+    AdamW, AdamWConfig, Batch, Parameters, Schedule, Sequence, ShardLoss, StepReport,
+    TrainableModel, Trainer, load_checkpoint, parallel_map, save_checkpoint,
 };
 use candle::{DType, Device, Tensor, Var};
 
-use crate::student::{self, FROZEN, fresh, sequence};
+use crate::trainable_model::{self, FROZEN_PREFIXES, new_model, sequence};
 
-/// Four shards of different lengths.
-fn shards(step: u64) -> Vec<Vec<Sequence>> {
+/// Generates four shards of different lengths.
+fn make_shards(step: u64) -> Vec<Vec<Sequence>> {
     let step = step as u32;
     (0..4)
         .map(|i| {
@@ -30,7 +30,8 @@ fn shards(step: u64) -> Vec<Vec<Sequence>> {
         .collect()
 }
 
-fn trainer(parameters: &Parameters) -> Trainer {
+/// Creates a trainer of the trainable parameters.
+fn new_trainer(parameters: &Parameters) -> Trainer {
     let schedule = Schedule {
         peak: 1e-2,
         warmup: 2,
@@ -41,16 +42,18 @@ fn trainer(parameters: &Parameters) -> Trainer {
     Trainer::new(optimizer, schedule, 1.0)
 }
 
-fn step(trainer: &mut Trainer, student: &Student) -> StepReport {
-    let shards = shards(trainer.steps());
-    let loss = |shard: &Vec<Sequence>| student.loss(&Batch(shard), |_| true);
+/// Runs the next step.
+fn run_step(trainer: &mut Trainer, model: &TrainableModel) -> StepReport {
+    let shards = make_shards(trainer.steps());
+    let loss = |shard: &Vec<Sequence>| model.loss(&Batch(shard), |_| true);
     trainer.step(&shards, loss).unwrap()
 }
 
+/// Returns the bit patterns of the f32 values of variables.
 fn bits(vars: &[(String, Var)]) -> HashMap<String, Vec<u32>> {
     let values = |var: &Var| {
-        let wide = var.to_dtype(DType::F32).unwrap();
-        wide.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        let values = var.to_dtype(DType::F32).unwrap();
+        values.flatten_all().unwrap().to_vec1::<f32>().unwrap()
     };
     let bits = |(name, var): &(String, Var)| {
         let bits = values(var).into_iter().map(f32::to_bits);
@@ -59,20 +62,21 @@ fn bits(vars: &[(String, Var)]) -> HashMap<String, Vec<u32>> {
     vars.iter().map(bits).collect()
 }
 
-/// All weights, to be written.
+/// Returns all weights as tensors.
 fn tensors(parameters: &Parameters) -> Vec<(String, Tensor)> {
-    let all = parameters.all().into_iter();
-    all.map(|(name, var)| (name, var.as_detached_tensor()))
+    let weights = parameters.all().into_iter();
+    weights
+        .map(|(name, var)| (name, var.as_detached_tensor()))
         .collect()
 }
 
 #[test]
-fn results_come_in_the_order_of_the_items() {
+fn parallel_map_keeps_item_order() {
     let items: Vec<u64> = (0..13).collect();
     let running = AtomicUsize::new(0);
-    let most = AtomicUsize::new(0);
-    let results = in_parallel(&items, |i| {
-        most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    let max_running = AtomicUsize::new(0);
+    let results = parallel_map(&items, |i| {
+        max_running.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(13 - i));
         assert_eq!(rayon::current_num_threads(), 1);
         running.fetch_sub(1, Ordering::SeqCst);
@@ -87,17 +91,17 @@ fn results_come_in_the_order_of_the_items() {
             Ok(square) => assert_eq!(square, (i * i) as u64),
             Err(error) => assert_eq!(error.to_string(), format!("training: item {i}")),
         }
-        assert!(i % 5 != 3 || most.load(Ordering::SeqCst) >= 1);
+        assert!(i % 5 != 3 || max_running.load(Ordering::SeqCst) >= 1);
     }
     let processors = std::thread::available_parallelism().unwrap().get();
-    assert_eq!(most.into_inner(), processors.min(13));
-    assert!(in_parallel(&[0u8; 0], |_| Ok(())).is_empty());
+    assert_eq!(max_running.into_inner(), processors.min(13));
+    assert!(parallel_map(&[0u8; 0], |_| Ok(())).is_empty());
 }
 
 #[test]
-fn a_worker_that_panics_is_an_error() {
+fn panic_of_worker_is_an_error() {
     let items: Vec<u64> = (0..6).collect();
-    let results = in_parallel(&items, |i| {
+    let results = parallel_map(&items, |i| {
         assert_ne!(*i, 2, "on purpose");
         Ok(*i)
     });
@@ -105,13 +109,13 @@ fn a_worker_that_panics_is_an_error() {
 }
 
 #[test]
-fn the_first_failing_shard_is_the_error_and_changes_nothing() {
-    let (parameters, student) = fresh();
-    let mut trainer = trainer(&parameters);
+fn failed_step_returns_first_error_and_changes_nothing() {
+    let (parameters, model) = new_model();
+    let mut trainer = new_trainer(&parameters);
     let before = bits(&parameters.all());
     let shards = [0, 1, 2, 3];
     let error = trainer.step(&shards, |i| match i {
-        0 => student.loss(&Batch(&[sequence(1, true, &[&[1, 2]])]), |_| true),
+        0 => model.loss(&Batch(&[sequence(1, true, &[&[1, 2]])]), |_| true),
         i => Err(Error::Training(format!("shard {i}"))),
     });
     assert_eq!(error.unwrap_err().to_string(), "training: shard 1");
@@ -120,41 +124,44 @@ fn the_first_failing_shard_is_the_error_and_changes_nothing() {
 }
 
 #[test]
-fn a_trainable_parameter_without_gradient_is_an_error() {
-    let (parameters, student) = fresh();
-    // A weight of another stage, in the same checkpoint.
+fn trainable_parameter_without_gradient_is_an_error() {
+    let (parameters, model) = new_model();
+    // A weight of another stage in the same checkpoint.
     let vb = parameters.builder();
     vb.get((2, 3), "observer.weight").unwrap();
-    let mut trainer = trainer(&parameters);
+    let mut trainer = new_trainer(&parameters);
     let before = bits(&parameters.all());
-    let loss = |shard: &Vec<Sequence>| student.loss(&Batch(shard), |_| true);
-    let error = trainer.step(&shards(0), loss).unwrap_err().to_string();
+    let loss = |shard: &Vec<Sequence>| model.loss(&Batch(shard), |_| true);
+    let error = trainer.step(&make_shards(0), loss).unwrap_err().to_string();
     assert!(
         error.contains("`observer.weight`") && error.contains("no gradient"),
         "{error}"
     );
-    // Without any shard, everything is without.
+    // Without shards, no parameter has a gradient.
     assert!(trainer.step(&[] as &[Vec<Sequence>], loss).is_err());
     assert_eq!((trainer.steps(), bits(&parameters.all())), (0, before));
 }
 
 #[test]
-fn a_loss_that_is_no_number_is_an_error_and_changes_nothing() {
-    let (parameters, student) = fresh();
-    let mut trainer = trainer(&parameters);
-    step(&mut trainer, &student);
+fn non_finite_loss_is_an_error_and_changes_nothing() {
+    let (parameters, model) = new_model();
+    let mut trainer = new_trainer(&parameters);
+    run_step(&mut trainer, &model);
     let before = bits(&parameters.all());
-    let scaled = |by: f64| {
-        move |student: &Student, shard: &[Sequence]| {
-            let loss = student.loss(&Batch(shard), |_| true)?;
-            let sum = (loss.sum * by)?;
-            Ok::<_, Error>(Loss { sum, ..loss })
+    let scaled_loss = |factor: f64| {
+        move |model: &TrainableModel, shard: &[Sequence]| {
+            let loss = model.loss(&Batch(shard), |_| true)?;
+            let sum = (loss.surrogate * factor)?;
+            Ok::<_, Error>(ShardLoss {
+                surrogate: sum,
+                ..loss
+            })
         }
     };
-    for by in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let loss = scaled(by);
+    for factor in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let loss = scaled_loss(factor);
         let error = trainer
-            .step(&shards(1), |shard| loss(&student, shard))
+            .step(&make_shards(1), |shard| loss(&model, shard))
             .unwrap_err();
         assert!(error.to_string().contains("loss"), "{error}");
         assert_eq!(
@@ -162,86 +169,92 @@ fn a_loss_that_is_no_number_is_an_error_and_changes_nothing() {
             (1, before.clone())
         );
     }
-    // The optimizer's means were not touched either: the next step is that of a run without the accident.
-    let (calm, other) = fresh();
-    let mut undisturbed = self::trainer(&calm);
-    step(&mut undisturbed, &other);
-    step(&mut undisturbed, &other);
-    step(&mut trainer, &student);
-    assert_eq!(bits(&parameters.all()), bits(&calm.all()));
+    // The optimizer state is unchanged too: the next step equals that of an undisturbed run.
+    let (undisturbed_parameters, other) = new_model();
+    let mut undisturbed = new_trainer(&undisturbed_parameters);
+    run_step(&mut undisturbed, &other);
+    run_step(&mut undisturbed, &other);
+    run_step(&mut trainer, &model);
+    assert_eq!(bits(&parameters.all()), bits(&undisturbed_parameters.all()));
 }
 
-/// A model whose matrices are of a type, and its trainer.
-fn begun(dtype: DType) -> (Parameters, Student, Trainer) {
-    let start = Parameters::fresh(5);
-    let parameters = start.placed(&Device::Cpu, dtype).unwrap();
-    let parameters = parameters.freeze(&FROZEN.map(str::to_owned));
-    let student = student::student(&parameters);
-    let mut trainer = trainer(&parameters);
-    let exact = |name: &str, var: &Var| start.exact(name, var.shape());
-    trainer.optimizer = trainer.optimizer.with_masters(exact).unwrap();
-    (parameters, student, trainer)
+/// Creates a model with matrices in `dtype`, and its trainer.
+fn start_training(dtype: DType) -> (Parameters, TrainableModel, Trainer) {
+    let start = Parameters::uninitialized(5);
+    let parameters = start.to_device(&Device::Cpu, dtype).unwrap();
+    let parameters = parameters.freeze(&FROZEN_PREFIXES.map(str::to_owned));
+    let model = trainable_model::load_model(&parameters);
+    let mut trainer = new_trainer(&parameters);
+    let master_value = |name: &str, var: &Var| start.master_value(name, var.shape());
+    trainer.optimizer = trainer.optimizer.with_master_weights(master_value).unwrap();
+    (parameters, model, trainer)
 }
 
 #[test]
-fn a_resumed_run_is_an_uninterrupted_one() {
+fn resume_reproduces_uninterrupted_run() {
     for dtype in [DType::F32, DType::BF16] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("running.safetensors");
-        let (parameters, student, mut trainer) = begun(dtype);
+        let (parameters, model, mut trainer) = start_training(dtype);
         let start = bits(&parameters.all());
         let mut expected = Vec::new();
         for i in 0..6 {
             if i == 3 {
                 save_checkpoint(&file, tensors(&parameters), Some(&trainer.optimizer)).unwrap();
             }
-            expected.push(step(&mut trainer, &student));
+            expected.push(run_step(&mut trainer, &model));
         }
         assert!(expected[5].loss < expected[0].loss);
-        let (resumed, student, mut again) = begun(dtype);
-        let kept = load_checkpoint(&file, Some(&mut again.optimizer)).unwrap();
-        resumed.restore(kept).unwrap();
-        assert_eq!(again.steps(), 3);
-        for want in &expected[3..] {
-            let got = step(&mut again, &student);
-            assert_eq!(format!("{got:?}"), format!("{want:?}"), "{dtype:?}");
+        let (resumed, model, mut resumed_trainer) = start_training(dtype);
+        let weights = load_checkpoint(&file, Some(&mut resumed_trainer.optimizer)).unwrap();
+        resumed.restore(weights).unwrap();
+        assert_eq!(resumed_trainer.steps(), 3);
+        for expected_report in &expected[3..] {
+            let report = run_step(&mut resumed_trainer, &model);
+            assert_eq!(
+                format!("{report:?}"),
+                format!("{expected_report:?}"),
+                "{dtype:?}"
+            );
         }
         assert_eq!(bits(&resumed.all()), bits(&parameters.all()));
         let values = |trainer: &Trainer| {
-            let values = trainer.optimizer.values().unwrap().into_iter();
+            let values = trainer.optimizer.f32_values().unwrap().into_iter();
             let vars = values.map(|(name, value)| (name, Var::from_tensor(&value).unwrap()));
             bits(&vars.collect::<Vec<_>>())
         };
-        assert_eq!(values(&again), values(&trainer));
-        // What is frozen stayed as it was, everything else moved.
+        assert_eq!(values(&resumed_trainer), values(&trainer));
+        // Frozen weights are unchanged, all others have changed.
         for (name, bits) in bits(&resumed.all()) {
-            let frozen = FROZEN.iter().any(|prefix| name.starts_with(prefix));
-            assert_eq!(bits == start[&name], frozen, "{name}");
+            let is_frozen = FROZEN_PREFIXES
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            assert_eq!(bits == start[&name], is_frozen, "{name}");
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }
 
 #[test]
-fn a_checkpoint_that_does_not_fit_is_an_error_that_names_it() {
+fn mismatched_checkpoint_error_names_file_and_tensor() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("other.safetensors");
-    let (parameters, _) = fresh();
+    let (parameters, _) = new_model();
     save_checkpoint(&file, tensors(&parameters), None).unwrap();
     let load = |optimizer: &mut AdamW| {
         let error = load_checkpoint(&file, Some(optimizer)).unwrap_err();
         error.to_string()
     };
-    let mut optimizer = trainer(&parameters).optimizer;
+    let mut optimizer = new_trainer(&parameters).optimizer;
     let error = load(&mut optimizer);
     assert!(
         error.contains("other.safetensors") && error.contains("optimizer.step"),
         "{error}"
     );
-    // Means of another shape.
-    let small = Var::from_tensor(&Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap());
+    // Optimizer state of another shape.
+    let small_var = Var::from_tensor(&Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap());
     let name = "model.norm.weight".to_owned();
-    let other = AdamW::new(vec![(name, small.unwrap())], AdamWConfig::default());
+    let other = AdamW::new(vec![(name, small_var.unwrap())], AdamWConfig::default());
     save_checkpoint(&file, tensors(&parameters), Some(&other)).unwrap();
     let norm = parameters
         .all()
@@ -256,32 +269,35 @@ fn a_checkpoint_that_does_not_fit_is_an_error_that_names_it() {
 
 const WEIGHTS_FILE: &str = "ACEM3_TEST_WEIGHTS";
 
-/// In processes that may use one processor or all of them, with any number of threads.
+/// Trains in processes with one processor or all of them, and with several numbers of threads.
 #[test]
-fn the_number_of_processors_changes_no_bit() {
-    let weights = || {
-        let (parameters, student) = fresh();
-        let mut trainer = trainer(&parameters);
-        let reports: Vec<_> = (0..3).map(|_| step(&mut trainer, &student)).collect();
+fn number_of_processors_does_not_change_weights() {
+    let train = || {
+        let (parameters, model) = new_model();
+        let mut trainer = new_trainer(&parameters);
+        let reports: Vec<_> = (0..3).map(|_| run_step(&mut trainer, &model)).collect();
         let mut bits: Vec<_> = bits(&parameters.all()).into_iter().collect();
         bits.sort();
         format!("{reports:?}\n{bits:?}")
     };
     if let Ok(file) = std::env::var(WEIGHTS_FILE) {
-        std::fs::write(file, weights()).unwrap();
+        std::fs::write(file, train()).unwrap();
         return;
     }
-    let want = weights();
+    let expected = train();
     for (processors, threads) in [(Some("0"), "1"), (None, "1"), (None, "2"), (None, "4")] {
-        if let Some(got) = trained_elsewhere(processors, threads) {
-            assert!(got == want, "processors {processors:?}, threads {threads}");
+        if let Some(trained) = train_in_process(processors, threads) {
+            assert!(
+                trained == expected,
+                "processors {processors:?}, threads {threads}"
+            );
         }
     }
 }
 
-/// What a process of its own trains; none where processors cannot be chosen.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn trained_elsewhere(processors: Option<&str>, threads: &str) -> Option<String> {
+/// Trains in a new process. Returns `None` if `taskset` cannot select the processors.
+#[expect(clippy::print_stderr, reason = "a skipped test prints a message")]
+fn train_in_process(processors: Option<&str>, threads: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weights");
     let test = std::env::current_exe().unwrap();
@@ -293,9 +309,9 @@ fn trained_elsewhere(processors: Option<&str>, threads: &str) -> Option<String> 
     if let Some(list) = processors {
         command.args(["-c", list]).arg(&test);
     }
-    let done = command
+    let output = command
         .args([
-            "trainer::the_number_of_processors_changes_no_bit",
+            "trainer::number_of_processors_does_not_change_weights",
             "--exact",
         ])
         .env("RAYON_NUM_THREADS", threads)
@@ -303,8 +319,8 @@ fn trained_elsewhere(processors: Option<&str>, threads: &str) -> Option<String> 
         .output();
     let text = std::fs::read_to_string(file).ok();
     if text.is_none() && processors.is_some() {
-        eprintln!("skipped: no process with its own processors, {done:?}");
+        eprintln!("skipped: cannot start a process on selected processors, {output:?}");
         return None;
     }
-    Some(text.unwrap_or_else(|| panic!("{done:?}")))
+    Some(text.unwrap_or_else(|| panic!("{output:?}")))
 }

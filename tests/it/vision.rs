@@ -1,33 +1,34 @@
-//! Vision against the reference implementations: `assets/golden/make_vision.py` says how the values were made.
+//! Vision tower and preprocessing compared with the reference implementations.
+//! `assets/golden/make_vision.py` generates the expected values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use acem3_kernels::Activation;
 use acem3_vision::{
-    DecodedImage, ImageProcessor, Limits, SelectFeature, Selection, VisionConfig, VisionTower, Vit,
-    decode,
+    DecodedImage, ImageLimits, ImageProcessor, SelectFeature, Selection, VisionConfig, VisionTower,
+    Vit, decode,
 };
 use candle::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
 
-fn golden(name: &str) -> PathBuf {
+fn golden_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("assets/golden/vision")
         .join(name)
 }
 
-fn tensors(name: &str) -> HashMap<String, Tensor> {
-    candle::safetensors::load(golden(name), &Device::Cpu).unwrap()
+fn load_tensors(name: &str) -> HashMap<String, Tensor> {
+    candle::safetensors::load(golden_path(name), &Device::Cpu).unwrap()
 }
 
-fn image(name: &str) -> DecodedImage {
-    let bytes = std::fs::read(golden("images").join(name)).unwrap();
-    decode(&bytes, &Limits::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
+fn load_image(name: &str) -> DecodedImage {
+    let bytes = std::fs::read(golden_path("images").join(name)).unwrap();
+    decode(&bytes, &ImageLimits::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The largest difference over the largest magnitude.
-fn distance(got: &Tensor, want: &Tensor) -> f32 {
+/// Returns the largest difference divided by the largest magnitude.
+fn relative_difference(got: &Tensor, want: &Tensor) -> f32 {
     assert_eq!(got.dims(), want.dims());
     let largest = |t: &Tensor| {
         let t = t
@@ -42,10 +43,10 @@ fn distance(got: &Tensor, want: &Tensor) -> f32 {
     largest(&(got - want).unwrap()) / largest(want)
 }
 
-/// The tiny CLIP: its configuration, its weights as variables, and all values.
-fn clip() -> (VisionConfig, HashMap<String, Var>, HashMap<String, Tensor>) {
-    let json = std::fs::read_to_string(golden("clip.json")).unwrap();
-    let values = tensors("clip.safetensors");
+/// Loads the tiny CLIP: configuration, weights as variables, and all values.
+fn load_clip() -> (VisionConfig, HashMap<String, Var>, HashMap<String, Tensor>) {
+    let json = std::fs::read_to_string(golden_path("clip.json")).unwrap();
+    let values = load_tensors("clip.safetensors");
     let weights = values
         .iter()
         .filter_map(|(name, value)| {
@@ -56,7 +57,7 @@ fn clip() -> (VisionConfig, HashMap<String, Var>, HashMap<String, Tensor>) {
     (serde_json::from_str(&json).unwrap(), weights, values)
 }
 
-fn builder(weights: &HashMap<String, Var>) -> VarBuilder<'static> {
+fn var_builder(weights: &HashMap<String, Var>) -> VarBuilder<'static> {
     let weights = weights
         .iter()
         .map(|(name, var)| (name.clone(), var.as_tensor().clone()));
@@ -64,8 +65,8 @@ fn builder(weights: &HashMap<String, Var>) -> VarBuilder<'static> {
 }
 
 #[test]
-fn every_hidden_state_is_that_of_transformers() {
-    let (config, weights, values) = clip();
+fn hidden_states_match_transformers() {
+    let (config, weights, values) = load_clip();
     let acts = [
         (Activation::QuickGelu, "quick_gelu"),
         (Activation::Gelu, "gelu"),
@@ -76,41 +77,41 @@ fn every_hidden_state_is_that_of_transformers() {
             hidden_act,
             ..config.clone()
         };
-        let vit = Vit::load(&builder(&weights), &config).unwrap();
+        let vit = Vit::load(&var_builder(&weights), &config).unwrap();
         let states = vit
-            .hidden_states(&values["pixel_values"], vit.layers())
+            .hidden_states(&values["pixel_values"], vit.layer_count())
             .unwrap();
         assert_eq!(states.len(), 3);
         for (i, state) in states.iter().enumerate() {
-            let far = distance(state, &values[&format!("{name}.{i}")]);
-            assert!(far < 1e-5, "{name} {i}: {far}");
+            let difference = relative_difference(state, &values[&format!("{name}.{i}")]);
+            assert!(difference < 1e-5, "{name} {i}: {difference}");
         }
-        let pooled = vit.pooled(&states[2]).unwrap().unwrap();
-        assert!(distance(&pooled, &values[&format!("{name}.pooled")]) < 1e-5);
+        let pooled = vit.pooled_output(&states[2]).unwrap().unwrap();
+        assert!(relative_difference(&pooled, &values[&format!("{name}.pooled")]) < 1e-5);
     }
 }
 
 #[test]
-fn the_last_but_one_layer_is_the_one_llava_takes() {
-    let (config, weights, values) = clip();
+fn select_layer_minus_2_is_the_state_before_the_last_block() {
+    let (config, weights, values) = load_clip();
     let selection = Selection {
         select_layer: -2,
         select_feature: SelectFeature::Patch,
         post_norm: false,
     };
-    let tower = VisionTower::load(&builder(&weights), &config, selection).unwrap();
+    let tower = VisionTower::load(&var_builder(&weights), &config, selection).unwrap();
     let features = tower.forward(&values["pixel_values"]).unwrap();
     let want = values["quick_gelu.1"].narrow(1, 1, 9).unwrap();
-    assert!(distance(&features, &want) < 1e-5);
-    assert_eq!(tower.tokens(), 9);
+    assert!(relative_difference(&features, &want) < 1e-5);
+    assert_eq!(tower.token_count(), 9);
 }
 
 #[test]
-fn every_gradient_is_that_of_torch() {
-    let (config, weights, values) = clip();
-    let vit = Vit::load(&builder(&weights), &config).unwrap();
+fn gradients_match_torch() {
+    let (config, weights, values) = load_clip();
+    let vit = Vit::load(&var_builder(&weights), &config).unwrap();
     let last = vit
-        .hidden_state(&values["pixel_values"], vit.layers())
+        .hidden_state(&values["pixel_values"], vit.layer_count())
         .unwrap();
     let grads = (last * &values["seed"])
         .unwrap()
@@ -128,7 +129,7 @@ fn every_gradient_is_that_of_torch() {
             .unwrap_or_else(|| panic!("{name} has no gradient"));
         compared += 1;
         if name.ends_with("k_proj.bias") {
-            // Zero but for rounding: softmax does not see what is added to all keys alike.
+            // Zero except for rounding: adding a vector to all keys does not change the softmax.
             let largest = got
                 .abs()
                 .unwrap()
@@ -139,29 +140,29 @@ fn every_gradient_is_that_of_torch() {
             assert!(largest < 1e-3, "{name}: {largest}");
             continue;
         }
-        let far = distance(got, want);
-        assert!(far < 1e-4, "{name}: {far}");
+        let difference = relative_difference(got, want);
+        assert!(difference < 1e-4, "{name}: {difference}");
     }
-    // Everything but the norm after the last layer.
+    // All weights except the two of the norm after the last layer.
     assert_eq!(compared, weights.len() - 2);
 }
 
 #[test]
-fn a_missing_weight_is_an_error_that_names_it() {
-    let (config, mut weights, _) = clip();
+fn missing_weight_is_named_in_the_error() {
+    let (config, mut weights, _) = load_clip();
     weights.remove("embeddings.class_embedding").unwrap();
-    let error = Vit::load(&builder(&weights), &config)
+    let error = Vit::load(&var_builder(&weights), &config)
         .unwrap_err()
         .to_string();
     assert!(error.contains("class_embedding"), "{error}");
 }
 
 #[test]
-fn every_kind_of_file_is_seen_as_pillow_sees_it() {
-    let expected = tensors("images.safetensors");
+fn decoded_images_match_pillow() {
+    let expected = load_tensors("images.safetensors");
     assert!(expected.len() > 35);
     for (name, want) in expected {
-        let got = image(&name);
+        let got = load_image(&name);
         assert_eq!(want.dims(), [got.height(), got.width(), 3], "{name}");
         let want = want.flatten_all().unwrap().to_vec1::<u8>().unwrap();
         let differences = want.iter().zip(got.data()).map(|(a, b)| a.abs_diff(*b));
@@ -169,13 +170,13 @@ fn every_kind_of_file_is_seen_as_pillow_sees_it() {
             (worst.max(d), sum + u32::from(d))
         });
         let mean = f64::from(sum) / want.len() as f64;
-        // The decoders' inverse cosine transforms and their smoothing of colour round differently.
-        let (most, mean_most) = match name.rsplit_once('.') {
+        // JPEG decoders round the inverse DCT and the chroma upsampling differently.
+        let (max_difference, max_mean) = match name.rsplit_once('.') {
             Some((_, "jpg")) => (4, 0.5),
             _ => (0, 0.),
         };
         assert!(
-            worst <= most && mean <= mean_most,
+            worst <= max_difference && mean <= max_mean,
             "{name}: worst {worst}, mean {mean}"
         );
     }
@@ -183,18 +184,21 @@ fn every_kind_of_file_is_seen_as_pillow_sees_it() {
 
 #[test]
 fn orientation_is_reported() {
-    let turned = image("turned.jpg");
-    assert_eq!((turned.orientation(), turned.stored_size()), (6, (23, 17)));
-    assert_eq!((turned.width(), turned.height()), (17, 23));
-    assert_eq!(image("mirrored.jpg").orientation(), 5);
-    assert_eq!(image("plain.jpg").orientation(), 1);
+    let rotated = load_image("turned.jpg");
+    assert_eq!(
+        (rotated.orientation(), rotated.stored_size()),
+        (6, (23, 17))
+    );
+    assert_eq!((rotated.width(), rotated.height()), (17, 23));
+    assert_eq!(load_image("mirrored.jpg").orientation(), 5);
+    assert_eq!(load_image("plain.jpg").orientation(), 1);
 }
 
 #[test]
-fn resizing_is_pillows_to_the_last_bit() {
-    let mixed = image("mixed.png");
+fn resized_images_equal_pillow() {
+    let mixed = load_image("mixed.png");
     let mut compared = 0;
-    for (name, want) in tensors("resized.safetensors") {
+    for (name, want) in load_tensors("resized.safetensors") {
         let Some((filter, size)) = name.split_once('.') else {
             continue;
         };
@@ -204,18 +208,18 @@ fn resizing_is_pillows_to_the_last_bit() {
             r#"{{"size": {{"height": {height}, "width": {width}}}, "resample": {resample}}}"#
         );
         let processor: ImageProcessor = serde_json::from_str(&json).unwrap();
-        let seen = processor.view(&mixed).unwrap();
+        let resized = processor.pad_resize_crop(&mixed).unwrap();
         let want = want.flatten_all().unwrap().to_vec1::<u8>().unwrap();
-        assert_eq!(seen.data(), want, "{name}");
+        assert_eq!(resized.data(), want, "{name}");
         compared += 1;
     }
     assert_eq!(compared, 10);
 }
 
 #[test]
-fn pixel_values_are_those_of_clip_and_llava() {
-    let mixed = image("mixed.png");
-    let expected = tensors("resized.safetensors");
+fn pixel_values_match_clip_and_llava() {
+    let mixed = load_image("mixed.png");
+    let expected = load_tensors("resized.safetensors");
     let settings = [
         (
             "clip",
@@ -229,6 +233,9 @@ fn pixel_values_are_those_of_clip_and_llava() {
     for (name, json) in settings {
         let processor: ImageProcessor = serde_json::from_str(json).unwrap();
         let values = processor.preprocess(&mixed).unwrap();
-        assert!(distance(&values, &expected[name]) < 1e-6, "{name}");
+        assert!(
+            relative_difference(&values, &expected[name]) < 1e-6,
+            "{name}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Interface of vision encoders in a comparison.
+//! Interface of vision encoders.
 
 use candle::{Result, Tensor};
 
@@ -6,32 +6,32 @@ use crate::tower::VisionTower;
 
 /// Maps images to features.
 pub trait Encoder: Send + Sync {
-    /// The features of images.
+    /// Computes the features of images.
     ///
     /// # Shapes
     /// pixel values (b, 3, s, s) → (b, p, `c_v`).
-    fn features(&self, pixel_values: &Tensor) -> Result<Tensor>;
+    fn encode(&self, pixel_values: &Tensor) -> Result<Tensor>;
 
-    /// Features `p` of one image.
-    fn tokens(&self) -> usize;
+    /// Returns the number of features `p` per image.
+    fn token_count(&self) -> usize;
 
-    /// Width `c_v` of a feature.
+    /// Returns the width `c_v` of a feature.
     fn hidden_size(&self) -> usize;
 
-    /// Side `s` of an image in pixels.
+    /// Returns the side `s` of an input image in pixels.
     fn image_size(&self) -> usize;
 
-    /// Number of weights.
-    fn parameters(&self) -> usize;
+    /// Returns the number of weights.
+    fn parameter_count(&self) -> usize;
 }
 
 impl Encoder for VisionTower {
-    fn features(&self, pixel_values: &Tensor) -> Result<Tensor> {
+    fn encode(&self, pixel_values: &Tensor) -> Result<Tensor> {
         self.forward(pixel_values)
     }
 
-    fn tokens(&self) -> usize {
-        VisionTower::tokens(self)
+    fn token_count(&self) -> usize {
+        VisionTower::token_count(self)
     }
 
     fn hidden_size(&self) -> usize {
@@ -42,7 +42,7 @@ impl Encoder for VisionTower {
         self.config().image_size
     }
 
-    fn parameters(&self) -> usize {
-        self.config().parameters()
+    fn parameter_count(&self) -> usize {
+        self.config().parameter_count()
     }
 }

@@ -1,4 +1,4 @@
-//! Vision tower: a vision transformer and the selection of its features.
+//! Vision tower: a vision transformer and the selection of its output features.
 
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
@@ -12,20 +12,20 @@ pub struct VisionTower {
     vit: Vit,
     config: VisionConfig,
     selection: Selection,
-    state: usize,
+    state_index: usize,
 }
 
 impl VisionTower {
-    /// Loads the encoder under `vb` (see [`Vit::load`]). A selection of a layer that does not exist is an
-    /// error.
+    /// Loads the encoder under `vb` (see [`Vit::load`]). Returns an error if the selected layer or
+    /// norm does not exist.
     pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
-        let state = selection
-            .state(config.num_hidden_layers)
+        let state_index = selection
+            .state_index(config.num_hidden_layers)
             .map_err(candle::Error::wrap)?;
         let vit = Vit::load(vb, config)?;
         if selection.post_norm && !vit.has_post_norm() {
             candle::bail!(
-                "vision selection: `post_norm` of an encoder without a norm after its last block\n\
+                "vision selection: `post_norm` is true, but the encoder has no norm after its last block\n\
                  hint: remove `post_norm`"
             );
         }
@@ -33,46 +33,47 @@ impl VisionTower {
             vit,
             config: config.clone(),
             selection,
-            state,
+            state_index,
         })
     }
 
-    /// The patch features of images, differentiable. Blocks above the selected state are not run.
+    /// Computes the patch features of images. Differentiable. Blocks above the selected state do
+    /// not run.
     ///
     /// # Shapes
-    /// pixel values (b, 3, s, s) → (b, p, `c_v`), `p` being [`Self::tokens`].
+    /// pixel values (b, 3, s, s) → (b, p, `c_v`) with `p` from [`Self::token_count`].
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
-        let state = self.vit.hidden_state(pixel_values, self.state)?;
+        let state = self.vit.hidden_state(pixel_values, self.state_index)?;
         let state = if self.selection.post_norm {
-            self.vit.normed(&state)?
+            self.vit.apply_post_norm(&state)?
         } else {
             state
         };
-        let class = self.config.class_tokens();
+        let class_tokens = self.config.class_token_count();
         match self.selection.select_feature {
-            SelectFeature::Patch if class > 0 => {
-                state.narrow(1, class, self.tokens())?.contiguous()
-            }
+            SelectFeature::Patch if class_tokens > 0 => state
+                .narrow(1, class_tokens, self.token_count())?
+                .contiguous(),
             SelectFeature::Patch | SelectFeature::ClsPatch => Ok(state),
         }
     }
 
-    /// Features per image.
-    pub fn tokens(&self) -> usize {
-        self.config.tokens(self.selection)
+    /// Returns the number of features `p` per image.
+    pub fn token_count(&self) -> usize {
+        self.config.token_count(self.selection)
     }
 
-    /// Width `c_v` of a feature.
+    /// Returns the width `c_v` of a feature.
     pub fn hidden_size(&self) -> usize {
         self.config.hidden_size
     }
 
-    /// The encoder's sizes.
+    /// Returns the encoder's configuration.
     pub fn config(&self) -> &VisionConfig {
         &self.config
     }
 
-    /// Returns the selection of state and tokens.
+    /// Returns the selected state and tokens.
     pub fn selection(&self) -> Selection {
         self.selection
     }
@@ -104,7 +105,10 @@ mod tests {
             };
             let tower = VisionTower::load(&vb, &tiny(), selection).unwrap();
             let features = tower.forward(&pixels).unwrap();
-            assert_eq!(features.dims(), [2, tower.tokens(), tower.hidden_size()]);
+            assert_eq!(
+                features.dims(),
+                [2, tower.token_count(), tower.hidden_size()]
+            );
             let states = tower.vit().hidden_states(&pixels, state).unwrap();
             assert_eq!(flat(features), flat(states[state].i((.., 1..)).unwrap()));
             let selection = Selection {
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_layer_is_an_error() {
+    fn selection_of_missing_layer_is_an_error() {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
         let selection = Selection {
@@ -132,7 +136,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("`select_layer` 4 of an encoder with 3 layers"),
+            error.contains("`select_layer` is 4, expected -4 to 3"),
             "{error}"
         );
     }

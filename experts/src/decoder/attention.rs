@@ -1,4 +1,4 @@
-//! Grouped-query attention with rotary positions, over whole sequences or over caches.
+//! Grouped-query attention with rotary positions, with or without KV caches.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use rayon::prelude::*;
 
 use super::cache::{KvCache, LayerCache};
 use super::config::DecoderConfig;
-use crate::ops::{Projection, Rotary, Visibility, masked_softmax, rope};
+use crate::ops::{AdaptedLinear, AttentionMask, RotaryTables, masked_softmax, rope};
 
-/// The sequences whose tokens lie one after the other in a step's rows.
-pub(super) enum Sequences<'a> {
-    /// Whole sequences of equal length, nothing remembered: training.
-    Whole {
-        batch: usize,
+/// Sequences of a forward pass. Their tokens are consecutive rows of the input.
+pub(super) enum AttentionBatch<'a> {
+    /// Complete sequences of equal length without caches, for training.
+    Full {
+        batch_size: usize,
         positions: Arc<[u32]>,
-        visibility: Visibility,
+        mask: AttentionMask,
     },
-    /// New tokens of sequences that are remembered in caches: judging.
+    /// New tokens of cached sequences, for generation.
     Cached {
-        counts: &'a [usize],
+        token_counts: &'a [usize],
         positions: Arc<[u32]>,
         caches: &'a mut [&'a mut KvCache],
+        /// Index of the layer in the caches.
         layer: usize,
     },
 }
@@ -37,27 +38,29 @@ struct Projected {
     v: Tensor,
 }
 
+/// Attention block of a decoder layer.
 #[derive(Clone, Debug)]
-pub(super) struct Attention {
-    query: Projection,
-    key: Projection,
-    value: Projection,
-    output: Projection,
-    /// Of query, key and value.
+pub(super) struct DecoderAttention {
+    query: AdaptedLinear,
+    key: AdaptedLinear,
+    value: AdaptedLinear,
+    output: AdaptedLinear,
+    /// Biases of query, key and value.
     biases: Option<[Tensor; 3]>,
     output_bias: Option<Tensor>,
-    rotary: Rotary,
+    rotary: RotaryTables,
+    /// Sliding window, in tokens.
     window: Option<usize>,
     heads: usize,
     kv_heads: usize,
     head_size: usize,
 }
 
-impl Attention {
+impl DecoderAttention {
     pub(super) fn load(
         vb: &VarBuilder,
         config: &DecoderConfig,
-        rotary: &Rotary,
+        rotary: &RotaryTables,
         window: Option<usize>,
     ) -> Result<Self> {
         let (c, d) = (config.hidden_size, config.head_size());
@@ -77,10 +80,10 @@ impl Attention {
             None
         };
         Ok(Self {
-            query: Projection::load(vb, (heads * d, c), "q_proj")?,
-            key: Projection::load(vb, (kv_heads * d, c), "k_proj")?,
-            value: Projection::load(vb, (kv_heads * d, c), "v_proj")?,
-            output: Projection::load(vb, (c, heads * d), "o_proj")?,
+            query: AdaptedLinear::load(vb, (heads * d, c), "q_proj")?,
+            key: AdaptedLinear::load(vb, (kv_heads * d, c), "k_proj")?,
+            value: AdaptedLinear::load(vb, (kv_heads * d, c), "v_proj")?,
+            output: AdaptedLinear::load(vb, (c, heads * d), "o_proj")?,
             biases,
             output_bias,
             rotary: rotary.clone(),
@@ -91,12 +94,14 @@ impl Attention {
         })
     }
 
+    /// Computes the attention output of the tokens of a batch.
+    ///
     /// # Shapes
     /// `x` and the result: `(n, c)`.
-    pub(super) fn forward(&self, x: &Tensor, sequences: &mut Sequences) -> Result<Tensor> {
+    pub(super) fn forward(&self, x: &Tensor, batch: &mut AttentionBatch) -> Result<Tensor> {
         let (n, d) = (x.dim(0)?, self.head_size);
-        let positions = match sequences {
-            Sequences::Whole { positions, .. } | Sequences::Cached { positions, .. } => {
+        let positions = match batch {
+            AttentionBatch::Full { positions, .. } | AttentionBatch::Cached { positions, .. } => {
                 positions.clone()
             }
         };
@@ -118,105 +123,109 @@ impl Attention {
             k: rope(&k, &positions, &self.rotary)?,
             v,
         };
-        let mixed = match sequences {
-            Sequences::Whole {
-                batch, visibility, ..
-            } => self.whole(&projected, *batch, visibility)?,
-            Sequences::Cached {
-                counts,
+        let attended = match batch {
+            AttentionBatch::Full {
+                batch_size, mask, ..
+            } => self.forward_full(&projected, *batch_size, mask)?,
+            AttentionBatch::Cached {
+                token_counts,
                 caches,
                 layer,
                 ..
-            } => {
-                let layer = *layer;
-                self.cached(&projected, counts, caches, layer)?
-            }
+            } => self.forward_cached(&projected, token_counts, caches, *layer)?,
         };
-        self.output.forward(&mixed, self.output_bias.as_ref())
+        self.output.forward(&attended, self.output_bias.as_ref())
     }
 
-    /// Query heads grouped under their key head: `(b·t, h, d)` to `(b, h_kv, g·t, d)`.
-    fn group(&self, q: &Tensor, batch: usize) -> Result<Tensor> {
-        let (t, d) = (q.dim(0)? / batch, self.head_size);
+    /// Groups the query heads by key head: `(b·t, h, d)` to `(b, h_kv, g·t, d)`.
+    fn group(&self, q: &Tensor, batch_size: usize) -> Result<Tensor> {
+        let (t, d) = (q.dim(0)? / batch_size, self.head_size);
         let groups = self.heads / self.kv_heads;
-        q.reshape((batch, t, self.kv_heads, groups, d))?
+        q.reshape((batch_size, t, self.kv_heads, groups, d))?
             .permute((0, 2, 3, 1, 4))?
             .contiguous()?
-            .reshape((batch, self.kv_heads, groups * t, d))
+            .reshape((batch_size, self.kv_heads, groups * t, d))
     }
 
-    /// The inverse of [`Self::group`], heads joined: `(b, h_kv, g·t, d)` to `(b·t, h·d)`.
-    fn ungroup(&self, mixed: &Tensor, t: usize) -> Result<Tensor> {
-        let batch = mixed.dim(0)?;
+    /// Inverts [`Self::group`] and joins the heads: `(b, h_kv, g·t, d)` to `(b·t, h·d)`.
+    fn ungroup(&self, attended: &Tensor, t: usize) -> Result<Tensor> {
+        let batch_size = attended.dim(0)?;
         let groups = self.heads / self.kv_heads;
-        mixed
-            .reshape((batch, self.kv_heads, groups, t, self.head_size))?
+        attended
+            .reshape((batch_size, self.kv_heads, groups, t, self.head_size))?
             .permute((0, 3, 1, 2, 4))?
             .contiguous()?
-            .reshape((batch * t, self.heads * self.head_size))
+            .reshape((batch_size * t, self.heads * self.head_size))
     }
 
+    /// Returns the factor of the scores, `1 / sqrt(d)`.
     fn scale(&self) -> f32 {
         1.0 / (self.head_size as f32).sqrt()
     }
 
-    fn whole(
+    /// Computes the attention of complete sequences over themselves.
+    fn forward_full(
         &self,
         projected: &Projected,
-        batch: usize,
-        visibility: &Visibility,
+        batch_size: usize,
+        mask: &AttentionMask,
     ) -> Result<Tensor> {
         let Projected { q, k, v } = projected;
-        let (t, d) = (q.dim(0)? / batch, self.head_size);
-        let keyed = |x: &Tensor| {
-            x.reshape((batch, t, self.kv_heads, d))?
+        let (t, d) = (q.dim(0)? / batch_size, self.head_size);
+        let split_heads = |x: &Tensor| {
+            x.reshape((batch_size, t, self.kv_heads, d))?
                 .transpose(1, 2)?
                 .contiguous()
         };
-        let (q, k, v) = (self.group(q, batch)?, keyed(k)?, keyed(v)?);
+        let (q, k, v) = (self.group(q, batch_size)?, split_heads(k)?, split_heads(v)?);
         let scores = q.matmul(&k.transpose(2, 3)?)?;
-        let weights = masked_softmax(&scores, t, self.scale(), visibility, self.window)?;
+        let weights = masked_softmax(&scores, t, self.scale(), mask, self.window)?;
         self.ungroup(&weights.matmul(&v)?, t)
     }
 
-    /// Each sequence attends to its own cache; sequences are independent, so they run in parallel
-    /// and the result does not depend on which others share the step.
-    fn cached(
+    /// Computes the attention of each sequence over its own cache. Sequences run in parallel, and
+    /// their results do not depend on the other sequences of the batch.
+    fn forward_cached(
         &self,
         projected: &Projected,
-        counts: &[usize],
+        token_counts: &[usize],
         caches: &mut [&mut KvCache],
         layer: usize,
     ) -> Result<Tensor> {
         let Projected { q, k, v } = projected;
-        if counts.len() != caches.len() {
-            bail!("{} sequences but {} caches", counts.len(), caches.len());
+        if token_counts.len() != caches.len() {
+            bail!(
+                "{} sequences but {} caches",
+                token_counts.len(),
+                caches.len()
+            );
         }
-        let starts = counts
+        let starts = token_counts
             .iter()
             .scan(0, |sum, n| Some(std::mem::replace(sum, *sum + n)));
         let jobs: Vec<(usize, usize, &mut LayerCache)> = starts
-            .zip(counts)
+            .zip(token_counts)
             .zip(caches.iter_mut())
             .map(|((start, n), cache)| {
                 let cache = cache.layers.get_mut(layer);
                 cache
-                    .map(|c| (start, *n, c))
+                    .map(|layer_cache| (start, *n, layer_cache))
                     .ok_or_else(|| candle::Error::Msg(format!("cache has no layer {layer}")))
             })
             .collect::<Result<_>>()?;
-        let mixed: Vec<Tensor> = jobs
+        let attended: Vec<Tensor> = jobs
             .into_par_iter()
             .map(|(start, n, cache)| {
-                let keyed = |x: &Tensor| x.narrow(0, start, n)?.transpose(0, 1)?.contiguous();
-                cache.append(keyed(k)?, keyed(v)?)?;
+                let heads_first = |x: &Tensor| x.narrow(0, start, n)?.transpose(0, 1)?.contiguous();
+                cache.append(heads_first(k)?, heads_first(v)?)?;
                 self.attend(&q.narrow(0, start, n)?, cache)
             })
             .collect::<Result<_>>()?;
-        Tensor::cat(&mixed, 0)
+        Tensor::cat(&attended, 0)
     }
 
-    /// New queries `(n, h, d)` of one sequence over its cache, their own keys included.
+    /// Computes the attention of the new queries `(n, h, d)` of one sequence over its cache, which
+    /// already contains their keys.
     fn attend(&self, q: &Tensor, cache: &LayerCache) -> Result<Tensor> {
         let n = q.dim(0)?;
         let q = self.group(&q.contiguous()?, 1)?.squeeze(0)?; // (h_kv, g·n, d)
@@ -226,22 +235,22 @@ impl Attention {
             .map(|(keys, _)| q.matmul(&keys.transpose(1, 2)?))
             .collect::<Result<_>>()?;
         let scores = Tensor::cat(&scores, 2)?.unsqueeze(0)?;
-        let causal = &Visibility::Causal;
+        let causal = &AttentionMask::Causal;
         let weights = masked_softmax(&scores, n, self.scale(), causal, self.window)?.squeeze(0)?;
-        let mut mixed: Option<Tensor> = None;
-        let mut place = 0;
+        let mut attended: Option<Tensor> = None;
+        let mut start = 0;
         for (_, values) in cache.parts() {
             let t = values.dim(1)?;
-            let part = weights.narrow(2, place, t)?.contiguous()?.matmul(values)?;
-            mixed = Some(match mixed {
+            let part = weights.narrow(2, start, t)?.contiguous()?.matmul(values)?;
+            attended = Some(match attended {
                 Some(sum) => (sum + part)?,
                 None => part,
             });
-            place += t;
+            start += t;
         }
-        let Some(mixed) = mixed else {
+        let Some(attended) = attended else {
             bail!("attention over an empty cache")
         };
-        self.ungroup(&mixed.unsqueeze(0)?, n)
+        self.ungroup(&attended.unsqueeze(0)?, n)
     }
 }

@@ -1,27 +1,27 @@
-//! How a batch of whole sequences is laid out for a forward pass without caches.
+//! Positions and attention mask of a batch without KV caches.
 
 use std::sync::Arc;
 
-use crate::ops::Visibility;
+use crate::ops::AttentionMask;
 
-/// What whole sequences see of themselves, for a forward pass without caches.
+/// Positions and attention mask of a batch of complete sequences.
 #[derive(Clone, Debug)]
-pub struct Sight {
-    /// Sequences in the batch (`b`).
-    pub batch: usize,
-    /// The place of each of the `b * t` tokens in its sequence.
+pub struct BatchLayout {
+    /// Number of rows in the batch (`b`).
+    pub batch_size: usize,
+    /// Position of each of the `b * t` tokens in its sequence.
     pub positions: Arc<[u32]>,
-    /// Which tokens see which.
-    pub visibility: Visibility,
+    /// Tokens that each token attends to.
+    pub mask: AttentionMask,
 }
 
-impl Sight {
-    /// One plain causal sequence of `t` tokens.
+impl BatchLayout {
+    /// Creates the layout of one causal sequence of `t` tokens.
     pub fn causal(t: usize) -> Self {
         Self {
-            batch: 1,
+            batch_size: 1,
             positions: (0..t as u32).collect(),
-            visibility: Visibility::Causal,
+            mask: AttentionMask::Causal,
         }
     }
 }

@@ -1,26 +1,26 @@
-//! Keys and values of the tokens seen so far.
+//! KV cache: keys and values of processed tokens.
 //!
-//! A cache is a chain: it may grow out of another one, which it shares and never copies. The
-//! question of a case is so computed once for all orders and branches.
+//! A cache can be forked. Forks share the tensors of the common prefix and never copy them, so the
+//! question of a case is computed once for all presentation orders and experts.
 
 use std::sync::Arc;
 
 use candle::{Result, Tensor};
 
-/// Keys and values of one layer, in the order of the tokens.
+/// Keys and values of one layer, in token order.
 #[derive(Clone, Debug, Default)]
 pub struct LayerCache {
-    /// `(h_kv, t, d)` keys and values, oldest first. Concatenating makes a new tensor, so that a
-    /// clone never aliases what another sequence appends to.
+    /// Keys and values `(h_kv, t, d)`, oldest first. Concatenation creates a new tensor, so an
+    /// append never changes the tensors of a clone.
     parts: Vec<(Tensor, Tensor)>,
-    /// How many leading parts are shared with other sequences and must not be grown.
-    shared: usize,
+    /// Number of leading parts that forks share. New tokens are not appended to them.
+    shared_parts: usize,
 }
 
 impl LayerCache {
-    /// Adds keys and values `(h_kv, t, d)` of new tokens.
+    /// Appends keys and values `(h_kv, t, d)` of new tokens.
     pub(super) fn append(&mut self, keys: Tensor, values: Tensor) -> Result<()> {
-        if self.parts.len() == self.shared {
+        if self.parts.len() == self.shared_parts {
             self.parts.push((keys, values));
         } else if let Some((old_keys, old_values)) = self.parts.last_mut() {
             *old_keys = Tensor::cat(&[&*old_keys, &keys], 1)?;
@@ -34,7 +34,7 @@ impl LayerCache {
     }
 }
 
-/// The cache of a stack of layers for one sequence.
+/// KV cache of one sequence for a stack of layers.
 #[derive(Clone, Debug, Default)]
 pub struct KvCache {
     pub(super) layers: Vec<LayerCache>,
@@ -42,7 +42,7 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// An empty cache for a stack of `layers` layers.
+    /// Creates an empty cache for `layers` layers.
     pub fn new(layers: usize) -> Self {
         Self {
             layers: vec![LayerCache::default(); layers],
@@ -50,26 +50,27 @@ impl KvCache {
         }
     }
 
-    /// Tokens seen so far.
+    /// Returns the number of cached tokens.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no token was seen yet.
+    /// Returns true if the cache contains no tokens.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub(super) fn grew(&mut self, tokens: usize) {
+    /// Adds to the token count, after all layers have appended their keys and values.
+    pub(super) fn advance(&mut self, tokens: usize) {
         self.len += tokens;
     }
 
-    /// A sequence that goes on from here. What was seen is shared, not copied; what either of
-    /// the two appends afterwards is not seen by the other.
+    /// Returns a cache that continues from this one. The existing keys and values are shared;
+    /// later appends to one cache do not affect the other.
     pub fn fork(self: &Arc<Self>) -> Self {
         let mut fork = Self::clone(self);
         for layer in &mut fork.layers {
-            layer.shared = layer.parts.len();
+            layer.shared_parts = layer.parts.len();
         }
         fork
     }

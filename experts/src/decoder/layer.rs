@@ -1,64 +1,66 @@
-//! One pre-norm block: attention, then the gated feed-forward layer.
+//! Decoder layer: pre-norm attention, then a gated feed-forward block.
 
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::attention::{Attention, Sequences};
-use super::batch_layout::Sight;
+use super::attention::{AttentionBatch, DecoderAttention};
+use super::batch_layout::BatchLayout;
 use super::config::DecoderConfig;
-use crate::ops::{Projection, Rotary, rms_norm, swiglu};
+use crate::ops::{AdaptedLinear, RotaryTables, rms_norm, swiglu};
 
-/// A layer of the decoder.
+/// Layer of the decoder.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct DecoderLayer {
     input_norm: Tensor,
-    attention: Attention,
+    attention: DecoderAttention,
     post_norm: Tensor,
-    gate: Projection,
-    up: Projection,
-    down: Projection,
+    gate: AdaptedLinear,
+    up: AdaptedLinear,
+    down: AdaptedLinear,
     eps: f64,
 }
 
-impl Layer {
-    /// `window`: how many tokens a token of this layer sees, where not all before it.
+impl DecoderLayer {
+    /// Loads a layer. `window`: see [`DecoderConfig::window`].
     pub(super) fn load(
         vb: &VarBuilder,
         config: &DecoderConfig,
-        rotary: &Rotary,
+        rotary: &RotaryTables,
         window: Option<usize>,
     ) -> Result<Self> {
         let (c, inner) = (config.hidden_size, config.intermediate_size);
         let mlp = vb.pp("mlp");
         Ok(Self {
             input_norm: vb.get(c, "input_layernorm.weight")?,
-            attention: Attention::load(&vb.pp("self_attn"), config, rotary, window)?,
+            attention: DecoderAttention::load(&vb.pp("self_attn"), config, rotary, window)?,
             post_norm: vb.get(c, "post_attention_layernorm.weight")?,
-            gate: Projection::load(&mlp, (inner, c), "gate_proj")?,
-            up: Projection::load(&mlp, (inner, c), "up_proj")?,
-            down: Projection::load(&mlp, (c, inner), "down_proj")?,
+            gate: AdaptedLinear::load(&mlp, (inner, c), "gate_proj")?,
+            up: AdaptedLinear::load(&mlp, (inner, c), "up_proj")?,
+            down: AdaptedLinear::load(&mlp, (c, inner), "down_proj")?,
             eps: config.rms_norm_eps,
         })
     }
 
-    /// The layer over whole sequences, nothing being remembered.
+    /// Runs the layer over complete sequences without caches.
     ///
     /// # Shapes
     /// `(b·t, c)` to `(b·t, c)`.
-    pub fn whole(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
-        let mut sequences = Sequences::Whole {
-            batch: sight.batch,
-            positions: sight.positions.clone(),
-            visibility: sight.visibility.clone(),
+    pub fn forward_full(&self, x: &Tensor, layout: &BatchLayout) -> Result<Tensor> {
+        let mut batch = AttentionBatch::Full {
+            batch_size: layout.batch_size,
+            positions: layout.positions.clone(),
+            mask: layout.mask.clone(),
         };
-        self.forward(x, &mut sequences)
+        self.forward(x, &mut batch)
     }
 
+    /// Runs the layer over a batch.
+    ///
     /// # Shapes
-    /// `x` and the result: `(n, c)`, the tokens of all sequences one after the other.
-    pub(super) fn forward(&self, x: &Tensor, sequences: &mut Sequences) -> Result<Tensor> {
+    /// `x` and the result: `(n, c)`, the sequences one after the other.
+    pub(super) fn forward(&self, x: &Tensor, batch: &mut AttentionBatch) -> Result<Tensor> {
         let normed = rms_norm(x, &self.input_norm, self.eps)?;
-        let x = (x + self.attention.forward(&normed, sequences)?)?;
+        let x = (x + self.attention.forward(&normed, batch)?)?;
         let normed = rms_norm(&x, &self.post_norm, self.eps)?;
         let inner = swiglu(
             &self.gate.forward(&normed, None)?,

@@ -1,4 +1,4 @@
-//! One Llama-family decoder, cut in two: a trunk that members share and a head of their own.
+//! Llama-family decoder, split into a trunk that the members share and a head for each member.
 //!
 //! Tensor names are those of transformers' `LlamaForCausalLM` (`modeling_llama.py`). Weights are
 //! immutable; caches are arguments.
@@ -11,9 +11,9 @@ mod layer;
 mod rope_scaling;
 mod stack;
 
-pub use batch_layout::Sight;
+pub use batch_layout::BatchLayout;
 pub use cache::{KvCache, LayerCache};
 pub use config::DecoderConfig;
-pub use layer::Layer;
+pub use layer::DecoderLayer;
 pub use rope_scaling::RopeScaling;
-pub use stack::{Head, Row, Trunk};
+pub use stack::{CachedSequence, Head, Trunk};

@@ -1,54 +1,53 @@
-//! Stretching of the rotary angles to contexts longer than those of the first training
+//! RoPE scaling: slower rotary angles for contexts longer than those of the pretraining
 //! (transformers' `modeling_rope_utils.py`).
 
 use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
-/// How the angles are stretched. Other kinds exist (`dynamic`, `yarn`, `longrope`) and are errors
-/// that name them.
+/// RoPE scaling method. Other methods (`dynamic`, `yarn`, `longrope`) are rejected by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "rope_type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum RopeScaling {
-    /// Every place counts as `1 / factor` of a place.
+    /// Divides all positions by `factor`.
     Linear {
-        /// How many times the context grows.
+        /// Ratio of the new context length to the original one.
         factor: f64,
     },
-    /// Llama 3: slow turns are stretched, fast ones kept, those between blended.
+    /// Llama 3: scales long wavelengths, keeps short ones, and interpolates between them.
     Llama3 {
-        /// How many times the context grows.
+        /// Ratio of the new context length to the original one.
         factor: f64,
-        /// Turns longer than `original_max_position_embeddings / low_freq_factor` are stretched.
+        /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are scaled.
         low_freq_factor: f64,
-        /// Turns shorter than `original_max_position_embeddings / high_freq_factor` are kept.
+        /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are kept.
         high_freq_factor: f64,
-        /// The context of the first training.
+        /// Context length of the pretraining, in tokens.
         original_max_position_embeddings: usize,
     },
-    /// By a table, as GGUF files hold it (`rope_freqs`).
+    /// A factor for each pair, as in the `rope_freqs` of GGUF files.
     Table {
-        /// How many times slower each pair of a head turns.
+        /// Factors by which the periods of the `d / 2` pairs of a head grow.
         factors: Vec<f64>,
     },
 }
 
 impl RopeScaling {
-    /// What is wrong with these numbers for heads of size `d`, if anything is.
-    pub(super) fn check(&self, d: usize) -> Result<(), String> {
+    /// Returns an error if a value is invalid for heads of size `d`.
+    pub(super) fn validate(&self, d: usize) -> Result<(), String> {
         let factors = match self {
             Self::Linear { factor } | Self::Llama3 { factor, .. } => std::slice::from_ref(factor),
             Self::Table { factors } if factors.len() != d / 2 => {
                 return Err(format!(
-                    "rope_scaling: {} factors, a head has {} pairs",
-                    factors.len(),
-                    d / 2
+                    "rope_scaling: expected a factor for each of the {} pairs of a head, found {}",
+                    d / 2,
+                    factors.len()
                 ));
             }
             Self::Table { factors } => factors.as_slice(),
         };
-        let slower = |factor: &&f64| !(factor.is_finite() && **factor >= 1.0);
-        if let Some(factor) = factors.iter().find(slower) {
+        let is_invalid = |factor: &&f64| !(factor.is_finite() && **factor >= 1.0);
+        if let Some(factor) = factors.iter().find(is_invalid) {
             return Err(format!(
                 "rope_scaling: factor is {factor}, expected at least 1"
             ));
@@ -60,17 +59,16 @@ impl RopeScaling {
                 original_max_position_embeddings: context,
                 ..
             } if !(low > 0.0 && high > low && high.is_finite() && context > 0) => Err(format!(
-                "rope_scaling: low_freq_factor {low}, high_freq_factor {high} and \
-                 original_max_position_embeddings {context} must be positive, the first below the \
-                 second"
+                "rope_scaling: expected 0 < low_freq_factor < high_freq_factor and a positive \
+                 original_max_position_embeddings, found {low}, {high} and {context}"
             )),
             _ => Ok(()),
         }
     }
 
-    /// The stretched period (places per radian) of the pair at a place of a head whose unstretched
-    /// one is `period`.
-    pub(super) fn stretch(&self, pair: usize, period: f64) -> f64 {
+    /// Returns the scaled period of a pair of a head. `period` and the result: positions per
+    /// radian.
+    pub(super) fn scaled_period(&self, pair: usize, period: f64) -> f64 {
         match *self {
             Self::Table { ref factors } => period * factors.get(pair).copied().unwrap_or(1.0),
             Self::Linear { factor } => period * factor,
@@ -80,14 +78,15 @@ impl RopeScaling {
                 high_freq_factor: high,
                 original_max_position_embeddings: context,
             } => {
-                let turns = context as f64 / (TAU * period);
-                if turns < low {
+                // Number of rotations over the original context.
+                let rotations = context as f64 / (TAU * period);
+                if rotations < low {
                     period * factor
-                } else if turns > high {
+                } else if rotations > high {
                     period
                 } else {
-                    let kept = (turns - low) / (high - low);
-                    period / ((1.0 - kept) / factor + kept)
+                    let unscaled_weight = (rotations - low) / (high - low);
+                    period / ((1.0 - unscaled_weight) / factor + unscaled_weight)
                 }
             }
         }
@@ -99,35 +98,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn llama3_stretches_slow_turns_only() {
+    fn llama3_scales_long_wavelengths_only() {
         let scaling = RopeScaling::Llama3 {
             factor: 8.0,
             low_freq_factor: 1.0,
             high_freq_factor: 4.0,
             original_max_position_embeddings: 64,
         };
-        let period = |turns: f64| 64.0 / (TAU * turns);
-        assert!((scaling.stretch(0, period(0.5)) / period(0.5) - 8.0).abs() < 1e-12);
-        assert!((scaling.stretch(0, period(5.0)) / period(5.0) - 1.0).abs() < 1e-12);
-        // Half way between 1 and 4 turns: the mean of the frequencies 1 and 1/8.
-        let half = scaling.stretch(0, period(2.5)) / period(2.5);
-        assert!((half - 1.0 / 0.5625).abs() < 1e-12, "{half}");
+        let period = |rotations: f64| 64.0 / (TAU * rotations);
+        assert!((scaling.scaled_period(0, period(0.5)) / period(0.5) - 8.0).abs() < 1e-12);
+        assert!((scaling.scaled_period(0, period(5.0)) / period(5.0) - 1.0).abs() < 1e-12);
+        // Halfway between 1 and 4 rotations: the mean of the frequencies 1 and 1/8.
+        let ratio = scaling.scaled_period(0, period(2.5)) / period(2.5);
+        assert!((ratio - 1.0 / 0.5625).abs() < 1e-12, "{ratio}");
     }
 
     #[test]
-    fn another_kind_is_an_error_that_names_it() {
+    fn unknown_method_is_named_in_error() {
         let yarn = toml::from_str::<RopeScaling>("rope_type = \"yarn\"\nfactor = 2.0");
         assert!(yarn.unwrap_err().to_string().contains("yarn"));
-        assert!(RopeScaling::Linear { factor: 0.5 }.check(8).is_err());
+        assert!(RopeScaling::Linear { factor: 0.5 }.validate(8).is_err());
     }
 
     #[test]
-    fn a_table_has_a_factor_for_each_pair() {
+    fn table_needs_one_valid_factor_per_pair() {
         let factors = vec![1.0, 3.0];
         let table = RopeScaling::Table { factors };
-        assert!(table.check(4).is_ok() && table.check(8).is_err());
-        assert!((table.stretch(1, 5.0) - 15.0).abs() < 1e-12);
+        assert!(table.validate(4).is_ok() && table.validate(8).is_err());
+        assert!((table.scaled_period(1, 5.0) - 15.0).abs() < 1e-12);
         let factors = vec![1.0, f64::NAN];
-        assert!(RopeScaling::Table { factors }.check(4).is_err());
+        assert!(RopeScaling::Table { factors }.validate(4).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! The two halves of a decoder: the trunk (embedding and lower layers), the head (the layers above,
-//! final norm and output layer).
+//! Trunk (embedding and lower layers) and head (upper layers, final norm and output layer) of a
+//! decoder.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,85 +8,94 @@ use acem3_kernels::Matrix;
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use super::attention::Sequences;
-use super::batch_layout::Sight;
+use super::attention::AttentionBatch;
+use super::batch_layout::BatchLayout;
 use super::cache::KvCache;
 use super::config::DecoderConfig;
-use super::layer::Layer;
-use crate::ops::{Rotary, rms_norm};
+use super::layer::DecoderLayer;
+use crate::ops::{RotaryTables, rms_norm};
 
-/// The new tokens of one cached sequence.
-pub struct Row<'a> {
-    /// How many of the step's rows belong to it.
-    pub tokens: usize,
-    /// What it saw before; the new tokens are appended.
+/// New tokens of one cached sequence.
+pub struct CachedSequence<'a> {
+    /// Number of input rows that belong to this sequence.
+    pub new_tokens: usize,
+    /// Cache of the earlier tokens; the forward pass appends the new ones.
     pub cache: &'a mut KvCache,
 }
 
+/// Consecutive layers of a decoder.
 #[derive(Clone, Debug)]
-struct Layers(Vec<Layer>);
+struct LayerStack(Vec<DecoderLayer>);
 
-impl Layers {
+impl LayerStack {
     fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
-        // One table for all layers: for a context of 131 072 tokens it takes 67 MB.
+        // All layers share one table: it takes 67 MB for a context of 131,072 tokens.
         let context = config.max_position_embeddings;
-        let stretch = |pair, period| match &config.rope_scaling {
-            Some(scaling) => scaling.stretch(pair, period),
+        let scaled_period = |pair, period| match &config.rope_scaling {
+            Some(scaling) => scaling.scaled_period(pair, period),
             None => period,
         };
-        let rotary = Rotary::stretched(config.head_size(), context, config.rope_theta, stretch);
+        let rotary = RotaryTables::with_scaled_periods(
+            config.head_size(),
+            context,
+            config.rope_theta,
+            scaled_period,
+        );
         range
             .map(|i| {
                 let vb = vb.pp(format!("layers.{i}"));
-                Layer::load(&vb, config, &rotary, config.window(i))
+                DecoderLayer::load(&vb, config, &rotary, config.window(i))
             })
             .collect::<Result<_>>()
             .map(Self)
     }
 
-    fn whole(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
+    fn forward_full(&self, x: &Tensor, layout: &BatchLayout) -> Result<Tensor> {
         self.0
             .iter()
-            .try_fold(x.clone(), |x, layer| layer.whole(&x, sight))
+            .try_fold(x.clone(), |x, layer| layer.forward_full(&x, layout))
     }
 
-    fn cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
-        let counts: Vec<usize> = rows.iter().map(|row| row.tokens).collect();
-        if counts.iter().sum::<usize>() != x.dim(0)? {
-            bail!("{} rows for sequences of {counts:?} tokens", x.dim(0)?);
+    fn forward_cached(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<Tensor> {
+        let token_counts: Vec<usize> = sequences.iter().map(|s| s.new_tokens).collect();
+        if token_counts.iter().sum::<usize>() != x.dim(0)? {
+            bail!(
+                "{} rows for sequences of {token_counts:?} tokens",
+                x.dim(0)?
+            );
         }
-        let positions: Arc<[u32]> = rows
+        let positions: Arc<[u32]> = sequences
             .iter()
-            .flat_map(|row| (row.cache.len()..row.cache.len() + row.tokens).map(|p| p as u32))
+            .flat_map(|s| (s.cache.len()..s.cache.len() + s.new_tokens).map(|p| p as u32))
             .collect();
         let mut x = x.clone();
         for (i, layer) in self.0.iter().enumerate() {
             let mut caches: Vec<&mut KvCache> =
-                rows.iter_mut().map(|row| &mut *row.cache).collect();
-            let mut sequences = Sequences::Cached {
-                counts: &counts,
+                sequences.iter_mut().map(|s| &mut *s.cache).collect();
+            let mut batch = AttentionBatch::Cached {
+                token_counts: &token_counts,
                 positions: positions.clone(),
                 caches: &mut caches,
                 layer: i,
             };
-            x = layer.forward(&x, &mut sequences)?;
+            x = layer.forward(&x, &mut batch)?;
         }
-        for row in rows {
-            row.cache.grew(row.tokens);
+        for sequence in sequences {
+            sequence.cache.advance(sequence.new_tokens);
         }
         Ok(x)
     }
 }
 
-/// The part of the decoder that the members of a panel share.
+/// Lower part of the decoder, shared by the members of a panel.
 #[derive(Clone, Debug)]
 pub struct Trunk {
     embedding: Matrix,
-    layers: Layers,
+    layers: LayerStack,
 }
 
 impl Trunk {
-    /// The embedding and the first `depth` layers of the decoder under `vb`.
+    /// Loads the embedding and the first `depth` layers of a decoder.
     pub fn load(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> Result<Self> {
         let vb = vb.pp("model");
         Ok(Self {
@@ -95,61 +104,61 @@ impl Trunk {
                 (config.vocab_size, config.hidden_size),
                 "embed_tokens.weight",
             )?,
-            layers: Layers::load(&vb, config, 0..depth)?,
+            layers: LayerStack::load(&vb, config, 0..depth)?,
         })
     }
 
-    /// Number of layers.
+    /// Returns the number of layers.
     pub fn depth(&self) -> usize {
         self.layers.0.len()
     }
 
-    /// The layers, the lowest first.
-    pub fn layers(&self) -> &[Layer] {
+    /// Returns the layers, lowest first.
+    pub fn layers(&self) -> &[DecoderLayer] {
         &self.layers.0
     }
 
-    /// The embeddings of tokens.
+    /// Returns the embeddings of tokens.
     ///
     /// # Shapes
-    /// `n` ids to `(n, c)`.
+    /// `n` token ids to `(n, c)`.
     pub fn embed(&self, tokens: &[u32]) -> Result<Tensor> {
-        self.embedding.rows(tokens)
+        self.embedding.select_rows(tokens)
     }
 
-    /// The hidden states at the trunk's top, without caches.
+    /// Runs all layers without caches.
     ///
     /// # Shapes
     /// `(b·t, c)` to `(b·t, c)`.
-    pub fn forward(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
-        self.layers.whole(x, sight)
+    pub fn forward(&self, x: &Tensor, layout: &BatchLayout) -> Result<Tensor> {
+        self.layers.forward_full(x, layout)
     }
 
-    /// The hidden states of new tokens, which the caches then remember.
+    /// Runs all layers on new tokens and appends their keys and values to the caches.
     ///
     /// # Shapes
-    /// `(n, c)` to `(n, c)`, the tokens of the rows one after the other.
-    pub fn forward_cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
-        self.layers.cached(x, rows)
+    /// `(n, c)` to `(n, c)`, the sequences one after the other.
+    pub fn forward_cached(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<Tensor> {
+        self.layers.forward_cached(x, sequences)
     }
 }
 
-/// One member's own part of the decoder.
+/// Upper part of the decoder, one for each member.
 #[derive(Clone, Debug)]
 pub struct Head {
-    layers: Layers,
+    layers: LayerStack,
     norm: Tensor,
     output: Matrix,
     eps: f64,
 }
 
 impl Head {
-    /// The layers from `depth` on, the final norm and the output layer of the decoder under `vb`.
+    /// Loads the layers above the first `depth`, the final norm and the output layer of a decoder.
     pub fn load(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> Result<Self> {
         let model = vb.pp("model");
         let shape = (config.vocab_size, config.hidden_size);
         Ok(Self {
-            layers: Layers::load(&model, config, depth..config.num_hidden_layers)?,
+            layers: LayerStack::load(&model, config, depth..config.num_hidden_layers)?,
             norm: model.get(config.hidden_size, "norm.weight")?,
             output: if config.tie_word_embeddings {
                 Matrix::load(&model, shape, "embed_tokens.weight")?
@@ -160,33 +169,33 @@ impl Head {
         })
     }
 
-    /// Number of layers.
+    /// Returns the number of layers.
     pub fn depth(&self) -> usize {
         self.layers.0.len()
     }
 
-    /// The layers, the lowest first.
-    pub fn layers(&self) -> &[Layer] {
+    /// Returns the layers, lowest first.
+    pub fn layers(&self) -> &[DecoderLayer] {
         &self.layers.0
     }
 
-    /// The hidden states at the top, without caches.
+    /// Runs all layers without caches.
     ///
     /// # Shapes
     /// `(b·t, c)` to `(b·t, c)`.
-    pub fn forward(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
-        self.layers.whole(x, sight)
+    pub fn forward(&self, x: &Tensor, layout: &BatchLayout) -> Result<Tensor> {
+        self.layers.forward_full(x, layout)
     }
 
-    /// The hidden states of new tokens, which the caches then remember.
+    /// Runs all layers on new tokens and appends their keys and values to the caches.
     ///
     /// # Shapes
     /// `(n, c)` to `(n, c)`.
-    pub fn forward_cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
-        self.layers.cached(x, rows)
+    pub fn forward_cached(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<Tensor> {
+        self.layers.forward_cached(x, sequences)
     }
 
-    /// The logits of the next token.
+    /// Returns the logits of the next token of each row.
     ///
     /// # Shapes
     /// `(n, c)` to `(n, v)`.

@@ -1,31 +1,32 @@
-//! The panel's decoder at work: shared trunk, one head for each member.
+//! Batched text generation with the decoder of a panel.
 
 use candle::Tensor;
 
 use super::panel_decoder::PanelDecoder;
-use super::prefixes::Prefixes;
+use super::prefix_cache::PrefixCache;
 use super::sampler::GreedySampler;
-use super::task::{Settings, Task};
-use super::writer::Writer;
-use crate::decoder::{DecoderConfig, Head, Row, Trunk};
-use crate::prompt::{Slot, TokenStep};
+use super::task::{GenerationSettings, GenerationTask};
+use super::text_generation::TextGeneration;
+use crate::decoder::{CachedSequence, DecoderConfig, Head, Trunk};
+use crate::prompt::{PromptToken, TokenStep};
 use crate::{Error, Rating, TextTokenizer};
 
-/// Trunk, heads and tokenizer of a panel.
+/// Decoder, tokenizer and generation settings of a panel.
 pub struct Engine {
     decoder: PanelDecoder,
     sampler: GreedySampler,
+    /// Context length, in tokens.
     context: usize,
 }
 
 impl Engine {
-    /// An engine of loaded parts.
+    /// Creates an engine from loaded parts.
     pub fn new(
         trunk: Trunk,
         heads: Vec<Head>,
         tokenizer: TextTokenizer,
         config: &DecoderConfig,
-        settings: Settings,
+        settings: GenerationSettings,
     ) -> Result<Self, Error> {
         Ok(Self {
             decoder: PanelDecoder { trunk, heads },
@@ -34,136 +35,137 @@ impl Engine {
         })
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     pub fn tokenizer(&self) -> &TextTokenizer {
         &self.sampler.tokenizer
     }
 
-    /// How texts are written.
-    pub fn settings(&self) -> Settings {
+    /// Returns the generation settings.
+    pub fn settings(&self) -> GenerationSettings {
         self.sampler.settings
     }
 
-    /// Writes a text for each task: one rating for each score of its form, in order. A task that
-    /// does not fit into the context, lacks its image or leads to numbers that are none fails alone.
-    pub fn write(
+    /// Generates a text for each task and returns its ratings, one for each score of the format.
+    ///
+    /// A task fails on its own if it exceeds the context, has no image although its prompt contains
+    /// one, or leads to logits that are not finite.
+    pub fn generate(
         &self,
-        tasks: &[Task],
-        prefixes: &mut Prefixes,
+        tasks: &[GenerationTask],
+        prefix_cache: &mut PrefixCache,
     ) -> Result<Vec<Result<Vec<Rating>, Error>>, Error> {
         let mut results: Vec<Result<Vec<Rating>, Error>> = Vec::with_capacity(tasks.len());
-        let mut fitting = Vec::new();
+        let mut valid_tasks = Vec::new();
         for (i, task) in tasks.iter().enumerate() {
-            results.push(self.fits(task).map(|()| Vec::new()));
+            results.push(self.check_task(task).map(|()| Vec::new()));
             if results[i].is_ok() {
-                fitting.push((i, task));
+                valid_tasks.push((i, task));
             }
         }
-        // Members one after the other, so that each head's rows lie together.
-        fitting.sort_by_key(|(_, task)| task.member);
-        let chosen: Vec<&Task> = fitting.iter().map(|(_, task)| *task).collect();
-        let mut writers = Vec::with_capacity(chosen.len());
-        for ((trunk, head), (i, task)) in prefixes
-            .prefill(&self.decoder, &chosen)?
-            .into_iter()
-            .zip(&fitting)
-        {
-            writers.push((*i, Writer::new(task, trunk, head, &self.sampler)?));
+        // Sorted by member, so that the rows of a head are adjacent.
+        valid_tasks.sort_by_key(|(_, task)| task.member);
+        let sorted: Vec<&GenerationTask> = valid_tasks.iter().map(|(_, task)| *task).collect();
+        let caches = prefix_cache.prefill(&self.decoder, &sorted)?;
+        let mut generations = Vec::with_capacity(sorted.len());
+        for ((trunk, head), (i, task)) in caches.into_iter().zip(&valid_tasks) {
+            generations.push((*i, TextGeneration::new(task, trunk, head, &self.sampler)?));
         }
-        while writers.iter().any(|(_, writer)| !writer.is_done()) {
-            let mut active: Vec<&mut Writer> = writers
+        while generations.iter().any(|(_, text)| !text.is_done()) {
+            let mut active: Vec<&mut TextGeneration> = generations
                 .iter_mut()
-                .map(|(_, w)| w)
-                .filter(|w| !w.is_done())
+                .map(|(_, text)| text)
+                .filter(|text| !text.is_done())
                 .collect();
-            self.step(&mut active)?;
+            self.decode_step(&mut active)?;
         }
-        for (i, writer) in writers {
-            results[i] = writer.ratings();
+        for (i, text) in generations {
+            results[i] = text.into_ratings();
         }
         Ok(results)
     }
 
-    /// Feeds every active text's pending tokens and lets it decide its next one.
-    fn step(&self, active: &mut [&mut Writer]) -> Result<(), Error> {
+    /// Processes the pending tokens of all active texts and continues each text with its logits.
+    fn decode_step(&self, active: &mut [&mut TextGeneration]) -> Result<(), Error> {
         let pending: Vec<u32> = active
             .iter()
-            .flat_map(|w| w.pending.iter().copied())
+            .flat_map(|text| text.pending_tokens.iter().copied())
             .collect();
         let hidden = {
-            let mut rows: Vec<Row> = active
+            let mut sequences: Vec<CachedSequence> = active
                 .iter_mut()
-                .map(|w| Row {
-                    tokens: w.pending.len(),
-                    cache: &mut w.trunk,
+                .map(|text| CachedSequence {
+                    new_tokens: text.pending_tokens.len(),
+                    cache: &mut text.trunk_cache,
                 })
                 .collect();
             let trunk = &self.decoder.trunk;
-            trunk.forward_cached(&trunk.embed(&pending)?, &mut rows)?
+            trunk.forward_cached(&trunk.embed(&pending)?, &mut sequences)?
         };
-        let (mut first, mut place) = (0, 0);
-        while first < active.len() {
-            let member = active[first].member;
-            let count = active[first..]
+        let (mut first_text, mut first_row) = (0, 0);
+        while first_text < active.len() {
+            let member = active[first_text].member;
+            let count = active[first_text..]
                 .iter()
-                .take_while(|w| w.member == member)
+                .take_while(|text| text.member == member)
                 .count();
-            let writers = &mut active[first..first + count];
-            let tokens: usize = writers.iter().map(|w| w.pending.len()).sum();
-            let logits = self.head_step(member, &hidden.narrow(0, place, tokens)?, writers)?;
-            for (writer, logits) in writers.iter_mut().zip(logits) {
-                writer.decide(&logits, &self.sampler);
+            let texts = &mut active[first_text..first_text + count];
+            let rows: usize = texts.iter().map(|text| text.pending_tokens.len()).sum();
+            let logits = self.head_logits(member, &hidden.narrow(0, first_row, rows)?, texts)?;
+            for (text, logits) in texts.iter_mut().zip(logits) {
+                text.push_logits(&logits, &self.sampler);
             }
-            first += count;
-            place += tokens;
+            first_text += count;
+            first_row += rows;
         }
         Ok(())
     }
 
-    fn head_step(
+    /// Runs a member's head on the rows of its texts and returns the logits `(v)` of each text.
+    fn head_logits(
         &self,
         member: usize,
         hidden: &Tensor,
-        writers: &mut [&mut Writer],
+        texts: &mut [&mut TextGeneration],
     ) -> Result<Vec<Vec<f32>>, Error> {
         let head = self.decoder.head(member)?;
-        let mut rows: Vec<Row> = writers
+        let mut sequences: Vec<CachedSequence> = texts
             .iter_mut()
-            .map(|w| Row {
-                tokens: w.pending.len(),
-                cache: &mut w.head,
+            .map(|text| CachedSequence {
+                new_tokens: text.pending_tokens.len(),
+                cache: &mut text.head_cache,
             })
             .collect();
-        let hidden = head.forward_cached(&hidden.contiguous()?, &mut rows)?;
-        let ends = rows.iter().scan(0u32, |end, row| {
-            *end += row.tokens as u32;
+        let hidden = head.forward_cached(&hidden.contiguous()?, &mut sequences)?;
+        let last_rows = sequences.iter().scan(0u32, |end, sequence| {
+            *end += sequence.new_tokens as u32;
             Some(*end - 1)
         });
-        let ends = Tensor::from_iter(ends, hidden.device())?;
-        let logits = head.logits(&hidden.index_select(&ends, 0)?)?;
+        let last_rows = Tensor::from_iter(last_rows, hidden.device())?;
+        let logits = head.logits(&hidden.index_select(&last_rows, 0)?)?;
         Ok(logits.to_dtype(candle::DType::F32)?.to_vec2::<f32>()?)
     }
 
-    fn fits(&self, task: &Task) -> Result<(), Error> {
+    /// Returns an error if a task has no head or image, or exceeds the context.
+    fn check_task(&self, task: &GenerationTask) -> Result<(), Error> {
         self.decoder.head(task.member)?;
-        let mut slots = task.prompt.0.iter().flatten();
-        if task.image.is_none() && slots.any(|slot| *slot == Slot::Image) {
+        let mut tokens = task.prompt.0.iter().flatten();
+        if task.image.is_none() && tokens.any(|token| *token == PromptToken::Image) {
             return Err(Error::Template(
-                "the prompt has an image, the case has none".to_owned(),
+                "the prompt contains an image, but the case has none".to_owned(),
             ));
         }
-        let image = task.image.as_ref().map_or(Ok(0), |i| i.tokens.dim(0))?;
-        let prompt = task.prompt.len(image);
-        let answer = task.format.iter().map(|step| match step {
-            TokenStep::Feed(tokens) => tokens.len(),
-            TokenStep::Free => self.sampler.budget() + self.sampler.stop.len(),
+        let image_tokens = task.image.as_ref().map_or(Ok(0), |i| i.tokens.dim(0))?;
+        let prompt = task.prompt.token_count(image_tokens);
+        let evaluation = task.format.iter().map(|step| match step {
+            TokenStep::Literal(tokens) => tokens.len(),
+            TokenStep::FreeText => self.sampler.token_budget() + self.sampler.stop_tokens.len(),
             TokenStep::Score(_) => 1,
         });
-        let answer = answer.sum();
-        if prompt + answer > self.context {
+        let evaluation = evaluation.sum();
+        if prompt + evaluation > self.context {
             return Err(Error::TooLong {
                 prompt,
-                answer,
+                evaluation,
                 context: self.context,
             });
         }

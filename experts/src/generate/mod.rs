@@ -1,16 +1,16 @@
-//! Format-locked generation: several texts at once, each of a form that always parses.
+//! Constrained decoding of a batch of texts that always parse.
 //!
-//! What is fixed is fed, what is free is written greedily up to its stop or budget, a score is chosen
-//! among six tokens. Texts of different members, orders and cases share a batch; a text's
-//! tokens do not depend on the others in it.
+//! Literals are fed to the model. Free texts are generated greedily up to a line break or the token
+//! budget. A score is chosen among six tokens. Texts of different members, presentation orders and
+//! cases share a batch, and a text does not depend on the others in the batch.
 
 mod engine;
 mod panel_decoder;
-mod prefixes;
+mod prefix_cache;
 mod sampler;
 mod task;
-mod writer;
+mod text_generation;
 
 pub use engine::Engine;
-pub use prefixes::Prefixes;
-pub use task::{ImageTokens, Settings, Task};
+pub use prefix_cache::PrefixCache;
+pub use task::{GenerationSettings, GenerationTask, ImageTokens};

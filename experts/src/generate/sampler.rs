@@ -1,65 +1,69 @@
-//! Greedy choice of the next token of a free text.
+//! Greedy sampler for free texts.
 
-use super::task::Settings;
+use super::task::GenerationSettings;
 use crate::prompt::STOP;
 use crate::{Error, TextTokenizer};
 
-/// Chooses the tokens of free texts and knows when a text ends.
+/// Chooses the most probable allowed token.
 pub(super) struct GreedySampler {
     pub(super) tokenizer: TextTokenizer,
-    pub(super) settings: Settings,
-    /// The tokens of the stop text.
-    pub(super) stop: Vec<u32>,
-    /// Whether each token of the vocabulary may occur in a free text.
-    writable: Vec<bool>,
+    pub(super) settings: GenerationSettings,
+    /// Tokens of [`STOP`].
+    pub(super) stop_tokens: Vec<u32>,
+    /// For each token of the vocabulary, true if a free text may contain it.
+    allowed: Vec<bool>,
 }
 
 impl GreedySampler {
-    /// A sampler for a model whose output layer has `vocab_size` tokens.
+    /// Creates a sampler for a model with `vocab_size` output tokens.
+    ///
+    /// # Errors
+    /// If the tokenizer has more tokens than the model.
     pub(super) fn new(
         tokenizer: TextTokenizer,
         vocab_size: usize,
-        settings: Settings,
+        settings: GenerationSettings,
     ) -> Result<Self, Error> {
-        let known = tokenizer.vocabulary();
+        let known = tokenizer.vocab_size();
         if known > vocab_size {
             return Err(Error::Tokenizer(format!(
-                "it has {known} tokens, the model's vocabulary only {vocab_size}"
+                "expected at most {vocab_size} tokens, the model's vocabulary size, found {known}"
             )));
         }
-        // A free text ends at its line break. A token with text after the break would break the format.
-        let writable = |t| {
-            let continues = || {
-                let text = tokenizer.decode(&[t])?;
+        // A free text ends at a line break. Text after the break in the same token would violate
+        // the format.
+        let is_allowed = |token| {
+            let has_text_after_stop = || {
+                let text = tokenizer.decode(&[token])?;
                 let rest = text.split_once(STOP).map(|(_, rest)| rest);
                 Ok::<_, Error>(rest.is_some_and(|rest| !rest.is_empty()))
             };
-            Ok((t as usize) < known && !tokenizer.is_special(t) && !continues()?)
+            Ok((token as usize) < known && !tokenizer.is_special(token) && !has_text_after_stop()?)
         };
-        let writable = (0..vocab_size as u32).map(writable);
-        let writable = writable.collect::<Result<_, Error>>()?;
-        let stop = tokenizer.free(STOP)?;
+        let allowed = (0..vocab_size as u32).map(is_allowed);
+        let allowed = allowed.collect::<Result<_, Error>>()?;
+        let stop_tokens = tokenizer.encode_quoted(STOP)?;
         Ok(Self {
             tokenizer,
             settings,
-            stop,
-            writable,
+            stop_tokens,
+            allowed,
         })
     }
 
-    /// The most probable token that may occur in a free text; the first one on a tie.
+    /// Returns the most probable allowed token, the lowest id on a tie.
     pub(super) fn choose(&self, logits: &[f32]) -> u32 {
         let mut best: Option<(u32, f32)> = None;
-        for (token, (logit, writable)) in (0u32..).zip(logits.iter().zip(&self.writable)) {
-            if *writable && best.is_none_or(|(_, most)| *logit > most) {
+        for (token, (logit, is_allowed)) in (0u32..).zip(logits.iter().zip(&self.allowed)) {
+            if *is_allowed && best.is_none_or(|(_, best_logit)| *logit > best_logit) {
                 best = Some((token, *logit));
             }
         }
         best.map_or(0, |(token, _)| token)
     }
 
-    /// Maximum number of tokens of one free text.
-    pub(super) fn budget(&self) -> usize {
+    /// Returns the maximum number of tokens of one free text.
+    pub(super) fn token_budget(&self) -> usize {
         if self.settings.scores_only {
             0
         } else {

@@ -1,4 +1,4 @@
-//! A text to generate, and the settings of generation.
+//! Generation tasks and settings.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use candle::Tensor;
 
 use crate::prompt::{StagedPrompt, TokenStep};
 
-/// An image as the decoder sees it.
+/// Image tokens with a cache key.
 #[derive(Clone, Debug)]
 pub struct ImageTokens {
-    /// Equal for equal images only (a hash of the image's bytes, say).
+    /// Identifies the image, for example a hash of its bytes. Different images have different keys.
     pub key: String,
-    /// `(p, c)`.
+    /// Image tokens, `(p, c)`.
     pub tokens: Tensor,
 }
 
-/// One text to be written.
+/// A text to generate.
 #[derive(Clone, Debug)]
-pub struct Task {
-    /// Who writes it: the place of the head in the engine.
+pub struct GenerationTask {
+    /// Index of the member that writes the text, and of its head in the engine.
     pub member: usize,
-    /// What it reads.
+    /// Prompt of the text.
     pub prompt: StagedPrompt,
-    /// The image in the prompt.
+    /// Image in the prompt.
     pub image: Option<Arc<ImageTokens>>,
-    /// The form of the text.
+    /// Format of the text.
     pub format: Arc<[TokenStep]>,
 }
 
-/// How texts are written.
+/// Generation settings of all texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Most tokens of one free text.
+pub struct GenerationSettings {
+    /// Token budget of one free text.
     pub analysis_tokens: usize,
-    /// Leave every free text empty: faster, and only as good as the panel is without reasons.
+    /// Leave all free texts empty: faster, but the scores are not based on an analysis.
     pub scores_only: bool,
 }

@@ -1,68 +1,75 @@
-//! Softmax over the keys that a query may see.
+//! Softmax over the keys that a query attends to.
 
 use std::sync::Arc;
 
 use acem3_kernels::{as_f32_slice, with_gradient};
 use candle::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 
-/// Which keys each query sees.
+/// Keys that each query attends to.
 #[derive(Clone, Debug)]
-pub enum Visibility {
-    /// Every query sees the keys up to its own place; the queries are the last of the keys.
+pub enum AttentionMask {
+    /// Each query attends to the keys up to its own position.
     Causal,
-    /// Causal, and besides that a token sees only its own sequence, and of that the shared prefix (branch 0) and
-    /// its own branch. Several continuations of one prefix can so be computed in one sequence, and several
-    /// sequences in one row.
+    /// Causal within packed sequences. A token attends to the prefix of its sequence (branch 0) and
+    /// to its own branch. One row can contain several sequences, and one sequence several
+    /// continuations of its prefix.
     Branches {
-        /// The branch of each token as [`Visibility::branch`] has it, row by row: `b * t` values.
-        branches: Arc<[u32]>,
-        /// Tokens per row.
-        tokens: usize,
+        /// [`AttentionMask::branch_id`] of each token, row by row: `b * t` values.
+        branch_ids: Arc<[u32]>,
+        /// Number of tokens per row (`t`).
+        tokens_per_row: usize,
     },
 }
 
-/// The part of a number that tells a branch from others of its sequence.
-const BRANCH: u32 = 0xffff;
+/// Bits of a branch id that contain the branch; the others contain the sequence.
+const BRANCH_BITS: u32 = 0xffff;
 
-impl Visibility {
-    /// A branch of the sequence of this number.
-    pub fn branch(sequence: u32, branch: u16) -> u32 {
+impl AttentionMask {
+    /// Returns the id of a branch of a sequence.
+    pub fn branch_id(sequence: u32, branch: u16) -> u32 {
         sequence << 16 | u32::from(branch)
     }
 }
 
-/// Softmax of `scores * scale` over the last dimension, where an unseen key weighs zero. With a
-/// `window`, a query sees that many keys at most: its own and those next before it.
+/// Computes the softmax of `scores * scale` over the last dimension. Masked keys have weight 0.
+/// With a `window`, a query attends to at most that many keys: its own and those directly before
+/// it.
 ///
 /// # Shapes
-/// `scores`: `(b, h_kv, g * t_q, t_k)`, the queries of the `g` heads of a group one after the other;
-/// the result has the same shape. Queries are the last `t_q` of the `t_k` places.
+/// `scores`: `(b, h_kv, g * t_q, t_k)`, the queries of the `g` heads of a group one after the
+/// other; the result has the same shape. `query_count` is `t_q`; the queries have the last `t_q` of
+/// the `t_k` positions.
 pub fn masked_softmax(
     scores: &Tensor,
-    queries: usize,
+    query_count: usize,
     scale: f32,
-    visibility: &Visibility,
+    mask: &AttentionMask,
     window: Option<usize>,
 ) -> Result<Tensor> {
     let (b, _, _, keys) = scores.dims4()?;
-    // A window that holds all keys hides none of them.
+    // A window of at least all keys masks none.
     let window = window.filter(|window| *window < keys);
-    if let Visibility::Branches { branches, tokens } = visibility
-        && (branches.len() != b * tokens || *tokens != keys || queries != keys)
+    if let AttentionMask::Branches {
+        branch_ids,
+        tokens_per_row,
+    } = mask
+        && (branch_ids.len() != b * tokens_per_row
+            || *tokens_per_row != keys
+            || query_count != keys)
     {
         bail!(
-            "branches of {} tokens do not fit scores {:?}",
-            branches.len(),
+            "branch ids of {} tokens do not fit scores {:?}",
+            branch_ids.len(),
             scores.shape()
         );
     }
-    if window.is_some() && matches!(visibility, Visibility::Branches { .. }) {
+    if window.is_some() && matches!(mask, AttentionMask::Branches { .. }) {
         bail!("{keys} tokens in branches exceed the sliding window");
     }
     let op = MaskedSoftmax {
-        queries,
+        query_count,
         scale,
-        visibility: visibility.clone(),
+        mask: mask.clone(),
         window,
     };
     if scores.device().is_cpu() {
@@ -71,102 +78,114 @@ pub fn masked_softmax(
     op.composed(scores)
 }
 
+/// Fused [`masked_softmax`] on the CPU.
 struct MaskedSoftmax {
-    queries: usize,
+    query_count: usize,
     scale: f32,
-    visibility: Visibility,
+    mask: AttentionMask,
     window: Option<usize>,
 }
 
 impl MaskedSoftmax {
-    /// The first key inside the window of the query at `place`.
-    fn first(&self, place: usize) -> usize {
+    /// Returns the first key inside the window of the query at a position.
+    fn first_visible_key(&self, position: usize) -> usize {
         self.window
-            .map_or(0, |window| (place + 1).saturating_sub(window))
+            .map_or(0, |window| (position + 1).saturating_sub(window))
     }
 
-    /// Calls `visit` with the visible key ranges' membership test for one query.
-    fn sees(&self, row: usize, query: usize, key: usize) -> bool {
-        match &self.visibility {
-            Visibility::Causal => true,
-            Visibility::Branches { branches, tokens } => {
-                let (seen, own) = (branches[row * tokens + key], branches[row * tokens + query]);
-                // The prefix of a sequence is what its branches have in common.
-                seen == own || seen == own & !BRANCH
+    /// Returns true if the branch of a query includes a key. Order and window are not checked.
+    fn is_visible(&self, row: usize, query: usize, key: usize) -> bool {
+        match &self.mask {
+            AttentionMask::Causal => true,
+            AttentionMask::Branches {
+                branch_ids,
+                tokens_per_row,
+            } => {
+                let start = row * tokens_per_row;
+                let (key_branch, query_branch) =
+                    (branch_ids[start + key], branch_ids[start + query]);
+                // All branches of a sequence include its prefix, branch 0.
+                key_branch == query_branch || key_branch == query_branch & !BRANCH_BITS
             }
         }
     }
 
-    /// The same of all queries and keys on a device, to which no more goes than numbers of places and branches.
+    /// Computes the mask of all queries and keys on the device of `scores`. Only positions and
+    /// branch ids are copied to the device.
     ///
     /// # Shapes
     /// `scores`: `(b, h_kv, g * t_q, t_k)` to `(b, 1, g * t_q, t_k)` or `(1, 1, g * t_q, t_k)`.
-    fn mask(&self, scores: &Tensor) -> Result<Tensor> {
+    fn mask_tensor(&self, scores: &Tensor) -> Result<Tensor> {
         let (b, _, rows, keys) = scores.dims4()?;
         let device = scores.device();
-        let places: Vec<u32> = (0..rows)
-            .map(|i| (keys - self.queries + i % self.queries) as u32)
+        let query_positions: Vec<u32> = (0..rows)
+            .map(|i| (keys - self.query_count + i % self.query_count) as u32)
             .collect();
-        let all = Tensor::arange(0, keys as u32, device)?.reshape((1, 1, 1, keys))?;
+        let key_positions = Tensor::arange(0, keys as u32, device)?.reshape((1, 1, 1, keys))?;
         let column = |values: Vec<u32>, b: usize| Tensor::from_vec(values, (b, 1, rows, 1), device);
-        let mut seen = all.broadcast_le(&column(places.clone(), 1)?)?;
+        let mut visible = key_positions.broadcast_le(&column(query_positions.clone(), 1)?)?;
         if self.window.is_some() {
-            let first = |place: &u32| self.first(*place as usize) as u32;
-            let first = column(places.iter().map(first).collect(), 1)?;
-            seen = (seen * all.broadcast_ge(&first)?)?;
+            let first = |position: &u32| self.first_visible_key(*position as usize) as u32;
+            let first = column(query_positions.iter().map(first).collect(), 1)?;
+            visible = (visible * key_positions.broadcast_ge(&first)?)?;
         }
-        if let Visibility::Branches { branches, tokens } = &self.visibility {
-            let own = |row: usize| {
-                places
+        if let AttentionMask::Branches {
+            branch_ids,
+            tokens_per_row,
+        } = &self.mask
+        {
+            let branches_of_row = |row: usize| {
+                query_positions
                     .iter()
-                    .map(move |p| branches[row * tokens + *p as usize])
+                    .map(move |p| branch_ids[row * tokens_per_row + *p as usize])
             };
-            let own: Vec<u32> = (0..b).flat_map(own).collect();
-            let prefix = own.iter().map(|own| own & !BRANCH).collect();
-            let other = Tensor::from_slice(branches, (b, 1, 1, keys), device)?;
-            let same = other.broadcast_eq(&column(own, b)?)?;
-            let shared = other.broadcast_eq(&column(prefix, b)?)?;
-            seen = seen.broadcast_mul(&same.maximum(&shared)?)?;
+            let query_branches: Vec<u32> = (0..b).flat_map(branches_of_row).collect();
+            let prefixes = query_branches.iter().map(|id| id & !BRANCH_BITS).collect();
+            let key_branches = Tensor::from_slice(branch_ids, (b, 1, 1, keys), device)?;
+            let is_same_branch = key_branches.broadcast_eq(&column(query_branches, b)?)?;
+            let is_prefix = key_branches.broadcast_eq(&column(prefixes, b)?)?;
+            visible = visible.broadcast_mul(&is_same_branch.maximum(&is_prefix)?)?;
         }
-        Ok(seen)
+        Ok(visible)
     }
 
-    /// What the one pass over the data computes, of candle's operations.
+    /// Computes [`masked_softmax`] from candle's operations.
     fn composed(&self, scores: &Tensor) -> Result<Tensor> {
         let scale = f64::from(self.scale);
         let shape = scores.shape();
-        let hidden = Tensor::new(f32::NEG_INFINITY, scores.device())?.broadcast_as(shape)?;
-        let seen = self.mask(scores)?.broadcast_as(shape)?;
-        let scaled = seen.where_cond(&(scores.detach() * scale)?, &hidden)?;
+        let masked_out = Tensor::new(f32::NEG_INFINITY, scores.device())?.broadcast_as(shape)?;
+        let visible = self.mask_tensor(scores)?.broadcast_as(shape)?;
+        let scaled = visible.where_cond(&(scores.detach() * scale)?, &masked_out)?;
         let weights = scaled
             .broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?
             .exp()?;
         let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
         with_gradient(scores, &weights, move |_, weights, upstream| {
-            let pulled = (weights * upstream)?;
-            let dot = pulled.sum_keepdim(D::Minus1)?;
-            (pulled - weights.broadcast_mul(&dot)?)? * scale
+            let weighted = (weights * upstream)?;
+            let dot = weighted.sum_keepdim(D::Minus1)?;
+            (weighted - weights.broadcast_mul(&dot)?)? * scale
         })
     }
 
-    fn row_softmax(&self, row: usize, place: usize, scores: &[f32], out: &mut [f32]) {
+    /// Computes the weights of one query.
+    fn row_softmax(&self, row: usize, position: usize, scores: &[f32], out: &mut [f32]) {
         let mut max = f32::NEG_INFINITY;
-        let first = self.first(place);
-        for (key, score) in scores.iter().enumerate().take(place + 1).skip(first) {
-            if self.sees(row, place, key) {
+        let first = self.first_visible_key(position);
+        for (key, score) in scores.iter().enumerate().take(position + 1).skip(first) {
+            if self.is_visible(row, position, key) {
                 max = max.max(*score);
             }
         }
         let mut total = 0.0f32;
-        for key in first..=place {
-            if self.sees(row, place, key) {
+        for key in first..=position {
+            if self.is_visible(row, position, key) {
                 let weight = ((scores[key] - max) * self.scale).exp();
                 out[key] = weight;
                 total += weight;
             }
         }
         let inverse = 1.0 / total;
-        for weight in &mut out[..=place] {
+        for weight in &mut out[..=position] {
             *weight *= inverse;
         }
     }
@@ -180,10 +199,10 @@ impl CustomOp1 for MaskedSoftmax {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let scores = as_f32_slice(storage, layout, self.name())?;
         let (_, heads, rows, keys) = layout.shape().dims4()?;
-        if self.queries == 0 || self.queries > keys || rows % self.queries != 0 {
+        if self.query_count == 0 || self.query_count > keys || rows % self.query_count != 0 {
             bail!(
                 "{} queries do not fit scores {:?}",
-                self.queries,
+                self.query_count,
                 layout.shape()
             );
         }
@@ -193,8 +212,8 @@ impl CustomOp1 for MaskedSoftmax {
             .zip(out.chunks_exact_mut(keys))
             .enumerate()
         {
-            let place = keys - self.queries + i % self.queries;
-            self.row_softmax(i / (heads * rows), place, scores, out);
+            let position = keys - self.query_count + i % self.query_count;
+            self.row_softmax(i / (heads * rows), position, scores, out);
         }
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
@@ -209,6 +228,7 @@ impl CustomOp1 for MaskedSoftmax {
     }
 }
 
+/// Gradient of [`MaskedSoftmax`] with respect to the scores.
 struct SoftmaxBackward {
     keys: usize,
     scale: f32,
@@ -248,96 +268,96 @@ mod tests {
     use acem3_kernels::to_f32_vec;
     use candle::{Device, Var};
 
-    /// One pass over the data against a composition, values and gradient.
-    fn assert_composed(shape: [usize; 4], op: &MaskedSoftmax) -> Result<()> {
-        let dev = Device::Cpu;
-        let scores = Var::randn(0f32, 1.0, &shape, &dev)?;
-        let upstream = Tensor::randn(0f32, 1.0, &shape, &dev)?;
-        let close = |a: &Tensor, b: &Tensor| -> Result<bool> {
+    /// Compares values and gradients of the fused operation with both composed versions.
+    fn assert_matches_composed(shape: [usize; 4], op: &MaskedSoftmax) -> Result<()> {
+        let device = Device::Cpu;
+        let scores = Var::randn(0f32, 1.0, &shape, &device)?;
+        let upstream = Tensor::randn(0f32, 1.0, &shape, &device)?;
+        let is_close = |a: &Tensor, b: &Tensor| -> Result<bool> {
             let pairs = to_f32_vec(a)?.into_iter().zip(to_f32_vec(b)?);
             Ok(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-6))
         };
-        let (queries, visibility) = (op.queries, &op.visibility);
-        let fused = masked_softmax(&scores, queries, op.scale, visibility, op.window)?;
-        let got = (&fused * &upstream)?.sum_all()?.backward()?;
-        let seen = op.mask(&scores)?.broadcast_as(&shape)?;
-        let nothing = Tensor::new(f32::NEG_INFINITY, &dev)?.broadcast_as(&shape)?;
-        let masked = seen.where_cond(&(scores.as_tensor() * f64::from(op.scale))?, &nothing)?;
-        let by_graph = candle_nn::ops::softmax(&masked, D::Minus1)?;
-        for other in [op.composed(&scores)?, by_graph] {
-            assert!(close(&fused, &other)?);
+        let fused = masked_softmax(&scores, op.query_count, op.scale, &op.mask, op.window)?;
+        let grads = (&fused * &upstream)?.sum_all()?.backward()?;
+        let visible = op.mask_tensor(&scores)?.broadcast_as(&shape)?;
+        let masked_out = Tensor::new(f32::NEG_INFINITY, &device)?.broadcast_as(&shape)?;
+        let scaled = (scores.as_tensor() * f64::from(op.scale))?;
+        let masked = visible.where_cond(&scaled, &masked_out)?;
+        let by_autodiff = candle_nn::ops::softmax(&masked, D::Minus1)?;
+        for other in [op.composed(&scores)?, by_autodiff] {
+            assert!(is_close(&fused, &other)?);
             let expected = (other * &upstream)?.sum_all()?.backward()?;
-            let (Some(expected), Some(got)) = (expected.get(&scores), got.get(&scores)) else {
+            let (Some(expected), Some(grad)) = (expected.get(&scores), grads.get(&scores)) else {
                 panic!("a gradient is missing");
             };
-            assert!(close(got, expected)?);
+            assert!(is_close(grad, expected)?);
         }
         Ok(())
     }
 
     #[test]
-    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
-        let of = |(sequence, branch)| Visibility::branch(sequence, branch);
-        let two = [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 7)].map(of);
-        let op = |queries, visibility, window| MaskedSoftmax {
-            queries,
+    fn fused_values_and_gradients_match_composed() -> Result<()> {
+        let id = |(sequence, branch)| AttentionMask::branch_id(sequence, branch);
+        let two_rows = [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 7)].map(id);
+        let op = |query_count, mask, window| MaskedSoftmax {
+            query_count,
             scale: 0.5,
-            visibility,
+            mask,
             window,
         };
-        let branches = Visibility::Branches {
-            branches: two.into(),
-            tokens: 3,
+        let branches = AttentionMask::Branches {
+            branch_ids: two_rows.into(),
+            tokens_per_row: 3,
         };
-        assert_composed([2, 2, 6, 3], &op(3, branches, None))?;
-        assert_composed([2, 1, 4, 5], &op(2, Visibility::Causal, None))?;
-        assert_composed([1, 2, 4, 5], &op(4, Visibility::Causal, Some(2)))
+        assert_matches_composed([2, 2, 6, 3], &op(3, branches, None))?;
+        assert_matches_composed([2, 1, 4, 5], &op(2, AttentionMask::Causal, None))?;
+        assert_matches_composed([1, 2, 4, 5], &op(4, AttentionMask::Causal, Some(2)))
     }
 
     #[test]
-    fn a_branch_does_not_see_its_sibling() -> Result<()> {
+    fn branch_does_not_attend_to_its_sibling() -> Result<()> {
         let scores = Tensor::zeros((1, 1, 3, 3), candle::DType::F32, &Device::Cpu)?;
-        let visibility = Visibility::Branches {
-            branches: vec![0, 1, 2].into(),
-            tokens: 3,
+        let mask = AttentionMask::Branches {
+            branch_ids: vec![0, 1, 2].into(),
+            tokens_per_row: 3,
         };
-        let weights = to_f32_vec(&masked_softmax(&scores, 3, 1.0, &visibility, None)?)?;
+        let weights = to_f32_vec(&masked_softmax(&scores, 3, 1.0, &mask, None)?)?;
         assert_eq!(weights, [1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.5]);
         Ok(())
     }
 
     #[test]
-    fn a_sequence_does_not_see_another_in_its_row() -> Result<()> {
+    fn sequence_does_not_attend_to_another_in_its_row() -> Result<()> {
         let scores = Tensor::zeros((1, 1, 4, 4), candle::DType::F32, &Device::Cpu)?;
-        let of = |(sequence, branch)| Visibility::branch(sequence, branch);
-        let visibility = Visibility::Branches {
-            branches: [(0, 0), (1, 0), (1, 1), (1, 2)].map(of).into(),
-            tokens: 4,
+        let id = |(sequence, branch)| AttentionMask::branch_id(sequence, branch);
+        let mask = AttentionMask::Branches {
+            branch_ids: [(0, 0), (1, 0), (1, 1), (1, 2)].map(id).into(),
+            tokens_per_row: 4,
         };
-        let weights = to_f32_vec(&masked_softmax(&scores, 4, 1.0, &visibility, None)?)?;
+        let weights = to_f32_vec(&masked_softmax(&scores, 4, 1.0, &mask, None)?)?;
         assert_eq!(weights[..8], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
         assert_eq!(weights[8..], [0.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5]);
         Ok(())
     }
 
     #[test]
-    fn a_window_hides_what_lies_before_it() -> Result<()> {
+    fn window_masks_earlier_keys() -> Result<()> {
         let scores = Tensor::zeros((1, 1, 2, 3), candle::DType::F32, &Device::Cpu)?;
-        let causal = Visibility::Causal;
+        let causal = AttentionMask::Causal;
         let weights = to_f32_vec(&masked_softmax(&scores, 2, 1.0, &causal, Some(2))?)?;
         assert_eq!(weights, [0.5, 0.5, 0.0, 0.0, 0.5, 0.5]);
         let op = MaskedSoftmax {
-            queries: 2,
+            query_count: 2,
             scale: 1.0,
-            visibility: causal,
+            mask: causal,
             window: Some(2),
         };
-        let seen = op.mask(&scores)?.flatten_all()?.to_vec1::<u8>()?;
-        let weighed = weights.iter().map(|w| u8::from(*w > 0.0));
-        assert_eq!(seen, weighed.collect::<Vec<_>>());
-        let branches = Visibility::Branches {
-            branches: vec![0, 1, 2].into(),
-            tokens: 3,
+        let visible = op.mask_tensor(&scores)?.flatten_all()?.to_vec1::<u8>()?;
+        let has_weight = weights.iter().map(|w| u8::from(*w > 0.0));
+        assert_eq!(visible, has_weight.collect::<Vec<_>>());
+        let branches = AttentionMask::Branches {
+            branch_ids: vec![0, 1, 2].into(),
+            tokens_per_row: 3,
         };
         let square = Tensor::zeros((1, 1, 3, 3), candle::DType::F32, &Device::Cpu)?;
         assert!(masked_softmax(&square, 3, 1.0, &branches, Some(2)).is_err());

@@ -1,18 +1,18 @@
-//! The tensor operations that candle offers only without gradient, in one form that has both.
+//! Differentiable tensor operations of the decoder.
 //!
 //! candle's fused softmax, RMS norm and rotary embedding drop the gradient silently, and their
-//! differentiable twins are chains of elementwise kernels. Each operation here is one pass over the
-//! data on the CPU, forwards and backwards, and a composition of differentiable operations elsewhere;
-//! tests hold the two equal. Training and judging therefore run the same code.
+//! differentiable versions are chains of elementwise kernels. On the CPU, each operation here is
+//! fused: one pass over the data forwards and one backwards. On other devices it is composed of
+//! candle's operations. Tests compare both versions. Training and judging use the same operations.
 
+mod adapted_linear;
 mod masked_softmax;
-mod projection;
 mod rms_norm;
 mod rope;
 mod swiglu;
 
-pub use masked_softmax::{Visibility, masked_softmax};
-pub use projection::{ADAPTER, Projection};
+pub use adapted_linear::{ADAPTER_SUFFIXES, AdaptedLinear};
+pub use masked_softmax::{AttentionMask, masked_softmax};
 pub use rms_norm::rms_norm;
-pub use rope::{Rotary, rope};
+pub use rope::{RotaryTables, rope};
 pub use swiglu::swiglu;

@@ -16,15 +16,16 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     composed(x, weight, eps)
 }
 
+/// Computes [`rms_norm`] from candle's operations.
 fn composed(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     let inverse_root = move |x: &Tensor| {
         let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
         (mean + eps)?.sqrt()?.recip()
     };
-    let given = x.detach();
-    let normed = given.broadcast_mul(&inverse_root(&given)?)?;
+    let detached = x.detach();
+    let normed = detached.broadcast_mul(&inverse_root(&detached)?)?;
     let y = normed.broadcast_mul(&weight.detach())?;
-    let wanted = weight.track_op();
+    let needs_weight_gradient = weight.track_op();
     with_gradients(x, weight, &y, move |x, weight, upstream| {
         let (scale, c) = (inverse_root(x)?, x.dim(D::Minus1)?);
         let inner = upstream.broadcast_mul(weight)?;
@@ -35,15 +36,17 @@ fn composed(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
             let rows = (upstream * x.broadcast_mul(&scale)?)?;
             rows.reshape(((), c))?.sum(0)
         };
-        Ok([Some(dx), wanted.then(dw).transpose()?])
+        Ok([Some(dx), needs_weight_gradient.then(dw).transpose()?])
     })
 }
 
+/// Fused [`rms_norm`] on the CPU.
 struct RmsNorm {
     eps: f32,
 }
 
 impl RmsNorm {
+    /// Returns `1 / sqrt(mean(row²) + eps)`.
     fn inverse_root(&self, row: &[f32]) -> f32 {
         let squares: f32 = row.iter().map(|v| v * v).sum();
         1.0 / (squares / row.len() as f32 + self.eps).sqrt()
@@ -116,18 +119,18 @@ mod tests {
     use candle::{Device, Var};
 
     #[test]
-    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
+    fn fused_values_and_gradients_match_composed() -> Result<()> {
         let x = Var::randn(0f32, 2.0, (3, 4, 8), &Device::Cpu)?;
         let w = Var::randn(1f32, 0.3, 8, &Device::Cpu)?;
         let upstream = Tensor::randn(0f32, 1.0, (3, 4, 8), &Device::Cpu)?;
-        let (a, b) = (rms_norm(&x, &w, 1e-5)?, composed(&x, &w, 1e-5)?);
-        let (ga, gb) = (
-            (&a * &upstream)?.sum_all()?.backward()?,
-            (&b * &upstream)?.sum_all()?.backward()?,
+        let (fused, composed) = (rms_norm(&x, &w, 1e-5)?, composed(&x, &w, 1e-5)?);
+        let (fused_grads, composed_grads) = (
+            (&fused * &upstream)?.sum_all()?.backward()?,
+            (&composed * &upstream)?.sum_all()?.backward()?,
         );
-        let mut pairs = vec![(a, b)];
+        let mut pairs = vec![(fused, composed)];
         for var in [&x, &w] {
-            let grads = ga.get(var).zip(gb.get(var));
+            let grads = fused_grads.get(var).zip(composed_grads.get(var));
             pairs.push(
                 grads
                     .map(|(a, b)| (a.clone(), b.clone()))
@@ -135,10 +138,10 @@ mod tests {
             );
         }
         for (a, b) in pairs {
-            let worst = to_f32_vec(&(a - b)?.abs()?)?
+            let max_difference = to_f32_vec(&(a - b)?.abs()?)?
                 .into_iter()
                 .fold(0.0, f32::max);
-            assert!(worst < 1e-5, "difference {worst}");
+            assert!(max_difference < 1e-5, "difference {max_difference}");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Rotary position embedding, the half-rotation form of Llama
+//! Rotary position embedding in Llama's half-rotation layout
 //! (`apply_rotary_pos_emb` in transformers' `modeling_llama.py`).
 
 use std::sync::Arc;
@@ -6,35 +6,39 @@ use std::sync::Arc;
 use acem3_kernels::{as_f32_slice, with_gradient};
 use candle::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
-/// The cosine and sine of every place up to a context length.
+/// Cosines and sines of the rotary angles for each position of a context.
 #[derive(Clone, Debug)]
-pub struct Rotary {
+pub struct RotaryTables {
+    /// `context` rows of `half` values.
     cos: Arc<[f32]>,
+    /// `context` rows of `half` values.
     sin: Arc<[f32]>,
+    /// Half of the head size: the number of rotated pairs.
     half: usize,
+    /// Number of positions.
     context: usize,
 }
 
-impl Rotary {
-    /// Tables for heads of size `d` and `context` places, with base `theta`.
+impl RotaryTables {
+    /// Computes tables for heads of size `d` and `context` positions, with base `theta`.
     pub fn new(d: usize, context: usize, theta: f64) -> Self {
-        Self::stretched(d, context, theta, |_, period| period)
+        Self::with_scaled_periods(d, context, theta, |_, period| period)
     }
 
-    /// Tables whose pairs turn as slowly as `stretch` makes of their place in the head and their
-    /// period (places per radian).
-    pub fn stretched(
+    /// Computes tables with scaled periods. `scale_period` maps the index of a pair and its period
+    /// (positions per radian) to the scaled period.
+    pub fn with_scaled_periods(
         d: usize,
         context: usize,
         theta: f64,
-        stretch: impl Fn(usize, f64) -> f64,
+        scale_period: impl Fn(usize, f64) -> f64,
     ) -> Self {
         let half = d / 2;
-        let period = |pair: usize| stretch(pair, theta.powf(2.0 * pair as f64 / d as f64));
+        let period = |pair: usize| scale_period(pair, theta.powf(2.0 * pair as f64 / d as f64));
         let periods: Vec<f64> = (0..half).map(period).collect();
         let angle = |i: usize| {
-            let (place, pair) = (i / half.max(1), i % half.max(1));
-            (place as f64) / periods.get(pair).copied().unwrap_or(1.0)
+            let (position, pair) = (i / half.max(1), i % half.max(1));
+            (position as f64) / periods.get(pair).copied().unwrap_or(1.0)
         };
         let cos = (0..context * half).map(|i| angle(i).cos() as f32).collect();
         let sin = (0..context * half).map(|i| angle(i).sin() as f32).collect();
@@ -46,8 +50,9 @@ impl Rotary {
         }
     }
 
-    fn tables(&self, positions: &[u32], device: &Device) -> Result<(Tensor, Tensor)> {
-        let pick = |table: &[f32]| {
+    /// Returns the cosines and sines of positions, each `(n, 1, d / 2)`.
+    fn select_rows(&self, positions: &[u32], device: &Device) -> Result<(Tensor, Tensor)> {
+        let select = |table: &[f32]| {
             let rows = positions.iter().flat_map(|p| {
                 let start = *p as usize * self.half;
                 table[start..start + self.half].iter().copied()
@@ -58,7 +63,7 @@ impl Rotary {
                 device,
             )
         };
-        Ok((pick(&self.cos)?, pick(&self.sin)?))
+        Ok((select(&self.cos)?, select(&self.sin)?))
     }
 }
 
@@ -66,7 +71,7 @@ impl Rotary {
 ///
 /// # Shapes
 /// `x`: `(n, h, d)` with one position for each of the `n` tokens; the result has the same shape.
-pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &Rotary) -> Result<Tensor> {
+pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &RotaryTables) -> Result<Tensor> {
     let (n, _, d) = x.dims3()?;
     if positions.len() != n || d != rotary.half * 2 {
         bail!(
@@ -75,9 +80,9 @@ pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &Rotary) -> Result<Tenso
             x.shape()
         );
     }
-    if let Some(far) = positions.iter().find(|p| **p as usize >= rotary.context) {
+    if let Some(position) = positions.iter().find(|p| **p as usize >= rotary.context) {
         bail!(
-            "position {far} is beyond the model's context of {}",
+            "position {position} exceeds the model's context of {} tokens",
             rotary.context
         );
     }
@@ -85,31 +90,34 @@ pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &Rotary) -> Result<Tenso
         let op = Rope {
             positions: positions.clone(),
             rotary: rotary.clone(),
-            backwards: false,
+            is_inverse: false,
         };
         return x.contiguous()?.apply_op1(op);
     }
     composed(x, positions, rotary)
 }
 
-fn composed(x: &Tensor, positions: &[u32], rotary: &Rotary) -> Result<Tensor> {
-    let (cos, sin) = rotary.tables(positions, x.device())?;
+/// Computes [`rope`] from candle's operations.
+fn composed(x: &Tensor, positions: &[u32], rotary: &RotaryTables) -> Result<Tensor> {
+    let (cos, sin) = rotary.select_rows(positions, x.device())?;
     let half = rotary.half;
-    let turned = move |x: &Tensor, sin: &Tensor| {
+    let rotate = move |x: &Tensor, sin: &Tensor| {
         let (first, second) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
-        let left = (first.broadcast_mul(&cos)? - second.broadcast_mul(sin)?)?;
-        let right = (second.broadcast_mul(&cos)? + first.broadcast_mul(sin)?)?;
-        Tensor::cat(&[left, right], 2)
+        let rotated_first = (first.broadcast_mul(&cos)? - second.broadcast_mul(sin)?)?;
+        let rotated_second = (second.broadcast_mul(&cos)? + first.broadcast_mul(sin)?)?;
+        Tensor::cat(&[rotated_first, rotated_second], 2)
     };
-    let y = turned(&x.detach(), &sin)?;
-    // A rotation's gradient is the rotation back.
-    with_gradient(x, &y, move |_, _, upstream| turned(upstream, &sin.neg()?))
+    let y = rotate(&x.detach(), &sin)?;
+    // The gradient of a rotation is the inverse rotation.
+    with_gradient(x, &y, move |_, _, upstream| rotate(upstream, &sin.neg()?))
 }
 
+/// Fused [`rope`] on the CPU.
 struct Rope {
     positions: Arc<[u32]>,
-    rotary: Rotary,
-    backwards: bool,
+    rotary: RotaryTables,
+    /// Rotates by the negative angles.
+    is_inverse: bool,
 }
 
 impl CustomOp1 for Rope {
@@ -121,7 +129,7 @@ impl CustomOp1 for Rope {
         let x = as_f32_slice(storage, layout, self.name())?;
         let (_, h, d) = layout.shape().dims3()?;
         let half = self.rotary.half;
-        let sign = if self.backwards { -1.0 } else { 1.0 };
+        let sign = if self.is_inverse { -1.0 } else { 1.0 };
         let mut out = vec![0.0f32; x.len()];
         let rows = x.chunks_exact(h * d).zip(out.chunks_exact_mut(h * d));
         for (position, (x, out)) in self.positions.iter().zip(rows) {
@@ -130,11 +138,11 @@ impl CustomOp1 for Rope {
             let sin = &self.rotary.sin[start..start + half];
             for (x, out) in x.chunks_exact(d).zip(out.chunks_exact_mut(d)) {
                 let (first, second) = x.split_at(half);
-                let (left, right) = out.split_at_mut(half);
+                let (out_first, out_second) = out.split_at_mut(half);
                 for i in 0..half {
-                    let turn = sin[i] * sign;
-                    left[i] = first[i] * cos[i] - second[i] * turn;
-                    right[i] = second[i] * cos[i] + first[i] * turn;
+                    let sin = sin[i] * sign;
+                    out_first[i] = first[i] * cos[i] - second[i] * sin;
+                    out_second[i] = second[i] * cos[i] + first[i] * sin;
                 }
             }
         }
@@ -145,7 +153,7 @@ impl CustomOp1 for Rope {
         let op = Self {
             positions: self.positions.clone(),
             rotary: self.rotary.clone(),
-            backwards: !self.backwards,
+            is_inverse: !self.is_inverse,
         };
         Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&op)?))
     }
@@ -158,34 +166,35 @@ mod tests {
     use candle::Var;
 
     #[test]
-    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
-        let rotary = Rotary::new(6, 16, 10_000.0);
+    fn fused_values_and_gradients_match_composed() -> Result<()> {
+        let rotary = RotaryTables::new(6, 16, 10_000.0);
         let x = Var::randn(0f32, 1.0, (4, 2, 6), &Device::Cpu)?;
         let upstream = Tensor::randn(0f32, 1.0, (4, 2, 6), &Device::Cpu)?;
         let positions: Arc<[u32]> = vec![0, 3, 15, 7].into();
-        let (a, b) = (
+        let (fused, composed) = (
             rope(&x, &positions, &rotary)?,
             composed(&x, &positions, &rotary)?,
         );
-        let grads = [&a, &b].map(|y| (y * &upstream)?.sum_all()?.backward());
-        let [ga, gb] = grads;
-        let (ga, gb) = (ga?, gb?);
-        let (Some(ga), Some(gb)) = (ga.get(&x), gb.get(&x)) else {
+        let grads = [&fused, &composed].map(|y| (y * &upstream)?.sum_all()?.backward());
+        let [fused_grads, composed_grads] = grads;
+        let (fused_grads, composed_grads) = (fused_grads?, composed_grads?);
+        let grads = (fused_grads.get(&x), composed_grads.get(&x));
+        let (Some(fused_grad), Some(composed_grad)) = grads else {
             panic!("no gradient")
         };
-        for (a, b) in [(&a, &b), (ga, gb)] {
-            let worst = to_f32_vec(&(a - b)?.abs()?)?
+        for (a, b) in [(&fused, &composed), (fused_grad, composed_grad)] {
+            let max_difference = to_f32_vec(&(a - b)?.abs()?)?
                 .into_iter()
                 .fold(0.0, f32::max);
-            assert!(worst < 1e-5, "difference {worst}");
+            assert!(max_difference < 1e-5, "difference {max_difference}");
         }
         Ok(())
     }
 
     #[test]
-    fn a_place_beyond_the_context_is_an_error() -> Result<()> {
+    fn position_outside_context_is_an_error() -> Result<()> {
         let x = Tensor::zeros((1, 1, 4), DType::F32, &Device::Cpu)?;
-        assert!(rope(&x, &vec![8].into(), &Rotary::new(4, 8, 10_000.0)).is_err());
+        assert!(rope(&x, &vec![8].into(), &RotaryTables::new(4, 8, 10_000.0)).is_err());
         Ok(())
     }
 }

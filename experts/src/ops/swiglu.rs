@@ -1,12 +1,12 @@
-//! The gate of Llama's feed-forward block: `silu(gate) * up`.
+//! SwiGLU, the activation of Llama's feed-forward block: `silu(gate) * up`.
 
 use acem3_kernels::{as_f32_slice, to_f32_vec, with_gradients};
 use candle::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
-/// `gate * sigmoid(gate) * up`, elementwise.
+/// Computes `gate * sigmoid(gate) * up`, elementwise.
 ///
 /// # Shapes
-/// `gate`, `up` and the result: equal.
+/// `gate`, `up` and the result have equal shapes.
 pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     if gate.device().is_cpu() && gate.dtype() == DType::F32 {
         return gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu);
@@ -14,18 +14,20 @@ pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     composed(gate, up)
 }
 
+/// Computes [`swiglu`] from candle's operations.
 fn composed(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     let y = (gate.detach().silu()? * up.detach())?;
     with_gradients(gate, up, &y, |gate, up, upstream| {
         let sigmoid = candle_nn::ops::sigmoid(gate)?;
         let silu = (gate * &sigmoid)?;
-        // The slope of silu: s + g · s · (1 − s).
+        // Derivative of silu(g) with s = sigmoid(g): s + g · s · (1 − s).
         let slope = (&sigmoid + (&silu - (&silu * &sigmoid)?)?)?;
         let (dgate, dup) = ((upstream * up)? * slope, upstream * silu);
         Ok([Some(dgate?), Some(dup?)])
     })
 }
 
+/// Fused [`swiglu`] on the CPU.
 struct SwiGlu;
 
 fn sigmoid(x: f32) -> f32 {
@@ -90,16 +92,16 @@ mod tests {
     use candle::{Device, Var};
 
     #[test]
-    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
+    fn fused_values_and_gradients_match_composed() -> Result<()> {
         let gate = Var::randn(0f32, 2.0, (5, 7), &Device::Cpu)?;
         let up = Var::randn(0f32, 1.0, (5, 7), &Device::Cpu)?;
         let fused = swiglu(&gate, &up)?;
-        let worst = |t: Tensor| {
+        let max_abs = |t: Tensor| {
             Ok::<_, candle::Error>(to_f32_vec(&t.abs()?)?.into_iter().fold(0.0, f32::max))
         };
-        let by_graph = (gate.silu()? * up.as_tensor())?;
-        for other in [composed(&gate, &up)?, by_graph] {
-            assert!(worst((&fused - &other)?)? < 1e-6);
+        let by_autodiff = (gate.silu()? * up.as_tensor())?;
+        for other in [composed(&gate, &up)?, by_autodiff] {
+            assert!(max_abs((&fused - &other)?)? < 1e-6);
             let (a, b) = (
                 fused.sqr()?.sum_all()?.backward()?,
                 other.sqr()?.sum_all()?.backward()?,
@@ -108,7 +110,7 @@ mod tests {
                 let (Some(a), Some(b)) = (a.get(var), b.get(var)) else {
                     panic!("no gradient")
                 };
-                assert!(worst((a - b)?)? < 1e-5);
+                assert!(max_abs((a - b)?)? < 1e-5);
             }
         }
         Ok(())

@@ -1,94 +1,99 @@
-//! The locked form of an evaluation: what is fixed, what is free, where a score is chosen.
+//! Format of an evaluation: a template of literals, free texts and scores.
 
 use std::fmt::Write as _;
 
 use crate::{Aspect, Criterion, Error, TextTokenizer};
 
-use super::template::Piece;
+use super::template::{PromptPiece, push_piece};
 
-/// Ends a free text.
+/// End of a free text.
 pub const STOP: &str = "\n";
-const SCORE: &str = "Score:";
+/// Literal before a score.
+const SCORE_LABEL: &str = "Score:";
 
-/// One place of a locked text.
+/// One step of an evaluation's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Fixed text, fed to the model.
-    Feed(String),
-    /// Free text, written by the model up to [`STOP`] or to its budget.
-    Free,
-    /// One of the scores 0 to 5.
+pub enum FormatStep {
+    /// Literal text that is fed to the model.
+    Literal(String),
+    /// Text that the model writes, up to [`STOP`] or the token budget.
+    FreeText,
+    /// A score from 0 to 5 that the model chooses.
     Score,
 }
 
-/// The locked form of one member's text, with the criteria its scores belong to.
+/// Format of the text that one member writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format(Vec<Step>);
+pub struct EvaluationFormat(Vec<FormatStep>);
 
-impl Format {
-    /// The evaluation of an aspect: both responses, each criterion's analysis and score.
-    pub fn branch(aspect: Aspect) -> Self {
+impl EvaluationFormat {
+    /// Creates the format of a branch expert: an analysis and a score for each response and
+    /// criterion.
+    pub fn for_aspect(aspect: Aspect) -> Self {
         let mut steps = Vec::new();
         for response in 1..=2 {
             for (i, criterion) in aspect.criteria().iter().enumerate() {
-                let opening = opening(response, i == 0, Some(*criterion));
+                let heading = section_heading(response, i == 0, Some(*criterion));
                 steps.extend([
-                    Step::Feed(opening),
-                    Step::Free,
-                    Step::Feed(SCORE.to_owned()),
-                    Step::Score,
+                    FormatStep::Literal(heading),
+                    FormatStep::FreeText,
+                    FormatStep::Literal(SCORE_LABEL.to_owned()),
+                    FormatStep::Score,
                 ]);
             }
         }
         Self(steps)
     }
 
-    /// The conclusion: both responses, an analysis and a final score.
-    pub fn conclusion() -> Self {
+    /// Creates the format of the conclusion model: an analysis and a final score for each response.
+    pub fn for_conclusion() -> Self {
         let steps = (1..=2).flat_map(|response| {
-            let opening = opening(response, true, None);
+            let heading = section_heading(response, true, None);
             [
-                Step::Feed(opening),
-                Step::Free,
-                Step::Feed(SCORE.to_owned()),
-                Step::Score,
+                FormatStep::Literal(heading),
+                FormatStep::FreeText,
+                FormatStep::Literal(SCORE_LABEL.to_owned()),
+                FormatStep::Score,
             ]
         });
         Self(steps.collect())
     }
 
-    /// The same form after the first words of an answer in a dialogue.
+    /// Adds a literal at the start, such as a reward token or the lead of a chat template.
     #[must_use]
-    pub fn led(mut self, lead: &str) -> Self {
-        if let Some(Step::Feed(text)) = self.0.first_mut() {
-            text.insert_str(0, lead);
+    pub fn with_prefix(mut self, prefix: &str) -> Self {
+        if let Some(FormatStep::Literal(text)) = self.0.first_mut() {
+            text.insert_str(0, prefix);
         }
         self
     }
 
-    /// The steps in order.
-    pub fn steps(&self) -> &[Step] {
+    /// Returns the steps in order.
+    pub fn steps(&self) -> &[FormatStep] {
         &self.0
     }
 
-    /// The finished text of ratings in this form, as pieces of a later prompt.
+    /// Renders finished ratings in this format, as pieces of a later prompt.
+    ///
     /// `ratings`: an analysis and a score for each free text, in order.
-    pub fn pieces(&self, ratings: &[(String, u8)]) -> Vec<Piece> {
+    pub fn render_pieces(&self, ratings: &[(String, u8)]) -> Vec<PromptPiece> {
         let mut pieces = Vec::new();
         let mut ratings = ratings.iter();
         let mut current = ratings.next();
         for step in &self.0 {
-            let (Some((analysis, score)), step) = (current, step) else {
+            let Some((analysis, score)) = current else {
                 break;
             };
             match step {
-                Step::Feed(text) => super::template::push(&mut pieces, Piece::Fixed(text.clone())),
-                Step::Free => {
-                    pieces.push(Piece::Free(free_text(analysis)));
+                FormatStep::Literal(text) => {
+                    push_piece(&mut pieces, PromptPiece::Trusted(text.clone()));
                 }
-                Step::Score => {
-                    // The score's digit belongs to the format, as it did when it was chosen.
-                    super::template::push(&mut pieces, Piece::Fixed(format!(" {score}")));
+                FormatStep::FreeText => {
+                    pieces.push(PromptPiece::Quoted(render_free_text(analysis)));
+                }
+                FormatStep::Score => {
+                    // Trusted, so that the tokens equal those of the generated text.
+                    push_piece(&mut pieces, PromptPiece::Trusted(format!(" {score}")));
                     current = ratings.next();
                 }
             }
@@ -97,8 +102,8 @@ impl Format {
     }
 }
 
-/// A free text as the model writes it: a space, one line, the stop.
-pub fn free_text(analysis: &str) -> String {
+/// Renders a free text as the model writes it: a space, one line, and [`STOP`].
+pub fn render_free_text(analysis: &str) -> String {
     let line = one_line(analysis);
     if line.is_empty() {
         STOP.to_owned()
@@ -107,17 +112,18 @@ pub fn free_text(analysis: &str) -> String {
     }
 }
 
-/// A text without line breaks of any kind.
+/// Joins a text into one line, with single spaces between the words.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn opening(response: usize, first: bool, criterion: Option<Criterion>) -> String {
+/// Returns the literal before an analysis. `is_first`: true for the first analysis of a response.
+fn section_heading(response: usize, is_first: bool, criterion: Option<Criterion>) -> String {
     let mut text = String::new();
-    if response > 1 || !first {
+    if response > 1 || !is_first {
         text.push('\n');
     }
-    if first {
+    if is_first {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "Response {response}:");
     }
@@ -128,35 +134,37 @@ fn opening(response: usize, first: bool, criterion: Option<Criterion>) -> String
     text
 }
 
-/// A tokenised step.
+/// A step of a tokenised format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenStep {
-    /// Tokens that are fed.
-    Feed(Vec<u32>),
-    /// Free text.
-    Free,
-    /// The tokens of the scores 0 to 5.
+    /// Tokens that are fed to the model.
+    Literal(Vec<u32>),
+    /// Text that the model writes.
+    FreeText,
+    /// Tokens of the scores 0 to 5.
     Score([u32; 6]),
 }
 
-impl Format {
-    /// The format in a tokenizer's tokens. An error when the six scores are not six single tokens
-    /// of their own after a common beginning.
-    pub fn tokens(&self, tokenizer: &TextTokenizer) -> Result<Vec<TokenStep>, Error> {
+impl EvaluationFormat {
+    /// Tokenises the format.
+    ///
+    /// # Errors
+    /// If the scores are not six different single tokens after the same prefix.
+    pub fn tokenize(&self, tokenizer: &TextTokenizer) -> Result<Vec<TokenStep>, Error> {
         let mut steps: Vec<TokenStep> = Vec::with_capacity(self.0.len());
         for (i, step) in self.0.iter().enumerate() {
             steps.push(match step {
-                Step::Free => TokenStep::Free,
-                Step::Feed(text) if self.0.get(i + 1) == Some(&Step::Score) => {
-                    TokenStep::Feed(score_tokens(text, tokenizer)?.0)
+                FormatStep::FreeText => TokenStep::FreeText,
+                FormatStep::Literal(text) if self.0.get(i + 1) == Some(&FormatStep::Score) => {
+                    TokenStep::Literal(score_tokens(text, tokenizer)?.0)
                 }
-                Step::Feed(text) => TokenStep::Feed(tokenizer.fixed(text)?),
-                Step::Score => {
-                    let before = match i.checked_sub(1).and_then(|i| self.0.get(i)) {
-                        Some(Step::Feed(text)) => text,
-                        _ => SCORE,
+                FormatStep::Literal(text) => TokenStep::Literal(tokenizer.encode_trusted(text)?),
+                FormatStep::Score => {
+                    let label = match i.checked_sub(1).and_then(|i| self.0.get(i)) {
+                        Some(FormatStep::Literal(text)) => text,
+                        _ => SCORE_LABEL,
                     };
-                    TokenStep::Score(score_tokens(before, tokenizer)?.1)
+                    TokenStep::Score(score_tokens(label, tokenizer)?.1)
                 }
             });
         }
@@ -164,25 +172,25 @@ impl Format {
     }
 }
 
-/// What is fed before a score, and the token of each score.
-fn score_tokens(before: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u32; 6]), Error> {
-    let mut fed: Option<Vec<u32>> = None;
+/// Returns the tokens of the label before a score, and the token of each score.
+fn score_tokens(label: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u32; 6]), Error> {
+    let mut label_tokens: Option<Vec<u32>> = None;
     let mut scores = [0; 6];
-    for (score, slot) in scores.iter_mut().enumerate() {
-        let text = format!("{before} {score}");
-        let mut tokens = tokenizer.fixed(&text)?;
+    for (score, score_token) in scores.iter_mut().enumerate() {
+        let text = format!("{label} {score}");
+        let mut tokens = tokenizer.encode_trusted(&text)?;
         let last = tokens
             .pop()
             .ok_or_else(|| Error::ScoreTokens(text.clone()))?;
-        // An unknown token would stand for every score alike.
-        let piece = tokenizer.piece(last).unwrap_or_default();
-        let named = piece.ends_with(&score.to_string());
-        if !named || fed.get_or_insert_with(|| tokens.clone()) != &tokens {
+        // The unknown token would be the same for all scores.
+        let token_text = tokenizer.token_text(last).unwrap_or_default();
+        let is_score = token_text.ends_with(&score.to_string());
+        if !is_score || label_tokens.get_or_insert_with(|| tokens.clone()) != &tokens {
             return Err(Error::ScoreTokens(text));
         }
-        *slot = last;
+        *score_token = last;
     }
-    Ok((fed.unwrap_or_default(), scores))
+    Ok((label_tokens.unwrap_or_default(), scores))
 }
 
 #[cfg(test)]
@@ -190,16 +198,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_branch_reads_as_the_papers_print_it() {
+    fn branch_format_matches_the_papers() {
         let ratings: Vec<(String, u8)> = (0..6)
             .map(|i| (format!("reason {i}."), (i % 6) as u8))
             .collect();
-        let text: String = Format::branch(Aspect::MedicalKnowledge)
-            .pieces(&ratings)
+        let text: String = EvaluationFormat::for_aspect(Aspect::MedicalKnowledge)
+            .render_pieces(&ratings)
             .into_iter()
             .map(|piece| match piece {
-                Piece::Fixed(text) | Piece::Free(text) => text,
-                Piece::Image => String::new(),
+                PromptPiece::Trusted(text) | PromptPiece::Quoted(text) => text,
+                PromptPiece::Image => String::new(),
             })
             .collect();
         let start = "Response 1:\nCriterion Factual Accuracy:\nAnalysis: reason 0.\nScore: 0\n\
@@ -210,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn an_analysis_is_one_line() {
-        assert_eq!(free_text(" a\n  b "), " a b\n");
-        assert_eq!(free_text(" "), "\n");
+    fn free_text_is_one_line() {
+        assert_eq!(render_free_text(" a\n  b "), " a b\n");
+        assert_eq!(render_free_text(" "), "\n");
     }
 }

@@ -1,61 +1,62 @@
-//! The order in which a prompt tells its story, and the prompt of a branch expert.
+//! Prompt layouts and the prompts of the branch experts.
 
 use serde::{Deserialize, Serialize};
 
-use super::dialogue::Dialogue;
-use super::rubric::{Detail, Rubric};
-use super::template::{Piece, Template};
+use super::chat_template::ChatTemplate;
+use super::rubric::{Rubric, RubricDetail};
+use super::template::{PromptPiece, Template};
 use crate::{Aspect, Error};
 
-/// Which of the prompt files a panel was trained with.
+/// Order of the parts of a prompt. A panel uses the layout that it was trained with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Layout {
-    /// Criteria first, as ACE-M³ was trained.
+pub enum PromptLayout {
+    /// Criteria first, the layout with which ACE-M³ was trained.
     Paper,
-    /// Image, question and responses first: the branches of a case share all but their last lines.
+    /// Image, question and responses first. The prompts of the three experts share this prefix.
     CaseFirst,
 }
 
-/// The headings of the case and of what is asked about it, in every layout.
+/// Headings of the case and of the criteria, equal in all layouts.
 const HEADINGS: [&str; 2] = ["### Image And Question:", "### Instruction:"];
 
+/// Contents of a layout file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LayoutFile {
-    #[expect(dead_code, reason = "read by people and by the hash of the file")]
+    #[expect(dead_code, reason = "for readers of the file, not for the program")]
     version: u32,
     branch: String,
 }
 
-/// One pair as the judge sees it. It holds no reference answer, no model names and no labels.
+/// Judge's view of a pair: no reference answer, model names or labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgeInput<'a> {
-    /// Whether there is an image.
-    pub image: bool,
-    /// The question.
+    /// True if the case has an image.
+    pub has_image: bool,
+    /// Question of the case.
     pub question: &'a str,
-    /// The two responses, in the order of presentation.
+    /// Both responses, in presentation order.
     pub responses: [&'a str; 2],
 }
 
 impl JudgeInput<'_> {
-    /// The pieces of a place of a template that depends on the case alone.
-    pub fn place(&self, name: &str) -> Option<Vec<Piece>> {
-        let free = |text: &str| Some(vec![Piece::Free(text.to_owned())]);
-        match name {
-            "image" if self.image => Some(vec![Piece::Image]),
+    /// Returns the pieces of a placeholder that depends only on the case; `None` for others.
+    pub fn case_pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
+        let quoted = |text: &str| Some(vec![PromptPiece::Quoted(text.to_owned())]);
+        match placeholder {
+            "image" if self.has_image => Some(vec![PromptPiece::Image]),
             "image" => Some(Vec::new()),
-            "question" => free(self.question),
-            "response_1" => free(self.responses[0]),
-            "response_2" => free(self.responses[1]),
+            "question" => quoted(self.question),
+            "response_1" => quoted(self.responses[0]),
+            "response_2" => quoted(self.responses[1]),
             _ => None,
         }
     }
 }
 
-impl Layout {
-    /// The text of the layout file, whose hash belongs to every result.
+impl PromptLayout {
+    /// Returns the text of the layout file. Its hash is part of the provenance.
     pub fn source(self) -> &'static str {
         match self {
             Self::Paper => include_str!("../../data/layouts/paper.toml"),
@@ -63,7 +64,7 @@ impl Layout {
         }
     }
 
-    /// Its name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -71,10 +72,11 @@ impl Layout {
         }
     }
 
-    /// The layout of a written prompt, by which of its two headings stands first; `None` where it has not both.
-    pub fn of_prompt(text: &str) -> Option<Self> {
-        let [case, criteria] = HEADINGS.map(|heading| text.find(heading));
-        Some(if case? < criteria? {
+    /// Detects the layout of a rendered prompt by the order of its headings. Returns `None` if a
+    /// heading is missing.
+    pub fn detect(text: &str) -> Option<Self> {
+        let [case_start, criteria_start] = HEADINGS.map(|heading| text.find(heading));
+        Some(if case_start? < criteria_start? {
             Self::CaseFirst
         } else {
             Self::Paper
@@ -82,49 +84,49 @@ impl Layout {
     }
 }
 
-/// Writes the prompts of the three branch experts.
+/// Builds the prompts of the three branch experts.
 #[derive(Clone, Debug)]
 pub struct BranchPrompts {
     template: Template,
     rubric: Rubric,
-    detail: Detail,
-    dialogue: Dialogue,
+    detail: RubricDetail,
+    chat_template: ChatTemplate,
 }
 
 impl BranchPrompts {
-    /// The prompts of a layout with a rubric.
-    pub fn new(layout: Layout, rubric: Rubric, detail: Detail) -> Result<Self, Error> {
+    /// Creates prompts with a layout and a rubric, without a chat template.
+    pub fn new(layout: PromptLayout, rubric: Rubric, detail: RubricDetail) -> Result<Self, Error> {
         let file: LayoutFile =
             toml::from_str(layout.source()).map_err(|e| Error::Template(e.to_string()))?;
         Ok(Self {
             template: Template::parse(&file.branch)?,
             rubric,
             detail,
-            dialogue: Dialogue::default(),
+            chat_template: ChatTemplate::default(),
         })
     }
 
-    /// The same prompts inside a dialogue.
+    /// Puts the prompts inside a chat template.
     #[must_use]
-    pub fn inside(mut self, dialogue: Dialogue) -> Self {
-        self.dialogue = dialogue;
+    pub fn with_chat_template(mut self, chat_template: ChatTemplate) -> Self {
+        self.chat_template = chat_template;
         self
     }
 
-    /// The dialogue around the prompts.
-    pub fn dialogue(&self) -> &Dialogue {
-        &self.dialogue
+    /// Returns the chat template around the prompts.
+    pub fn chat_template(&self) -> &ChatTemplate {
+        &self.chat_template
     }
 
-    /// The prompt of one aspect's expert.
-    pub fn pieces(&self, aspect: Aspect, input: &JudgeInput) -> Result<Vec<Piece>, Error> {
+    /// Builds the prompt of the expert of an aspect.
+    pub fn pieces(&self, aspect: Aspect, input: &JudgeInput) -> Result<Vec<PromptPiece>, Error> {
         let pieces = self.template.fill(|name| match name {
-            "criteria" => Some(vec![Piece::Fixed(
+            "criteria" => Some(vec![PromptPiece::Trusted(
                 self.rubric.describe(aspect, self.detail),
             )]),
-            "aspect" => Some(vec![Piece::Fixed(aspect.name().to_owned())]),
-            _ => input.place(name),
+            "aspect" => Some(vec![PromptPiece::Trusted(aspect.name().to_owned())]),
+            _ => input.case_pieces(name),
         })?;
-        Ok(self.dialogue.wrap(pieces))
+        Ok(self.chat_template.wrap(pieces))
     }
 }

@@ -1,19 +1,19 @@
-//! Prompts as data: rubric, layouts, and the locked form of an evaluation.
+//! Prompts: rubric, layouts, chat templates, and the format of an evaluation.
 
-mod dialogue;
+mod chat_template;
 mod format;
 mod layout;
-mod reading;
+mod parse;
+mod prompt_tokens;
 mod rubric;
-mod slots;
-mod stages;
+mod staged_prompt;
 mod template;
 
-pub use dialogue::Dialogue;
+pub use chat_template::ChatTemplate;
 pub(crate) use format::one_line;
-pub use format::{Format, STOP, Step, TokenStep, free_text};
-pub use layout::{BranchPrompts, JudgeInput, Layout};
-pub use rubric::{Detail, Rubric, Scale};
-pub use slots::{Slot, slots};
-pub use stages::StagedPrompt;
-pub use template::{Piece, Template};
+pub use format::{EvaluationFormat, FormatStep, STOP, TokenStep, render_free_text};
+pub use layout::{BranchPrompts, JudgeInput, PromptLayout};
+pub use prompt_tokens::{PromptToken, tokenize_pieces};
+pub use rubric::{CriterionScale, Rubric, RubricDetail};
+pub use staged_prompt::StagedPrompt;
+pub use template::{PromptPiece, Template};

@@ -1,69 +1,78 @@
-//! Prompt templates: fixed text with named places.
+//! Prompt templates: text with named placeholders.
 
 use crate::Error;
 
-/// A stretch of a prompt.
+/// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// Text of the template itself; control tokens in it mean what they say.
-    Fixed(String),
-    /// Text from outside (a question, a response, a model's analysis). Nothing in it is ever read
-    /// as a control token or as a part of the format.
-    Free(String),
-    /// Where the image tokens go.
+pub enum PromptPiece {
+    /// Text of the program. Special tokens in it are recognised.
+    Trusted(String),
+    /// Text of a question, a response or a model's analysis. No part of it becomes a special token
+    /// or a part of the format.
+    Quoted(String),
+    /// Position of the image tokens.
     Image,
 }
 
-/// A template, split at its places.
+/// A template, split at its placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
-    Place(String),
+    Placeholder(String),
 }
 
 impl Template {
-    /// Splits a text at its `{places}`. A leading line break is dropped, as TOML does.
+    /// Splits a text at its `{placeholders}`.
+    ///
+    /// # Errors
+    /// If a placeholder is not closed.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after
                 .split_once('}')
-                .ok_or_else(|| Error::Template(format!("`{{{after}` is not closed")))?;
-            parts.push(Part::Text(before.to_owned()));
-            parts.push(Part::Place(name.to_owned()));
+                .ok_or_else(|| Error::Template(format!("placeholder `{{{after}` is not closed")))?;
+            parts.push(TemplatePart::Text(before.to_owned()));
+            parts.push(TemplatePart::Placeholder(name.to_owned()));
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(TemplatePart::Text(rest.to_owned()));
         Ok(Self(parts))
     }
 
-    /// Fills the places. `value` gives the pieces of a place; an unknown place is an error.
-    /// Neighbouring fixed texts become one.
-    pub fn fill(&self, value: impl Fn(&str) -> Option<Vec<Piece>>) -> Result<Vec<Piece>, Error> {
-        let mut pieces: Vec<Piece> = Vec::new();
+    /// Replaces the placeholders by the pieces that `value` returns for their names. Adjacent
+    /// trusted texts are joined.
+    ///
+    /// # Errors
+    /// If `value` returns `None` for a placeholder.
+    pub fn fill(
+        &self,
+        value: impl Fn(&str) -> Option<Vec<PromptPiece>>,
+    ) -> Result<Vec<PromptPiece>, Error> {
+        let mut pieces: Vec<PromptPiece> = Vec::new();
         for part in &self.0 {
             let filled = match part {
-                Part::Text(text) => vec![Piece::Fixed(text.clone())],
-                Part::Place(name) => value(name)
-                    .ok_or_else(|| Error::Template(format!("unknown place {{{name}}}")))?,
+                TemplatePart::Text(text) => vec![PromptPiece::Trusted(text.clone())],
+                TemplatePart::Placeholder(name) => value(name)
+                    .ok_or_else(|| Error::Template(format!("unknown placeholder {{{name}}}")))?,
             };
             for piece in filled {
-                push(&mut pieces, piece);
+                push_piece(&mut pieces, piece);
             }
         }
         Ok(pieces)
     }
 }
 
-/// Appends a piece, joining it to a fixed text before it.
-pub(super) fn push(pieces: &mut Vec<Piece>, piece: Piece) {
+/// Appends a piece. Trusted text is joined to trusted text before it.
+pub(super) fn push_piece(pieces: &mut Vec<PromptPiece>, piece: PromptPiece) {
     match (pieces.last_mut(), piece) {
-        (_, Piece::Fixed(text)) if text.is_empty() => {}
-        (Some(Piece::Fixed(last)), Piece::Fixed(text)) => last.push_str(&text),
+        (_, PromptPiece::Trusted(text)) if text.is_empty() => {}
+        (Some(PromptPiece::Trusted(last)), PromptPiece::Trusted(text)) => last.push_str(&text),
         (_, piece) => pieces.push(piece),
     }
 }
@@ -73,24 +82,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_texts_join_and_free_ones_stay_apart() -> Result<(), Error> {
+    fn fill_joins_trusted_texts_only() -> Result<(), Error> {
         let template = Template::parse("a {x}{y} b")?;
         let pieces = template.fill(|name| {
             Some(vec![match name {
-                "x" => Piece::Fixed("X".to_owned()),
-                _ => Piece::Free("Y".to_owned()),
+                "x" => PromptPiece::Trusted("X".to_owned()),
+                _ => PromptPiece::Quoted("Y".to_owned()),
             }])
         })?;
-        let fixed = |s: &str| Piece::Fixed(s.to_owned());
+        let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
         assert_eq!(
             pieces,
-            [fixed("a X"), Piece::Free("Y".to_owned()), fixed(" b")]
+            [
+                trusted("a X"),
+                PromptPiece::Quoted("Y".to_owned()),
+                trusted(" b")
+            ]
         );
         Ok(())
     }
 
     #[test]
-    fn an_open_or_unknown_place_is_an_error() {
+    fn unclosed_or_unknown_placeholder_is_an_error() {
         assert!(Template::parse("a {x").is_err());
         assert!(
             Template::parse("{x}")

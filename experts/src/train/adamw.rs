@@ -1,25 +1,26 @@
 //! AdamW with decoupled weight decay (PyTorch's `torch.optim.AdamW`), in single precision.
 //!
-//! A weight that a model computes with in half precision has a master here, its value in f32: steps too small for the
-//! half type add up in the master, of which the weight is the rounded copy (Micikevicius et al., 2018, "Mixed precision
-//! training", §3.1). Masters and means lie in main memory wherever the weights are, so that a device holds nothing
-//! of them (Ren et al., 2021, "ZeRO-Offload", §4), and the update is the same to the bit on all devices.
+//! A parameter in half precision has a master weight in f32. Steps below the precision of the half
+//! type accumulate in the master weight, and the parameter is its rounded copy (Micikevicius et
+//! al., 2018, "Mixed precision training", §3.1). The optimizer state is in main memory even if the
+//! parameters are on a GPU (Ren et al., 2021, "ZeRO-Offload", §4). The update is therefore
+//! bit-identical on all devices.
 
 use candle::{DType, Device, Result, Tensor, Var, bail};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The constants of the update.
+/// Hyperparameters of AdamW.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdamWConfig {
-    /// Decay of the mean of gradients.
+    /// Decay rate of the mean gradient.
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Decay rate of the mean squared gradient.
     pub beta2: f64,
-    /// Added to the root.
+    /// Constant added to the denominator.
     pub eps: f64,
-    /// Weight decay of matrices; norms and biases are not decayed.
+    /// Weight decay of matrices. Norms and biases have none.
     pub weight_decay: f64,
 }
 
@@ -34,26 +35,28 @@ impl Default for AdamWConfig {
     }
 }
 
-/// What is known of one parameter beside its value.
-pub(super) struct State {
+/// Optimizer state of one parameter.
+pub(super) struct AdamWState {
+    /// Running mean of the gradient.
     pub(super) mean: Vec<f32>,
+    /// Running mean of the squared gradient.
     pub(super) square: Vec<f32>,
-    /// Its value, where it is kept in a narrower type than f32.
+    /// Master weight. `None` if the parameter is in f32.
     pub(super) master: Option<Vec<f32>>,
 }
 
-/// The optimizer's state.
+/// The optimizer: parameters, their state and the number of steps.
 pub struct AdamW {
     config: AdamWConfig,
     pub(super) parameters: Vec<(String, Var)>,
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<AdamWState>,
     pub(super) step: u64,
 }
 
 impl AdamW {
-    /// An optimizer of these parameters, its means at zero.
+    /// Creates an optimizer whose mean gradients are zero.
     pub fn new(parameters: Vec<(String, Var)>, config: AdamWConfig) -> Self {
-        let state = |(_, var): &(String, Var)| State {
+        let state = |(_, var): &(String, Var)| AdamWState {
             mean: vec![0.0; var.elem_count()],
             square: vec![0.0; var.elem_count()],
             master: None,
@@ -66,26 +69,30 @@ impl AdamW {
         }
     }
 
-    /// The same with a master for every parameter that is not in f32, which begins as the value that `exact` gives
-    /// for its name; the parameter is the rounded copy of that.
-    pub fn with_masters(mut self, exact: impl Fn(&str, &Var) -> Result<Tensor>) -> Result<Self> {
+    /// Adds a master weight to each parameter that is not in f32. `initial_value` returns its
+    /// value. The parameter must be the rounded copy of that value.
+    pub fn with_master_weights(
+        mut self,
+        initial_value: impl Fn(&str, &Var) -> Result<Tensor>,
+    ) -> Result<Self> {
         for ((name, var), state) in self.parameters.iter().zip(&mut self.states) {
             if var.dtype() != DType::F32 {
-                state.master = Some(floats(&exact(name, var)?)?);
+                state.master = Some(to_f32_vec(&initial_value(name, var)?)?);
             }
         }
         Ok(self)
     }
 
-    /// The parameters, by name.
+    /// Returns the parameters with their names.
     pub fn parameters(&self) -> &[(String, Var)] {
         &self.parameters
     }
 
-    /// The values of the parameters by name, in f32 on the CPU: the masters where there are some.
-    pub fn values(&self) -> Result<Vec<(String, Tensor)>> {
-        let all = self.parameters.iter().zip(&self.states);
-        let values = all.map(|((name, var), state)| {
+    /// Returns the parameters with their names, in f32 on the CPU: the master weight if there is
+    /// one, else the parameter.
+    pub fn f32_values(&self) -> Result<Vec<(String, Tensor)>> {
+        let parameters = self.parameters.iter().zip(&self.states);
+        let values = parameters.map(|((name, var), state)| {
             let value = match &state.master {
                 Some(master) => Tensor::from_slice(master, var.shape(), &Device::Cpu)?,
                 None => var.as_detached_tensor().to_device(&Device::Cpu)?,
@@ -95,64 +102,66 @@ impl AdamW {
         values.collect()
     }
 
-    /// Updates every parameter with its gradient (scaled by `scale`) at a learning rate.
+    /// Updates each parameter with its gradient times `scale`, at learning rate `rate`.
     pub fn update(&mut self, gradients: &[Vec<f32>], scale: f32, rate: f64) -> Result<()> {
         if gradients.len() != self.parameters.len() {
             bail!(
-                "{} gradients for {} parameters",
-                gradients.len(),
-                self.parameters.len()
+                "AdamW: expected {} gradients, found {}",
+                self.parameters.len(),
+                gradients.len()
             );
         }
         self.step += 1;
-        let c = &self.config;
-        let correction = |beta: f64| 1.0 - beta.powf(self.step as f64);
-        let (mean_fix, square_fix) = (correction(c.beta1), correction(c.beta2).sqrt());
-        let (b1, b2) = (c.beta1 as f32, c.beta2 as f32);
-        let size = (rate / mean_fix) as f32;
-        let (square_fix, eps) = (square_fix as f32, c.eps as f32);
-        let all = self
+        let config = &self.config;
+        let bias_correction = |beta: f64| 1.0 - beta.powf(self.step as f64);
+        let mean_correction = bias_correction(config.beta1);
+        let root_correction = bias_correction(config.beta2).sqrt() as f32;
+        let (beta1, beta2) = (config.beta1 as f32, config.beta2 as f32);
+        let step_size = (rate / mean_correction) as f32;
+        let eps = config.eps as f32;
+        let updates = self
             .parameters
             .par_iter()
             .zip(&mut self.states)
             .zip(gradients);
-        all.try_for_each(|(((name, var), state), gradient)| {
+        updates.try_for_each(|(((name, var), state), gradient)| {
             let decay = if var.rank() > 1 {
-                (1.0 - rate * c.weight_decay) as f32
+                (1.0 - rate * config.weight_decay) as f32
             } else {
                 1.0
             };
-            let mut own;
+            let mut parameter_values;
             let values = match &mut state.master {
                 Some(master) => master,
                 None if var.dtype() == DType::F32 => {
-                    own = floats(var)?;
-                    &mut own
+                    parameter_values = to_f32_vec(var)?;
+                    &mut parameter_values
                 }
-                None => bail!("`{name}` is kept in {:?} and has no master", var.dtype()),
+                None => bail!("`{name}` is {:?} and has no master weight", var.dtype()),
             };
             let means = state.mean.iter_mut().zip(&mut state.square);
             for ((value, gradient), (mean, square)) in values.iter_mut().zip(gradient).zip(means) {
                 let gradient = gradient * scale;
-                *mean = b1 * *mean + (1.0 - b1) * gradient;
-                *square = b2 * *square + (1.0 - b2) * gradient * gradient;
-                *value = *value * decay - size * *mean / (square.sqrt() / square_fix + eps);
+                *mean = beta1 * *mean + (1.0 - beta1) * gradient;
+                *square = beta2 * *square + (1.0 - beta2) * gradient * gradient;
+                *value =
+                    *value * decay - step_size * *mean / (square.sqrt() / root_correction + eps);
             }
-            set(var, &Tensor::from_slice(values, var.shape(), &Device::Cpu)?)
+            assign_rounded(var, &Tensor::from_slice(values, var.shape(), &Device::Cpu)?)
         })
     }
 }
 
-/// A tensor's values in order, wherever it lies.
-pub(super) fn floats(tensor: &Tensor) -> Result<Vec<f32>> {
-    // Moved before it is widened: half the bytes.
-    let near = tensor.detach().to_device(&Device::Cpu)?;
-    near.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
+/// Copies the values of a tensor on any device to a vector, in row-major order.
+pub(super) fn to_f32_vec(tensor: &Tensor) -> Result<Vec<f32>> {
+    // Copy before widening: half precision has half the bytes.
+    let on_cpu = tensor.detach().to_device(&Device::Cpu)?;
+    on_cpu.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
-/// Gives a variable values of its shape, rounded to its type.
-pub(super) fn set(var: &Var, values: &Tensor) -> Result<()> {
-    // Rounded before it is moved.
+/// Assigns values to a variable of the same shape, rounded to its dtype.
+pub(super) fn assign_rounded(var: &Var, values: &Tensor) -> Result<()> {
+    // Round before copying: half precision has half the bytes.
     var.set(&values.to_dtype(var.dtype())?.to_device(var.device())?)
 }
 
@@ -161,10 +170,10 @@ mod tests {
     use super::*;
     use candle::Device;
 
-    /// Against `torch.optim.AdamW(lr=0.1, betas=(0.9, 0.98), weight_decay=0.01)`, two steps with
-    /// gradients (1, -2) and (0.5, 0.5) from (1, 2), computed by the update's definition in f64.
+    /// Two steps from (1, 2) with gradients (1, -2) and (0.5, 0.5), compared with the definition of
+    /// `torch.optim.AdamW(lr=0.1, betas=(0.9, 0.98), weight_decay=0.01)` in f64.
     #[test]
-    fn two_steps_by_the_definition() -> Result<()> {
+    fn two_steps_match_definition() -> Result<()> {
         let var = Var::from_tensor(&Tensor::new(&[[1f32, 2.0]], &Device::Cpu)?)?;
         let mut adam = AdamW::new(vec![("w".to_owned(), var.clone())], AdamWConfig::default());
         let (mut value, mut m, mut v) = ([1.0f64, 2.0], [0.0f64; 2], [0.0f64; 2]);
@@ -181,32 +190,43 @@ mod tests {
                 value[i] = value[i] * (1.0 - 0.1 * 0.01) - 0.1 * mh / (vh.sqrt() + 1e-8);
             }
         }
-        let got = var.flatten_all()?.to_vec1::<f32>()?;
-        for (got, want) in got.iter().zip(value) {
-            assert!((f64::from(*got) - want).abs() < 1e-5, "{got} {want}");
+        let updated = var.flatten_all()?.to_vec1::<f32>()?;
+        for (updated, expected) in updated.iter().zip(value) {
+            assert!(
+                (f64::from(*updated) - expected).abs() < 1e-5,
+                "{updated} {expected}"
+            );
         }
         Ok(())
     }
 
-    /// A hundred steps, each a tenth of what bf16 can tell from one: a rounded value would never move.
+    /// A hundred steps, each a tenth of the bf16 spacing near 1. A parameter without a master
+    /// weight would not change.
     #[test]
-    fn a_master_gathers_steps_that_its_rounded_copy_would_swallow() -> Result<()> {
+    fn master_weight_accumulates_steps_below_bf16_precision() -> Result<()> {
         let start = Tensor::new(&[1.001f32], &Device::Cpu)?;
         let var = Var::from_tensor(&start.to_dtype(DType::BF16)?)?;
-        assert_eq!(floats(&var)?, [1.0]);
+        assert_eq!(to_f32_vec(&var)?, [1.0]);
         let parameters = vec![("w".to_owned(), var.clone())];
         let mut adam = AdamW::new(parameters, AdamWConfig::default());
-        assert!(adam.update(&[vec![1.0]], 1.0, 4e-4).is_err(), "no master");
-        adam = AdamW::new(adam.parameters, adam.config).with_masters(|_, _| Ok(start.clone()))?;
+        assert!(
+            adam.update(&[vec![1.0]], 1.0, 4e-4).is_err(),
+            "no master weight"
+        );
+        adam = AdamW::new(adam.parameters, adam.config)
+            .with_master_weights(|_, _| Ok(start.clone()))?;
         let mut copies = Vec::new();
         for _ in 0..100 {
             adam.update(&[vec![1.0]], 1.0, 4e-4)?;
-            let master = adam.values()?.remove(0).1;
-            copies.push(floats(&var)?[0]);
-            assert_eq!(floats(&master.to_dtype(DType::BF16)?)?, floats(&var)?);
+            let master = adam.f32_values()?.remove(0).1;
+            copies.push(to_f32_vec(&var)?[0]);
+            assert_eq!(
+                to_f32_vec(&master.to_dtype(DType::BF16)?)?,
+                to_f32_vec(&var)?
+            );
         }
-        // A constant gradient: every step is the rate.
-        let master = floats(&adam.values()?.remove(0).1)?[0];
+        // With a constant gradient each step equals the learning rate.
+        let master = to_f32_vec(&adam.f32_values()?.remove(0).1)?[0];
         assert!((master - (1.001 - 0.04)).abs() < 1e-4, "{master}");
         copies.dedup();
         assert!(copies.len() > 5 && copies.len() < 20, "{copies:?}");

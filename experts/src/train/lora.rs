@@ -1,16 +1,16 @@
-//! Low-rank adaptation (Hu et al., 2021, "Low-Rank Adaptation of Large Language Models", §4.1): a matrix
-//! stays as it is, and a product of two narrow ones, which are learned, is added to it.
+//! Low-rank adaptation (Hu et al., 2021, "Low-Rank Adaptation of Large Language Models", §4.1): the
+//! trainer adds a trained product of two narrow matrices to a frozen matrix.
 
 use std::sync::{Arc, Mutex};
 
 use candle::{Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
-use super::parameters::{Parameters, Trained, draw};
+use super::parameters::{Parameters, TrainableSet, init_weight};
 use crate::decoder::DecoderConfig;
-use crate::ops::ADAPTER;
+use crate::ops::ADAPTER_SUFFIXES;
 
-/// The matrices of a decoder layer.
+/// Names of the matrices of a decoder layer.
 const MATRICES: [&str; 7] = [
     "self_attn.q_proj",
     "self_attn.k_proj",
@@ -21,36 +21,36 @@ const MATRICES: [&str; 7] = [
     "mlp.down_proj",
 ];
 
-/// Which matrices are adapted, and how; in the words of peft's `LoraConfig`. There is no dropout: a step
-/// is a function of its examples.
+/// Settings of the adapters, named as in peft's `LoraConfig`. There is no dropout, so a step is a
+/// function of its examples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lora {
+pub struct LoraConfig {
     /// Rows of `A` and columns of `B`.
     pub rank: usize,
-    /// The product is scaled by `alpha / rank`.
+    /// The layer adds `alpha / rank · B · A` to the matrix.
     pub alpha: f64,
-    /// Matrices of the decoder's layers by their own names (`"q_proj"`); all seven where nothing is said.
-    #[serde(default = "every")]
+    /// Adapted matrices of the decoder layers, by short name (`"q_proj"`). Default: all seven.
+    #[serde(default = "all_targets")]
     pub targets: Vec<String>,
 }
 
-fn every() -> Vec<String> {
-    let own = |matrix: &&str| own_name(matrix).to_owned();
-    MATRICES.iter().map(own).collect()
+fn all_targets() -> Vec<String> {
+    let short_name = |matrix: &&str| last_component(matrix).to_owned();
+    MATRICES.iter().map(short_name).collect()
 }
 
-/// The last word of a name.
-fn own_name(matrix: &str) -> &str {
+/// Returns the part of a name after the last dot.
+fn last_component(matrix: &str) -> &str {
     matrix.rsplit('.').next().unwrap_or(matrix)
 }
 
-impl Lora {
-    /// Whether it adapts anything of a decoder, in which weights whose names begin with one of `frozen`
-    /// stay as they are.
+impl LoraConfig {
+    /// Checks that rank and alpha are in range, and that the decoder has each target in a layer
+    /// that is not frozen. `frozen`: name prefixes of the frozen weights.
     ///
     /// # Errors
-    /// What is wrong, with a hint.
+    /// The first invalid setting, with a hint.
     pub fn check(
         &self,
         decoder: &DecoderConfig,
@@ -61,37 +61,38 @@ impl Lora {
             alpha,
             targets,
         } = self;
-        let most = decoder.hidden_size.max(decoder.intermediate_size);
-        if *rank == 0 || *rank > most {
+        let max_rank = decoder.hidden_size.max(decoder.intermediate_size);
+        if *rank == 0 || *rank > max_rank {
             return Err(format!(
-                "rank is {rank}, expected 1 to {most}\nhint: 8 or 16 is usual"
+                "rank is {rank}, expected 1 to {max_rank}\nhint: use 8 or 16"
             ));
         }
         if !(alpha.is_finite() && *alpha > 0.0) {
             return Err(format!(
-                "alpha is {alpha}, expected a positive number\nhint: the rank, or twice it, is usual"
+                "alpha is {alpha}, expected a positive number\nhint: use the rank or twice the rank"
             ));
         }
-        let known = every().join(", ");
+        let known_targets = all_targets().join(", ");
         if targets.is_empty() {
             return Err(format!(
-                "targets is empty, nothing would be learned\nhint: leave it out for all of {known}"
+                "targets is empty, expected one or more matrices\n\
+                 hint: omit `targets` to adapt {known_targets}"
             ));
         }
         for target in targets {
-            let Some(matrix) = MATRICES.iter().find(|m| own_name(m) == target) else {
+            let Some(matrix) = MATRICES.iter().find(|m| last_component(m) == target) else {
                 return Err(format!(
-                    "targets names {target:?}, which no layer of the decoder has\nhint: they are {known}"
+                    "unknown matrix {target:?} in targets\nhint: choose from {known_targets}"
                 ));
             };
-            let is_open = |layer: usize| {
-                let name = weight(layer, matrix);
-                !frozen.iter().any(|beginning| name.starts_with(beginning))
+            let is_trainable = |layer: usize| {
+                let name = weight_name(layer, matrix);
+                !frozen.iter().any(|prefix| name.starts_with(prefix))
             };
-            if !(0..decoder.num_hidden_layers).any(is_open) {
+            if !(0..decoder.num_hidden_layers).any(is_trainable) {
                 return Err(format!(
-                    "targets names {target:?}, which is frozen in all {} layers of the decoder\n\
-                     hint: adapted are the matrices that `frozen` and `frozen_layers` leave",
+                    "{target:?} in targets is frozen in all {} layers of the decoder\n\
+                     hint: remove it from targets, or change `frozen` or `frozen_layers`",
                     decoder.num_hidden_layers
                 ));
             }
@@ -99,8 +100,8 @@ impl Lora {
         Ok(())
     }
 
-    /// Whether a weight of this name is adapted.
-    fn adapts(&self, name: &str) -> bool {
+    /// Returns true if the weight `name` gets an adapter.
+    fn matches(&self, name: &str) -> bool {
         let matrix = name
             .strip_prefix("model.layers.")
             .and_then(|rest| rest.split_once('.'))
@@ -108,79 +109,86 @@ impl Lora {
         let Some(matrix) = matrix.filter(|matrix| MATRICES.contains(matrix)) else {
             return false;
         };
-        self.targets.iter().any(|t| t == own_name(matrix))
+        self.targets.iter().any(|t| t == last_component(matrix))
     }
 }
 
-fn weight(layer: usize, matrix: &str) -> String {
+/// Returns the name of a weight of a decoder layer.
+fn weight_name(layer: usize, matrix: &str) -> String {
     format!("model.layers.{layer}.{matrix}.weight")
 }
 
-/// The names of the adapter of a weight: of `A`, `B` and `alpha`.
-fn adapter(weight: &str) -> Option<[String; 3]> {
+/// Returns the names of the tensors `A`, `B` and `alpha` of the adapter of a weight.
+fn adapter_names(weight: &str) -> Option<[String; 3]> {
     let matrix = weight.strip_suffix(".weight")?;
-    Some(ADAPTER.map(|ending| format!("{matrix}.{ending}")))
+    Some(ADAPTER_SUFFIXES.map(|suffix| format!("{matrix}.{suffix}")))
 }
 
 impl Parameters {
-    /// The same weights as constants, and adapters beside those that `lora` names and that were not
-    /// frozen: they alone are trained. As peft begins, `A` is drawn, by `seed` and its name, and `B` is
-    /// zero, so that the model is what it was.
+    /// Freezes the weights and adds trainable adapters to the targets of `lora` that were not
+    /// frozen. As in peft, `A` is random (by `seed` and its name) and `B` is zero, so the outputs
+    /// of the model do not change.
     ///
     /// # Errors
-    /// A target that no weight here has.
-    pub fn adapt(&self, lora: &Lora, seed: u64) -> Result<Self> {
-        let open = self.trainable();
-        let open: Vec<_> = open.iter().filter(|(name, _)| lora.adapts(name)).collect();
+    /// A target without a trainable weight.
+    pub fn with_adapters(&self, lora: &LoraConfig, seed: u64) -> Result<Self> {
+        let trainable = self.trainable();
+        let adapted: Vec<_> = trainable
+            .iter()
+            .filter(|(name, _)| lora.matches(name))
+            .collect();
         for target in &lora.targets {
-            let tail = format!(".{target}.weight");
-            if !open.iter().any(|(name, _)| name.ends_with(&tail)) {
+            let suffix = format!(".{target}.weight");
+            if !adapted.iter().any(|(name, _)| name.ends_with(&suffix)) {
                 bail!(
-                    "lora: there is no weight `{target}` to adapt\n\
-                     hint: an adapter changes what was learned before it; let a stage without one come first"
+                    "lora: no weight `{target}` to adapt\n\
+                     hint: adapters need trained weights, so put a stage without `lora` first"
                 );
             }
         }
-        let mut store = self.lock().clone();
-        for (name, var) in open {
+        let mut weights = self.lock_weights().clone();
+        for (name, var) in adapted {
             let (rows, columns) = var.dims2()?;
-            let Some([down, up, alpha]) = adapter(name) else {
+            let Some([lora_a, lora_b, alpha]) = adapter_names(name) else {
                 continue;
             };
             let shapes = [(lora.rank, columns), (rows, lora.rank)];
-            for (name, shape) in [down, up].into_iter().zip(shapes) {
-                let drawn = draw(&shape.into(), &name, seed, &Device::Cpu)?;
-                store.insert(name, self.rounded(&drawn)?);
+            for (name, shape) in [lora_a, lora_b].into_iter().zip(shapes) {
+                let initial = init_weight(&shape.into(), &name, seed, &Device::Cpu)?;
+                weights.insert(name, self.to_model_dtype(&initial)?);
             }
             let value = Tensor::new(lora.alpha as f32, &Device::Cpu)?;
-            store.insert(alpha, self.rounded(&value)?);
+            weights.insert(alpha, self.to_model_dtype(&value)?);
         }
         Ok(Self {
-            store: Arc::new(Mutex::new(store)),
-            trained: Trained::Adapters,
+            weights: Arc::new(Mutex::new(weights)),
+            trainable_set: TrainableSet::Adapters,
             ..self.clone()
         })
     }
 
-    /// All weights, by name, as a model without adapters has them: `W + alpha / rank · B · A`.
-    pub fn merged(&self) -> Result<Vec<(String, Tensor)>> {
-        let store = self.lock();
-        let plain = store
+    /// Merges the adapters into their matrices (`W + alpha / rank · B · A`). Returns all weights by
+    /// name, in the layout of a model without adapters.
+    pub fn merge_adapters(&self) -> Result<Vec<(String, Tensor)>> {
+        let weights = self.lock_weights();
+        let base_weights = weights
             .iter()
-            .filter(|(name, _)| !ADAPTER.iter().any(|ending| name.ends_with(ending)));
-        let merged = plain.map(|(name, var)| {
-            let names = adapter(name);
-            let parts = names.and_then(|names| {
-                let [down, up, alpha] = &names;
-                Some((store.get(down)?, store.get(up)?, store.get(alpha)?))
+            .filter(|(name, _)| !ADAPTER_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)));
+        let merged = base_weights.map(|(name, var)| {
+            let adapter = adapter_names(name).and_then(|names| {
+                let [lora_a, lora_b, alpha] = &names;
+                let lora_a = weights.get(lora_a)?;
+                Some((lora_a, weights.get(lora_b)?, weights.get(alpha)?))
             });
-            let Some((down, up, alpha)) = parts else {
+            let Some((lora_a, lora_b, alpha)) = adapter else {
                 return Ok((name.clone(), var.as_detached_tensor()));
             };
-            let scale = f64::from(alpha.to_scalar::<f32>()?) / down.dim(0)? as f64;
-            let change = up.as_detached_tensor().matmul(&down.as_detached_tensor())?;
-            let whole = (var.as_detached_tensor() + (change * scale)?)?;
-            Ok((name.clone(), whole))
+            let scale = f64::from(alpha.to_scalar::<f32>()?) / lora_a.dim(0)? as f64;
+            let product = lora_b
+                .as_detached_tensor()
+                .matmul(&lora_a.as_detached_tensor())?;
+            let sum = (var.as_detached_tensor() + (product * scale)?)?;
+            Ok((name.clone(), sum))
         });
         merged.collect()
     }
@@ -191,10 +199,10 @@ mod tests {
     use super::*;
     use candle::DType;
 
-    const TWO: [&str; 2] = ["q_proj", "down_proj"];
+    const TARGETS: [&str; 2] = ["q_proj", "down_proj"];
 
-    fn lora(targets: &[&str]) -> Lora {
-        Lora {
+    fn lora_config(targets: &[&str]) -> LoraConfig {
+        LoraConfig {
             rank: 4,
             alpha: 8.0,
             targets: targets.iter().map(|t| (*t).to_owned()).collect(),
@@ -205,9 +213,9 @@ mod tests {
         var.flatten_all().unwrap().to_vec1().unwrap()
     }
 
-    /// Two layers with an output matrix above them.
-    fn weights() -> Parameters {
-        let names = (0..2).flat_map(|layer| MATRICES.map(|matrix| weight(layer, matrix)));
+    /// Returns two decoder layers and an output matrix, filled with ones.
+    fn two_layers() -> Parameters {
+        let names = (0..2).flat_map(|layer| MATRICES.map(|matrix| weight_name(layer, matrix)));
         let names = names.chain(["lm_head.weight".to_owned()]);
         let shape = (32, 64);
         Parameters::from_tensors(names.map(|name| {
@@ -218,9 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn adapters_begin_as_those_of_peft_and_are_trained_alone() {
-        let below = weights().freeze(&["model.layers.0.".to_owned()]);
-        let adapted = below.adapt(&lora(&TWO), 7).unwrap();
+    fn only_adapters_are_trainable_and_initialised_as_in_peft() {
+        let parameters = two_layers().freeze(&["model.layers.0.".to_owned()]);
+        let adapted = parameters.with_adapters(&lora_config(&TARGETS), 7).unwrap();
         let trained = adapted.trainable();
         let names: Vec<&str> = trained.iter().map(|(name, _)| name.as_str()).collect();
         let expected = [
@@ -231,47 +239,69 @@ mod tests {
         ];
         assert_eq!(names, expected);
         // kaiming_uniform_(a=√5) of 64 columns: √(2 / (1 + 5)) · √(3 / 64).
-        let most = 0.125f32;
-        let (down, other) = (values(&trained[0].1), values(&trained[2].1));
-        assert!(down.iter().all(|v| v.abs() <= most) && down != other);
-        assert!(down.iter().any(|v| *v > 0.9 * most) && down.iter().any(|v| *v < -0.9 * most));
-        let mean = down.iter().sum::<f32>() / down.len() as f32;
+        let bound = 0.125f32;
+        let (lora_a, other) = (values(&trained[0].1), values(&trained[2].1));
+        assert!(lora_a.iter().all(|v| v.abs() <= bound) && lora_a != other);
+        assert!(lora_a.iter().any(|v| *v > 0.9 * bound));
+        assert!(lora_a.iter().any(|v| *v < -0.9 * bound));
+        let mean = lora_a.iter().sum::<f32>() / lora_a.len() as f32;
         assert!(mean.abs() < 0.02, "{mean}");
         assert!(values(&trained[1].1).iter().all(|v| *v == 0.0));
-        let drawn = |seed| values(&below.adapt(&lora(&TWO), seed).unwrap().trainable()[0].1);
-        assert_eq!(down, drawn(7));
-        assert_ne!(down, drawn(8));
+        let first_adapter = |seed| {
+            values(
+                &parameters
+                    .with_adapters(&lora_config(&TARGETS), seed)
+                    .unwrap()
+                    .trainable()[0]
+                    .1,
+            )
+        };
+        assert_eq!(lora_a, first_adapter(7));
+        assert_ne!(lora_a, first_adapter(8));
     }
 
     #[test]
-    fn what_is_merged_is_the_scaled_product_and_leaves_the_start_alone() {
-        let start = weights();
-        let adapted = start.adapt(&lora(&TWO), 7).unwrap();
+    fn merge_adds_scaled_product_to_a_copy() {
+        let start = two_layers();
+        let adapted = start.with_adapters(&lora_config(&TARGETS), 7).unwrap();
         for (_, var) in adapted.trainable() {
             var.set(&Tensor::full(0.5f32, var.shape(), &Device::Cpu).unwrap())
                 .unwrap();
         }
-        let merged = adapted.merged().unwrap();
+        let merged = adapted.merge_adapters().unwrap();
         assert_eq!(merged.len(), start.all().len());
         for ((name, var), (_, before)) in merged.iter().zip(start.all()) {
             let targets = ["q_proj.weight", "down_proj.weight"];
-            // 8 / 4 · (4 · ½ · ½) beside the ones.
-            let want = if targets.iter().any(|t| name.ends_with(t)) {
+            // 1 + 8 / 4 · (4 · ½ · ½).
+            let expected = if targets.iter().any(|t| name.ends_with(t)) {
                 3.0
             } else {
                 1.0
             };
-            assert_eq!(values(var), vec![want; 32 * 64], "{name}");
+            assert_eq!(values(var), vec![expected; 32 * 64], "{name}");
             assert_eq!(values(&before), vec![1.0; 32 * 64], "{name}");
         }
     }
 
     #[test]
-    fn a_target_that_is_not_there_is_an_error() {
-        let only = weights().freeze(&["model.layers.0.".to_owned(), weight(1, MATRICES[0])]);
-        let error = only.adapt(&lora(&TWO), 7).err().unwrap().to_string();
+    fn target_without_trainable_weight_is_rejected() {
+        let parameters =
+            two_layers().freeze(&["model.layers.0.".to_owned(), weight_name(1, MATRICES[0])]);
+        let error = parameters
+            .with_adapters(&lora_config(&TARGETS), 7)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("no weight `q_proj`") && error.contains("\nhint: "));
-        assert!(only.adapt(&lora(&["down_proj"]), 7).is_ok());
-        assert!(Parameters::fresh(1).adapt(&lora(&TWO), 7).is_err());
+        assert!(
+            parameters
+                .with_adapters(&lora_config(&["down_proj"]), 7)
+                .is_ok()
+        );
+        assert!(
+            Parameters::uninitialized(1)
+                .with_adapters(&lora_config(&TARGETS), 7)
+                .is_err()
+        );
     }
 }

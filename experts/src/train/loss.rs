@@ -1,24 +1,24 @@
-//! The loss of a shard and its statistics.
+//! Loss of a shard, with its statistics.
 
 use std::ops::AddAssign;
 
 use candle::Tensor;
 use candle::backprop::GradStore;
 
-use super::tape::Tape;
+use super::recompute::RecomputeTape;
 use crate::Error;
 
-/// A count of correct predictions.
+/// Number of correct predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hits {
     /// Correct predictions.
     pub correct: f64,
-    /// Counted predictions.
+    /// All counted predictions.
     pub total: f64,
 }
 
 impl Hits {
-    /// The share of correct predictions; `None` if none was counted.
+    /// Returns the proportion of correct predictions, or `None` if none was counted.
     pub fn accuracy(self) -> Option<f64> {
         (self.total > 0.0).then(|| self.correct / self.total)
     }
@@ -31,42 +31,43 @@ impl AddAssign for Hits {
     }
 }
 
-/// What a shard's forward pass gives.
-pub struct Loss {
-    /// A scalar with its graph, whose gradient is that of the summed losses.
-    pub sum: Tensor,
-    /// The sum of weighted losses.
-    pub value: f64,
-    /// The sum of the weights.
-    pub weight: f64,
-    /// Correct predictions: of counted targets, those that were the model's first choice; of preferences, those
-    /// that the model ranks as labelled.
+/// Result of the forward pass of a shard.
+pub struct ShardLoss {
+    /// Scalar with its graph. Its gradient is the gradient of `loss_sum`, but its value may differ.
+    pub surrogate: Tensor,
+    /// Sum of the weighted losses.
+    pub loss_sum: f64,
+    /// Sum of the weights.
+    pub weight_sum: f64,
+    /// Correct predictions: counted targets that are the most probable token, or preference pairs
+    /// in which the chosen completion has the higher reward.
     pub hits: Hits,
-    /// The sums of the rewards of preferred and of rejected continuations, of preferences alone.
+    /// Sums of the rewards of the chosen and of the rejected completions. Zero unless the examples
+    /// are preference pairs.
     pub rewards: [f64; 2],
-    /// Tokens computed, for the throughput.
+    /// Number of processed tokens, for the throughput.
     pub tokens: u64,
-    /// Layers that `sum`'s graph does not reach.
-    pub tape: Option<Tape>,
+    /// Recomputed layers, which are not part of the graph of `surrogate`.
+    pub tape: Option<RecomputeTape>,
 }
 
-impl Loss {
-    /// Its numbers without the graph, which holds all that was computed.
+impl ShardLoss {
+    /// Drops the graph, which keeps all activations in memory.
     #[must_use]
-    pub fn measured(self) -> Self {
+    pub fn detach(self) -> Self {
         Self {
-            sum: self.sum.detach(),
+            surrogate: self.surrogate.detach(),
             tape: None,
             ..self
         }
     }
 
-    /// The loss whose value is that of `sum`.
-    pub fn new(sum: Tensor, weight: f64, hits: Hits, tokens: u64) -> Result<Self, Error> {
+    /// Creates the result of a forward pass whose surrogate is the summed loss itself.
+    pub fn new(loss_sum: Tensor, weight_sum: f64, hits: Hits, tokens: u64) -> Result<Self, Error> {
         Ok(Self {
-            value: f64::from(sum.to_scalar::<f32>()?),
-            sum,
-            weight,
+            loss_sum: f64::from(loss_sum.to_scalar::<f32>()?),
+            surrogate: loss_sum,
+            weight_sum,
             hits,
             rewards: [0.0; 2],
             tokens,
@@ -74,9 +75,9 @@ impl Loss {
         })
     }
 
-    /// The gradients of all that it was computed from.
+    /// Computes the gradients of all variables, including those of recomputed layers.
     pub fn backward(&self) -> Result<GradStore, Error> {
-        let mut gradients = self.sum.backward()?;
+        let mut gradients = self.surrogate.backward()?;
         if let Some(tape) = &self.tape {
             tape.backward(&mut gradients)?;
         }

@@ -1,34 +1,35 @@
-//! Training: from ready examples to weights. Files and data sets stay above this crate.
+//! The trainer: updates weights from sequences of tokens. Apart from checkpoints, it reads no
+//! files; the crate `acem3` prepares the examples.
 
 mod adamw;
+mod attribute_classifier;
 mod checkpoint;
-mod given;
 mod lora;
 mod loss;
-mod observer;
 mod packing;
 mod parallel;
 mod parameters;
 mod preference;
+mod recompute;
 mod schedule;
 mod sequence;
-mod student;
-mod tape;
+mod sequence_input;
+mod trainable_model;
 mod trainer;
 mod weight_names;
 
 pub use adamw::{AdamW, AdamWConfig};
+pub use attribute_classifier::{AttributeClassifier, AttributeExample, PATCH_CLASSES};
 pub use checkpoint::{load_checkpoint, save_checkpoint};
-pub use given::Given;
-pub use lora::Lora;
-pub use loss::{Hits, Loss};
-pub use observer::{MARKS, Observation, Observer};
-pub use parallel::{in_parallel, on_device};
+pub use lora::LoraConfig;
+pub use loss::{Hits, ShardLoss};
+pub use parallel::{map_on_device, parallel_map};
 pub use parameters::Parameters;
-pub use preference::{Preference, PreferenceLoss};
+pub use preference::{DpoLossConfig, PreferenceExample};
+pub use recompute::RecomputeTape;
 pub use schedule::Schedule;
-pub use sequence::{Sequence, Target};
-pub use student::{Batch, Student};
-pub use tape::Tape;
+pub use sequence::{Sequence, TargetToken};
+pub use sequence_input::SequenceInput;
+pub use trainable_model::{Batch, TrainableModel};
 pub use trainer::{StepReport, Trainer};
 pub use weight_names::weight_names;

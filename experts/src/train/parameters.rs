@@ -1,4 +1,4 @@
-//! The weights of a model in training: read from a checkpoint, or drawn when training begins.
+//! Weights of a model in training, read from a checkpoint or initialised randomly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,105 +9,108 @@ use candle_nn::var_builder::SimpleBackend;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::adamw::set;
-use crate::ops::ADAPTER;
+use super::adamw::assign_rounded;
+use crate::ops::ADAPTER_SUFFIXES;
 
-/// The endings of the names of adapters' matrices.
-const DOWN: &str = ADAPTER[0];
-const UP: &str = ADAPTER[1];
-const ALPHA: &str = ADAPTER[2];
+// Name suffixes of the tensors of an adapter.
+const LORA_A: &str = ADAPTER_SUFFIXES[0];
+const LORA_B: &str = ADAPTER_SUFFIXES[1];
+const LORA_ALPHA: &str = ADAPTER_SUFFIXES[2];
 
-/// Named weights; some are trained, the others stay as they are.
+/// Named weights. Some are trainable, the others are frozen.
 #[derive(Clone)]
 pub struct Parameters {
-    pub(super) store: Arc<Mutex<BTreeMap<String, Var>>>,
-    pub(super) trained: Trained,
-    pub(super) seed: Option<u64>,
+    pub(super) weights: Arc<Mutex<BTreeMap<String, Var>>>,
+    pub(super) trainable_set: TrainableSet,
+    /// Seed of missing weights. If `None`, loading a missing weight is an error.
+    pub(super) init_seed: Option<u64>,
     pub(super) device: Device,
-    /// The type of matrices; all else is in f32.
+    /// Dtype of the matrices. All other weights are in f32.
     pub(super) dtype: DType,
 }
 
 impl Default for Parameters {
     fn default() -> Self {
         Self {
-            store: Arc::default(),
-            trained: Trained::default(),
-            seed: None,
+            weights: Arc::default(),
+            trainable_set: TrainableSet::default(),
+            init_seed: None,
             device: Device::Cpu,
             dtype: DType::F32,
         }
     }
 }
 
-/// Which weights are trained.
+/// The trainable weights.
 #[derive(Clone)]
-pub(super) enum Trained {
-    /// All but those whose names begin so.
-    AllBut(Arc<Vec<String>>),
-    /// What is beside a matrix, and nothing else.
+pub(super) enum TrainableSet {
+    /// All weights except those with one of these name prefixes.
+    AllExcept(Arc<Vec<String>>),
+    /// Only the matrices of adapters.
     Adapters,
 }
 
-impl Default for Trained {
+impl Default for TrainableSet {
     fn default() -> Self {
-        Self::AllBut(Arc::default())
+        Self::AllExcept(Arc::default())
     }
 }
 
 impl Parameters {
-    /// No weights yet: each is drawn when a layer asks for it, by the seed and its name.
-    pub fn fresh(seed: u64) -> Self {
+    /// Creates an empty set. Each weight is initialised when a layer loads it, by `seed` and its
+    /// name.
+    pub fn uninitialized(seed: u64) -> Self {
         Self {
-            seed: Some(seed),
+            init_seed: Some(seed),
             ..Self::default()
         }
     }
 
-    /// The weights of a checkpoint, in f32 on the CPU; asking for another one is an error.
+    /// Creates the weights of a checkpoint, in f32 on the CPU. Loading any other weight is an
+    /// error.
     pub fn from_tensors(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<Self> {
         let vars = tensors.into_iter().map(|(name, tensor)| {
             let tensor = tensor.to_dtype(DType::F32)?.to_device(&Device::Cpu)?;
             Ok((name, Var::from_tensor(&tensor)?))
         });
-        let store = vars.collect::<Result<BTreeMap<_, _>>>()?;
+        let weights = vars.collect::<Result<BTreeMap<_, _>>>()?;
         Ok(Self {
-            store: Arc::new(Mutex::new(store)),
+            weights: Arc::new(Mutex::new(weights)),
             ..Self::default()
         })
     }
 
-    /// The same weights, those whose names begin with one of `frozen` being constants.
+    /// Returns the same weights, frozen if their name has one of the prefixes `frozen`.
     #[must_use]
     pub fn freeze(&self, frozen: &[String]) -> Self {
         Self {
-            trained: Trained::AllBut(Arc::new(frozen.to_vec())),
+            trainable_set: TrainableSet::AllExcept(Arc::new(frozen.to_vec())),
             ..self.clone()
         }
     }
 
-    /// The weights as a model computes with them on a device: matrices rounded to a type, all else in f32. They are
-    /// these very weights where nothing changes, and else have values of their own; what is not drawn yet will be
-    /// rounded so.
-    pub fn placed(&self, device: &Device, dtype: DType) -> Result<Self> {
+    /// Returns the weights on a device, with matrices in `dtype` and all others in f32. Shares the
+    /// weights if neither changes, and copies them otherwise. Weights that are initialised later
+    /// get the same device and dtype.
+    pub fn to_device(&self, device: &Device, dtype: DType) -> Result<Self> {
         if device.same_device(&self.device) && dtype == self.dtype {
             return Ok(self.clone());
         }
-        let placed = Self {
-            store: Arc::default(),
+        let converted = Self {
+            weights: Arc::default(),
             device: device.clone(),
             dtype,
             ..self.clone()
         };
         for (name, var) in self.all() {
-            let copy = placed.rounded(&var.as_detached_tensor())?;
-            placed.lock().insert(name, copy);
+            let copy = converted.to_model_dtype(&var.as_detached_tensor())?;
+            converted.lock_weights().insert(name, copy);
         }
-        Ok(placed)
+        Ok(converted)
     }
 
-    /// A variable of these values, in the type and on the device that weights have here.
-    pub(super) fn rounded(&self, values: &Tensor) -> Result<Var> {
+    /// Creates a variable from values, with the dtype and device of the weights.
+    pub(super) fn to_model_dtype(&self, values: &Tensor) -> Result<Var> {
         let dtype = if values.rank() == 2 {
             self.dtype
         } else {
@@ -117,38 +120,42 @@ impl Parameters {
         Var::from_tensor(&values)
     }
 
-    /// The value of a weight of this name and shape before it was rounded: the one that is here, or what would be
-    /// drawn.
-    pub fn exact(&self, name: &str, shape: &Shape) -> Result<Tensor> {
-        let found = self.lock().get(name).map(Var::as_detached_tensor);
-        match (found, self.seed) {
+    /// Returns the unrounded value of a weight. Call it on the weights in f32 from which the model
+    /// was converted. A missing weight is initialised by the seed.
+    pub fn master_value(&self, name: &str, shape: &Shape) -> Result<Tensor> {
+        let known = self.lock_weights().get(name).map(Var::as_detached_tensor);
+        match (known, self.init_seed) {
             (Some(tensor), _) => Ok(tensor),
-            (None, Some(seed)) => draw(shape, name, seed, &Device::Cpu),
+            (None, Some(seed)) => init_weight(shape, name, seed, &Device::Cpu),
             (None, None) => bail!("the checkpoint has no tensor `{name}`"),
         }
     }
 
-    /// The same weights in f32 on the CPU: what was learned, and all others as `start` has them.
-    pub fn whole(&self, learned: Vec<(String, Tensor)>, start: &Self) -> Result<Self> {
+    /// Returns the weights in f32 on the CPU: the values of `learned`, and those of `start` for all
+    /// other weights.
+    pub fn to_f32_cpu(&self, learned: Vec<(String, Tensor)>, start: &Self) -> Result<Self> {
         let mut learned: BTreeMap<String, Tensor> = learned.into_iter().collect();
-        let exact = self.all().into_iter().map(|(name, var)| {
+        let values = self.all().into_iter().map(|(name, var)| {
             let value = match learned.remove(&name) {
                 Some(value) => value,
-                // The one number that belongs to an adapter is never rounded.
-                None if name.ends_with(ALPHA) => var.as_detached_tensor(),
-                None => start.exact(&name, var.shape())?,
+                // The `alpha` of an adapter is a scalar in f32, so it is never rounded.
+                None if name.ends_with(LORA_ALPHA) => var.as_detached_tensor(),
+                None => start.master_value(&name, var.shape())?,
             };
             Ok((name, value))
         });
-        Self::from_tensors(exact.collect::<Result<Vec<_>>>()?)
+        Self::from_tensors(values.collect::<Result<Vec<_>>>()?)
     }
 
-    /// Takes the values of a checkpoint's tensors, whose weights are all here.
+    /// Copies the tensors of a checkpoint into the weights of the same name.
+    ///
+    /// # Errors
+    /// A tensor without a weight of its name and shape.
     pub fn restore(&self, tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<()> {
-        let store = self.lock();
+        let weights = self.lock_weights();
         for (name, tensor) in tensors {
-            match store.get(&name) {
-                Some(var) if var.shape() == tensor.shape() => set(var, &tensor)?,
+            match weights.get(&name) {
+                Some(var) if var.shape() == tensor.shape() => assign_rounded(var, &tensor)?,
                 Some(var) => bail!(
                     "tensor `{name}` has shape {:?}, expected {:?}",
                     tensor.shape(),
@@ -160,22 +167,22 @@ impl Parameters {
         Ok(())
     }
 
-    /// The same weights, missing ones being drawn by a seed.
+    /// Returns the same weights. Missing weights are initialised by `seed`.
     #[must_use]
-    pub fn drawing(&self, seed: u64) -> Self {
+    pub fn with_init_seed(&self, seed: u64) -> Self {
         Self {
-            seed: Some(seed),
+            init_seed: Some(seed),
             ..self.clone()
         }
     }
 
-    /// A builder that layers load from, on the device where the weights are.
+    /// Returns a builder from which layers load the weights, on their device.
     pub fn builder(&self) -> VarBuilder<'static> {
         let device = self.device.clone();
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device)
     }
 
-    /// The weights that are trained, by name.
+    /// Returns the trainable weights with their names.
     pub fn trainable(&self) -> Vec<(String, Var)> {
         let all = self.all();
         all.into_iter()
@@ -183,22 +190,22 @@ impl Parameters {
             .collect()
     }
 
-    /// All weights, by name.
+    /// Returns all weights with their names.
     pub fn all(&self) -> Vec<(String, Var)> {
-        let store = self.lock();
-        store
+        let weights = self.lock_weights();
+        weights
             .iter()
             .map(|(name, var)| (name.clone(), var.clone()))
             .collect()
     }
 
-    /// The weights themselves, while nobody else touches them.
-    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Var>> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the weights.
+    pub(super) fn lock_weights(&self) -> MutexGuard<'_, BTreeMap<String, Var>> {
+        self.weights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a layer gets: a variable, or a constant where it is frozen.
-    fn weight(&self, name: &str, var: &Var) -> Tensor {
+    /// Returns the tensor for a layer: a variable, or a constant if the weight is frozen.
+    fn layer_tensor(&self, name: &str, var: &Var) -> Tensor {
         if self.is_frozen(name) {
             var.as_detached_tensor()
         } else {
@@ -207,9 +214,9 @@ impl Parameters {
     }
 
     fn is_frozen(&self, name: &str) -> bool {
-        match &self.trained {
-            Trained::AllBut(frozen) => frozen.iter().any(|prefix| name.starts_with(prefix)),
-            Trained::Adapters => ![DOWN, UP].iter().any(|ending| name.ends_with(ending)),
+        match &self.trainable_set {
+            TrainableSet::AllExcept(frozen) => frozen.iter().any(|prefix| name.starts_with(prefix)),
+            TrainableSet::Adapters => ![LORA_A, LORA_B].iter().any(|suffix| name.ends_with(suffix)),
         }
     }
 }
@@ -223,12 +230,12 @@ impl SimpleBackend for Parameters {
         _: DType,
         _: &Device,
     ) -> Result<Tensor> {
-        let mut store = self.lock();
-        let var = match (store.get(name), self.seed) {
+        let mut weights = self.lock_weights();
+        let var = match (weights.get(name), self.init_seed) {
             (Some(var), _) => var.clone(),
             (None, Some(seed)) => {
-                let var = self.rounded(&draw(&shape, name, seed, &Device::Cpu)?)?;
-                store.insert(name.to_owned(), var.clone());
+                let var = self.to_model_dtype(&init_weight(&shape, name, seed, &Device::Cpu)?)?;
+                weights.insert(name.to_owned(), var.clone());
                 var
             }
             (None, None) => bail!("the checkpoint has no tensor `{name}`"),
@@ -239,52 +246,56 @@ impl SimpleBackend for Parameters {
                 var.shape()
             );
         }
-        Ok(self.weight(name, &var))
+        Ok(self.layer_tensor(name, &var))
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
-        let store = self.lock();
-        match store.get(name) {
-            Some(var) => Ok(self.weight(name, var)),
+        let weights = self.lock_weights();
+        match weights.get(name) {
+            Some(var) => Ok(self.layer_tensor(name, var)),
             None => bail!("the checkpoint has no tensor `{name}`"),
         }
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        self.lock().contains_key(name)
+        self.lock_weights().contains_key(name)
     }
 }
 
-/// Norm weights are one, biases zero; embeddings are drawn with 0.02, matrices with `0.7/√fan_in`,
-/// and those that write into the residual stream with a third of it, so that depth does not blow up
-/// the first steps. Of an adapter (`reset_lora_parameters` in peft's `tuners/lora/layer.py`), `B` is zero
-/// and `A` uniform within `±1/√fan_in`, which is `kaiming_uniform_(a=√5)`.
-pub(super) fn draw(shape: &Shape, name: &str, seed: u64, device: &Device) -> Result<Tensor> {
-    if name.ends_with("bias") || name.ends_with(UP) {
+/// Initialises a weight by its name, shape and seed.
+///
+/// Norm weights are one and biases zero. Embeddings are normal with standard deviation 0.02,
+/// matrices with `0.7/√fan_in`. Matrices whose output is added to the residual stream have
+/// `0.25/√fan_in`, which limits the activations of deep models in the first steps. Adapters follow
+/// `reset_lora_parameters` in peft's `tuners/lora/layer.py`: `B` is zero and `A` uniform within
+/// `±1/√fan_in`, which is `kaiming_uniform_(a=√5)`.
+pub(super) fn init_weight(shape: &Shape, name: &str, seed: u64, device: &Device) -> Result<Tensor> {
+    if name.ends_with("bias") || name.ends_with(LORA_B) {
         return Tensor::zeros(shape, DType::F32, device);
     }
     if shape.rank() == 1 && !name.ends_with("class_embedding") {
         return Tensor::ones(shape, DType::F32, device);
     }
     let fan_in: usize = shape.dims().iter().skip(1).product();
-    let salt = name.bytes().fold(seed, |h, b| {
+    // FNV-1a of the name, starting from the seed.
+    let name_seed = name.bytes().fold(seed, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     });
-    let mut rng = ChaCha8Rng::seed_from_u64(salt);
-    if name.ends_with(DOWN) {
-        let most = 1.0 / (fan_in as f64).sqrt();
-        let values = (0..shape.elem_count()).map(|_| rng.random_range(-most..most) as f32);
+    let mut rng = ChaCha8Rng::seed_from_u64(name_seed);
+    if name.ends_with(LORA_A) {
+        let bound = 1.0 / (fan_in as f64).sqrt();
+        let values = (0..shape.elem_count()).map(|_| rng.random_range(-bound..bound) as f32);
         return Tensor::from_vec(values.collect(), shape.clone(), device);
     }
-    let residual = ["o_proj", "down_proj", "out_proj", "fc2"]
+    let writes_residual = ["o_proj", "down_proj", "out_proj", "fc2"]
         .iter()
         .any(|n| name.contains(n));
     let std = match () {
         () if name.contains("embed") && !name.contains("patch") => 0.02,
-        () if residual => 0.25 / (fan_in as f64).sqrt(),
+        () if writes_residual => 0.25 / (fan_in as f64).sqrt(),
         () => 0.7 / (fan_in as f64).sqrt(),
     };
-    // Box–Muller: normal values without another dependency.
+    // Box–Muller transform: normal values without another dependency.
     let values = (0..shape.elem_count()).map(|_| {
         let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
         ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos() * std) as f32

@@ -1,115 +1,121 @@
-//! Learning from preferences: an evaluation is to become likelier, and a worse one unlikelier, than
-//! the model that training began with has them (Rafailov et al., 2023, equation 7).
+//! Direct preference optimisation: raises the likelihood of the chosen evaluation and lowers that
+//! of the rejected one, relative to a frozen reference model (Rafailov et al., 2023, equation 7).
 //!
-//! The reward tokens of ACE-M³ (§3.4) and `HDCEval` (§3.3) change what a continuation consists of, not
-//! this loss: in `RTDPO` they are targets, in `ADTO` they are context.
+//! The reward tokens of ACE-M³ (§3.4) and `HDCEval` (§3.3) change the completions, not this loss:
+//! in `RTDPO` they are targets, in `ADTO` they are context.
 
 use acem3_kernels::{cross_entropy, log_probabilities};
 
-use super::loss::{Hits, Loss};
+use super::loss::{Hits, ShardLoss};
 use super::sequence::Sequence;
-use super::student::{Batch, Predicted, Student};
+use super::trainable_model::{Batch, TargetLogits, TrainableModel};
 use crate::Error;
 
-/// A prompt with two continuations: branch 1 is preferred, branch 2 rejected.
+/// A prompt with two completions: branch 1 is chosen, branch 2 is rejected.
 #[derive(Clone, Debug)]
-pub struct Preference {
-    /// Both continuations after the prompt. The log-likelihood of one is that of its targets; their
-    /// weights do not matter.
+pub struct PreferenceExample {
+    /// The prompt with both completions. The log-likelihood of a completion is the sum over its
+    /// targets; their weights are ignored.
     pub sequence: Sequence,
-    /// The log-likelihoods of both under the model that training began with.
-    pub reference: [f64; 2],
+    /// Log-likelihoods of the chosen and the rejected completion under the reference model.
+    pub reference_log_likelihoods: [f64; 2],
 }
 
-impl Preference {
-    /// The rewards of both: how much likelier each is than it was.
-    fn rewards(&self, beta: f64, now: [f64; 2]) -> [f64; 2] {
-        [0, 1].map(|side| beta * (now[side] - self.reference[side]))
+impl PreferenceExample {
+    /// Returns the implicit rewards of both completions: `beta` times the log-likelihood ratio of
+    /// policy and reference model.
+    fn rewards(&self, beta: f64, policy_log_likelihoods: [f64; 2]) -> [f64; 2] {
+        [0, 1].map(|i| beta * (policy_log_likelihoods[i] - self.reference_log_likelihoods[i]))
     }
 }
 
-/// The constants of the loss.
+/// Hyperparameters of the DPO loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PreferenceLoss {
-    /// How dear it is to leave the reference.
+pub struct DpoLossConfig {
+    /// Scale of the rewards. A high value keeps the policy close to the reference model.
     pub beta: f64,
-    /// The weight of the preferred continuation's own loss, the mean over its tokens, beside that of the
-    /// preference (Pang et al., 2024, "Iterative reasoning preference optimization"). Without it both continuations may become
-    /// unlikely as long as their difference grows.
-    pub anchor: f64,
+    /// Weight of the mean negative log-likelihood of the chosen completion, which is added to the
+    /// loss (Pang et al., 2024, "Iterative reasoning preference optimization"); `anchor` in
+    /// training configurations. If it is zero, training may lower the likelihood of both
+    /// completions while their difference grows.
+    pub nll_weight: f64,
 }
 
-impl Student {
-    /// The log-likelihoods of both branches of sequences, as a reference keeps them.
+impl TrainableModel {
+    /// Computes the log-likelihoods of the two branches of each sequence.
     pub fn log_likelihoods(&self, batch: &Batch) -> Result<Vec<[f64; 2]>, Error> {
-        sums(&self.predict(batch)?, batch.0.len())
+        branch_log_likelihoods(&self.target_logits(batch)?, batch.0.len())
     }
 
-    /// `Σ −log σ(margin)` over preferences, the margin being the difference of the two rewards, and
-    /// what anchors it. What is told of it: how many are in order, and the sums of the rewards.
+    /// Computes `Σ −log σ(margin)` over preference pairs plus the weighted negative log-likelihood
+    /// of the chosen completions. The margin is the difference of the two rewards. A hit is a pair
+    /// with a positive margin.
     pub fn preference_loss(
         &self,
-        pairs: &[Preference],
-        constants: PreferenceLoss,
-    ) -> Result<Loss, Error> {
-        let PreferenceLoss { beta, anchor } = constants;
+        pairs: &[PreferenceExample],
+        config: DpoLossConfig,
+    ) -> Result<ShardLoss, Error> {
+        let DpoLossConfig { beta, nll_weight } = config;
         let sequences: Vec<Sequence> = pairs.iter().map(|pair| pair.sequence.clone()).collect();
-        let predicted = self.predict(&Batch(&sequences))?;
-        let now = sums(&predicted, pairs.len())?;
-        let rewards = pairs.iter().zip(&now);
-        let rewards: Vec<[f64; 2]> = rewards
-            .map(|(pair, now)| pair.rewards(beta, *now))
+        let predicted = self.target_logits(&Batch(&sequences))?;
+        let log_likelihoods = branch_log_likelihoods(&predicted, pairs.len())?;
+        let rewards: Vec<[f64; 2]> = pairs
+            .iter()
+            .zip(&log_likelihoods)
+            .map(|(pair, log_likelihoods)| pair.rewards(beta, *log_likelihoods))
             .collect();
         let margins: Vec<f64> = rewards.iter().map(|r| r[0] - r[1]).collect();
-        // The loss depends on each token's log-probability with this slope alone, so that a weighted
-        // sum of them has its gradient.
+        // Absolute derivative of the loss with respect to each token's log-probability. A
+        // cross-entropy with these weights has the gradient of the loss.
         let slopes: Vec<f64> = margins.iter().map(|m| beta * sigmoid(-m)).collect();
-        let preferred = sequences
+        let chosen_weights: Vec<f64> = sequences
             .iter()
-            .map(|s| anchor / s.targets_of(1).max(1) as f64);
-        let preferred: Vec<f64> = preferred.collect();
-        let weights = predicted.rows.iter().map(|(row, target)| {
-            Ok(match side(target.branch)? {
-                0 => (slopes[*row] + preferred[*row]) as f32,
+            .map(|s| nll_weight / s.target_count(1).max(1) as f64)
+            .collect();
+        let weights = predicted.targets.iter().map(|(row, target)| {
+            Ok(match branch_index(target.branch)? {
+                0 => (slopes[*row] + chosen_weights[*row]) as f32,
                 _ => -slopes[*row] as f32,
             })
         });
         let weights = weights.collect::<Result<Vec<f32>, Error>>()?;
-        let anchored = now
+        let chosen_losses = log_likelihoods
             .iter()
-            .zip(&preferred)
-            .map(|(now, weight)| -weight * now[0]);
-        let total = |side: usize| rewards.iter().map(|r| r[side]).sum();
-        Ok(Loss {
-            sum: cross_entropy(&predicted.logits, &predicted.wanted(), &weights)?,
-            value: margins.iter().map(|m| softplus(-m)).sum::<f64>() + anchored.sum::<f64>(),
-            weight: pairs.len() as f64,
+            .zip(&chosen_weights)
+            .map(|(log_likelihoods, weight)| -weight * log_likelihoods[0]);
+        let reward_sum = |i: usize| rewards.iter().map(|r| r[i]).sum();
+        Ok(ShardLoss {
+            surrogate: cross_entropy(&predicted.logits, &predicted.target_tokens(), &weights)?,
+            loss_sum: margins.iter().map(|m| softplus(-m)).sum::<f64>()
+                + chosen_losses.sum::<f64>(),
+            weight_sum: pairs.len() as f64,
             hits: Hits {
                 correct: margins.iter().filter(|m| **m > 0.0).count() as f64,
                 total: pairs.len() as f64,
             },
-            rewards: [total(0), total(1)],
+            rewards: [reward_sum(0), reward_sum(1)],
             tokens: predicted.tokens,
             tape: predicted.tape,
         })
     }
 }
 
-/// The log-likelihoods of the branches of `n` sequences.
-fn sums(predicted: &Predicted, n: usize) -> Result<Vec<[f64; 2]>, Error> {
-    let likely = log_probabilities(&predicted.logits, &predicted.wanted())?;
+/// Sums the log-probabilities of the targets of each branch, for `n` sequences.
+fn branch_log_likelihoods(predicted: &TargetLogits, n: usize) -> Result<Vec<[f64; 2]>, Error> {
+    let log_probs = log_probabilities(&predicted.logits, &predicted.target_tokens())?;
     let mut sums = vec![[0.0; 2]; n];
-    for ((row, target), likely) in predicted.rows.iter().zip(likely) {
-        sums[*row][side(target.branch)?] += f64::from(likely);
+    for ((row, target), log_prob) in predicted.targets.iter().zip(log_probs) {
+        sums[*row][branch_index(target.branch)?] += f64::from(log_prob);
     }
     Ok(sums)
 }
 
-fn side(branch: u16) -> Result<usize, Error> {
+/// Returns 0 for the chosen and 1 for the rejected branch.
+fn branch_index(branch: u16) -> Result<usize, Error> {
     match branch {
         1 | 2 => Ok(usize::from(branch) - 1),
         _ => Err(Error::Training(format!(
-            "a preference has a branch {branch}, expected two continuations"
+            "preference pair: expected branch 1 or 2, found {branch}"
         ))),
     }
 }
@@ -128,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loss_of_a_margin_is_finite_everywhere() {
+    fn loss_is_finite_for_extreme_margins() {
         for (margin, loss) in [(0.0, 2f64.ln()), (800.0, 0.0), (-800.0, 800.0)] {
             assert!((softplus(-margin) - loss).abs() < 1e-12, "{margin}");
         }

@@ -1,22 +1,22 @@
-//! The learning rate over a stage: linear warm-up, then a cosine to a fraction of the peak.
+//! Learning rate schedule of a stage: linear warmup, then cosine decay to a fraction of the peak.
 
 use serde::{Deserialize, Serialize};
 
-/// Learning rate by step.
+/// Learning rate as a function of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// The highest rate, reached at the end of the warm-up.
+    /// Highest rate, reached at the end of the warmup.
     pub peak: f64,
-    /// Steps of warm-up.
+    /// Steps of the warmup.
     pub warmup: u64,
-    /// All steps of the stage.
+    /// Steps of the stage, including the warmup.
     pub steps: u64,
-    /// The last rate as a fraction of the peak.
+    /// Final rate as a fraction of the peak.
     pub floor: f64,
 }
 
 impl Schedule {
-    /// The rate of a step, counted from zero.
+    /// Returns the rate of a step. The first step is 0.
     pub fn rate(&self, step: u64) -> f64 {
         if step < self.warmup {
             return self.peak * (step + 1) as f64 / self.warmup as f64;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warms_up_peaks_and_ends_at_the_floor() {
+    fn rate_warms_up_and_decays_to_floor() {
         let schedule = Schedule {
             peak: 1.0,
             warmup: 10,

@@ -1,152 +1,153 @@
-//! A training sequence: a shared prefix, and branches that see it but not each other.
+//! Training sequence: a shared prefix with branches that attend to it but not to each other.
 //!
-//! The three evaluations of a case, or many questions about one image, are so learned in one
-//! forward pass that computes the prefix once.
+//! One forward pass computes the prefix once for the three evaluations of a case, or for many
+//! questions about one image.
 
 use std::sync::Arc;
 
 use candle::Tensor;
 
-use super::given::Given;
-use crate::prompt::Slot;
+use super::sequence_input::SequenceInput;
+use crate::prompt::PromptToken;
 
-/// A token to be predicted.
+/// A token that the model learns to predict.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Target {
-    /// The place of the token before it.
-    pub from: usize,
-    /// The token.
+pub struct TargetToken {
+    /// Index of the token before it, whose logits predict it.
+    pub source_index: usize,
+    /// Id of the predicted token.
     pub token: u32,
-    /// What an error costs.
+    /// Weight of its loss.
     pub weight: f32,
-    /// The branch it belongs to.
+    /// Branch of the token.
     pub branch: u16,
 }
 
-/// Tokens with the branch and position of each.
+/// Tokens with their branches, positions and targets.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
-    /// What it is computed from; an image's tokens fill the place of [`Slot::Image`].
-    pub given: Given,
-    /// Token ids; image places hold zero.
+    /// Input in addition to the tokens. Image tokens replace [`PromptToken::Image`].
+    pub input: SequenceInput,
+    /// Token ids; zero for image tokens.
     pub tokens: Vec<u32>,
-    /// Branch of each token; 0 is the prefix.
+    /// Branch of each token; the prefix is branch 0.
     pub branches: Vec<u16>,
-    /// Position of each token in the sequence that the model would see alone.
+    /// Position of each token in the prefix followed by its branch alone.
     pub positions: Vec<u32>,
-    /// The first image place.
-    pub image_at: Option<usize>,
-    /// What is learned.
-    pub targets: Vec<Target>,
-    prefix: usize,
-    last_branch: u16,
+    /// Index of the first image token.
+    pub image_start: Option<usize>,
+    /// Tokens that the model learns to predict.
+    pub targets: Vec<TargetToken>,
+    prefix_len: usize,
+    branch_count: u16,
 }
 
 impl Sequence {
-    /// A sequence that begins with a prompt of which nothing is learned. `image_tokens`: places an
-    /// image takes.
-    pub fn new(prompt: &[Slot], pixels: Option<Arc<[f32]>>, image_tokens: usize) -> Self {
+    /// Creates a sequence with a prompt as its prefix. The prompt has no targets. `image_tokens`:
+    /// number of tokens of an image.
+    pub fn new(prompt: &[PromptToken], pixels: Option<Arc<[f32]>>, image_tokens: usize) -> Self {
         let mut sequence = Self {
-            given: pixels.map_or(Given::Text, Given::Pixels),
+            input: pixels.map_or(SequenceInput::Text, SequenceInput::Pixels),
             ..Self::default()
         };
-        for slot in prompt {
-            match slot {
-                Slot::Token(token) => sequence.push(*token, 0),
-                Slot::Image => {
-                    sequence.image_at = Some(sequence.tokens.len());
+        for prompt_token in prompt {
+            match prompt_token {
+                PromptToken::Token(token) => sequence.push(*token, 0),
+                PromptToken::Image => {
+                    sequence.image_start = Some(sequence.tokens.len());
                     (0..image_tokens).for_each(|_| sequence.push(0, 0));
                 }
             }
         }
-        sequence.prefix = sequence.tokens.len();
+        sequence.prefix_len = sequence.tokens.len();
         sequence
     }
 
-    /// A branch of tokens, each with the cost of an error; cost zero is context.
-    pub fn branch(&mut self, tokens: impl IntoIterator<Item = (u32, f32)>) {
-        self.last_branch += 1;
-        let branch = self.last_branch;
-        let mut from = self.prefix.checked_sub(1);
+    /// Appends a branch of tokens, each with the weight of its loss. Tokens of weight zero are
+    /// context only.
+    pub fn push_branch(&mut self, tokens: impl IntoIterator<Item = (u32, f32)>) {
+        self.branch_count += 1;
+        let branch = self.branch_count;
+        let mut source_index = self.prefix_len.checked_sub(1);
         let start = self.tokens.len();
         for (i, (token, weight)) in tokens.into_iter().enumerate() {
-            if let (Some(from), true) = (from, weight > 0.0) {
-                self.targets.push(Target {
-                    from,
+            if let (Some(source_index), true) = (source_index, weight > 0.0) {
+                self.targets.push(TargetToken {
+                    source_index,
                     token,
                     weight,
                     branch,
                 });
             }
-            from = Some(start + i);
+            source_index = Some(start + i);
             self.tokens.push(token);
             self.branches.push(branch);
-            self.positions.push((self.prefix + i) as u32);
+            self.positions.push((self.prefix_len + i) as u32);
         }
     }
 
-    /// The prefix with some of the branches, which are counted from one again, and the places of its
-    /// tokens in the whole. Hidden states go with their tokens.
-    pub fn part(&self, branches: &[u16]) -> candle::Result<(Self, Vec<u32>)> {
-        let renamed = |branch: u16| {
-            let kept = branches.iter().position(|kept| *kept == branch);
+    /// Returns the prefix with some of the branches, renumbered from one in the order of
+    /// `branches`, and the index of each of its tokens in `self`. Selects the hidden states too.
+    pub fn select_branches(&self, branches: &[u16]) -> candle::Result<(Self, Vec<u32>)> {
+        let new_number = |branch: u16| {
+            let index = branches.iter().position(|selected| *selected == branch);
             if branch == 0 {
                 Some(0)
             } else {
-                kept.map(|at| at as u16 + 1)
+                index.map(|index| index as u16 + 1)
             }
         };
-        let mut part = Self {
-            image_at: self.image_at,
-            prefix: self.prefix,
-            last_branch: branches.len() as u16,
+        let mut selection = Self {
+            image_start: self.image_start,
+            prefix_len: self.prefix_len,
+            branch_count: branches.len() as u16,
             ..Self::default()
         };
-        let mut kept = Vec::new();
-        let mut places = vec![None; self.len()];
-        for (place, branch) in self.branches.iter().enumerate() {
-            if let Some(branch) = renamed(*branch) {
-                places[place] = Some(kept.len());
-                kept.push(place as u32);
-                part.tokens.push(self.tokens[place]);
-                part.branches.push(branch);
-                part.positions.push(self.positions[place]);
+        let mut selected_indices = Vec::new();
+        let mut new_indices = vec![None; self.len()];
+        for (index, branch) in self.branches.iter().enumerate() {
+            if let Some(branch) = new_number(*branch) {
+                new_indices[index] = Some(selected_indices.len());
+                selected_indices.push(index as u32);
+                selection.tokens.push(self.tokens[index]);
+                selection.branches.push(branch);
+                selection.positions.push(self.positions[index]);
             }
         }
         let targets = self.targets.iter().filter_map(|target| {
-            Some(Target {
-                from: places.get(target.from).copied().flatten()?,
-                branch: renamed(target.branch)?,
+            Some(TargetToken {
+                source_index: new_indices.get(target.source_index).copied().flatten()?,
+                branch: new_number(target.branch)?,
                 ..*target
             })
         });
-        part.targets = targets.collect();
-        part.given = match &self.given {
-            Given::Hidden(hidden) => {
-                let rows = Tensor::new(kept.as_slice(), hidden.device())?;
-                Given::Hidden(hidden.index_select(&rows, 0)?)
+        selection.targets = targets.collect();
+        selection.input = match &self.input {
+            SequenceInput::Hidden(hidden) => {
+                let rows = Tensor::new(selected_indices.as_slice(), hidden.device())?;
+                SequenceInput::Hidden(hidden.index_select(&rows, 0)?)
             }
             other => other.clone(),
         };
-        Ok((part, kept))
+        Ok((selection, selected_indices))
     }
 
-    /// Number of targets of a branch.
-    pub fn targets_of(&self, branch: u16) -> usize {
+    /// Returns the number of targets of a branch.
+    pub fn target_count(&self, branch: u16) -> usize {
         self.targets.iter().filter(|t| t.branch == branch).count()
     }
 
-    /// Places of the context that it takes.
-    pub fn context(&self) -> usize {
+    /// Returns the required context length: the highest position plus one.
+    pub fn context_len(&self) -> usize {
         self.positions.iter().max().map_or(0, |p| *p as usize + 1)
     }
 
-    /// Number of tokens, image places included.
+    /// Returns the number of tokens, including image tokens.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is no token.
+    /// Returns true if the sequence has no tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
@@ -163,16 +164,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn branches_go_on_from_the_prefix() {
-        let prompt = [Slot::Token(7), Slot::Image, Slot::Token(8)];
+    fn branch_positions_continue_the_prefix() {
+        let prompt = [
+            PromptToken::Token(7),
+            PromptToken::Image,
+            PromptToken::Token(8),
+        ];
         let mut sequence = Sequence::new(&prompt, None, 2);
-        sequence.branch([(1, 0.0), (2, 1.0)]);
-        sequence.branch([(3, 0.5)]);
+        sequence.push_branch([(1, 0.0), (2, 1.0)]);
+        sequence.push_branch([(3, 0.5)]);
         assert_eq!(sequence.tokens, [7, 0, 0, 8, 1, 2, 3]);
         assert_eq!(sequence.positions, [0, 1, 2, 3, 4, 5, 4]);
         assert_eq!(sequence.branches, [0, 0, 0, 0, 1, 1, 2]);
-        let target = |from, token, weight, branch| Target {
-            from,
+        let target = |source_index, token, weight, branch| TargetToken {
+            source_index,
             token,
             weight,
             branch,
@@ -181,31 +186,32 @@ mod tests {
             sequence.targets,
             [target(4, 2, 1.0, 1), target(3, 3, 0.5, 2)]
         );
-        assert_eq!((sequence.len(), sequence.context()), (7, 6));
+        assert_eq!((sequence.len(), sequence.context_len()), (7, 6));
     }
 
     #[test]
-    fn a_part_is_the_sequence_without_the_other_branches() -> candle::Result<()> {
-        let prompt = [Slot::Token(7), Slot::Token(8)];
-        let mut whole = Sequence::new(&prompt, None, 0);
-        whole.branch([(1, 0.0), (2, 1.0)]);
-        whole.branch([(3, 1.0)]);
-        whole.branch([(4, 1.0), (5, 1.0)]);
+    fn selection_equals_sequence_without_other_branches() -> candle::Result<()> {
+        let prompt = [PromptToken::Token(7), PromptToken::Token(8)];
+        let mut sequence = Sequence::new(&prompt, None, 0);
+        sequence.push_branch([(1, 0.0), (2, 1.0)]);
+        sequence.push_branch([(3, 1.0)]);
+        sequence.push_branch([(4, 1.0), (5, 1.0)]);
         let hidden = Tensor::arange(0f32, 7.0, &candle::Device::Cpu)?.reshape((7, 1))?;
-        whole.given = Given::Hidden(hidden);
-        let (part, places) = whole.part(&[3, 1])?;
-        let mut same = Sequence::new(&prompt, None, 0);
-        same.branch([(1, 0.0), (2, 1.0)]);
-        same.branch([(4, 1.0), (5, 1.0)]);
-        assert_eq!(places, [0, 1, 2, 3, 5, 6]);
-        assert_eq!(part.tokens, same.tokens);
-        assert_eq!(part.positions, same.positions);
-        assert_eq!(part.branches, [0, 0, 2, 2, 1, 1]);
-        let froms = |s: &Sequence| s.targets.iter().map(|t| t.from).collect::<Vec<_>>();
-        assert_eq!(froms(&part), froms(&same));
-        assert_eq!(part.targets[0].branch, 2);
-        let Given::Hidden(hidden) = part.given else {
-            panic!("hidden states stay");
+        sequence.input = SequenceInput::Hidden(hidden);
+        let (selection, indices) = sequence.select_branches(&[3, 1])?;
+        let mut expected = Sequence::new(&prompt, None, 0);
+        expected.push_branch([(1, 0.0), (2, 1.0)]);
+        expected.push_branch([(4, 1.0), (5, 1.0)]);
+        assert_eq!(indices, [0, 1, 2, 3, 5, 6]);
+        assert_eq!(selection.tokens, expected.tokens);
+        assert_eq!(selection.positions, expected.positions);
+        assert_eq!(selection.branches, [0, 0, 2, 2, 1, 1]);
+        let source_indices =
+            |s: &Sequence| s.targets.iter().map(|t| t.source_index).collect::<Vec<_>>();
+        assert_eq!(source_indices(&selection), source_indices(&expected));
+        assert_eq!(selection.targets[0].branch, 2);
+        let SequenceInput::Hidden(hidden) = selection.input else {
+            panic!("expected hidden states");
         };
         assert_eq!(
             hidden.flatten_all()?.to_vec1::<f32>()?,

@@ -1,39 +1,40 @@
-//! One optimisation step: shards in parallel, gradients summed, clipped and applied.
+//! Optimisation steps: compute the gradients of shards in parallel, sum, clip and apply them.
 
 use candle::Var;
 
-use super::adamw::{AdamW, floats};
-use super::loss::{Hits, Loss};
-use super::parallel::in_order;
+use super::adamw::{AdamW, to_f32_vec};
+use super::loss::{Hits, ShardLoss};
+use super::parallel::parallel_for_each_in_order;
 use super::schedule::Schedule;
 use crate::Error;
 
-/// What one step did.
+/// Result of one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepReport {
-    /// Mean loss.
+    /// Mean loss of the batch.
     pub loss: f64,
-    /// Share of counted targets that were the first choice, or of preferences in order; absent where none counts.
+    /// Proportion of correct predictions (see [`ShardLoss::hits`]). `None` if none was counted.
     pub accuracy: Option<f64>,
-    /// Mean rewards of preferred and of rejected continuations; their difference is the margin.
+    /// Mean rewards of the chosen and of the rejected completions. Their difference is the margin.
     pub rewards: [f64; 2],
-    /// Norm of the gradient before clipping.
-    pub norm: f64,
+    /// L2 norm of the gradient before clipping.
+    pub gradient_norm: f64,
     /// Learning rate.
-    pub rate: f64,
-    /// Tokens computed.
+    pub learning_rate: f64,
+    /// Number of processed tokens.
     pub tokens: u64,
 }
 
-/// Runs steps.
+/// Runs optimisation steps.
 pub struct Trainer {
-    /// The optimizer with its state.
+    /// Optimizer with its state.
     pub optimizer: AdamW,
     schedule: Schedule,
-    clip: f64,
+    max_gradient_norm: f64,
 }
 
-struct Shard {
+/// Losses and gradients of one or more shards.
+struct ShardResult {
     loss: f64,
     weight: f64,
     hits: Hits,
@@ -43,33 +44,34 @@ struct Shard {
 }
 
 impl Trainer {
-    /// A trainer whose gradients are clipped to a norm.
-    pub fn new(optimizer: AdamW, schedule: Schedule, clip: f64) -> Self {
+    /// Creates a trainer that clips gradients to a norm.
+    pub fn new(optimizer: AdamW, schedule: Schedule, max_gradient_norm: f64) -> Self {
         Self {
             optimizer,
             schedule,
-            clip,
+            max_gradient_norm,
         }
     }
 
-    /// Steps done.
+    /// Returns the number of completed steps.
     pub fn steps(&self) -> u64 {
         self.optimizer.step
     }
 
-    /// One step over shards, which the processors share out among them; another device computes one after the other.
-    /// The result depends on how the batch is cut into shards, not on the number of processors. Gradients of shards
-    /// are added up in f32.
+    /// Runs one step over the shards of a batch. Shards run in parallel on the CPU and one after
+    /// the other on other devices. Their gradients are summed in f32. The result depends on the
+    /// split into shards, but not on the number of processors.
     ///
-    /// A trainable parameter that no shard gave a gradient, and a loss that is not finite, are
-    /// errors; nothing is changed then.
+    /// # Errors
+    /// A trainable parameter without a gradient, or a loss that is not finite. Parameters and
+    /// optimizer are then unchanged.
     pub fn step<S: Sync>(
         &mut self,
         shards: &[S],
-        loss: impl Fn(&S) -> Result<Loss, Error> + Sync,
+        loss: impl Fn(&S) -> Result<ShardLoss, Error> + Sync,
     ) -> Result<StepReport, Error> {
         let parameters = self.optimizer.parameters();
-        let mut total = Shard {
+        let mut total = ShardResult {
             loss: 0.0,
             weight: 0.0,
             hits: Hits::default(),
@@ -78,13 +80,13 @@ impl Trainer {
             gradients: vec![Vec::new(); parameters.len()],
         };
         let gradients = |shard: &S| gradients(&loss, shard, parameters);
-        let on_a_device = parameters.iter().any(|(_, var)| !var.device().is_cpu());
-        if on_a_device {
+        let is_on_device = parameters.iter().any(|(_, var)| !var.device().is_cpu());
+        if is_on_device {
             for shard in shards {
                 total.add(gradients(shard)?);
             }
         } else {
-            in_order(shards, gradients, |shard| {
+            parallel_for_each_in_order(shards, gradients, |shard| {
                 total.add(shard?);
                 Ok(())
             })?;
@@ -92,12 +94,13 @@ impl Trainer {
         self.apply(&total)
     }
 
-    fn apply(&mut self, total: &Shard) -> Result<StepReport, Error> {
+    /// Clips the summed gradients and updates the parameters.
+    fn apply(&mut self, total: &ShardResult) -> Result<StepReport, Error> {
         let weight = total.weight.max(1e-9);
         for ((name, _), gradient) in self.optimizer.parameters().iter().zip(&total.gradients) {
             if gradient.is_empty() {
                 return Err(Error::Training(format!(
-                    "`{name}` is trainable but got no gradient"
+                    "`{name}` is trainable but has no gradient"
                 )));
             }
         }
@@ -110,35 +113,37 @@ impl Trainer {
         let loss = total.loss / weight;
         if !loss.is_finite() || !norm.is_finite() {
             return Err(Error::Training(format!(
-                "loss {loss}, gradient norm {norm} at step {}\nhint: a lower `rate` may help",
+                "step {}: loss {loss} and gradient norm {norm}, expected finite numbers\n\
+                 hint: lower `rate`",
                 self.steps()
             )));
         }
         let rate = self.schedule.rate(self.steps());
-        let clip = if norm > self.clip {
-            self.clip / norm
+        let clip_factor = if norm > self.max_gradient_norm {
+            self.max_gradient_norm / norm
         } else {
             1.0
         };
         self.optimizer
-            .update(&total.gradients, (clip / weight) as f32, rate)?;
+            .update(&total.gradients, (clip_factor / weight) as f32, rate)?;
         Ok(StepReport {
             loss,
             accuracy: total.hits.accuracy(),
             rewards: total.rewards.map(|reward| reward / weight),
-            norm,
-            rate,
+            gradient_norm: norm,
+            learning_rate: rate,
             tokens: total.tokens,
         })
     }
 }
 
-impl Shard {
+impl ShardResult {
+    /// Adds the sums and gradients of another shard.
     fn add(&mut self, other: Self) {
         self.loss += other.loss;
         self.weight += other.weight;
         self.hits += other.hits;
-        self.rewards = [0, 1].map(|side| self.rewards[side] + other.rewards[side]);
+        self.rewards = [0, 1].map(|i| self.rewards[i] + other.rewards[i]);
         self.tokens += other.tokens;
         for (sum, gradient) in self.gradients.iter_mut().zip(other.gradients) {
             if sum.is_empty() {
@@ -150,23 +155,24 @@ impl Shard {
     }
 }
 
+/// Computes the loss of a shard and the gradients of `parameters`.
 fn gradients<S>(
-    loss: impl Fn(&S) -> Result<Loss, Error>,
+    loss: impl Fn(&S) -> Result<ShardLoss, Error>,
     shard: &S,
     parameters: &[(String, Var)],
-) -> Result<Shard, Error> {
+) -> Result<ShardResult, Error> {
     let loss = loss(shard)?;
     let store = loss.backward()?;
     let gradients = parameters
         .iter()
         .map(|(_, var)| match store.get(var) {
-            Some(gradient) => floats(gradient),
+            Some(gradient) => to_f32_vec(gradient),
             None => Ok(Vec::new()),
         })
         .collect::<candle::Result<_>>()?;
-    Ok(Shard {
-        loss: loss.value,
-        weight: loss.weight,
+    Ok(ShardResult {
+        loss: loss.loss_sum,
+        weight: loss.weight_sum,
         hits: loss.hits,
         rewards: loss.rewards,
         tokens: loss.tokens,

@@ -1,4 +1,4 @@
-//! The names of the weights that layers load, without the weights.
+//! Names of the weights that layers load, determined without the weights.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,34 +9,35 @@ use candle_nn::var_builder::SimpleBackend;
 
 use crate::Error;
 
-/// Notes what it is asked for, and gives zeros, which take the place of one number whatever their shape.
-struct Names {
+/// Backend that records the requested names and returns zeros. A tensor of any shape takes the
+/// memory of one number.
+struct NameRecorder {
     known: BTreeSet<String>,
-    asked: Arc<Mutex<BTreeSet<String>>>,
+    requested: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// The names of all weights that `load` asks a builder for. `known`: those that a checkpoint has, by which some layers
-/// tell their form.
+/// Returns the names of all weights that `load` requests. `known`: names in the checkpoint, from
+/// which some layers infer their variant.
 pub fn weight_names(
     known: &BTreeSet<String>,
     load: impl FnOnce(&VarBuilder) -> std::result::Result<(), Error>,
 ) -> std::result::Result<BTreeSet<String>, Error> {
-    let asked = Arc::default();
-    let names = Names {
+    let requested = Arc::default();
+    let recorder = NameRecorder {
         known: known.clone(),
-        asked: Arc::clone(&asked),
+        requested: Arc::clone(&requested),
     };
-    let vb = VarBuilder::from_backend(Box::new(names), DType::F32, Device::Cpu);
+    let vb = VarBuilder::from_backend(Box::new(recorder), DType::F32, Device::Cpu);
     load(&vb)?;
-    let asked = std::mem::take(&mut *lock(&asked));
-    Ok(asked)
+    let names = std::mem::take(&mut *lock_names(&requested));
+    Ok(names)
 }
 
-fn lock(names: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+fn lock_names(names: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl SimpleBackend for Names {
+impl SimpleBackend for NameRecorder {
     fn get(
         &self,
         shape: Shape,
@@ -45,12 +46,12 @@ impl SimpleBackend for Names {
         _: DType,
         _: &Device,
     ) -> Result<Tensor> {
-        lock(&self.asked).insert(name.to_owned());
+        lock_names(&self.requested).insert(name.to_owned());
         Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(shape)
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
-        lock(&self.asked).insert(name.to_owned());
+        lock_names(&self.requested).insert(name.to_owned());
         Tensor::zeros(1, DType::F32, &Device::Cpu)
     }
 

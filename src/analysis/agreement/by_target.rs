@@ -9,19 +9,19 @@ use crate::analysis::agreement::statistics::agreement_statistic::{
 use crate::analysis::agreement::statistics::statistic::Statistic;
 use crate::analysis::agreement::statistics::statistic_group::StatisticGroup;
 use crate::analysis::agreement::units::labelled_units::{LabelledUnits, TargetUnits};
-use crate::analysis::agreement::units::subgroups::{Subgroup, subgroups};
+use crate::analysis::agreement::units::subgroups::{Subgroup, find_subgroups};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
-/// Settings of [`agreement`].
+/// Settings of [`compute_agreement`].
 #[derive(Clone, Debug, Default)]
 pub struct AgreementConfig {
     /// Bootstrap settings.
     pub bootstrap: Bootstrap,
-    /// The score targets; all labelled ones if empty. The first gets a full table.
+    /// Score targets; all labelled targets if empty. Only the first one gets a full table.
     pub targets: Vec<ScoreTarget>,
-    /// Case fields that make subgroups, in addition to the known fields of data sets.
+    /// Case fields that define subgroups, in addition to known fields of data sets.
     pub group_by: Vec<String>,
 }
 
@@ -64,9 +64,9 @@ pub struct Agreement {
     pub labels: Option<String>,
     /// The raters.
     pub raters: Vec<String>,
-    /// Number of labels about cases of the records.
+    /// Number of labels that match the records.
     pub joined: usize,
-    /// Number of other labels.
+    /// Number of labels that match no record.
     pub unmatched: usize,
     /// Number of bootstrap resamples.
     pub draws: usize,
@@ -101,7 +101,7 @@ impl SubgroupAgreement {
 /// # Errors
 ///
 /// If a requested target has no labels, or no case has a requested field.
-pub fn agreement(
+pub fn compute_agreement(
     verdicts: &Verdicts,
     units: &LabelledUnits,
     labels: Option<String>,
@@ -114,16 +114,16 @@ pub fn agreement(
         bootstrap: config.bootstrap,
     };
     let mut sections = Vec::new();
-    for (target, of) in &targets {
+    for (target, target_units) in &targets {
         sections.push(TargetAgreement {
             target: *target,
-            statistics: builder.statistics(of, None),
+            statistics: builder.estimate(target_units, None),
         });
     }
     let mut groups = Vec::new();
-    if let Some((_, of)) = targets.first() {
-        for group in subgroups(&verdicts.pairs, &config.group_by)? {
-            let statistics = builder.statistics(of, Some(&group));
+    if let Some((_, target_units)) = targets.first() {
+        for group in find_subgroups(&verdicts.pairs, &config.group_by)? {
+            let statistics = builder.estimate(target_units, Some(&group));
             let Subgroup { by, value, .. } = group;
             groups.push(SubgroupAgreement {
                 by,
@@ -143,29 +143,33 @@ pub fn agreement(
         judge: verdicts.judge.clone(),
         records: verdicts.path.display().to_string(),
         pairs: verdicts.pairs.len(),
-        unscored: verdicts.unscored(),
+        unscored: verdicts.count_unscored(),
         labels,
         raters: units.raters.clone(),
         joined: units.joined,
         unmatched: units.unmatched,
-        draws: config.bootstrap.draws,
+        draws: config.bootstrap.resamples,
         seed: config.bootstrap.seed,
         sections,
         groups,
     })
 }
 
-/// The requested targets with their labelled units.
+/// Selects the requested targets, with their labelled units.
 fn select_targets<'a>(
     units: &'a LabelledUnits,
     requested: &[ScoreTarget],
 ) -> Result<Vec<(ScoreTarget, &'a TargetUnits)>> {
     if requested.is_empty() {
-        return Ok(units.targets.iter().map(|(t, of)| (*t, of)).collect());
+        return Ok(units
+            .targets
+            .iter()
+            .map(|(target, units)| (*target, units))
+            .collect());
     }
-    let mut found = Vec::new();
+    let mut selected = Vec::new();
     for target in requested {
-        let Some(of) = units.targets.get(target) else {
+        let Some(target_units) = units.targets.get(target) else {
             let labelled: Vec<&str> = units.targets.keys().map(|t| t.key()).collect();
             bail!(
                 "--target {}: this target has no labels\nhint: targets with labels: {}",
@@ -173,12 +177,12 @@ fn select_targets<'a>(
                 labelled.join(", ")
             );
         };
-        found.push((*target, of));
+        selected.push((*target, target_units));
     }
-    Ok(found)
+    Ok(selected)
 }
 
-/// Computes statistics of units.
+/// Inputs of the statistics of one judge.
 struct StatisticsBuilder<'a> {
     verdicts: &'a [PairVerdict],
     raters: usize,
@@ -186,8 +190,8 @@ struct StatisticsBuilder<'a> {
 }
 
 impl StatisticsBuilder<'_> {
-    /// The statistics of all units, or of those in a subgroup.
-    fn statistics(&self, units: &TargetUnits, group: Option<&Subgroup>) -> Vec<AgreementStatistic> {
+    /// Estimates the statistics of all units, or of the units of a subgroup.
+    fn estimate(&self, units: &TargetUnits, group: Option<&Subgroup>) -> Vec<AgreementStatistic> {
         let is_included = |verdict: usize, side: Option<usize>| {
             let verdict = self.verdicts.get(verdict);
             group.is_none_or(|group| verdict.is_some_and(|v| group.contains(v, side)))
@@ -203,23 +207,24 @@ impl StatisticsBuilder<'_> {
         let (verdicts, raters) = (self.verdicts, self.raters);
         let mut statistics = Vec::new();
         if !pairs.is_empty() {
-            let ceiling = StatisticGroup::raters_orders(&pairs, verdicts, raters);
-            let group = StatisticGroup::orders(&pairs, verdicts);
-            statistics.extend(self.compute(&group, Some(&ceiling)));
+            let ceiling = StatisticGroup::from_rater_orders(&pairs, verdicts, raters);
+            let group = StatisticGroup::from_pairs(&pairs, verdicts);
+            statistics.extend(self.estimate_group(&group, Some(&ceiling)));
         }
         if !triples.is_empty() {
-            let group = StatisticGroup::triples(&triples, verdicts);
-            statistics.extend(self.compute(&group, None));
+            let group = StatisticGroup::from_triples(&triples, verdicts);
+            statistics.extend(self.estimate_group(&group, None));
         }
         if !responses.is_empty() {
-            let ceiling = StatisticGroup::raters_scores(&responses, verdicts, raters);
-            let group = StatisticGroup::scores(&responses, verdicts);
-            statistics.extend(self.compute(&group, Some(&ceiling)));
+            let ceiling = StatisticGroup::from_rater_scores(&responses, verdicts, raters);
+            let group = StatisticGroup::from_responses(&responses, verdicts);
+            statistics.extend(self.estimate_group(&group, Some(&ceiling)));
         }
         statistics
     }
 
-    fn compute(
+    /// Estimates the statistics of a group; omits the human ceiling if no case has two raters.
+    fn estimate_group(
         &self,
         group: &StatisticGroup,
         ceiling: Option<&StatisticGroup>,

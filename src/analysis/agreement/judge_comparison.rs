@@ -12,11 +12,12 @@ use crate::analysis::agreement::units::labelled_units::{PairUnit, ResponseUnit, 
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{
-    Bootstrap, Defined, McNemar, holm, interval, mcnemar, smallest_detectable, two_sided,
+    Bootstrap, Defined, McNemar, holm_adjust, mcnemar, minimum_detectable_effect,
+    percentile_interval, two_sided_p,
 };
 
-/// The statistics that are compared.
-const COMPARED: [Statistic; 10] = [
+/// Statistics that a comparison includes.
+const COMPARED_STATISTICS: [Statistic; 10] = [
     Statistic::Accuracy,
     Statistic::AccuracyWithoutTies,
     Statistic::AccuracyPreferred,
@@ -63,7 +64,7 @@ pub struct StatisticComparison {
     pub second: Option<f64>,
     /// First minus second.
     pub difference: Option<f64>,
-    /// 95 % interval of the difference, by a bootstrap that resamples the same images for both.
+    /// 95 % bootstrap interval of the difference. Each resample uses the same images for both judges.
     pub interval: Option<[f64; 2]>,
     /// Two-sided p-value of that bootstrap.
     pub p: Option<f64>,
@@ -71,16 +72,16 @@ pub struct StatisticComparison {
     pub p_holm: Option<f64>,
     /// Minimum detectable effect: the smallest true difference found with 80 % power.
     pub smallest_detectable: Option<f64>,
-    /// Why a value is missing.
+    /// Reason for a missing value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }
 
-/// Compares two judges on the labelled cases that both judged; `units` are those of the first.
+/// Compares two judges on the labelled cases that both judged; `units` belong to the first judge.
 ///
 /// # Errors
 ///
-/// If there is no such case.
+/// If they have no such case in common.
 pub fn compare_judges(
     [verdicts, other]: [&Verdicts; 2],
     units: &TargetUnits,
@@ -92,16 +93,15 @@ pub fn compare_judges(
         .pairs
         .iter()
         .filter_map(|unit| {
-            let (own, verdict) = (unit.judge?, verdicts.pairs.get(unit.verdict)?);
-            let judge = Some(scores.order(verdict)?);
+            let (first_judge, verdict) = (unit.judge?, verdicts.pairs.get(unit.verdict)?);
             let second = PairUnit {
-                judge,
+                judge: Some(scores.pair_order(verdict)?),
                 ..unit.clone()
             };
-            unit.rated.order(None)?;
+            unit.ratings.order(None)?;
             Some([
                 PairUnit {
-                    judge: Some(own),
+                    judge: Some(first_judge),
                     ..unit.clone()
                 },
                 second,
@@ -112,15 +112,14 @@ pub fn compare_judges(
         .responses
         .iter()
         .filter_map(|unit| {
-            let (own, verdict) = (unit.judge?, verdicts.pairs.get(unit.verdict)?);
-            let judge = Some(scores.mean(verdict, unit.side)?);
+            let (first_judge, verdict) = (unit.judge?, verdicts.pairs.get(unit.verdict)?);
             let second = ResponseUnit {
-                judge,
+                judge: Some(scores.mean_score(verdict, unit.side)?),
                 ..unit.clone()
             };
             Some([
                 ResponseUnit {
-                    judge: Some(own),
+                    judge: Some(first_judge),
                     ..unit.clone()
                 },
                 second,
@@ -139,15 +138,17 @@ pub fn compare_judges(
         let responses: Vec<_> = responses.iter().map(|r| &r[judge]).collect();
         let verdicts = &verdicts.pairs;
         [
-            StatisticGroup::orders(&pairs, verdicts),
-            StatisticGroup::scores(&responses, verdicts),
+            StatisticGroup::from_pairs(&pairs, verdicts),
+            StatisticGroup::from_responses(&responses, verdicts),
         ]
     });
-    let [[a, c], [b, d]] = &groups;
-    let mut differences = differences(a, b, bootstrap);
-    differences.extend(self::differences(c, d, bootstrap));
+    let [first, second] = &groups;
+    let compared = first.iter().zip(second);
+    let mut differences: Vec<StatisticComparison> = compared
+        .flat_map(|(first, second)| compare_statistics(first, second, bootstrap))
+        .collect();
     holm_correct(&mut differences);
-    let right = |unit: &PairUnit| unit.judge == unit.rated.order(None);
+    let is_correct = |unit: &PairUnit| unit.judge == unit.ratings.order(None);
     Ok(JudgeComparison {
         first: verdicts.name.clone(),
         second: other.name.clone(),
@@ -156,26 +157,26 @@ pub fn compare_judges(
         pairs: pairs.len(),
         responses: responses.len(),
         differences,
-        mcnemar: mcnemar(pairs.iter().map(|[a, b]| (right(a), right(b)))),
+        mcnemar: mcnemar(pairs.iter().map(|[a, b]| (is_correct(a), is_correct(b)))),
     })
 }
 
 /// Applies Holm's correction to all p-values.
 fn holm_correct(differences: &mut [StatisticComparison]) {
-    let p: Vec<f64> = differences.iter().filter_map(|d| d.p).collect();
+    let p_values: Vec<f64> = differences.iter().filter_map(|d| d.p).collect();
     let with_p = differences.iter_mut().filter(|d| d.p.is_some());
-    for (difference, p) in with_p.zip(holm(&p)) {
+    for (difference, p) in with_p.zip(holm_adjust(&p_values)) {
         difference.p_holm = Some(p);
     }
 }
 
 /// Compares two groups of statistics of the same cases, resampled together.
-fn differences(
+fn compare_statistics(
     first: &StatisticGroup,
     second: &StatisticGroup,
     bootstrap: Bootstrap,
 ) -> Vec<StatisticComparison> {
-    let resamples = bootstrap.draw(&first.clusters, |weights| {
+    let resamples = bootstrap.resample(&first.clusters, |weights| {
         let (a, b) = ((first.compute)(weights), (second.compute)(weights));
         a.into_iter()
             .zip(b)
@@ -189,29 +190,32 @@ fn differences(
             .iter()
             .filter_map(|resample| resample.get(i).copied())
             .collect();
-        let present: Vec<f64> = resampled.iter().copied().filter_map(Result::ok).collect();
+        let defined: Vec<f64> = resampled.iter().copied().filter_map(Result::ok).collect();
         let difference = a.and_then(|a| Ok(a - b?));
         let bounds = difference.and_then(|_| {
-            first.clusters.enough()?;
-            interval(resampled, &first.clusters)
+            first.clusters.check_enough()?;
+            percentile_interval(resampled, &first.clusters)
         });
         let reason = difference.err().or(bounds.err());
         Some(StatisticComparison {
             statistic,
-            // The smaller one: without ties, the judges have different pairs.
+            // Statistics without ties use different pairs of the two judges: report the smaller
+            // number.
             n: first.counts[i].n.min(second.counts[i].n),
             first: a.ok(),
             second: b.ok(),
             difference: difference.ok(),
             interval: bounds.ok(),
-            p: bounds.ok().map(|_| two_sided(&present)),
+            p: bounds.ok().map(|_| two_sided_p(&defined)),
             p_holm: None,
-            smallest_detectable: bounds.and_then(|_| smallest_detectable(&present)).ok(),
-            undefined: reason.map(|r| r.named(["a judge's verdict", "the label"])),
+            smallest_detectable: bounds
+                .and_then(|_| minimum_detectable_effect(&defined))
+                .ok(),
+            undefined: reason.map(|r| r.with_names(["a judge's verdict", "the label"])),
         })
     });
     compared
-        .filter(|c| COMPARED.contains(&c.statistic))
+        .filter(|c| COMPARED_STATISTICS.contains(&c.statistic))
         .collect()
 }
 
@@ -243,8 +247,9 @@ impl<'a> SecondJudgeScores<'a> {
         }
     }
 
-    /// The second judge's order of a pair, with the models as in the first judge's verdict.
-    fn order(&self, first: &PairVerdict) -> Option<Ordering> {
+    /// Returns the second judge's order of a pair. The order refers to the models as the first
+    /// judge's verdict lists them.
+    fn pair_order(&self, first: &PairVerdict) -> Option<Ordering> {
         let verdict = self
             .pairs
             .get(&(first.case.as_str(), sorted_models(first)))?;
@@ -256,8 +261,8 @@ impl<'a> SecondJudgeScores<'a> {
         })
     }
 
-    /// The second judge's mean score of a response.
-    fn mean(&self, first: &PairVerdict, side: usize) -> Option<f64> {
+    /// Returns the second judge's mean score of a response.
+    fn mean_score(&self, first: &PairVerdict, side: usize) -> Option<f64> {
         let model = first.pair.get(side)?;
         let key = (first.case.as_str(), model.as_str());
         let (sum, n) = self.responses.get(&key)?;
@@ -265,7 +270,7 @@ impl<'a> SecondJudgeScores<'a> {
     }
 }
 
-/// The models of a pair in alphabetical order.
+/// Returns the models of a pair in alphabetical order.
 fn sorted_models(verdict: &PairVerdict) -> [&str; 2] {
     let mut names = verdict.pair.each_ref().map(String::as_str);
     names.sort_unstable();

@@ -1,8 +1,9 @@
 //! Agreement between a judge and human labels, and among raters.
 //!
-//! Labels are joined to verdicts ([`LabelledUnits`]). A [`StatisticGroup`] holds statistics of the same cases,
-//! which each bootstrap resample computes together: those of pair orders, of triples and of response scores.
-//! The human ceiling ([`HumanCeiling`]) is the same statistic among raters.
+//! Labels are joined to verdicts ([`LabelledUnits`]). A [`StatisticGroup`] contains the statistics of
+//! the same cases: of pair orders, of triples, or of response scores. Each bootstrap resample
+//! computes all statistics of a group. The human ceiling ([`HumanCeiling`]) is the same statistic
+//! among raters.
 
 mod by_target;
 mod judge_comparison;
@@ -11,7 +12,7 @@ mod tables;
 mod units;
 
 pub use crate::analysis::agreement::by_target::{
-    Agreement, AgreementConfig, SubgroupAgreement, TargetAgreement, agreement,
+    Agreement, AgreementConfig, SubgroupAgreement, TargetAgreement, compute_agreement,
 };
 pub use crate::analysis::agreement::judge_comparison::{
     JudgeComparison, StatisticComparison, compare_judges,

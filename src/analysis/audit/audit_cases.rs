@@ -1,4 +1,4 @@
-//! An audit of cases that are judged for it.
+//! An audit that judges cases, with and without perturbations.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::from_verdicts::{audit_result, check_thresholds};
 use super::probe::Probe;
 use super::rejudging::{AuditPair, AuditPlan, PassResult, PassVerdict};
 use super::result::{AuditResult, AuditTrial, Finding};
-use super::trial_probes::{LabelledTrial, SkippedPairs, evaluate};
+use super::trial_probes::{LabelledTrial, SkippedPairs, evaluate_probe};
 use super::verdict_probes::{AuditVerdicts, label_orders};
 use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::verdicts;
@@ -39,7 +39,7 @@ pub struct AuditCases {
 }
 
 impl AuditCases {
-    /// Collects the pairs of cases. `images` must read the images of their source.
+    /// Collects the pairs of cases. `images` must be able to read the images of the cases.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl AuditCases {
         judge: &dyn Judge,
     ) -> Result<Self> {
         let digest = judge_digest(&judge.provenance());
-        let (mut all, mut subjects, mut unreadable) = (Vec::new(), Vec::new(), 0);
+        let (mut audit_pairs, mut subjects, mut unreadable) = (Vec::new(), Vec::new(), 0);
         for case in cases.into_iter().map(Arc::new) {
             let Ok(pairs) = select_pairs(&case, None) else {
                 unreadable += 1;
@@ -63,10 +63,10 @@ impl AuditCases {
                 view: None,
             });
             for pair in pairs {
-                let mut subject = RecordSubject::of_pair(&case, pair, &digest);
+                let mut subject = RecordSubject::for_pair(&case, pair, &digest);
                 subject.image.clone_from(&image);
                 subjects.push(subject);
-                all.push(AuditPair {
+                audit_pairs.push(AuditPair {
                     case: Arc::clone(&case),
                     pair,
                     cluster: String::new(),
@@ -74,7 +74,7 @@ impl AuditCases {
                 });
             }
         }
-        let unjudged = |subject: &RecordSubject| {
+        let unjudged_record = |subject: &RecordSubject| {
             let unscored = Unscored {
                 reason: UnscoredReason::Refused,
                 message: "not judged yet".to_owned(),
@@ -82,10 +82,10 @@ impl AuditCases {
             Record::new(subject.clone(), RecordOutcome::Unscored(unscored))
         };
         let judge_name = judge.name();
-        let records = subjects.iter().map(unjudged);
+        let records = subjects.iter().map(unjudged_record);
         let verdicts = verdicts::from_records(path, &judge_name, records)?;
         let mut cases = Self {
-            pairs: all,
+            pairs: audit_pairs,
             verdicts,
             unreadable,
             subjects,
@@ -99,8 +99,8 @@ impl AuditCases {
     /// Copies clusters and labels from the verdicts to the pairs.
     pub fn join_labels(&mut self, units: Option<&LabelledUnits>) {
         let labels = label_orders(&self.verdicts, units);
-        let known = self.verdicts.pairs.iter().zip(labels);
-        for (pair, (verdict, label)) in self.pairs.iter_mut().zip(known) {
+        let labelled = self.verdicts.pairs.iter().zip(labels);
+        for (pair, (verdict, label)) in self.pairs.iter_mut().zip(labelled) {
             pair.cluster.clone_from(&verdict.cluster);
             pair.label = label;
         }
@@ -113,7 +113,7 @@ impl AuditCases {
         AuditPlan::new(&self.pairs, &request.probes, &other_images, seed)
     }
 
-    /// For each pair the next case with another image.
+    /// Finds, for each pair, the next case with another image.
     fn other_image_cases(&self) -> Vec<Option<Arc<Case>>> {
         let image = |i: usize| self.subjects.get(i)?.image.as_ref()?.sha256;
         let n = self.pairs.len();
@@ -148,32 +148,32 @@ impl AuditCases {
             .filter(|(pass, _)| pass.perturbation.is_none())
             .map(|(_, result)| result)
             .collect();
-        let verdicts = self.verdicts_of(&originals)?;
+        let verdicts = self.original_verdicts(&originals)?;
         let trials = self
-            .trials(plan, results, &originals)
+            .build_trials(plan, results, &originals)
             .context("a pass without a result")?;
-        let evidence = AuditVerdicts::new(&verdicts, units, request.bootstrap);
-        let labelled = self.with_labels(plan, &trials);
+        let audit_verdicts = AuditVerdicts::new(&verdicts, units, request.bootstrap);
+        let labelled = self.label_trials(plan, &trials);
         let run_probe = |probe: &Probe| {
             if probe.needs_judging() {
                 evaluate_trials(*probe, plan, &labelled, request)
             } else {
-                evidence.run_probe(*probe)
+                audit_verdicts.run_probe(*probe)
             }
         };
         let findings = request.probes.iter().map(run_probe).collect();
         let audit = AuditResult {
-            judge_hash: self.judge_digest.short(),
+            judge_hash: self.judge_digest.short_hex(),
             unreadable: self.unreadable,
             judged: results.iter().filter(|result| result.is_ok()).count(),
-            ..audit_result(&evidence, request, findings)
+            ..audit_result(&audit_verdicts, request, findings)
         };
         let audit = AuditResult { trials, ..audit };
         Ok(check_thresholds(audit, &request.thresholds))
     }
 
-    /// The verdicts on the original pairs.
-    fn verdicts_of(&self, originals: &[&PassResult]) -> Result<Verdicts> {
+    /// Collects the verdicts on the original pairs.
+    fn original_verdicts(&self, originals: &[&PassResult]) -> Result<Verdicts> {
         let record = |(subject, result): (&RecordSubject, &&PassResult)| {
             let outcome = match result {
                 Ok(PassVerdict::Original(verdict)) => RecordOutcome::Judged(verdict.clone()),
@@ -190,8 +190,9 @@ impl AuditCases {
         Ok(verdicts)
     }
 
-    /// Every perturbed pair with its verdicts before and after. `None` if a pair is missing.
-    fn trials(
+    /// Collects every perturbed pair with its verdicts before and after. `None` if a pair is
+    /// missing.
+    fn build_trials(
         &self,
         plan: &AuditPlan,
         results: &[PassResult],
@@ -220,8 +221,8 @@ impl AuditCases {
         Some(trials)
     }
 
-    /// The trials of a plan with the labels of their pairs.
-    fn with_labels<'a>(
+    /// Adds the labels of their pairs to the trials of a plan.
+    fn label_trials<'a>(
         &self,
         plan: &AuditPlan,
         trials: &'a [AuditTrial],
@@ -245,15 +246,18 @@ fn evaluate_trials(
     let of_probe = trials
         .iter()
         .filter(|labelled| labelled.trial.perturbation.probe() == probe);
-    let skipped = plan.skipped.iter().filter(|((of, _), _)| *of == probe);
+    let skipped = plan
+        .skipped
+        .iter()
+        .filter(|((skipped_by, _), _)| *skipped_by == probe);
     let not_applicable = plan.not_applicable.iter();
     let skipped = SkippedPairs {
         not_applicable: not_applicable
             .filter(|(perturbation, _)| perturbation.probe() == probe)
             .map(|(perturbation, n)| (*perturbation, *n))
             .collect(),
-        reasons: skipped.map(|((_, why), n)| (*why, *n)).collect(),
+        reasons: skipped.map(|((_, reason), n)| (*reason, *n)).collect(),
     };
     let trials = of_probe.copied().collect();
-    evaluate(probe, trials, &skipped, request.bootstrap)
+    evaluate_probe(probe, trials, &skipped, request.bootstrap)
 }

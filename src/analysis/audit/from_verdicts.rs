@@ -14,11 +14,13 @@ impl AuditResult {
         units: Option<&LabelledUnits>,
         request: &AuditRequest,
     ) -> Self {
-        let evidence = AuditVerdicts::new(verdicts, units, request.bootstrap);
+        let audit_verdicts = AuditVerdicts::new(verdicts, units, request.bootstrap);
         let probes = request.probes.iter();
-        let findings = probes.map(|probe| evidence.run_probe(*probe)).collect();
+        let findings = probes
+            .map(|probe| audit_verdicts.run_probe(*probe))
+            .collect();
         check_thresholds(
-            audit_result(&evidence, request, findings),
+            audit_result(&audit_verdicts, request, findings),
             &request.thresholds,
         )
     }
@@ -26,20 +28,22 @@ impl AuditResult {
 
 /// Compares an audit with thresholds.
 pub(super) fn check_thresholds(audit: AuditResult, thresholds: &[Threshold]) -> AuditResult {
-    let results = thresholds.iter().map(|threshold| threshold.check(&audit));
+    let results = thresholds
+        .iter()
+        .map(|threshold| threshold.evaluate(&audit));
     AuditResult {
         thresholds: results.collect(),
         ..audit
     }
 }
 
-/// The result of an audit with these findings, before thresholds.
+/// Creates the result of an audit with these findings, before thresholds.
 pub(super) fn audit_result(
-    evidence: &AuditVerdicts<'_>,
+    audit_verdicts: &AuditVerdicts<'_>,
     request: &AuditRequest,
     findings: Vec<Finding>,
 ) -> AuditResult {
-    let verdicts = evidence.verdicts;
+    let verdicts = audit_verdicts.verdicts;
     AuditResult {
         schema: SCHEMA,
         version: Manifest::VERSION.to_owned(),
@@ -48,11 +52,11 @@ pub(super) fn audit_result(
         judge_hash: verdicts.judge.clone(),
         labels: None,
         pairs: verdicts.pairs.len(),
-        unscored: verdicts.unscored(),
-        labelled: evidence.labelled(),
+        unscored: verdicts.count_unscored(),
+        labelled: audit_verdicts.count_labelled(),
         unreadable: verdicts.without_pair,
         judged: 0,
-        draws: request.bootstrap.draws,
+        draws: request.bootstrap.resamples,
         seed: request.bootstrap.seed,
         findings,
         thresholds: Vec::new(),

@@ -1,6 +1,6 @@
 //! Audit of a judge: bias in its verdicts, and its reaction to perturbed cases.
 //!
-//! | topic | where |
+//! | topic | items |
 //! |---|---|
 //! | probes | [`Probe`] |
 //! | probes of existing verdicts: position, verbosity, symmetry, ties | [`AuditVerdicts`] |
@@ -11,8 +11,7 @@
 //! | results | [`AuditResult`], [`Finding`], [`AuditMeasure`], [`AuditEstimate`] |
 //! | limits for CI | [`Threshold`] |
 //!
-//! A finding is never more certain than its interval: with too few cases it is `unclear`, and a probe that
-//! could not run has not passed.
+//! With too few cases, a finding is `unclear`. A probe that could not run does not pass.
 
 mod audit_cases;
 mod audit_request;

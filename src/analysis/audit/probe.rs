@@ -52,7 +52,7 @@ impl Probe {
         Self::Errors,
     ];
 
-    /// Name in files and flags.
+    /// Returns the name in files and flags.
     pub fn key(self) -> &'static str {
         match self {
             Self::Position => "position",

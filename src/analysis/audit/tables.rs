@@ -6,26 +6,30 @@ use super::result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureU
 use crate::analysis::audit::result::AuditEstimate;
 use crate::analysis::caption::interval_caption;
 use crate::support::tables::{Reasons, Table, TableSection};
-use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, with_interval};
-use crate::support::text::plural;
+use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, format_with_interval};
+use crate::support::text::format_count;
 
 impl AuditResult {
-    /// Returns the paragraph above the tables: what was audited, and one line per finding and threshold.
+    /// Returns the paragraph above the tables: what was audited, and one line per finding and
+    /// threshold.
     pub fn intro(&self) -> String {
         let mut text = format!("{} audited on {}\n", self.judge, self.source);
         let _ = writeln!(
             text,
             "{}, {} unscored, {} labelled{}{}",
-            plural(self.pairs as u64, "pair"),
+            format_count(self.pairs as u64, "pair"),
             self.unscored,
             self.labelled,
             match self.unreadable {
                 0 => String::new(),
-                n => format!("; {} unreadable", plural(n as u64, "case")),
+                n => format!("; {} unreadable", format_count(n as u64, "case")),
             },
             match self.judged {
                 0 => String::new(),
-                n => format!("; {} made for this audit", plural(n as u64, "verdict")),
+                n => format!(
+                    "; {} made for this audit",
+                    format_count(n as u64, "verdict")
+                ),
             },
         );
         let _ = writeln!(text, "{}\n", interval_caption(self.draws, self.seed));
@@ -34,8 +38,8 @@ impl AuditResult {
             .iter()
             .map(|finding| format!("- {}: {}", finding.probe.key(), finding.describe()));
         let limits = self.thresholds.iter().map(|result| {
-            let lead = if result.failed { "FAILED: " } else { "" };
-            format!("- {lead}{}", result.summary)
+            let prefix = if result.failed { "FAILED: " } else { "" };
+            format!("- {prefix}{}", result.summary)
         });
         text + &findings.chain(limits).collect::<Vec<_>>().join("\n")
     }
@@ -80,7 +84,7 @@ impl AuditResult {
                 let mut row = vec![probe, outcome];
                 row.resize(19, String::new());
                 row.push(finding.summary.clone());
-                table.row(row);
+                table.push_row(row);
                 continue;
             }
             for measure in &finding.measures {
@@ -93,7 +97,7 @@ impl AuditResult {
                 row.extend(csv_cells(measure.control.as_ref()));
                 row.extend(csv_cells(measure.difference.as_ref()));
                 row.push(finding.summary.clone());
-                table.row(row);
+                table.push_row(row);
             }
         }
         table
@@ -106,7 +110,7 @@ fn variant_name(value: impl serde::Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Value, interval and n; empty without an estimate.
+/// Returns value, interval and n as text; empty without an estimate.
 fn csv_cells(estimate: Option<&AuditEstimate>) -> [String; 4] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     let interval = estimate.and_then(|r| r.interval);
@@ -138,7 +142,7 @@ impl Finding {
         let mut reasons = Reasons::default();
         let mut controls: Vec<&str> = Vec::new();
         for measure in &self.measures {
-            table.row(measure.row(has_control));
+            table.push_row(measure.table_row(has_control));
             for (subject, reason) in measure.undefined_parts() {
                 reasons.add(subject, reason);
             }
@@ -156,7 +160,8 @@ impl Finding {
 }
 
 impl AuditMeasure {
-    /// Which of the statistic, its control and their difference have no value or no interval, and why.
+    /// Lists the undefined values and intervals of the estimate, its control and their difference,
+    /// with reasons.
     fn undefined_parts(&self) -> Vec<(String, String)> {
         let title = self.title.trim();
         let estimates = [
@@ -176,7 +181,7 @@ impl AuditMeasure {
         reasons.collect()
     }
 
-    fn row(&self, has_control: bool) -> Vec<String> {
+    fn table_row(&self, has_control: bool) -> Vec<String> {
         let missing = || NOT_APPLICABLE.to_owned();
         let n = |estimate: &AuditEstimate| estimate.n.to_string();
         let mut row = vec![
@@ -188,7 +193,7 @@ impl AuditMeasure {
             let control = self.control.as_ref();
             row.push(control.map_or_else(missing, |c| estimate_cell(c, self.unit)));
             row.push(control.map_or_else(missing, n));
-            let unit = self.unit.of_difference();
+            let unit = self.unit.difference_unit();
             let net = self.difference.as_ref();
             row.push(net.map_or_else(missing, |net| estimate_cell(net, unit)));
         }
@@ -196,13 +201,13 @@ impl AuditMeasure {
     }
 }
 
-/// A value with its unit and interval.
+/// Formats a value with its unit and interval.
 fn estimate_cell(estimate: &AuditEstimate, unit: MeasureUnit) -> String {
     let Some(value) = estimate.value else {
         return UNDEFINED.to_owned();
     };
     let interval = estimate
         .interval
-        .map(|ends| ends.map(|end| unit.format_value(end)));
-    with_interval(&(unit.format_value(value) + unit.suffix()), interval)
+        .map(|bounds| bounds.map(|bound| unit.format_value(bound)));
+    format_with_interval(&(unit.format_value(value) + unit.table_suffix()), interval)
 }

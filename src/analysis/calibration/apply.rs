@@ -6,15 +6,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::file::{Calibration, FittedMap};
-use super::fit::{grid, rounded};
+use super::fit::{round_to_4, score_grid};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
-use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, interval, mean};
+use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, mean, percentile_interval};
 
 /// Mean raw and calibrated score of one model on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CalibratedMean {
-    /// Model.
+    /// Name of the model.
     pub model: String,
     /// Score target.
     pub target: ScoreTarget,
@@ -39,7 +39,7 @@ struct TargetScores<'a> {
 }
 
 /// Computes the raw and calibrated mean scores of every model.
-pub fn means(
+pub fn calibrated_means(
     calibration: &Calibration,
     verdicts: &Verdicts,
     bootstrap: Bootstrap,
@@ -48,76 +48,80 @@ pub fn means(
     for verdict in &verdicts.pairs {
         for (side, model) in verdict.pair.iter().enumerate() {
             for target in calibration.targets.keys() {
-                let of = all.entry((*target, model)).or_default();
-                of.pairs += 1;
+                let model_scores = all.entry((*target, model)).or_default();
+                model_scores.pairs += 1;
                 let scores = verdict.scores.as_ref().and_then(|s| s.get(target));
                 if let Some(scores) = scores {
-                    of.scores.push(scores[side]);
-                    of.clusters.push(&verdict.cluster);
+                    model_scores.scores.push(scores[side]);
+                    model_scores.clusters.push(&verdict.cluster);
                 }
             }
         }
     }
     let mean = |((target, model), scores): ((ScoreTarget, &str), TargetScores<'_>)| {
         let fitted = calibration.targets.get(&target)?;
-        scores.mean(model, target, (fitted, bootstrap))
+        scores.calibrated_mean(model, target, (fitted, bootstrap))
     };
     all.into_iter().filter_map(mean).collect()
 }
 
 impl TargetScores<'_> {
-    fn mean(
+    fn calibrated_mean(
         &self,
         model: &str,
         target: ScoreTarget,
         (fitted, bootstrap): (&FittedMap, Bootstrap),
     ) -> Option<CalibratedMean> {
-        let once = vec![1.0; self.scores.len()];
-        let present: Vec<Option<f64>> = self.scores.iter().copied().map(Some).collect();
-        let map = |s: &f64| Some(fitted.curve.at(*s));
+        let unit_weights = vec![1.0; self.scores.len()];
+        let scores: Vec<Option<f64>> = self.scores.iter().copied().map(Some).collect();
+        let map = |s: &f64| Some(fitted.curve.eval(*s));
         let mapped: Vec<Option<f64>> = self.scores.iter().map(map).collect();
         let clusters = Clusters::new(self.clusters.iter().copied());
         // Each resample of the responses uses one bootstrap curve.
-        let curves: Vec<Isotonic> = fitted.draws.iter().map(|values| on_grid(values)).collect();
-        let drawn: Vec<Vec<Option<f64>>> = curves
+        let curves: Vec<Isotonic> = fitted
+            .draws
             .iter()
-            .map(|curve| self.scores.iter().map(|s| Some(curve.at(*s))).collect())
+            .map(|values| interpolate_curve(values))
             .collect();
-        let draws: Vec<Defined<f64>> = bootstrap.draw_numbered(&clusters, |i, weights| {
-            let by = if drawn.is_empty() {
+        let mapped_by_curve: Vec<Vec<Option<f64>>> = curves
+            .iter()
+            .map(|curve| self.scores.iter().map(|s| Some(curve.eval(*s))).collect())
+            .collect();
+        let resamples: Vec<Defined<f64>> = bootstrap.resample_numbered(&clusters, |i, weights| {
+            let calibrated = if mapped_by_curve.is_empty() {
                 &mapped
             } else {
-                &drawn[i % drawn.len()]
+                &mapped_by_curve[i % mapped_by_curve.len()]
             };
-            mean(by, weights)
+            mean(calibrated, weights)
         });
         Some(CalibratedMean {
             model: model.to_owned(),
             target,
             n: self.scores.len(),
             coverage: self.scores.len() as f64 / self.pairs.max(1) as f64,
-            score: mean(&present, &once).ok()?,
-            calibrated: mean(&mapped, &once).ok()?,
-            interval: interval(draws, &clusters).ok(),
+            score: mean(&scores, &unit_weights).ok()?,
+            calibrated: mean(&mapped, &unit_weights).ok()?,
+            interval: percentile_interval(resamples, &clusters).ok(),
         })
     }
 }
 
 /// Interpolates a bootstrap curve linearly between its stored values.
-fn on_grid(values: &[f64]) -> Isotonic {
+fn interpolate_curve(values: &[f64]) -> Isotonic {
     Isotonic {
-        points: grid().zip(values).map(|(x, y)| [x, *y]).collect(),
+        points: score_grid().zip(values).map(|(x, y)| [x, *y]).collect(),
     }
 }
 
 impl Calibration {
     /// Returns the calibrated scores of a record by target.
-    pub fn mapped(&self, verdict: &PairVerdict) -> Option<Value> {
+    pub fn map_record(&self, verdict: &PairVerdict) -> Option<Value> {
         let scores = verdict.scores.as_ref()?;
         let mut mapped = Map::new();
         for (target, fitted) in &self.targets {
             if let Some(pair) = scores.get(target) {
-                let pair = pair.map(|score| rounded(fitted.curve.at(score)));
+                let pair = pair.map(|score| round_to_4(fitted.curve.eval(score)));
                 mapped.insert(target.key().to_owned(), Value::from(pair.to_vec()));
             }
         }

@@ -38,10 +38,10 @@ impl Curve {
     }
 
     /// Maps a score to the label scale, 0 to 5.
-    pub fn at(&self, score: f64) -> f64 {
+    pub fn eval(&self, score: f64) -> f64 {
         let value = match self {
-            Self::Isotonic(curve) => curve.at(score),
-            Self::Linear(line) => line.at(score),
+            Self::Isotonic(curve) => curve.eval(score),
+            Self::Linear(line) => line.eval(score),
         };
         value.clamp(0.0, 5.0)
     }

@@ -44,16 +44,17 @@ pub struct Calibration {
 pub struct FittedMap {
     /// Curve.
     pub curve: Curve,
-    /// Labelled responses used for the fit.
+    /// Number of labelled responses used for the fit.
     pub n: usize,
-    /// Images of those responses.
+    /// Number of images of those responses.
     pub images: usize,
     /// Error and bias of the raw scores.
     pub before: CalibrationQuality,
-    /// Error and bias of the cross-fitted scores: each response is mapped by a fit that excludes its image.
+    /// Error and bias of the cross-fitted scores: each response is mapped by a fit that excludes
+    /// its image.
     pub after: CalibrationQuality,
-    /// Values at 0, ¼, ½, … 5 of curves fitted on bootstrap resamples, clustered by image. Their spread is the
-    /// uncertainty of the map.
+    /// Values at 0, ¼, ½, … 5 of curves fitted on bootstrap resamples, clustered by image. They
+    /// give the uncertainty of the map.
     pub draws: Vec<Vec<f64>>,
 }
 
@@ -80,18 +81,18 @@ impl Calibration {
     /// The file cannot be read or is not a calibration.
     pub fn read(path: &Path) -> Result<Self> {
         let hint = "hint: pass the output file of `acem3 calibrate fit`";
-        let place = || format!("{}: could not read the calibration\n{hint}", path.display());
-        let bytes = std::fs::read(path).with_context(place)?;
-        let found: Self = serde_json::from_slice(&bytes).with_context(place)?;
-        if found.schema > SCHEMA {
+        let context = || format!("{}: could not read the calibration\n{hint}", path.display());
+        let bytes = std::fs::read(path).with_context(context)?;
+        let calibration: Self = serde_json::from_slice(&bytes).with_context(context)?;
+        if calibration.schema > SCHEMA {
             bail!(
                 "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n\
                  hint: update acem3",
                 path.display(),
-                found.schema
+                calibration.schema
             );
         }
-        Ok(found)
+        Ok(calibration)
     }
 
     /// Writes the calibration to a file.
@@ -101,7 +102,7 @@ impl Calibration {
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).context("could not serialise the calibration")?;
-        atomic_file::write(path, (text + "\n").as_bytes())
+        atomic_file::write_atomic(path, (text + "\n").as_bytes())
     }
 
     /// Schema version of new files.
@@ -112,7 +113,7 @@ impl Calibration {
     /// # Errors
     ///
     /// The verdicts are from another judge.
-    pub fn check(&self, verdicts: &Verdicts) -> Result<()> {
+    pub fn check_judge(&self, verdicts: &Verdicts) -> Result<()> {
         if self.judge != verdicts.judge {
             bail!(
                 "{}: verdicts of {} ({}), but the calibration is of {} ({})\n\

@@ -9,8 +9,8 @@ use super::file::{Calibration, CalibrationQuality, FittedMap};
 use crate::analysis::agreement::{LabelledUnits, TargetUnits};
 use crate::analysis::verdicts::{PairVerdict, ScoreKind, Verdicts};
 use crate::statistics::{
-    Bootstrap, Clusters, ContingencyCells, Defined, RatingColumn, Undefined, bias, interval,
-    mean_absolute, reliability,
+    Bootstrap, Clusters, ContingencyCells, Defined, RatingColumn, Undefined, bias, mean_absolute,
+    percentile_interval, reliability,
 };
 
 /// Minimum number of labelled responses for a map.
@@ -22,7 +22,7 @@ const STORED_CURVES: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub struct FitConfig {
     /// Kind of score to map: chosen or expected.
-    pub scores: ScoreKind,
+    pub score_kind: ScoreKind,
     /// Fitting method.
     pub method: Method,
     /// Number of cross-fitting folds, split by image.
@@ -43,28 +43,32 @@ struct ScoreLabelPairs {
 /// # Errors
 ///
 /// No target has enough labels.
-pub fn fit(
+pub fn fit_calibration(
     verdicts: &Verdicts,
     units: &LabelledUnits,
     labels: String,
-    fitting: &FitConfig,
+    config: &FitConfig,
 ) -> Result<Calibration> {
     let (mut targets, mut left_out) = (BTreeMap::new(), BTreeMap::new());
-    for (target, of) in &units.targets {
-        let fitted = ScoreLabelPairs::new(of, &verdicts.pairs).and_then(|l| l.fit(fitting));
+    for (target, target_units) in &units.targets {
+        let pairs = ScoreLabelPairs::new(target_units, &verdicts.pairs);
+        let fitted = pairs.and_then(|pairs| pairs.fit_map(config));
         match fitted {
             Ok(fitted) => {
                 targets.insert(*target, fitted);
             }
             Err(reason) => {
-                left_out.insert(*target, reason.named(["the judge's score", "the label"]));
+                left_out.insert(
+                    *target,
+                    reason.with_names(["the judge's score", "the label"]),
+                );
             }
         }
     }
     if targets.is_empty() {
         let reasons: Vec<String> = left_out
             .iter()
-            .map(|(target, why)| format!("{}: {why}", target.key()))
+            .map(|(target, reason)| format!("{}: {reason}", target.key()))
             .collect();
         bail!(
             "too few labels for a calibration ({})\n\
@@ -76,8 +80,8 @@ pub fn fit(
         schema: Calibration::SCHEMA,
         judge: verdicts.judge.clone(),
         name: verdicts.name.clone(),
-        scores: fitting.scores,
-        method: fitting.method,
+        scores: config.score_kind,
+        method: config.method,
         labels,
         raters: units.raters.len(),
         targets,
@@ -94,7 +98,7 @@ impl ScoreLabelPairs {
         let judged: Vec<_> = judged.collect();
         if judged.len() < MIN_RESPONSES {
             return Err(Undefined::TooFew {
-                what: "labelled responses with a score",
+                items: "labelled responses with a score",
                 found: judged.len(),
                 needed: MIN_RESPONSES,
             });
@@ -106,89 +110,89 @@ impl ScoreLabelPairs {
         })
     }
 
-    fn fit(&self, fitting: &FitConfig) -> Defined<FittedMap> {
-        if self.clusters.count() < fitting.folds {
+    fn fit_map(&self, config: &FitConfig) -> Defined<FittedMap> {
+        if self.clusters.count() < config.folds {
             return Err(Undefined::TooFew {
-                what: "images",
+                items: "images",
                 found: self.clusters.count(),
-                needed: fitting.folds,
+                needed: config.folds,
             });
         }
-        for (side, values) in [
+        for (column, values) in [
             (RatingColumn::First, &self.scores),
             (RatingColumn::Second, &self.labels),
         ] {
             // A map needs at least two distinct scores and labels.
             if values.iter().all(|v| Some(v) == values.first()) {
-                return Err(Undefined::Constant(side));
+                return Err(Undefined::Constant(column));
             }
         }
-        let once = vec![1.0; self.scores.len()];
-        let curve = self.curve(fitting.method, &once)?;
-        let kept = Bootstrap {
-            draws: STORED_CURVES,
-            ..fitting.bootstrap
+        let unit_weights = vec![1.0; self.scores.len()];
+        let curve = self.fit_curve(config.method, &unit_weights)?;
+        let curve_bootstrap = Bootstrap {
+            resamples: STORED_CURVES,
+            ..config.bootstrap
         };
-        let draws = kept.draw(&self.clusters, |weights| {
-            self.curve(fitting.method, weights)
+        let curves = curve_bootstrap.resample(&self.clusters, |weights| {
+            self.fit_curve(config.method, weights)
         });
-        let on_grid = |curve: Curve| grid().map(|x| rounded(curve.at(x))).collect();
+        let on_grid = |curve: Curve| score_grid().map(|x| round_to_4(curve.eval(x))).collect();
         Ok(FittedMap {
-            before: self.quality(&self.scores, fitting.bootstrap)?,
-            after: self.quality(&self.held_out(fitting)?, fitting.bootstrap)?,
+            before: self.measure_quality(&self.scores, config.bootstrap)?,
+            after: self.measure_quality(&self.cross_fit(config)?, config.bootstrap)?,
             n: self.scores.len(),
             images: self.clusters.count(),
-            draws: draws.into_iter().flatten().map(on_grid).collect(),
+            draws: curves.into_iter().flatten().map(on_grid).collect(),
             curve,
         })
     }
 
-    fn curve(&self, method: Method, weights: &[f64]) -> Defined<Curve> {
+    fn fit_curve(&self, method: Method, weights: &[f64]) -> Defined<Curve> {
         Curve::fit(method, &self.scores, &self.labels, weights)
     }
 
     /// Maps every score with the fit of the other folds.
-    fn held_out(&self, fitting: &FitConfig) -> Defined<Vec<f64>> {
-        let folds = self.clusters.folds(fitting.folds, fitting.bootstrap.seed);
+    fn cross_fit(&self, config: &FitConfig) -> Defined<Vec<f64>> {
+        let folds = self.clusters.folds(config.folds, config.bootstrap.seed);
         let mut mapped = self.scores.clone();
-        for fold in 0..fitting.folds {
+        for fold in 0..config.folds {
             let others: Vec<f64> = folds
                 .iter()
                 .map(|f| f64::from(u8::from(*f != fold)))
                 .collect();
-            let curve = self.curve(fitting.method, &others)?;
-            let own = mapped.iter_mut().zip(&folds).filter(|(_, f)| **f == fold);
-            own.for_each(|(score, _)| *score = curve.at(*score));
+            let curve = self.fit_curve(config.method, &others)?;
+            let held_out = mapped.iter_mut().zip(&folds).filter(|(_, f)| **f == fold);
+            held_out.for_each(|(score, _)| *score = curve.eval(*score));
         }
         Ok(mapped)
     }
 
-    fn quality(&self, scores: &[f64], bootstrap: Bootstrap) -> Defined<CalibrationQuality> {
+    fn measure_quality(&self, scores: &[f64], bootstrap: Bootstrap) -> Defined<CalibrationQuality> {
         let cells = ContingencyCells::new(scores, &self.labels)?;
-        let draws = bootstrap.draw(&self.clusters, |weights| {
+        let resamples = bootstrap.resample(&self.clusters, |weights| {
             let table = cells.weighted_table(weights);
             (mean_absolute(&table), bias(&table))
         });
-        let (errors, biases): (Vec<_>, Vec<_>) = draws.into_iter().unzip();
-        // Means of two presentation orders are multiples of ½: one bin around each.
-        let between = (0..10).map(|i| 0.25 + f64::from(i) / 2.0);
-        let edges: Vec<f64> = [0.0].into_iter().chain(between).chain([5.0]).collect();
+        let (errors, biases): (Vec<_>, Vec<_>) = resamples.into_iter().unzip();
+        // Means of two presentation orders are multiples of ½: use one bin around each.
+        let inner_edges = (0..10).map(|i| 0.25 + f64::from(i) / 2.0);
+        let edges: Vec<f64> = [0.0].into_iter().chain(inner_edges).chain([5.0]).collect();
         Ok(CalibrationQuality {
             error: mean_absolute(&cells.table())?,
-            error_interval: interval(errors, &self.clusters).ok(),
+            error_interval: percentile_interval(errors, &self.clusters).ok(),
             bias: bias(&cells.table())?,
-            bias_interval: interval(biases, &self.clusters).ok(),
+            bias_interval: percentile_interval(biases, &self.clusters).ok(),
             reliability: reliability(scores, &self.labels, &edges)?,
         })
     }
 }
 
 /// Returns the scores at which the bootstrap curves are stored.
-pub(super) fn grid() -> impl Iterator<Item = f64> {
+pub(super) fn score_grid() -> impl Iterator<Item = f64> {
     (0..=20).map(|i| f64::from(i) / 4.0)
 }
 
 /// Rounds to four decimals, like scores in records.
-pub(super) fn rounded(value: f64) -> f64 {
+pub(super) fn round_to_4(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

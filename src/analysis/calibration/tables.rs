@@ -1,14 +1,15 @@
-//! A calibration as tables to read.
+//! A calibration as text tables.
 
 use super::apply::CalibratedMean;
 use super::file::{Calibration, CalibrationQuality};
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::{
-    floor_percent, signed_two_decimals, two_decimals, with_interval,
+    format_floor_percent, format_signed_two_decimals, format_two_decimals, format_with_interval,
 };
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
-/// The number of labelled responses below which a note warns: an isotonic map then follows the noise.
+/// The number of labelled responses below which a note warns: an isotonic map then follows the
+/// noise.
 const RECOMMENDED_LABELS: usize = 200;
 
 impl Calibration {
@@ -19,7 +20,7 @@ impl Calibration {
         tables
     }
 
-    /// The errors of each target before and after calibration.
+    /// Builds the table of each target's errors before and after calibration.
     fn quality_table(&self) -> TableSection {
         let mut table = Table::new([
             "",
@@ -36,7 +37,7 @@ impl Calibration {
             let error = |q: &CalibrationQuality| format_value(q.error, q.error_interval);
             let bias = |q: &CalibrationQuality| format_value(q.bias, q.bias_interval);
             let (before, after) = (&fitted.before, &fitted.after);
-            table.row([
+            table.push_row([
                 target.key().to_owned(),
                 fitted.n.to_string(),
                 fitted.images.to_string(),
@@ -64,24 +65,24 @@ impl Calibration {
             notes.push(format!(
                 "{} are few: use at least {RECOMMENDED_LABELS}, or a linear map, which needs fewer than an isotonic \
                  one",
-                plural(n as u64, "labelled response")
+                format_count(n as u64, "labelled response")
             ));
         }
         let title = format!("{} on the label scale of {}", self.name, self.labels);
         TableSection::new(title, table).with_notes(notes)
     }
 
-    /// The reliability of the first target's scores.
+    /// Builds the reliability table of the first target's scores.
     fn reliability_table(&self) -> Option<TableSection> {
         let (target, fitted) = self.targets.first_key_value()?;
         let mut table = Table::new(["scores", "n", "mean score", "mean label", "gap"]);
         for bin in &fitted.before.reliability.bins {
-            table.row([
+            table.push_row([
                 format!("{:.1} to {:.1}", bin.from, bin.to),
                 bin.n.to_string(),
-                two_decimals(bin.score),
-                two_decimals(bin.truth),
-                signed_two_decimals(bin.score - bin.truth),
+                format_two_decimals(bin.score),
+                format_two_decimals(bin.truth),
+                format_signed_two_decimals(bin.score - bin.truth),
             ]);
         }
         let title = format!(
@@ -103,12 +104,12 @@ pub(crate) fn means_table(means: &[CalibratedMean]) -> TableSection {
         "calibrated [95 % CI]",
     ]);
     for mean in means {
-        table.row([
+        table.push_row([
             mean.model.clone(),
             mean.target.key().to_owned(),
             mean.n.to_string(),
-            floor_percent(mean.coverage),
-            two_decimals(mean.score),
+            format_floor_percent(mean.coverage),
+            format_two_decimals(mean.score),
             format_value(mean.calibrated, mean.interval),
         ]);
     }
@@ -131,22 +132,25 @@ pub(crate) fn means_csv_table(means: &[CalibratedMean]) -> Table {
         "high",
     ]);
     for mean in means {
-        let end = |i: usize| mean.interval.map_or("-".to_owned(), |e| two_decimals(e[i]));
-        table.row([
+        let bound = |i: usize| {
+            mean.interval
+                .map_or("-".to_owned(), |bounds| format_two_decimals(bounds[i]))
+        };
+        table.push_row([
             mean.model.clone(),
             mean.target.key().to_owned(),
             mean.n.to_string(),
-            floor_percent(mean.coverage),
-            two_decimals(mean.score),
-            two_decimals(mean.calibrated),
-            end(0),
-            end(1),
+            format_floor_percent(mean.coverage),
+            format_two_decimals(mean.score),
+            format_two_decimals(mean.calibrated),
+            bound(0),
+            bound(1),
         ]);
     }
     table
 }
 
 fn format_value(value: f64, interval: Option<[f64; 2]>) -> String {
-    let interval = interval.map(|ends| ends.map(two_decimals));
-    with_interval(&two_decimals(value), interval)
+    let interval = interval.map(|bounds| bounds.map(format_two_decimals));
+    format_with_interval(&format_two_decimals(value), interval)
 }

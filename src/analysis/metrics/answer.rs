@@ -1,4 +1,4 @@
-//! Answers to score, independent of their source.
+//! Answers to score, in one form for all sources.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub struct MetricAnswer {
     pub case: String,
     /// Line or row of the case, counted from one.
     pub line: u64,
-    /// Model.
+    /// Name of the model.
     pub model: String,
     /// Cluster for the bootstrap: equal for answers on the same image.
     pub cluster: String,
@@ -23,7 +23,7 @@ pub struct MetricAnswer {
     /// Reference answer; `None` if missing or empty.
     pub reference: Option<String>,
     /// True for a closed question; `None` if unknown.
-    pub closed: Option<bool>,
+    pub is_closed: Option<bool>,
 }
 
 /// A missing answer.
@@ -33,13 +33,13 @@ pub struct MissingAnswer {
     pub case: Option<String>,
     /// Line or row of the case, counted from one.
     pub line: u64,
-    /// Model without an answer.
+    /// Name of the model without an answer.
     pub model: String,
     /// Reason.
     pub message: String,
 }
 
-/// Answers from one source.
+/// Answers of one source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerSet {
     /// Answers in the order of the source.
@@ -54,16 +54,20 @@ pub struct AnswerSet {
 
 impl AnswerSet {
     /// Reads the answers of a source, from at most `limit` cases.
-    pub fn of_source(source: &mut CaseSource, limit: Option<u64>) -> Self {
-        let mut found = Self::default();
-        let mut read = 0;
-        while limit.is_none_or(|limit| read < limit)
+    pub fn from_source(source: &mut CaseSource, limit: Option<u64>) -> Self {
+        let mut answers = Self::default();
+        let mut cases_read = 0;
+        while limit.is_none_or(|limit| cases_read < limit)
             && let Some(entry) = source.next()
         {
-            read += u64::from(entry.as_ref().map_or_else(InputProblem::is_case, |_| true));
-            found.add(entry);
+            cases_read += u64::from(
+                entry
+                    .as_ref()
+                    .map_or_else(InputProblem::affects_whole_case, |_| true),
+            );
+            answers.add(entry);
         }
-        found
+        answers
     }
 
     fn add(&mut self, entry: CaseResult) {
@@ -71,7 +75,7 @@ impl AnswerSet {
             Ok(case) => self.add_case(case),
             Err(problem) => {
                 let models = problem.models().iter().map(String::as_str);
-                let models: Vec<&str> = models.chain(problem.lost_response()).collect();
+                let models: Vec<&str> = models.chain(problem.model_without_response()).collect();
                 if models.is_empty() {
                     self.unreadable.push(problem.to_string());
                 }
@@ -91,9 +95,9 @@ impl AnswerSet {
         let reference = case.reference.filter(|text| !text.trim().is_empty());
         let closed = is_closed(&case.meta, reference.as_deref());
         let cluster = match case.image {
-            Some(ImageSource::File(path)) => name(path),
+            Some(ImageSource::File(path)) => path_text(path),
             Some(ImageSource::Bytes { name, bytes }) => {
-                ImageCluster::from_image(&name, Some(Digest::of(&bytes))).short_name()
+                ImageCluster::from_image(&name, Some(Digest::sha256(&bytes))).short_name()
             }
             None => ImageCluster::Case(&case.id).to_string(),
         };
@@ -105,11 +109,11 @@ impl AnswerSet {
                 cluster: cluster.clone(),
                 text: response.text,
                 reference: reference.clone(),
-                closed,
+                is_closed: closed,
             }));
     }
 }
 
-fn name(path: PathBuf) -> String {
+fn path_text(path: PathBuf) -> String {
     path.into_os_string().to_string_lossy().into_owned()
 }

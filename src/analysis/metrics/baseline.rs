@@ -6,12 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::overlap::PrecisionRecall;
 
-/// Reads the baseline of a layer from a CSV file of bert-score (folder `rescale_baseline`, columns `LAYER,P,R,F`).
-pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
+/// Reads the baseline of a layer from a CSV file of bert-score (folder `rescale_baseline`, columns
+/// `LAYER,P,R,F`).
+pub(super) fn read_baseline(path: &Path, layer: usize) -> Result<PrecisionRecall> {
     let file = || format!("--bert-baseline {}", path.display());
     let mut reader = csv::Reader::from_path(path).with_context(file)?;
-    let head = reader.headers().with_context(file)?.clone();
-    let names: Vec<&str> = head.iter().map(str::trim).collect();
+    let header = reader.headers().with_context(file)?.clone();
+    let names: Vec<&str> = header.iter().map(str::trim).collect();
     ensure!(
         names == ["LAYER", "P", "R", "F"],
         "{}: expected columns LAYER,P,R,F, found {}\n\
@@ -20,12 +21,12 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
         names.join(",")
     );
     for row in reader.deserialize() {
-        let (found, precision, recall, f1): (usize, f64, f64, f64) = row.with_context(file)?;
-        if found == layer {
-            let of = [precision, recall, f1];
+        let (row_layer, precision, recall, f1): (usize, f64, f64, f64) = row.with_context(file)?;
+        if row_layer == layer {
+            let values = [precision, recall, f1];
             ensure!(
-                of.iter().all(|value| (-1.0..1.0).contains(value)),
-                "{}: layer {layer}: expected values from -1 to below 1, found {of:?}",
+                values.iter().all(|value| (-1.0..1.0).contains(value)),
+                "{}: layer {layer}: expected values from -1 to below 1, found {values:?}",
                 file()
             );
             return Ok(PrecisionRecall {
@@ -42,7 +43,7 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
 }
 
 /// Rescales a score linearly: the baseline becomes 0, 1 stays 1.
-pub(super) fn rescaled(score: PrecisionRecall, baseline: PrecisionRecall) -> PrecisionRecall {
+pub(super) fn rescale(score: PrecisionRecall, baseline: PrecisionRecall) -> PrecisionRecall {
     let rescale = |score: f64, base: f64| (score - base) / (1.0 - base);
     PrecisionRecall {
         precision: rescale(score.precision, baseline.precision),

@@ -1,5 +1,6 @@
 //! BLEU (Papineni et al. 2002), as sacrebleu computes it with one reference: exponential smoothing;
-//! single answers use only the orders that they are long enough for (reference: `bleu.py` of sacrebleu 2.6).
+//! BLEU of a single answer uses only the orders up to its length (reference: `bleu.py` of sacrebleu
+//! 2.6).
 
 use std::iter::Sum;
 
@@ -23,7 +24,7 @@ pub struct BleuCounts {
 
 impl BleuCounts {
     /// Counts the n-grams of one answer.
-    pub fn of(pair: &WordOverlap) -> Self {
+    pub fn from_answer(pair: &WordOverlap) -> Self {
         let (answer, reference) = (pair.answer.len(), pair.reference.len());
         let mut counts = Self {
             answer: answer as u64,
@@ -32,7 +33,7 @@ impl BleuCounts {
         };
         let orders = counts.correct.iter_mut().zip(&mut counts.total);
         for (n, (correct, total)) in (1..).zip(orders) {
-            *correct = pair.common(n) as u64;
+            *correct = pair.common_ngrams(n) as u64;
             *total = (answer + 1).saturating_sub(n) as u64;
         }
         counts
@@ -40,7 +41,7 @@ impl BleuCounts {
 
     /// Multiplies the counts by a number of occurrences of the answer.
     #[must_use]
-    pub fn times(self, n: u64) -> Self {
+    pub fn scaled(self, n: u64) -> Self {
         Self {
             correct: self.correct.map(|count| n * count),
             total: self.total.map(|count| n * count),
@@ -51,42 +52,42 @@ impl BleuCounts {
 
     /// Returns BLEU (0 to 100) of a single answer with n-grams up to `order`.
     pub fn sentence(&self, order: usize) -> f64 {
-        self.score(order, true)
+        self.compute(order, true)
     }
 
     /// Returns BLEU (0 to 100) of a corpus with these counts, with n-grams up to `order`.
     pub fn corpus(&self, order: usize) -> f64 {
-        self.score(order, false)
+        self.compute(order, false)
     }
 
-    fn score(&self, order: usize, effective: bool) -> f64 {
-        let matched = self.correct.iter().take(order).any(|n| *n > 0);
-        if !matched {
+    fn compute(&self, order: usize, uses_effective_order: bool) -> f64 {
+        let has_match = self.correct.iter().take(order).any(|n| *n > 0);
+        if !has_match {
             return 0.0;
         }
-        let (mut logs, mut orders, mut halves) = (0.0, 0_u32, 1.0);
+        let (mut log_sum, mut orders, mut smoothing) = (0.0, 0_u32, 1.0);
         for (correct, total) in self.correct.iter().zip(&self.total).take(order) {
             if *total == 0 {
                 break;
             }
             orders += 1;
             let precision = if *correct == 0 {
-                halves *= 2.0;
-                1.0 / (halves * *total as f64)
+                smoothing *= 2.0;
+                1.0 / (smoothing * *total as f64)
             } else {
                 *correct as f64 / *total as f64
             };
-            logs += precision.ln();
+            log_sum += precision.ln();
         }
         // Without n-grams of some order, its precision and thus BLEU are undefined.
-        if !effective && (orders as usize) < order {
+        if !uses_effective_order && (orders as usize) < order {
             return 0.0;
         }
-        100.0 * self.brevity() * (logs / f64::from(orders)).exp()
+        100.0 * self.brevity_penalty() * (log_sum / f64::from(orders)).exp()
     }
 
     /// Returns the brevity penalty, 0 to 1.
-    fn brevity(&self) -> f64 {
+    fn brevity_penalty(&self) -> f64 {
         if self.answer >= self.reference {
             return 1.0;
         }
@@ -96,15 +97,15 @@ impl BleuCounts {
 
 impl Sum for BleuCounts {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
-        counts.fold(Self::default(), |mut sum, one| {
-            for (sum, one) in sum.correct.iter_mut().zip(one.correct) {
-                *sum += one;
+        counts.fold(Self::default(), |mut sum, counts| {
+            for (sum, count) in sum.correct.iter_mut().zip(counts.correct) {
+                *sum += count;
             }
-            for (sum, one) in sum.total.iter_mut().zip(one.total) {
-                *sum += one;
+            for (sum, count) in sum.total.iter_mut().zip(counts.total) {
+                *sum += count;
             }
-            sum.answer += one.answer;
-            sum.reference += one.reference;
+            sum.answer += counts.answer;
+            sum.reference += counts.reference;
             sum
         })
     }
@@ -116,16 +117,16 @@ mod tests {
 
     fn counts(answer: &str, reference: &str) -> BleuCounts {
         let split = |text| str::split_whitespace(text).collect::<Vec<_>>();
-        BleuCounts::of(&WordOverlap::new(&split(answer), &split(reference)))
+        BleuCounts::from_answer(&WordOverlap::new(&split(answer), &split(reference)))
     }
 
     #[test]
     fn bleu_matches_hand_calculation() {
         // Precisions 5/6, 3/5, 1/4, and 1/(2 · 3) by smoothing; no penalty.
-        let one = counts("the cat sat on the mat", "the cat is on the mat");
-        assert_eq!(one.correct, [5, 3, 1, 0]);
+        let cat = counts("the cat sat on the mat", "the cat is on the mat");
+        assert_eq!(cat.correct, [5, 3, 1, 0]);
         let by_hand = 100.0 * (5.0 / 6.0 * 3.0 / 5.0 / 4.0 / 6.0_f64).powf(0.25);
-        assert!((one.sentence(4) - by_hand).abs() < 1e-9);
+        assert!((cat.sentence(4) - by_hand).abs() < 1e-9);
         // One word of two: the brevity penalty is e^(1 − 2); only order 1 exists.
         let short = counts("left", "left lung");
         assert!((short.sentence(4) - 100.0 * (-1.0_f64).exp()).abs() < 1e-9);

@@ -2,10 +2,11 @@
 
 use super::words::words;
 
-/// Characters that sacrebleu's tokenizer `zh` separates (reference: `tokenizer_zh.py` of sacrebleu 2.6):
-/// ideographs, radicals, strokes, full-width forms and symbols. Two of its ranges have five-digit escapes of
-/// which Python reads four, so they cover dashes, arrows and mathematical symbols instead of rare ideographs.
-const RANGES: [(char, char); 22] = [
+/// Characters that sacrebleu's tokenizer `zh` separates (reference: `tokenizer_zh.py` of sacrebleu
+/// 2.6): ideographs, radicals, strokes, full-width forms and symbols. Two of its ranges have
+/// five-digit escapes. Python reads four digits, so they cover dashes, arrows and mathematical
+/// symbols instead of rare ideographs.
+const SEPARATED_RANGES: [(char, char); 22] = [
     ('\u{2001}', '\u{2a6d}'),
     ('\u{2e80}', '\u{2eff}'),
     ('\u{2f00}', '\u{2fdf}'),
@@ -33,39 +34,43 @@ const RANGES: [(char, char); 22] = [
 /// Characters that negate the next word.
 const NEGATIONS: [&str; 5] = ["不", "没", "无", "非", "未"];
 
-/// Puts spaces around every such character.
-pub(super) fn apart(text: &str) -> String {
-    let is_one = |c: char| RANGES.iter().any(|(from, to)| (*from..=*to).contains(&c));
-    let mut spread = String::with_capacity(3 * text.len());
+/// Puts spaces around every character of [`SEPARATED_RANGES`].
+pub(super) fn space_characters(text: &str) -> String {
+    let is_separated = |c: char| {
+        SEPARATED_RANGES
+            .iter()
+            .any(|(from, to)| (*from..=*to).contains(&c))
+    };
+    let mut spaced = String::with_capacity(3 * text.len());
     for c in text.trim().chars() {
-        if is_one(c) {
-            spread.extend([' ', c, ' ']);
+        if is_separated(c) {
+            spaced.extend([' ', c, ' ']);
         } else {
-            spread.push(c);
+            spaced.push(c);
         }
     }
-    spread
+    spaced
 }
 
 /// Returns the words and characters of a text, without punctuation.
 pub(super) fn characters(text: &str) -> Vec<String> {
-    let mut all = words(&apart(text));
-    all.retain(|word| word.chars().any(char::is_alphanumeric));
-    all
+    let mut words = words(&space_characters(text));
+    words.retain(|word| word.chars().any(char::is_alphanumeric));
+    words
 }
 
-/// Returns true if the answer contains the reference (without a final `的`) and does not negate it. A negation
-/// that is part of the reference is allowed.
-pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
-    let wanted = match reference {
-        [most @ .., last] if last == "的" && !most.is_empty() => most,
+/// Returns true if the answer contains the reference (without a final `的`) and does not negate it.
+/// A negation that is part of the reference is allowed.
+pub(super) fn is_correct(answer: &[String], reference: &[String]) -> bool {
+    let stem = match reference {
+        [stem @ .., last] if last == "的" && !stem.is_empty() => stem,
         all => all,
     };
     let is_negation = |word: &String| NEGATIONS.contains(&word.as_str());
-    let places = answer.windows(wanted.len().max(1)).enumerate();
-    let mut places = places.filter(|(_, part)| *part == wanted);
-    places.any(|(at, _)| {
-        let before = at.checked_sub(1).and_then(|at| answer.get(at));
+    let parts = answer.windows(stem.len().max(1)).enumerate();
+    let mut matches = parts.filter(|(_, part)| *part == stem);
+    matches.any(|(index, _)| {
+        let before = index.checked_sub(1).and_then(|i| answer.get(i));
         !before.is_some_and(is_negation)
     })
 }
@@ -87,7 +92,7 @@ mod tests {
 
     #[test]
     fn negated_answers_are_wrong() {
-        let right = |answer, reference| is_right(&characters(answer), &characters(reference));
+        let correct = |answer, reference| is_correct(&characters(answer), &characters(reference));
         for (answer, reference) in [
             ("是的", "是"),
             ("是", "是的"),
@@ -96,7 +101,7 @@ mod tests {
             ("在左侧", "左侧"),
             ("CT", "CT"),
         ] {
-            assert!(right(answer, reference), "{answer} for {reference}");
+            assert!(correct(answer, reference), "{answer} for {reference}");
         }
         for (answer, reference) in [
             ("不是", "是的"),
@@ -106,7 +111,7 @@ mod tests {
             ("右侧", "左侧"),
             ("", "是"),
         ] {
-            assert!(!right(answer, reference), "{answer} for {reference}");
+            assert!(!correct(answer, reference), "{answer} for {reference}");
         }
     }
 }

@@ -1,27 +1,30 @@
-//! Closed questions: those with a known short list of answers.
+//! Closed questions: questions with a short list of possible answers, for example yes and no.
 
 use serde_json::{Map, Value};
 
 use super::words::words;
 
-/// Returns true for a closed question: from `answer_type` in the metadata, otherwise if the reference is yes or
-/// no. `None` if neither is known.
+/// Returns true for a closed question: from `answer_type` in the metadata, otherwise if the
+/// reference is yes or no. `None` if neither is known.
 pub fn is_closed(meta: &Map<String, Value>, reference: Option<&str>) -> Option<bool> {
-    let said = meta.get("answer_type").and_then(Value::as_str);
-    match said.map(|kind| kind.trim().to_lowercase()).as_deref() {
+    let answer_type = meta.get("answer_type").and_then(Value::as_str);
+    match answer_type
+        .map(|kind| kind.trim().to_lowercase())
+        .as_deref()
+    {
         Some("closed") => Some(true),
         Some("open") => Some(false),
-        _ => reference.map(|text| yes_no(&words(text)).is_some()),
+        _ => reference.map(|text| parse_yes_no(&words(text)).is_some()),
     }
 }
 
-/// Returns true if an answer to a closed question is right. For a yes/no reference, the first yes or no in the
-/// answer counts; an answer with neither is wrong. Any other reference must occur in the answer as consecutive
-/// words.
-pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
-    if let Some(right) = yes_no(reference) {
-        let first = answer.iter().find_map(|word| said(word));
-        return first == Some(right);
+/// Returns true if an answer to a closed question is correct. For a yes/no reference, the first yes
+/// or no in the answer counts; an answer with neither is wrong. Any other reference must occur in
+/// the answer as consecutive words.
+pub(super) fn is_correct(answer: &[String], reference: &[String]) -> bool {
+    if let Some(expected) = parse_yes_no(reference) {
+        let first = answer.iter().find_map(|word| stated_yes_no(word));
+        return first == Some(expected);
     }
     answer
         .windows(reference.len().max(1))
@@ -29,14 +32,14 @@ pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
 }
 
 /// Returns the answer if the text is only yes or no.
-fn yes_no(words: &[String]) -> Option<bool> {
+fn parse_yes_no(words: &[String]) -> Option<bool> {
     match words {
-        [word] => said(word),
+        [word] => stated_yes_no(word),
         _ => None,
     }
 }
 
-fn said(word: &str) -> Option<bool> {
+fn stated_yes_no(word: &str) -> Option<bool> {
     match word {
         "yes" => Some(true),
         "no" => Some(false),
@@ -48,21 +51,22 @@ fn said(word: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn right(answer: &str, reference: &str) -> bool {
-        is_right(&words(answer), &words(reference))
+    fn correct(answer: &str, reference: &str) -> bool {
+        is_correct(&words(answer), &words(reference))
     }
 
-    /// Published code searches for the letters `no` anywhere, for example in "normal", "not" and "noted".
+    /// Published code searches for the letters `no` anywhere, for example in "normal", "not" and
+    /// "noted".
     #[test]
     fn first_yes_or_no_word_counts() {
-        assert!(right("Yes, it is.", "yes"));
-        assert!(right("No. Nothing abnormal.", "No"));
-        assert!(!right("There is no fracture, yes.", "yes"));
-        assert!(!right("A normal chest is noted.", "no"));
-        assert!(!right("", "no"));
-        assert!(right("It is an MRI of the left lung.", "Left lung"));
-        assert!(!right("It is the left upper lung.", "left lung"));
-        assert!(!right("CT", "MRI"));
+        assert!(correct("Yes, it is.", "yes"));
+        assert!(correct("No. Nothing abnormal.", "No"));
+        assert!(!correct("There is no fracture, yes.", "yes"));
+        assert!(!correct("A normal chest is noted.", "no"));
+        assert!(!correct("", "no"));
+        assert!(correct("It is an MRI of the left lung.", "Left lung"));
+        assert!(!correct("It is the left upper lung.", "left lung"));
+        assert!(!correct("CT", "MRI"));
     }
 
     #[test]

@@ -6,37 +6,43 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Debug)]
 pub(super) enum TokenWeights {
     /// Uniform weights; special tokens have weight 0.
-    Equal([u32; 2]),
+    Uniform([u32; 2]),
     /// Inverse document frequency in the references (`get_idf_dict` in bert-score's `utils.py`).
-    Rare {
+    InverseFrequency {
         /// Number of references.
-        texts: f64,
+        references: f64,
         /// Number of references that contain each token.
-        with: HashMap<u32, f64>,
+        containing: HashMap<u32, f64>,
     },
 }
 
 impl TokenWeights {
     /// Computes IDF weights from references.
-    pub(super) fn rare<'a>(references: impl Iterator<Item = &'a [u32]>) -> Self {
-        let mut texts = 0.0;
-        let mut with: HashMap<u32, f64> = HashMap::new();
+    pub(super) fn from_references<'a>(references: impl Iterator<Item = &'a [u32]>) -> Self {
+        let mut count = 0.0;
+        let mut containing: HashMap<u32, f64> = HashMap::new();
         for reference in references {
-            texts += 1.0;
+            count += 1.0;
             for token in reference.iter().collect::<HashSet<_>>() {
-                *with.entry(*token).or_default() += 1.0;
+                *containing.entry(*token).or_default() += 1.0;
             }
         }
-        Self::Rare { texts, with }
+        Self::InverseFrequency {
+            references: count,
+            containing,
+        }
     }
 
     /// Returns the weight of a token.
-    pub(super) fn of(&self, token: u32) -> f64 {
+    pub(super) fn weight(&self, token: u32) -> f64 {
         match self {
-            Self::Equal(marks) => f64::from(u8::from(!marks.contains(&token))),
-            Self::Rare { texts, with } => {
-                let with = with.get(&token).copied().unwrap_or(0.0);
-                ((texts + 1.0) / (with + 1.0)).ln()
+            Self::Uniform(special) => f64::from(u8::from(!special.contains(&token))),
+            Self::InverseFrequency {
+                references,
+                containing,
+            } => {
+                let containing = containing.get(&token).copied().unwrap_or(0.0);
+                ((references + 1.0) / (containing + 1.0)).ln()
             }
         }
     }

@@ -13,7 +13,7 @@ use super::metric::Metric;
 use super::model::{Bart, Bert, ModelSource};
 use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
 use super::overlap::PrecisionRecall;
-use crate::checkpoints::hub::HubFlags;
+use crate::checkpoints::hub::HubArgs;
 use crate::support::device::Placement;
 
 /// Settings of `BERTScore`.
@@ -24,7 +24,7 @@ pub struct BertSettings {
     /// Layer whose hidden states are compared; `None` for bert-score's default.
     pub layer: Option<usize>,
     /// True to weight tokens by inverse document frequency.
-    pub idf: bool,
+    pub uses_idf: bool,
     /// Baseline file for rescaling.
     pub baseline: Option<PathBuf>,
 }
@@ -39,11 +39,11 @@ pub struct BartSettings {
 /// Execution settings, progress and results of model-based metrics.
 pub struct LearnedMetrics<'a> {
     /// Device and dtype.
-    pub place: Placement,
+    pub placement: Placement,
     /// Maximum number of texts per batch.
-    pub batch: usize,
+    pub batch_size: usize,
     /// Hub settings.
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// True to print errors only.
     pub quiet: bool,
     /// Progress callback: task, completed steps, total steps.
@@ -56,93 +56,106 @@ pub struct LearnedMetrics<'a> {
 
 impl LearnedMetrics<'_> {
     /// Adds `BERTScore` to the scores of answers.
-    pub fn bert(
+    pub fn add_bert_score(
         &mut self,
         answers: &[MetricAnswer],
         scores: &mut [AnswerScores],
         settings: &BertSettings,
     ) -> Result<()> {
         let source = ModelSource::open("--bert", &settings.model, self.hub, self.quiet)?;
-        let (bert, layer, hash) = Bert::load(&source, settings.layer, &self.place)?;
+        let (bert, layer, hash) = Bert::load(&source, settings.layer, &self.placement)?;
         let baseline = settings.baseline.as_deref();
         let baseline = baseline
-            .map(|path| baseline::read(path, layer))
+            .map(|path| baseline::read_baseline(path, layer))
             .transpose()?;
-        let idf = if settings.idf { ", idf" } else { "" };
-        let name = source.described();
-        self.set(
+        let idf = if settings.uses_idf { ", idf" } else { "" };
+        let name = source.display_name();
+        self.record_setting(
             "bertscore",
             format!("{name}, weights {hash}, layer {layer}{idf}"),
         );
         if let Some(path) = &settings.baseline {
             let base = format!("baselines of {}", path.display());
-            self.set("bertscore_rescaled", base);
+            self.record_setting("bertscore_rescaled", base);
         }
-        let (pairs, places) = pairs(answers, scores, |scores| {
+        let (pairs, indices) = pairs_with_reference(answers, scores, |scores| {
             scores.add_all(
                 Metric::Bertscore,
                 MetricOutcome::Uncounted(UncountedReason::NoReference),
             );
             if baseline.is_some() {
-                let none = MetricOutcome::Uncounted(UncountedReason::NoReference);
-                scores.add_all(Metric::BertscoreRescaled, none);
+                let no_reference = MetricOutcome::Uncounted(UncountedReason::NoReference);
+                scores.add_all(Metric::BertscoreRescaled, no_reference);
             }
         });
-        let of = pairs.len();
+        let total = pairs.len();
         let progress = &mut self.progress;
-        let mut tell = |done| progress("BERTScore", done, of);
-        let rare = if settings.idf {
+        let mut report = |done| progress("BERTScore", done, total);
+        let idf_texts = if settings.uses_idf {
             references(answers)
         } else {
             Vec::new()
         };
-        let (found, cut) = bert_score::scores(&bert, &pairs, &rare, self.batch, &mut tell)?;
-        for (place, likeness) in places.into_iter().zip(found) {
-            let Some(scores) = scores.get_mut(place) else {
+        let (pair_scores, truncated) =
+            bert_score::score_pairs(&bert, &pairs, &idf_texts, self.batch_size, &mut report)?;
+        for (index, pair_score) in indices.into_iter().zip(pair_scores) {
+            let Some(scores) = scores.get_mut(index) else {
                 continue;
             };
-            let lost = |why| MetricOutcome::Uncounted(why);
-            match likeness {
-                BertScore::Found(score) => add(scores, score, baseline),
+            let uncounted = |reason| MetricOutcome::Uncounted(reason);
+            match pair_score {
+                BertScore::Found(score) => add_bert_values(scores, score, baseline),
                 BertScore::NoWords => {
-                    both(scores, lost(UncountedReason::NoWords), baseline.is_some());
+                    add_bert_outcome(
+                        scores,
+                        uncounted(UncountedReason::NoWords),
+                        baseline.is_some(),
+                    );
                 }
                 BertScore::NoWeight => {
-                    both(scores, lost(UncountedReason::NoWeight), baseline.is_some());
+                    add_bert_outcome(
+                        scores,
+                        uncounted(UncountedReason::NoWeight),
+                        baseline.is_some(),
+                    );
                 }
             }
         }
-        self.tell_cut("--bert", cut);
+        self.note_truncated("--bert", truncated);
         Ok(())
     }
 
     /// Adds `BARTScore` to the scores of answers.
-    pub fn bart(
+    pub fn add_bart_score(
         &mut self,
         answers: &[MetricAnswer],
         scores: &mut [AnswerScores],
         settings: &BartSettings,
     ) -> Result<()> {
         let source = ModelSource::open("--bart", &settings.model, self.hub, self.quiet)?;
-        let (bart, hash) = Bart::load(&source, &self.place)?;
-        let name = source.described();
-        self.set("bartscore", format!("{name}, weights {hash}"));
-        let (pairs, places) = pairs(answers, scores, |scores| {
+        let (bart, hash) = Bart::load(&source, &self.placement)?;
+        let name = source.display_name();
+        self.record_setting("bartscore", format!("{name}, weights {hash}"));
+        let (pairs, indices) = pairs_with_reference(answers, scores, |scores| {
             scores.add_all(
                 Metric::Bartscore,
                 MetricOutcome::Uncounted(UncountedReason::NoReference),
             );
         });
-        let of = 2 * pairs.len();
-        let batch = self.batch;
+        let total = 2 * pairs.len();
+        let batch_size = self.batch_size;
         let progress = &mut self.progress;
-        let given: Vec<[&str; 2]> = pairs.iter().map(|[a, r]| [*r, *a]).collect();
-        let mut tell = |done| progress("BARTScore", done, of);
-        let (forward, cut) = bart_score::likelihoods(&bart, &given, batch, &mut tell)?;
-        let mut tell = |done| progress("BARTScore", pairs.len() + done, of);
-        let (reverse, _) = bart_score::likelihoods(&bart, &pairs, batch, &mut tell)?;
-        for ((place, forward), reverse) in places.into_iter().zip(forward).zip(reverse) {
-            if let Some(scores) = scores.get_mut(place) {
+        let reversed: Vec<[&str; 2]> = pairs
+            .iter()
+            .map(|[answer, reference]| [*reference, *answer])
+            .collect();
+        let mut report = |done| progress("BARTScore", done, total);
+        let (forward, truncated) =
+            bart_score::likelihoods(&bart, &reversed, batch_size, &mut report)?;
+        let mut report = |done| progress("BARTScore", pairs.len() + done, total);
+        let (reverse, _) = bart_score::likelihoods(&bart, &pairs, batch_size, &mut report)?;
+        for ((index, forward), reverse) in indices.into_iter().zip(forward).zip(reverse) {
+            if let Some(scores) = scores.get_mut(index) {
                 scores.add_values([
                     ("bartscore", forward),
                     ("bartscore_reverse", reverse),
@@ -150,17 +163,17 @@ impl LearnedMetrics<'_> {
                 ]);
             }
         }
-        self.tell_cut("--bart", cut);
+        self.note_truncated("--bart", truncated);
         Ok(())
     }
 
-    fn set(&mut self, name: &str, value: String) {
+    fn record_setting(&mut self, name: &str, value: String) {
         self.settings.insert(name.to_owned(), value);
     }
 
-    fn tell_cut(&mut self, flag: &str, cut: u64) {
-        if cut > 0 {
-            let texts = crate::support::text::plural(cut, "text");
+    fn note_truncated(&mut self, flag: &str, truncated: u64) {
+        if truncated > 0 {
+            let texts = crate::support::text::format_count(truncated, "text");
             self.notes.push(format!(
                 "{texts} truncated: longer than the input limit of the {flag} model"
             ));
@@ -168,49 +181,54 @@ impl LearnedMetrics<'_> {
     }
 }
 
-/// Returns the answers that have a reference, with their indices; calls `lost` for the others.
-fn pairs<'a>(
+/// Returns the answers that have a reference, with their indices; calls `no_reference` for the
+/// others.
+fn pairs_with_reference<'a>(
     answers: &'a [MetricAnswer],
     scores: &mut [AnswerScores],
-    lost: impl Fn(&mut AnswerScores),
+    no_reference: impl Fn(&mut AnswerScores),
 ) -> (Vec<[&'a str; 2]>, Vec<usize>) {
-    let mut found = (Vec::new(), Vec::new());
-    for (place, (answer, scores)) in answers.iter().zip(scores).enumerate() {
+    let (mut pairs, mut indices) = (Vec::new(), Vec::new());
+    for (index, (answer, scores)) in answers.iter().zip(scores).enumerate() {
         match &answer.reference {
             Some(reference) => {
-                found.0.push([answer.text.as_str(), reference.as_str()]);
-                found.1.push(place);
+                pairs.push([answer.text.as_str(), reference.as_str()]);
+                indices.push(index);
             }
-            None => lost(scores),
+            None => no_reference(scores),
         }
     }
-    found
+    (pairs, indices)
 }
 
 /// Returns the reference of each case once.
 fn references(answers: &[MetricAnswer]) -> Vec<&str> {
-    let mut seen = HashSet::new();
-    let first = answers.iter().filter(|answer| seen.insert(&answer.case));
+    let mut known = HashSet::new();
+    let first = answers.iter().filter(|answer| known.insert(&answer.case));
     first
         .filter_map(|answer| answer.reference.as_deref())
         .collect()
 }
 
-fn both(scores: &mut AnswerScores, outcome: MetricOutcome, rescaled: bool) {
+fn add_bert_outcome(scores: &mut AnswerScores, outcome: MetricOutcome, is_rescaled: bool) {
     scores.add_all(Metric::Bertscore, outcome);
-    if rescaled {
+    if is_rescaled {
         scores.add_all(Metric::BertscoreRescaled, outcome);
     }
 }
 
-fn add(scores: &mut AnswerScores, score: PrecisionRecall, base: Option<PrecisionRecall>) {
+fn add_bert_values(
+    scores: &mut AnswerScores,
+    score: PrecisionRecall,
+    base: Option<PrecisionRecall>,
+) {
     scores.add_values([
         ("bertscore_f1", score.f1),
         ("bertscore_precision", score.precision),
         ("bertscore_recall", score.recall),
     ]);
     if let Some(base) = base {
-        let score = baseline::rescaled(score, base);
+        let score = baseline::rescale(score, base);
         scores.add_values([
             ("bertscore_f1_rescaled", score.f1),
             ("bertscore_precision_rescaled", score.precision),

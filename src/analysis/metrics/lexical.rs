@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::answer::MetricAnswer;
 use super::bleu::{BleuCounts, ORDERS};
-use super::closed::is_right;
+use super::closed::is_correct;
 use super::metric::Metric;
 use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
 use super::overlap::{PrecisionRecall, WordOverlap};
@@ -12,44 +12,44 @@ use super::words::words;
 use super::{chinese, llava_med, rouge};
 use crate::analysis::metrics::tokenizer_13a;
 
-const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
+const BLEU_COLUMNS: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 
 /// Settings of the lexical metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LexicalSettings {
     /// True if ROUGE compares stems.
-    pub stemmed: bool,
+    pub uses_stems: bool,
     /// True for Chinese texts, where each character is a word.
-    pub chinese: bool,
+    pub is_chinese: bool,
 }
 
 impl LexicalSettings {
     /// Describes the variant of metrics that have a reference implementation, by name.
-    pub fn told(self, metrics: &[Metric]) -> BTreeMap<String, String> {
-        let mut told = BTreeMap::new();
+    pub fn describe(self, metrics: &[Metric]) -> BTreeMap<String, String> {
+        let mut descriptions = BTreeMap::new();
         if metrics.contains(&Metric::Bleu) {
-            let tokens = if self.chinese { "zh" } else { "13a" };
+            let tokens = if self.is_chinese { "zh" } else { "13a" };
             let bleu = format!(
                 "as sacrebleu: nrefs:1, case:mixed, tok:{tokens}, smooth:exp; eff:yes for answers, eff:no for \
                  the corpus"
             );
-            told.insert("bleu".to_owned(), bleu);
+            descriptions.insert("bleu".to_owned(), bleu);
         }
         if metrics.contains(&Metric::Rouge) {
-            let stems = if self.stemmed { "with" } else { "without" };
-            let how = if self.chinese {
+            let stems = if self.uses_stems { "with" } else { "without" };
+            let rouge = if self.is_chinese {
                 "of characters, and of words in Latin letters; F1".to_owned()
             } else {
                 format!("as rouge-score {stems} stems; F1")
             };
-            told.insert("rouge".to_owned(), how);
+            descriptions.insert("rouge".to_owned(), rouge);
         }
-        told
+        descriptions
     }
 
     /// Splits a text into the words that most metrics use.
     fn words(self, text: &str) -> Vec<String> {
-        if self.chinese {
+        if self.is_chinese {
             chinese::characters(text)
         } else {
             words(text)
@@ -57,18 +57,18 @@ impl LexicalSettings {
     }
 
     fn bleu_tokens(self, text: &str) -> Vec<String> {
-        if self.chinese {
-            tokenizer_13a::tokens_apart(&chinese::apart(text))
+        if self.is_chinese {
+            tokenizer_13a::split_tokens(&chinese::space_characters(text))
         } else {
-            tokenizer_13a::tokens(text)
+            tokenizer_13a::tokenize(text)
         }
     }
 
     fn rouge_tokens(self, text: &str) -> Vec<String> {
-        if self.chinese {
+        if self.is_chinese {
             chinese::characters(text)
         } else {
-            rouge::tokens(text, self.stemmed)
+            rouge::tokenize(text, self.uses_stems)
         }
     }
 }
@@ -77,76 +77,88 @@ impl LexicalSettings {
 pub(super) type ColumnValues = Vec<(&'static str, f64)>;
 
 /// Computes the scores of an answer.
-pub fn score(answer: &MetricAnswer, metrics: &[Metric], settings: LexicalSettings) -> AnswerScores {
+pub fn score_answer(
+    answer: &MetricAnswer,
+    metrics: &[Metric],
+    settings: LexicalSettings,
+) -> AnswerScores {
     let mut scores = AnswerScores::default();
     for metric in metrics.iter().filter(|metric| !metric.is_learned()) {
-        if !metric.is_about(answer.closed) {
-            scores.add_all(*metric, MetricOutcome::Elsewhere);
+        if !metric.applies_to(answer.is_closed) {
+            scores.add_all(*metric, MetricOutcome::NotApplicable);
             continue;
         }
         let reference = answer.reference.as_deref();
-        let found = reference
+        let values = reference
             .ok_or(UncountedReason::NoReference)
             .and_then(|reference| {
-                values(*metric, [&answer.text, reference], settings, &mut scores)
+                compute_metric(*metric, [&answer.text, reference], settings, &mut scores)
             });
-        match found {
+        match values {
             Ok(values) => scores.add_values(values),
-            Err(why) => scores.add_all(*metric, MetricOutcome::Uncounted(why)),
+            Err(reason) => scores.add_all(*metric, MetricOutcome::Uncounted(reason)),
         }
     }
     scores
 }
 
 /// Computes one metric for an answer and its reference.
-fn values(
+fn compute_metric(
     metric: Metric,
     texts: [&str; 2],
     settings: LexicalSettings,
     scores: &mut AnswerScores,
 ) -> Result<ColumnValues, UncountedReason> {
-    let seen = |lists: [Vec<String>; 2]| match lists {
-        [_, wanted] if wanted.is_empty() => Err(UncountedReason::NoWords),
+    let require_reference = |lists: [Vec<String>; 2]| match lists {
+        [_, reference] if reference.is_empty() => Err(UncountedReason::NoWords),
         lists => Ok(lists),
     };
     Ok(match metric {
         Metric::Em => {
-            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
-            vec![("exact_match", share(said == wanted))]
+            let [answer, reference] = require_reference(texts.map(|text| settings.words(text)))?;
+            vec![("exact_match", indicator(answer == reference))]
         }
         Metric::Closed => {
-            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
-            let right = if settings.chinese {
-                chinese::is_right
+            let [answer, reference] = require_reference(texts.map(|text| settings.words(text)))?;
+            let is_correct = if settings.is_chinese {
+                chinese::is_correct
             } else {
-                is_right
+                is_correct
             };
-            vec![("closed_accuracy", share(right(&said, &wanted)))]
+            vec![(
+                "closed_accuracy",
+                indicator(is_correct(&answer, &reference)),
+            )]
         }
         Metric::OpenRecall => {
-            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
-            let recall = WordOverlap::new(&said, &wanted).agreement(1).recall;
+            let [answer, reference] = require_reference(texts.map(|text| settings.words(text)))?;
+            let recall = WordOverlap::new(&answer, &reference)
+                .ngram_overlap(1)
+                .recall;
             vec![("open_recall", recall)]
         }
         Metric::F1 => {
-            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
-            let found = WordOverlap::new(&said, &wanted).agreement(1);
-            parts(["f1", "f1_precision", "f1_recall"], found)
+            let [answer, reference] = require_reference(texts.map(|text| settings.words(text)))?;
+            let overlap = WordOverlap::new(&answer, &reference).ngram_overlap(1);
+            name_values(["f1", "f1_precision", "f1_recall"], overlap)
         }
         Metric::Bleu => {
-            let [said, wanted] = seen(texts.map(|text| settings.bleu_tokens(text)))?;
-            let counts = BleuCounts::of(&WordOverlap::new(&said, &wanted));
+            let [answer, reference] =
+                require_reference(texts.map(|text| settings.bleu_tokens(text)))?;
+            let counts = BleuCounts::from_answer(&WordOverlap::new(&answer, &reference));
             scores.bleu = Some(counts);
-            let orders = (1..).zip(BLEU);
+            let orders = (1..).zip(BLEU_COLUMNS);
             orders.map(|(n, name)| (name, counts.sentence(n))).collect()
         }
         Metric::Rouge => {
-            let [said, wanted] = seen(texts.map(|text| settings.rouge_tokens(text)))?;
-            of_rouge(&WordOverlap::new(&said, &wanted))
+            let [answer, reference] =
+                require_reference(texts.map(|text| settings.rouge_tokens(text)))?;
+            rouge_values(&WordOverlap::new(&answer, &reference))
         }
         Metric::LlavaMedClosed => {
-            let right = llava_med::closed(texts[0], texts[1]).ok_or(UncountedReason::LeftOut)?;
-            vec![("llava_med_closed", share(right))]
+            let is_correct =
+                llava_med::closed_accuracy(texts[0], texts[1]).ok_or(UncountedReason::Excluded)?;
+            vec![("llava_med_closed", indicator(is_correct))]
         }
         Metric::LlavaMedRecall => {
             vec![("llava_med_recall", llava_med::recall(texts[0], texts[1]))]
@@ -156,17 +168,17 @@ fn values(
     })
 }
 
-fn of_rouge(pair: &WordOverlap) -> ColumnValues {
+fn rouge_values(pair: &WordOverlap) -> ColumnValues {
     [
-        parts(
+        name_values(
             ["rouge1", "rouge1_precision", "rouge1_recall"],
-            pair.agreement(1),
+            pair.ngram_overlap(1),
         ),
-        parts(
+        name_values(
             ["rouge2", "rouge2_precision", "rouge2_recall"],
-            pair.agreement(2),
+            pair.ngram_overlap(2),
         ),
-        parts(
+        name_values(
             ["rougeL", "rougeL_precision", "rougeL_recall"],
             rouge::rouge_l(pair),
         ),
@@ -175,14 +187,17 @@ fn of_rouge(pair: &WordOverlap) -> ColumnValues {
 }
 
 /// Pairs names in the order F1, precision, recall with their values.
-fn parts([f1, precision, recall]: [&'static str; 3], found: PrecisionRecall) -> ColumnValues {
+fn name_values(
+    [f1, precision, recall]: [&'static str; 3],
+    scores: PrecisionRecall,
+) -> ColumnValues {
     vec![
-        (f1, found.f1),
-        (precision, found.precision),
-        (recall, found.recall),
+        (f1, scores.f1),
+        (precision, scores.precision),
+        (recall, scores.recall),
     ]
 }
 
-fn share(is_so: bool) -> f64 {
-    f64::from(u8::from(is_so))
+fn indicator(condition: bool) -> f64 {
+    f64::from(u8::from(condition))
 }

@@ -1,23 +1,24 @@
-//! Closed accuracy and open recall as computed by the published code of LLaVA-Med, bugs included, for comparison
-//! with papers on medical visual question answering.
+//! Closed accuracy and open recall as computed by the published code of LLaVA-Med, bugs included,
+//! for comparison with papers on medical visual question answering.
 //!
-//! Reference: `llava/eval/run_eval.py`, `eval_metrics/{evaluate_metrics,utils,glossary}.py` at commit
-//! ad758b6, without the list of contractions (`dont` for `don't`). Its bugs: a closed answer that contains yes or
-//! no but contradicts the reference is excluded from the mean instead of counting as wrong; `no` also matches
-//! inside words; recall counts a reference word as often as the answer repeats it.
+//! Reference: `llava/eval/run_eval.py`, `eval_metrics/{evaluate_metrics,utils,glossary}.py` at
+//! commit ad758b6, without the list of contractions (`dont` for `don't`). Its bugs: a closed answer
+//! that contains yes or no but contradicts the reference is excluded from the mean instead of
+//! counting as wrong; `no` also matches inside words; recall counts a reference word as often as
+//! the answer repeats it.
 
 use std::collections::HashMap;
 
 use super::words::split;
 
 /// Punctuation that is removed or replaced by a space.
-const SIGNS: [char; 21] = [
+const PUNCTUATION: [char; 21] = [
     ';', '/', '[', ']', '"', '{', '}', '(', ')', '=', '+', '\\', '_', '-', '>', '<', '@', '`', ',',
     '?', '!',
 ];
 /// Maximum number of removed periods: the code passes `re.UNICODE` (32) as the count of `re.sub`.
-const POINTS: usize = 32;
-const NUMBERS: [(&str, &str); 12] = [
+const MAX_REMOVED_PERIODS: usize = 32;
+const NUMBER_WORDS: [(&str, &str); 12] = [
     ("none", "0"),
     ("zero", "0"),
     ("one", "1"),
@@ -32,18 +33,23 @@ const NUMBERS: [(&str, &str); 12] = [
     ("ten", "10"),
 ];
 
-/// Normalises a text as the code does.
-pub(super) fn normal(text: &str) -> String {
-    let grouped = has_grouped_number(text);
+/// Normalises a text like the published code.
+pub(super) fn normalize(text: &str) -> String {
+    let is_grouped = has_grouped_number(text);
     let mut plain = text.to_owned();
-    for sign in SIGNS {
-        let beside = text.contains(&format!("{sign} ")) || text.contains(&format!(" {sign}"));
-        let instead = if beside || grouped { "" } else { " " };
-        plain = plain.replace(sign, instead);
+    for sign in PUNCTUATION {
+        let is_next_to_space =
+            text.contains(&format!("{sign} ")) || text.contains(&format!(" {sign}"));
+        let replacement = if is_next_to_space || is_grouped {
+            ""
+        } else {
+            " "
+        };
+        plain = plain.replace(sign, replacement);
     }
-    let plain = without_points(&plain).to_lowercase();
+    let plain = remove_periods(&plain).to_lowercase();
     let words = split(&plain).map(|word| {
-        let number = NUMBERS.iter().find(|(name, _)| *name == word);
+        let number = NUMBER_WORDS.iter().find(|(name, _)| *name == word);
         number.map_or(word, |(_, digits)| digits)
     });
     let words: Vec<&str> = words.filter(|w| !["a", "an", "the"].contains(w)).collect();
@@ -58,15 +64,15 @@ fn has_grouped_number(text: &str) -> bool {
         .any(|w| w[1] == ',' && w[0].is_ascii_digit() && w[2].is_ascii_digit())
 }
 
-/// Removes the first [`POINTS`] periods that no digit follows.
-fn without_points(text: &str) -> String {
-    let mut left = POINTS;
+/// Removes the first [`MAX_REMOVED_PERIODS`] periods that no digit follows.
+fn remove_periods(text: &str) -> String {
+    let mut remaining = MAX_REMOVED_PERIODS;
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        let before_digit = rest.peek().is_some_and(char::is_ascii_digit);
-        if c == '.' && !before_digit && left > 0 {
-            left -= 1;
+        let is_before_digit = rest.peek().is_some_and(char::is_ascii_digit);
+        if c == '.' && !is_before_digit && remaining > 0 {
+            remaining -= 1;
         } else {
             plain.push(c);
         }
@@ -74,36 +80,37 @@ fn without_points(text: &str) -> String {
     plain
 }
 
-/// Returns true if a closed answer is right; `None` if the code excludes it.
-pub(super) fn closed(answer: &str, reference: &str) -> Option<bool> {
-    let [answer, reference] = [answer, reference].map(|text| normal(&text.to_lowercase()));
+/// Returns true if a closed answer is correct; `None` if the code excludes it.
+pub(super) fn closed_accuracy(answer: &str, reference: &str) -> Option<bool> {
+    let [answer, reference] = [answer, reference].map(|text| normalize(&text.to_lowercase()));
     if !answer.contains("yes") && !answer.contains("no") {
         return Some(false);
     }
     answer.contains(&reference).then_some(true)
 }
 
-/// Returns the recall of reference words in an open answer; words that the answer repeats count again.
+/// Returns the recall of reference words in an open answer; words that the answer repeats count
+/// again.
 pub(super) fn recall(answer: &str, reference: &str) -> f64 {
-    let bag = |text: &str| {
-        let mut bag: HashMap<String, usize> = HashMap::new();
-        for word in split(&normal(&normal(&text.to_lowercase()))) {
-            *bag.entry(word.to_owned()).or_default() += 1;
+    let count_words = |text: &str| {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for word in split(&normalize(&normalize(&text.to_lowercase()))) {
+            *counts.entry(word.to_owned()).or_default() += 1;
         }
-        bag
+        counts
     };
-    let (answer, reference) = (bag(answer), bag(reference));
-    let (mut hit, mut missed) = (0, 0);
+    let (answer, reference) = (count_words(answer), count_words(reference));
+    let (mut matched, mut missed) = (0, 0);
     for (word, n) in &reference {
         match answer.get(word) {
-            Some(said) => hit += said,
+            Some(repeats) => matched += repeats,
             None => missed += n,
         }
     }
-    if hit == 0 {
+    if matched == 0 {
         return 0.0;
     }
-    hit as f64 / (hit + missed) as f64
+    matched as f64 / (matched + missed) as f64
 }
 
 #[cfg(test)]
@@ -113,10 +120,10 @@ mod tests {
     #[test]
     fn bugs_of_published_code_are_reproduced() {
         // Wrong, but excluded.
-        assert_eq!(closed("No, it is not.", "yes"), None);
+        assert_eq!(closed_accuracy("No, it is not.", "yes"), None);
         // Counts as right because `normal` contains `no`.
-        assert_eq!(closed("a normal chest", "no"), Some(true));
-        assert_eq!(closed("left", "left"), Some(false));
+        assert_eq!(closed_accuracy("a normal chest", "no"), Some(true));
+        assert_eq!(closed_accuracy("left", "left"), Some(false));
         assert!((recall("left left left", "left lung") - 0.75).abs() < 1e-12);
     }
 
@@ -127,7 +134,7 @@ mod tests {
             ("left-sided 3.5 cm.", "left sided 3.5 cm"),
             ("None of the ten!", "0 of 10"),
         ] {
-            assert_eq!(normal(text), expected);
+            assert_eq!(normalize(text), expected);
         }
     }
 }

@@ -25,8 +25,8 @@ pub enum Metric {
     Bertscore,
     /// `BERTScore` rescaled with --bert-baseline
     BertscoreRescaled,
-    /// `BARTScore`: mean log-likelihood of the answer given the reference, of the reference given the
-    /// answer, and the mean of both; needs --bart
+    /// `BARTScore`: mean log-likelihood of the answer given the reference, of the reference given
+    /// the answer, and the mean of both; needs --bart
     Bartscore,
 }
 
@@ -37,46 +37,46 @@ pub struct MetricColumn {
     pub name: &'static str,
     /// Metric of the column.
     pub metric: Metric,
-    /// Smallest and largest possible value; higher is better in all columns.
+    /// Smallest and largest possible value. Higher is better in all columns.
     pub range: [f64; 2],
     /// True if text tables show the column; files contain all columns.
-    pub headline: bool,
+    pub is_headline: bool,
     /// Order of corpus BLEU, which is not a mean over answers; `None` for other columns.
-    pub corpus: Option<usize>,
+    pub corpus_order: Option<usize>,
 }
 
-const UNIT: [f64; 2] = [0.0, 1.0];
-const COSINE: [f64; 2] = [-1.0, 1.0];
-const RESCALED: [f64; 2] = [f64::NEG_INFINITY, 1.0];
-const LOGARITHM: [f64; 2] = [f64::NEG_INFINITY, 0.0];
+const UNIT_RANGE: [f64; 2] = [0.0, 1.0];
+const COSINE_RANGE: [f64; 2] = [-1.0, 1.0];
+const RESCALED_RANGE: [f64; 2] = [f64::NEG_INFINITY, 1.0];
+const LOG_RANGE: [f64; 2] = [f64::NEG_INFINITY, 0.0];
 
 const fn column(name: &'static str, metric: Metric) -> MetricColumn {
     MetricColumn {
         name,
         metric,
-        range: UNIT,
-        headline: true,
-        corpus: None,
+        range: UNIT_RANGE,
+        is_headline: true,
+        corpus_order: None,
     }
 }
 
 /// Sets the range of a column.
-const fn within(range: [f64; 2], column: MetricColumn) -> MetricColumn {
+const fn with_range(range: [f64; 2], column: MetricColumn) -> MetricColumn {
     MetricColumn { range, ..column }
 }
 
 /// Creates a BLEU column, with the range 0 to 100.
-const fn bleu(name: &'static str, corpus: Option<usize>) -> MetricColumn {
+const fn bleu_column(name: &'static str, corpus: Option<usize>) -> MetricColumn {
     MetricColumn {
-        corpus,
-        ..within([0.0, 100.0], column(name, Metric::Bleu))
+        corpus_order: corpus,
+        ..with_range([0.0, 100.0], column(name, Metric::Bleu))
     }
 }
 
 /// Creates a column that only files contain.
-const fn part(name: &'static str, metric: Metric) -> MetricColumn {
+const fn file_column(name: &'static str, metric: Metric) -> MetricColumn {
     MetricColumn {
-        headline: false,
+        is_headline: false,
         ..column(name, metric)
     }
 }
@@ -87,51 +87,60 @@ pub const COLUMNS: [MetricColumn; 34] = [
     column("closed_accuracy", Metric::Closed),
     column("open_recall", Metric::OpenRecall),
     column("f1", Metric::F1),
-    part("f1_precision", Metric::F1),
-    part("f1_recall", Metric::F1),
-    bleu("bleu1", None),
-    bleu("bleu2", None),
-    bleu("bleu3", None),
-    bleu("bleu4", None),
-    bleu("corpus_bleu1", Some(1)),
-    bleu("corpus_bleu2", Some(2)),
-    bleu("corpus_bleu3", Some(3)),
-    bleu("corpus_bleu4", Some(4)),
+    file_column("f1_precision", Metric::F1),
+    file_column("f1_recall", Metric::F1),
+    bleu_column("bleu1", None),
+    bleu_column("bleu2", None),
+    bleu_column("bleu3", None),
+    bleu_column("bleu4", None),
+    bleu_column("corpus_bleu1", Some(1)),
+    bleu_column("corpus_bleu2", Some(2)),
+    bleu_column("corpus_bleu3", Some(3)),
+    bleu_column("corpus_bleu4", Some(4)),
     column("rouge1", Metric::Rouge),
-    part("rouge1_precision", Metric::Rouge),
-    part("rouge1_recall", Metric::Rouge),
+    file_column("rouge1_precision", Metric::Rouge),
+    file_column("rouge1_recall", Metric::Rouge),
     column("rouge2", Metric::Rouge),
-    part("rouge2_precision", Metric::Rouge),
-    part("rouge2_recall", Metric::Rouge),
+    file_column("rouge2_precision", Metric::Rouge),
+    file_column("rouge2_recall", Metric::Rouge),
     column("rougeL", Metric::Rouge),
-    part("rougeL_precision", Metric::Rouge),
-    part("rougeL_recall", Metric::Rouge),
+    file_column("rougeL_precision", Metric::Rouge),
+    file_column("rougeL_recall", Metric::Rouge),
     column("llava_med_closed", Metric::LlavaMedClosed),
     column("llava_med_recall", Metric::LlavaMedRecall),
-    within(COSINE, column("bertscore_f1", Metric::Bertscore)),
-    within(COSINE, part("bertscore_precision", Metric::Bertscore)),
-    within(COSINE, part("bertscore_recall", Metric::Bertscore)),
-    within(
-        RESCALED,
+    with_range(COSINE_RANGE, column("bertscore_f1", Metric::Bertscore)),
+    with_range(
+        COSINE_RANGE,
+        file_column("bertscore_precision", Metric::Bertscore),
+    ),
+    with_range(
+        COSINE_RANGE,
+        file_column("bertscore_recall", Metric::Bertscore),
+    ),
+    with_range(
+        RESCALED_RANGE,
         column("bertscore_f1_rescaled", Metric::BertscoreRescaled),
     ),
-    within(
-        RESCALED,
-        part("bertscore_precision_rescaled", Metric::BertscoreRescaled),
+    with_range(
+        RESCALED_RANGE,
+        file_column("bertscore_precision_rescaled", Metric::BertscoreRescaled),
     ),
-    within(
-        RESCALED,
-        part("bertscore_recall_rescaled", Metric::BertscoreRescaled),
+    with_range(
+        RESCALED_RANGE,
+        file_column("bertscore_recall_rescaled", Metric::BertscoreRescaled),
     ),
-    within(LOGARITHM, column("bartscore", Metric::Bartscore)),
-    within(LOGARITHM, part("bartscore_reverse", Metric::Bartscore)),
-    within(LOGARITHM, part("bartscore_mean", Metric::Bartscore)),
+    with_range(LOG_RANGE, column("bartscore", Metric::Bartscore)),
+    with_range(
+        LOG_RANGE,
+        file_column("bartscore_reverse", Metric::Bartscore),
+    ),
+    with_range(LOG_RANGE, file_column("bartscore_mean", Metric::Bartscore)),
 ];
 
 impl MetricColumn {
     /// Returns true if the mean of the column is a proportion.
-    pub fn is_share(&self) -> bool {
-        self.range == UNIT
+    pub fn is_proportion(&self) -> bool {
+        self.range == UNIT_RANGE
     }
 }
 
@@ -159,9 +168,9 @@ impl Metric {
         )
     }
 
-    /// Returns true if the metric applies to a question. If it is unknown whether the question is closed, every
-    /// metric applies, so that no answer is silently skipped.
-    pub fn is_about(self, closed: Option<bool>) -> bool {
+    /// Returns true if the metric applies to a question. If it is unknown whether the question is
+    /// closed, every metric applies, so that no answer is silently skipped.
+    pub fn applies_to(self, closed: Option<bool>) -> bool {
         match self {
             Self::Closed | Self::LlavaMedClosed => closed != Some(false),
             Self::OpenRecall | Self::LlavaMedRecall => closed != Some(true),

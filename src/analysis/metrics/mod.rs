@@ -1,8 +1,8 @@
 //! Text metrics: comparison of answers with references, as a baseline for the judge.
 //!
-//! A metric is a function of one answer and the reference of its case. If it cannot be computed, the answer is
-//! uncounted with a reason, never zero: the answer or the reference is missing, or the reference has no word
-//! that the metric uses.
+//! A metric is a function of one answer and the reference of its case. If it cannot be computed,
+//! the answer is uncounted with a reason, never zero: the answer or the reference is missing, or
+//! the reference has no word that the metric uses.
 
 mod answer;
 mod bart_score;
@@ -31,12 +31,12 @@ mod tables;
 mod tokenizer_13a;
 mod words;
 
-pub use crate::analysis::metrics::scores_file::lines;
+pub use crate::analysis::metrics::scores_file::to_json_lines;
 pub use answer::{AnswerSet, MetricAnswer, MissingAnswer};
 pub use bleu::BleuCounts;
 pub use closed::is_closed;
 pub use learned::{BartSettings, BertSettings, LearnedMetrics};
-pub use lexical::{LexicalSettings, score};
+pub use lexical::{LexicalSettings, score_answer};
 pub use metric::{COLUMNS, Metric, MetricColumn};
 pub use outcome::{AnswerScores, MetricOutcome, UncountedReason};
 pub use overlap::{PrecisionRecall, WordOverlap};

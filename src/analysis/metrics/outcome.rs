@@ -10,8 +10,8 @@ use super::metric::Metric;
 pub enum MetricOutcome {
     /// A value.
     Value(f64),
-    /// The metric does not apply to this type of question; its coverage is not affected.
-    Elsewhere,
+    /// The metric does not apply to this type of question. The answer does not affect its coverage.
+    NotApplicable,
     /// No value; lowers the coverage of the metric.
     Uncounted(UncountedReason),
 }
@@ -26,7 +26,7 @@ pub enum UncountedReason {
     /// The reference has no word that the metric uses.
     NoWords,
     /// The published code excludes this answer from its mean.
-    LeftOut,
+    Excluded,
     /// All words have weight 0, because every reference contains them.
     NoWeight,
 }
@@ -36,7 +36,7 @@ impl MetricOutcome {
     pub fn value(self) -> Option<f64> {
         match self {
             Self::Value(value) => Some(value),
-            Self::Elsewhere | Self::Uncounted(_) => None,
+            Self::NotApplicable | Self::Uncounted(_) => None,
         }
     }
 }
@@ -65,8 +65,8 @@ impl AnswerScores {
 
     /// Returns the outcome in a column.
     pub fn get(&self, column: &str) -> Option<MetricOutcome> {
-        let found = self.outcomes.iter().find(|(name, _)| *name == column);
-        found.map(|(_, outcome)| *outcome)
+        let entry = self.outcomes.iter().find(|(name, _)| *name == column);
+        entry.map(|(_, outcome)| *outcome)
     }
 
     /// Returns all outcomes with their column names.
@@ -81,7 +81,7 @@ impl fmt::Display for UncountedReason {
             Self::NoReference => "the case has no reference",
             Self::NoAnswer => "the model has no answer",
             Self::NoWords => "the reference has no word that the metric sees",
-            Self::LeftOut => "left out by the published code",
+            Self::Excluded => "left out by the published code",
             Self::NoWeight => "every reference has all words of it",
         })
     }

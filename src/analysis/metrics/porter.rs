@@ -1,5 +1,6 @@
-//! Porter's stemmer (Porter, *An algorithm for suffix stripping*, 1980) with the extensions of NLTK,
-//! as used by `rouge-score` (reference: `nltk/stem/porter.py` of nltk 3.10, mode `NLTK_EXTENSIONS`).
+//! Porter's stemmer (Porter, *An algorithm for suffix stripping*, 1980) with the extensions of
+//! NLTK, as used by `rouge-score` (reference: `nltk/stem/porter.py` of nltk 3.10, mode
+//! `NLTK_EXTENSIONS`).
 
 /// Irregular words with their stems.
 const IRREGULAR: [(&str, &str); 16] = [
@@ -73,55 +74,60 @@ pub(super) fn stem(word: &str) -> String {
     }
     let mut word = word.to_owned();
     for step in [
-        plural, past, final_y, step_2, step_3, step_4, final_e, double_l,
+        step_1a, step_1b, step_1c, step_2, step_3, step_4, step_5a, step_5b,
     ] {
         step(&mut word);
     }
     word
 }
 
-/// Step 1a.
-fn plural(word: &mut String) {
+/// Step 1a: removes plural endings.
+fn step_1a(word: &mut String) {
     if word.len() == 4 && word.ends_with("ies") || word.ends_with("sses") {
-        cut(word, if word.ends_with("sses") { 2 } else { 1 });
+        drop_letters(word, if word.ends_with("sses") { 2 } else { 1 });
     } else if word.ends_with("ies") {
-        cut(word, 2);
+        drop_letters(word, 2);
     } else if word.ends_with('s') && !word.ends_with("ss") {
-        cut(word, 1);
+        drop_letters(word, 1);
     }
 }
 
-/// Step 1b.
-fn past(word: &mut String) {
+/// Step 1b: removes the endings of the past tense and of participles.
+fn step_1b(word: &mut String) {
     if word.ends_with("ied") {
-        let short = word.len() == 4;
-        cut(word, if short { 1 } else { 2 });
+        let is_short = word.len() == 4;
+        drop_letters(word, if is_short { 1 } else { 2 });
         return;
     }
     if let Some(stem) = word.strip_suffix("eed") {
         if measure(stem) > 0 {
-            cut(word, 1);
+            drop_letters(word, 1);
         }
         return;
     }
-    let stems = ["ed", "ing"].iter().find_map(|end| word.strip_suffix(end));
-    let Some(stem) = stems.filter(|stem| has_vowel(stem)) else {
+    let stem = ["ed", "ing"]
+        .iter()
+        .find_map(|suffix| word.strip_suffix(suffix));
+    let Some(stem) = stem.filter(|stem| has_vowel(stem)) else {
         return;
     };
     *word = stem.to_owned();
-    if ["at", "bl", "iz"].iter().any(|end| word.ends_with(end)) {
+    if ["at", "bl", "iz"]
+        .iter()
+        .any(|suffix| word.ends_with(suffix))
+    {
         word.push('e');
     } else if ends_doubled(word) {
         if !word.ends_with(['l', 's', 'z']) {
-            cut(word, 1);
+            drop_letters(word, 1);
         }
     } else if measure(word) == 1 && ends_cvc(word) {
         word.push('e');
     }
 }
 
-/// Step 1c: `y` after a consonant that is not the whole stem.
-fn final_y(word: &mut String) {
+/// Step 1c: replaces `y` by `i` after a consonant that is not the whole stem.
+fn step_1c(word: &mut String) {
     if let Some(stem) = word.strip_suffix('y')
         && stem.len() > 1
         && consonants(stem).last() == Some(&true)
@@ -135,55 +141,56 @@ fn step_2(word: &mut String) {
         *word = format!("{stem}al");
         return step_2(word);
     }
-    // The `l` of `logi` belongs to the stem, so that `theology` and `theologian` have the same stem.
-    if !exchange(word, &STEP_2)
+    // The `l` of `logi` belongs to the stem, so that `theology` and `theologian` have the same
+    // stem.
+    if !replace_suffix(word, &STEP_2)
         && let Some(stem) = word.strip_suffix("ogi")
         && stem.ends_with('l')
         && measure(stem) > 0
     {
-        cut(word, 1);
+        drop_letters(word, 1);
     }
 }
 
 fn step_3(word: &mut String) {
-    exchange(word, &STEP_3);
+    replace_suffix(word, &STEP_3);
 }
 
 fn step_4(word: &mut String) {
-    let Some((end, stem)) = STEP_4
+    let Some((suffix, stem)) = STEP_4
         .iter()
-        .find_map(|end| Some((*end, word.strip_suffix(end)?)))
+        .find_map(|suffix| Some((*suffix, word.strip_suffix(suffix)?)))
     else {
         return;
     };
-    if measure(stem) > 1 && (end != "ion" || stem.ends_with(['s', 't'])) {
+    if measure(stem) > 1 && (suffix != "ion" || stem.ends_with(['s', 't'])) {
         *word = stem.to_owned();
     }
 }
 
-/// Step 5a.
-fn final_e(word: &mut String) {
+/// Step 5a: removes a final `e`.
+fn step_5a(word: &mut String) {
     if let Some(stem) = word.strip_suffix('e')
         && (measure(stem) > 1 || measure(stem) == 1 && !ends_cvc(stem))
     {
-        cut(word, 1);
+        drop_letters(word, 1);
     }
 }
 
-/// Step 5b.
-fn double_l(word: &mut String) {
+/// Step 5b: shortens a final `ll`.
+fn step_5b(word: &mut String) {
     if word.ends_with("ll") && word.strip_suffix('l').is_some_and(|w| measure(w) > 1) {
-        cut(word, 1);
+        drop_letters(word, 1);
     }
 }
 
-/// Applies the first rule whose suffix matches, if the stem has a positive measure. Returns true if a suffix
-/// matched.
-fn exchange(word: &mut String, rules: &[(&str, &str)]) -> bool {
-    for (end, instead) in rules {
-        if let Some(stem) = word.strip_suffix(end) {
+/// Applies the first rule whose suffix matches, if the stem has a positive measure. Returns true if
+/// a suffix matched.
+fn replace_suffix(word: &mut String, rules: &[(&str, &str)]) -> bool {
+    for (suffix, replacement) in rules {
+        if let Some(stem) = word.strip_suffix(suffix) {
             if measure(stem) > 0 {
-                *word = format!("{stem}{instead}");
+                *word = format!("{stem}{replacement}");
             }
             return true;
         }
@@ -191,11 +198,12 @@ fn exchange(word: &mut String, rules: &[(&str, &str)]) -> bool {
     false
 }
 
-fn cut(word: &mut String, letters: usize) {
+fn drop_letters(word: &mut String, letters: usize) {
     word.truncate(word.len().saturating_sub(letters));
 }
 
-/// Returns a flag per letter, true for a consonant: all except the five vowels and a `y` after a consonant.
+/// Returns a flag per letter, true for a consonant: all except the five vowels and a `y` after a
+/// consonant.
 fn consonants(word: &str) -> Vec<bool> {
     let mut flags: Vec<bool> = Vec::with_capacity(word.len());
     for letter in word.bytes() {
@@ -228,8 +236,8 @@ fn ends_doubled(word: &str) -> bool {
     }
 }
 
-/// Returns true if a word ends with consonant, vowel and a consonant other than `w`, `x` and `y`, or is a vowel
-/// followed by a consonant.
+/// Returns true if a word ends with consonant, vowel and a consonant other than `w`, `x` and `y`,
+/// or is a vowel followed by a consonant.
 fn ends_cvc(word: &str) -> bool {
     match consonants(word).as_slice() {
         [.., true, false, true] => !word.ends_with(['w', 'x', 'y']),

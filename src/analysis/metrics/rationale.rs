@@ -1,5 +1,5 @@
-//! Rationale metrics of `AutoMedEval`: `BERTScore` and `BARTScore` of a judge's analyses with the analyses of
-//! another judge as references.
+//! Rationale metrics of `AutoMedEval`: `BERTScore` and `BARTScore` of a judge's analyses with the
+//! analyses of another judge as references.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use super::answer::{AnswerSet, MetricAnswer};
 use crate::judging::judge::recorded_verdict::ScorePair;
 use crate::judging::run::record::Record;
-use crate::judging::run::record_reader::records;
+use crate::judging::run::record_reader::open_records;
 
 /// Aspect name of the analyses in the conclusion.
 const CONCLUSION: &str = "conclusion";
@@ -21,100 +21,102 @@ struct RationaleKey {
     case: String,
     pair: [String; 2],
     swapped: bool,
-    part: String,
+    criterion: String,
     response: usize,
 }
 
 impl AnswerSet {
-    /// Reads the analyses in a records file, with another judge's analysis of the same response as reference. The
-    /// aspect takes the place of the model.
+    /// Reads the analyses in a records file, with another judge's analysis of the same response as
+    /// reference. The aspect takes the role of the model.
     ///
     /// # Errors
     /// A line is not a record, or the records have no analyses.
-    pub fn of_rationales(path: &Path, reference: &Path, limit: Option<u64>) -> Result<Self> {
-        let mut known: HashMap<RationaleKey, String> = HashMap::new();
-        for record in records(reference)? {
-            let reasons = reasons(&record?);
-            known.extend(reasons.into_iter().map(|(key, _, text)| (key, text)));
+    pub fn from_rationales(path: &Path, reference: &Path, limit: Option<u64>) -> Result<Self> {
+        let mut references: HashMap<RationaleKey, String> = HashMap::new();
+        for record in open_records(reference)? {
+            let analyses = analyses(&record?);
+            references.extend(analyses.into_iter().map(|(key, _, text)| (key, text)));
         }
-        let mut found = Self::default();
-        for record in records(path)? {
+        let mut set = Self::default();
+        for record in open_records(path)? {
             let record = record?;
-            let reasons = reasons(&record);
-            if reasons.is_empty() {
+            let analyses = analyses(&record);
+            if analyses.is_empty() {
                 continue;
             }
-            if limit.is_some_and(|limit| found.cases >= limit) {
+            if limit.is_some_and(|limit| set.cases >= limit) {
                 break;
             }
-            found.cases += 1;
+            set.cases += 1;
             let cluster = record.subject.cluster().short_name();
-            found
-                .answers
-                .extend(reasons.into_iter().map(|(key, aspect, text)| {
-                    let reference = known.remove(&key);
+            set.answers
+                .extend(analyses.into_iter().map(|(key, aspect, text)| {
+                    let reference = references.remove(&key);
                     MetricAnswer {
-                        case: key.name(),
+                        case: key.case_name(),
                         line: record.subject.line,
                         model: aspect,
                         cluster: cluster.clone(),
                         text,
                         reference: reference.filter(|text| !text.trim().is_empty()),
-                        closed: Some(false),
+                        is_closed: Some(false),
                     }
                 }));
         }
-        if found.answers.is_empty() {
+        if set.answers.is_empty() {
             bail!(
                 "{}: the records have no analyses\n\
                  hint: run `acem3 judge` without --scores-only",
                 path.display()
             );
         }
-        Ok(found)
+        Ok(set)
     }
 }
 
 impl RationaleKey {
-    fn name(&self) -> String {
+    fn case_name(&self) -> String {
         let [a, b] = &self.pair;
         let (a, b) = if self.swapped { (b, a) } else { (a, b) };
         let model = self.pair.get(self.response).map_or("", String::as_str);
-        format!("{}: {a} before {b}, {} of {model}", self.case, self.part)
+        format!(
+            "{}: {a} before {b}, {} of {model}",
+            self.case, self.criterion
+        )
     }
 }
 
 /// Returns the analyses of a record with their keys and aspects.
-fn reasons(record: &Record) -> Vec<(RationaleKey, String, String)> {
+fn analyses(record: &Record) -> Vec<(RationaleKey, String, String)> {
     let subject = &record.subject;
     let (Some(judgement), Some(case), Some(pair)) =
-        (record.judgement(), &subject.case, &subject.pair)
+        (record.verdict(), &subject.case, &subject.pair)
     else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut analyses = Vec::new();
     for order in &judgement.orders {
-        let mut add = |aspect: &str, part: &str, marks: &ScorePair| {
-            let texts = marks.analyses.iter().flatten().enumerate();
+        let mut add = |aspect: &str, criterion: &str, scores: &ScorePair| {
+            let texts = scores.analyses.iter().flatten().enumerate();
             for (response, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
                 let key = RationaleKey {
                     case: case.clone(),
                     pair: pair.clone(),
                     swapped: order.swapped,
-                    part: part.to_owned(),
+                    criterion: criterion.to_owned(),
                     response,
                 };
-                found.push((key, aspect.to_owned(), text.clone()));
+                analyses.push((key, aspect.to_owned(), text.clone()));
             }
         };
         for (aspect, criteria) in &order.aspects {
-            for (criterion, marks) in criteria {
-                add(&aspect_name(*aspect), &criterion_name(*criterion), marks);
+            for (criterion, scores) in criteria {
+                add(&aspect_name(*aspect), &criterion_name(*criterion), scores);
             }
         }
         add(CONCLUSION, CONCLUSION, &order.conclusion);
     }
-    found
+    analyses
 }
 
 fn aspect_name(aspect: Aspect) -> String {

@@ -15,21 +15,21 @@ impl AnswerSet {
     ///
     /// # Errors
     /// A line is not a record, or no record has an answer.
-    pub fn of_records(path: &Path, limit: Option<u64>) -> Result<Self> {
-        let mut found = Self::default();
-        // Models of each case, with a flag for answers already found.
+    pub fn from_records(path: &Path, limit: Option<u64>) -> Result<Self> {
+        let mut set = Self::default();
+        // Line and models of each case; the flag is true if the answer was found.
         let mut cases: HashMap<String, (u64, Vec<(String, bool)>)> = HashMap::new();
         let mut order: Vec<String> = Vec::new();
-        let subject = |record: Record, _| {
+        let to_subject = |record: Record, _| {
             let is_noted = matches!(record.outcome, RecordOutcome::Noted { .. });
             Ok((!is_noted).then_some(record.subject))
         };
-        for subject in RecordReader::open(path, subject)? {
+        for subject in RecordReader::open(path, to_subject)? {
             let Some(subject) = subject? else {
                 continue;
             };
             let Some(case) = &subject.case else {
-                found.unreadable.push(format!("line {}", subject.line));
+                set.unreadable.push(format!("line {}", subject.line));
                 continue;
             };
             if !cases.contains_key(case) {
@@ -54,35 +54,36 @@ impl AnswerSet {
                 .flatten()
                 .zip(subject.responses.iter().flatten());
             for (model, text) in texts {
-                let known = models.iter_mut().find(|(known, _)| known == model);
-                if let Some((_, seen)) = known.filter(|(_, seen)| !seen) {
-                    *seen = true;
-                    found.answers.push(answer(&subject, case, model, text));
+                let entry = models.iter_mut().find(|(known, _)| known == model);
+                if let Some((_, has_answer)) = entry.filter(|(_, has_answer)| !has_answer) {
+                    *has_answer = true;
+                    set.answers.push(metric_answer(&subject, case, model, text));
                 }
             }
         }
-        let whole: HashSet<&str> = found.answers.iter().map(|a| a.case.as_str()).collect();
-        found.cases = whole.len() as u64;
+        let answered: HashSet<&str> = set.answers.iter().map(|a| a.case.as_str()).collect();
+        set.cases = answered.len() as u64;
         for case in order {
             let Some((line, models)) = cases.remove(&case) else {
                 continue;
             };
-            let lost = models.into_iter().filter(|(_, seen)| !seen);
-            found.missing.extend(lost.map(|(model, _)| MissingAnswer {
-                case: Some(case.clone()),
-                line,
-                model,
-                message: "no record has an answer of this model".to_owned(),
-            }));
+            let unanswered = models.into_iter().filter(|(_, has_answer)| !has_answer);
+            set.missing
+                .extend(unanswered.map(|(model, _)| MissingAnswer {
+                    case: Some(case.clone()),
+                    line,
+                    model,
+                    message: "no record has an answer of this model".to_owned(),
+                }));
         }
-        if found.answers.is_empty() {
+        if set.answers.is_empty() {
             bail!("{}: no record has an answer", path.display());
         }
-        Ok(found)
+        Ok(set)
     }
 }
 
-fn answer(subject: &RecordSubject, case: &str, model: &str, text: &str) -> MetricAnswer {
+fn metric_answer(subject: &RecordSubject, case: &str, model: &str, text: &str) -> MetricAnswer {
     let reference = subject.reference.clone();
     let reference = reference.filter(|text| !text.trim().is_empty());
     MetricAnswer {
@@ -91,7 +92,7 @@ fn answer(subject: &RecordSubject, case: &str, model: &str, text: &str) -> Metri
         model: model.to_owned(),
         cluster: subject.cluster().short_name(),
         text: text.to_owned(),
-        closed: is_closed(&subject.meta, reference.as_deref()),
+        is_closed: is_closed(&subject.meta, reference.as_deref()),
         reference,
     }
 }

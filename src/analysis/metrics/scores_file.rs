@@ -35,22 +35,22 @@ struct MissingLine<'a> {
 ///
 /// # Errors
 /// A line cannot be serialised.
-pub fn lines(found: &AnswerSet, scores: &[AnswerScores]) -> Result<String> {
+pub fn to_json_lines(answers: &AnswerSet, scores: &[AnswerScores]) -> Result<String> {
     let mut text = String::new();
     let mut push = |line: serde_json::Result<String>| -> Result<()> {
         text.push_str(&line.context("could not serialise the scores of an answer")?);
         text.push('\n');
         Ok(())
     };
-    for (answer, scores) in found.answers.iter().zip(scores) {
-        push(serde_json::to_string(&scored(answer, scores)))?;
+    for (answer, scores) in answers.answers.iter().zip(scores) {
+        push(serde_json::to_string(&scored_line(answer, scores)))?;
     }
     for MissingAnswer {
         case,
         line,
         model,
         message,
-    } in &found.missing
+    } in &answers.missing
     {
         push(serde_json::to_string(&MissingLine {
             case: case.as_deref(),
@@ -62,17 +62,17 @@ pub fn lines(found: &AnswerSet, scores: &[AnswerScores]) -> Result<String> {
     Ok(text)
 }
 
-fn scored<'a>(answer: &'a MetricAnswer, scores: &AnswerScores) -> ScoredLine<'a> {
-    let (mut numbers, mut uncounted) = (Map::new(), Map::new());
+fn scored_line<'a>(answer: &'a MetricAnswer, scores: &AnswerScores) -> ScoredLine<'a> {
+    let (mut values, mut uncounted) = (Map::new(), Map::new());
     for (name, outcome) in scores.iter() {
         match outcome {
             MetricOutcome::Value(value) => {
-                numbers.insert(name.to_owned(), value.into());
+                values.insert(name.to_owned(), value.into());
             }
-            MetricOutcome::Uncounted(why) => {
-                uncounted.insert(name.to_owned(), why.to_string().into());
+            MetricOutcome::Uncounted(reason) => {
+                uncounted.insert(name.to_owned(), reason.to_string().into());
             }
-            MetricOutcome::Elsewhere => {}
+            MetricOutcome::NotApplicable => {}
         }
     }
     ScoredLine {
@@ -80,10 +80,10 @@ fn scored<'a>(answer: &'a MetricAnswer, scores: &AnswerScores) -> ScoredLine<'a>
         line: answer.line,
         model: &answer.model,
         image: &answer.cluster,
-        closed: answer.closed,
+        closed: answer.is_closed,
         answer: &answer.text,
         reference: answer.reference.as_deref(),
-        scores: numbers,
+        scores: values,
         uncounted,
     }
 }

@@ -50,8 +50,8 @@ pub struct MetricEstimate {
     pub metric: &'static str,
     /// Mean; `None` without a value.
     pub value: Option<f64>,
-    /// 95 % bootstrap interval, clustered by image. Wilson interval for proportions with few images and for
-    /// proportions of 0 or 1. `None` if undefined.
+    /// 95 % bootstrap interval, clustered by image. Wilson interval for proportions with few images
+    /// and for proportions of 0 or 1. `None` if undefined.
     pub interval: Option<[f64; 2]>,
     /// Reason if there is a value but no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,8 +62,8 @@ pub struct MetricEstimate {
     pub of: u64,
     /// Proportion of those answers that have a value; `None` without such answers.
     pub coverage: Option<f64>,
-    /// Bounds of the mean: every answer without a value gets the smallest or the largest possible value. `None`
-    /// if the range is unbounded.
+    /// Bounds of the mean: every answer without a value gets the smallest or the largest possible
+    /// value. `None` if the range is unbounded.
     pub bounds: Option<[f64; 2]>,
     /// Number of images.
     pub images: usize,
@@ -74,33 +74,38 @@ pub struct MetricEstimate {
     pub uncounted: BTreeMap<String, u64>,
     /// True if text tables show the column.
     #[serde(skip)]
-    pub headline: bool,
+    pub is_headline: bool,
 }
 
 impl MetricTable {
     /// Builds the table from answers and their scores, which are in the same order.
-    pub fn new(found: &AnswerSet, scores: &[AnswerScores], metrics: &[Metric]) -> Self {
+    pub fn new(answers: &AnswerSet, scores: &[AnswerScores], metrics: &[Metric]) -> Self {
         let mut models: Vec<&str> = Vec::new();
-        let lost = found.missing.iter().map(|m| m.model.as_str());
-        for model in found.answers.iter().map(|a| a.model.as_str()).chain(lost) {
+        let missing = answers.missing.iter().map(|m| m.model.as_str());
+        for model in answers
+            .answers
+            .iter()
+            .map(|a| a.model.as_str())
+            .chain(missing)
+        {
             if !models.contains(&model) {
                 models.push(model);
             }
         }
-        let figures = models.into_iter().map(|model| {
-            let own = found.answers.iter().zip(scores);
-            let own: Vec<_> = own.filter(|(answer, _)| answer.model == model).collect();
-            let lost = found.missing.iter().filter(|m| m.model == model);
-            let lost: Vec<_> = lost.collect();
-            ModelMetrics::new(model, &own, &lost, metrics)
+        let model_metrics = models.into_iter().map(|model| {
+            let scored = answers.answers.iter().zip(scores);
+            let scored: Vec<_> = scored.filter(|(answer, _)| answer.model == model).collect();
+            let missing = answers.missing.iter().filter(|m| m.model == model);
+            let missing: Vec<_> = missing.collect();
+            ModelMetrics::new(model, &scored, &missing, metrics)
         });
         Self {
             schema: SCHEMA,
             source: String::new(),
-            cases: found.cases,
-            unreadable: found.unreadable.len() as u64,
+            cases: answers.cases,
+            unreadable: answers.unreadable.len() as u64,
             settings: BTreeMap::new(),
-            models: figures.collect(),
+            models: model_metrics.collect(),
         }
     }
 }
@@ -113,19 +118,24 @@ impl ModelMetrics {
         metrics: &[Metric],
     ) -> Self {
         let columns: Vec<&MetricColumn> = metrics.iter().flat_map(|m| m.columns()).collect();
-        let figure =
-            |column: &&MetricColumn| MetricEstimate::of(column, answers, missing.len() as u64);
+        let estimate = |column: &&MetricColumn| {
+            MetricEstimate::estimate(column, answers, missing.len() as u64)
+        };
         Self {
             model: model.to_owned(),
             expected: (answers.len() + missing.len()) as u64,
             answers: answers.len() as u64,
-            metrics: columns.par_iter().map(figure).collect(),
+            metrics: columns.par_iter().map(estimate).collect(),
         }
     }
 }
 
 impl MetricEstimate {
-    fn of(column: &MetricColumn, answers: &[(&MetricAnswer, &AnswerScores)], missing: u64) -> Self {
+    fn estimate(
+        column: &MetricColumn,
+        answers: &[(&MetricAnswer, &AnswerScores)],
+        missing: u64,
+    ) -> Self {
         let mut sample = ColumnSample::default();
         let mut uncounted: BTreeMap<UncountedReason, u64> = BTreeMap::new();
         if missing > 0 {
@@ -133,39 +143,45 @@ impl MetricEstimate {
         }
         for (answer, scores) in answers {
             // Corpus BLEU applies to the same answers as BLEU-1.
-            match scores.get(column.corpus.map_or(column.name, |_| "bleu1")) {
+            match scores.get(column.corpus_order.map_or(column.name, |_| "bleu1")) {
                 Some(MetricOutcome::Value(value)) => {
                     sample.push(&answer.cluster, value, scores.bleu);
                 }
-                Some(MetricOutcome::Uncounted(why)) => *uncounted.entry(why).or_default() += 1,
-                Some(MetricOutcome::Elsewhere) | None => {}
+                Some(MetricOutcome::Uncounted(reason)) => {
+                    *uncounted.entry(reason).or_default() += 1
+                }
+                Some(MetricOutcome::NotApplicable) | None => {}
             }
         }
-        let found = sample.estimate(column);
-        let value = found.value.ok();
+        let estimate = sample.estimate(column);
+        let value = estimate.value.ok();
         let n = sample.len() as u64;
-        let lost: u64 = uncounted.values().sum();
-        let of = n + lost;
-        let bound =
-            |worst: f64| (value.unwrap_or(0.0) * n as f64 + worst * lost as f64) / of as f64;
-        let bounded =
-            of > 0 && column.corpus.is_none() && column.range.iter().all(|end| end.is_finite());
+        let without_value: u64 = uncounted.values().sum();
+        let of = n + without_value;
+        let bound = |missing_value: f64| {
+            (value.unwrap_or(0.0) * n as f64 + missing_value * without_value as f64) / of as f64
+        };
+        let is_bounded = of > 0
+            && column.corpus_order.is_none()
+            && column.range.iter().all(|end| end.is_finite());
         Self {
             metric: column.name,
             value,
-            interval: found.interval.ok(),
-            no_interval: value.and(found.interval.err()).map(|why| why.to_string()),
+            interval: estimate.interval.ok(),
+            no_interval: value
+                .and(estimate.interval.err())
+                .map(|reason| reason.to_string()),
             n,
             of,
             coverage: (of > 0).then(|| n as f64 / of as f64),
-            bounds: bounded.then(|| column.range.map(bound)),
-            images: found.clusters,
+            bounds: is_bounded.then(|| column.range.map(bound)),
+            images: estimate.clusters,
             range: column.range.map(|end| end.is_finite().then_some(end)),
             uncounted: uncounted
                 .iter()
-                .map(|(why, n)| (why.to_string(), *n))
+                .map(|(reason, n)| (reason.to_string(), *n))
                 .collect(),
-            headline: column.headline,
+            is_headline: column.is_headline,
         }
     }
 }

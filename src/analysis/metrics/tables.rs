@@ -1,24 +1,30 @@
-//! Metrics as tables to read, and for CSV.
+//! Metrics as text tables and CSV.
 
 use std::fmt::Write as _;
 
 use super::table::{MetricEstimate, MetricTable, ModelMetrics};
 use crate::support::tables::{Reasons, Table, TableSection};
-use crate::support::terminal::number::{NOT_APPLICABLE, floor_percent, with_interval};
-use crate::support::text::plural;
+use crate::support::terminal::number::{
+    NOT_APPLICABLE, format_floor_percent, format_with_interval,
+};
+use crate::support::text::format_count;
 
 const HEADER: [&str; 5] = ["metric", "value [95 % CI]", "n", "coverage", "range"];
 
 impl MetricTable {
     /// Returns the paragraph above the tables.
     pub fn intro(&self) -> String {
-        let cases = plural(self.cases, "case");
+        let cases = format_count(self.cases, "case");
         let mut text = format!(
             "{cases} of {}; higher is better in every metric",
             self.source
         );
         if self.unreadable > 0 {
-            let _ = write!(text, "\n{} unreadable", plural(self.unreadable, "line"));
+            let _ = write!(
+                text,
+                "\n{} unreadable",
+                format_count(self.unreadable, "line")
+            );
         }
         text
     }
@@ -41,22 +47,22 @@ impl MetricTable {
             "most",
         ]);
         for model in &self.models {
-            for figure in &model.metrics {
+            for estimate in &model.metrics {
                 let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
                 let [low, high] =
-                    [0, 1].map(|end| figure.interval.and_then(|i| i.get(end).copied()));
-                table.row([
+                    [0, 1].map(|bound| estimate.interval.and_then(|i| i.get(bound).copied()));
+                table.push_row([
                     model.model.clone(),
-                    figure.metric.to_owned(),
-                    number(figure.value),
+                    estimate.metric.to_owned(),
+                    number(estimate.value),
                     number(low),
                     number(high),
-                    figure.n.to_string(),
-                    figure.of.to_string(),
-                    number(figure.coverage),
-                    figure.images.to_string(),
-                    number(figure.range[0]),
-                    number(figure.range[1]),
+                    estimate.n.to_string(),
+                    estimate.of.to_string(),
+                    number(estimate.coverage),
+                    estimate.images.to_string(),
+                    number(estimate.range[0]),
+                    number(estimate.range[1]),
                 ]);
             }
         }
@@ -66,26 +72,28 @@ impl MetricTable {
 
 fn model_table(model: &ModelMetrics) -> TableSection {
     let mut table = Table::new(HEADER);
-    for metric in headlines(model) {
-        table.row(cells(metric));
+    for metric in headline_metrics(model) {
+        table.push_row(metric_cells(metric));
     }
     let answers = if model.answers == model.expected {
-        plural(model.answers, "answer")
+        format_count(model.answers, "answer")
     } else {
-        let expected = plural(model.expected, "answer");
+        let expected = format_count(model.expected, "answer");
         format!("{} of {expected}", model.answers)
     };
-    let notes = not_counted(model).into_iter().chain(no_interval(model));
+    let notes = uncounted_notes(model)
+        .into_iter()
+        .chain(no_interval_notes(model));
     TableSection::new(format!("{}: {answers}", model.model), table).with_notes(notes.collect())
 }
 
-fn headlines(model: &ModelMetrics) -> impl Iterator<Item = &MetricEstimate> {
-    model.metrics.iter().filter(|metric| metric.headline)
+fn headline_metrics(model: &ModelMetrics) -> impl Iterator<Item = &MetricEstimate> {
+    model.metrics.iter().filter(|metric| metric.is_headline)
 }
 
-/// Metrics with a value and no interval, one line per reason.
-fn no_interval(model: &ModelMetrics) -> Vec<String> {
-    let reasons: Reasons = headlines(model)
+/// Describes the metrics with a value and no interval, one line per reason.
+fn no_interval_notes(model: &ModelMetrics) -> Vec<String> {
+    let reasons: Reasons = headline_metrics(model)
         .filter_map(|metric| Some((metric.metric, metric.no_interval.clone()?)))
         .collect();
     let note = |(reason, metrics): (String, Vec<String>)| {
@@ -94,18 +102,18 @@ fn no_interval(model: &ModelMetrics) -> Vec<String> {
     reasons.into_groups().into_iter().map(note).collect()
 }
 
-/// Answers without a value, one line per reason and number.
-fn not_counted(model: &ModelMetrics) -> Vec<String> {
-    let reasons: Reasons = headlines(model)
+/// Describes the answers without a value, one line per reason and number.
+fn uncounted_notes(model: &ModelMetrics) -> Vec<String> {
+    let reasons: Reasons = headline_metrics(model)
         .flat_map(|metric| {
             let counts = metric.uncounted.iter();
             counts.map(|(reason, n)| {
-                let answers = plural(*n, "answer");
+                let answers = format_count(*n, "answer");
                 (metric.metric, format!("{answers} not counted: {reason}"))
             })
         })
         .collect();
-    let all = headlines(model).count();
+    let all = headline_metrics(model).count();
     let note = |(reason, metrics): (String, Vec<String>)| {
         let metrics = if metrics.len() == all {
             "every metric".to_owned()
@@ -117,20 +125,21 @@ fn not_counted(model: &ModelMetrics) -> Vec<String> {
     reasons.into_groups().into_iter().map(note).collect()
 }
 
-fn cells(metric: &MetricEstimate) -> [String; 5] {
+fn metric_cells(metric: &MetricEstimate) -> [String; 5] {
     let number = |value: f64| format!("{value:.3}");
     let missing = || NOT_APPLICABLE.to_owned();
-    let interval = metric.interval.map(|ends| ends.map(number));
+    let interval = metric.interval.map(|bounds| bounds.map(number));
     let [low, high] = metric.range;
-    let end =
-        |end: Option<f64>, unbounded: &str| end.map_or(unbounded.to_owned(), |e| e.to_string());
+    let bound = |bound: Option<f64>, unbounded: &str| {
+        bound.map_or(unbounded.to_owned(), |value| value.to_string())
+    };
     [
         metric.metric.to_owned(),
-        metric
-            .value
-            .map_or_else(missing, |value| with_interval(&number(value), interval)),
+        metric.value.map_or_else(missing, |value| {
+            format_with_interval(&number(value), interval)
+        }),
         metric.n.to_string(),
-        metric.coverage.map_or_else(missing, floor_percent),
-        format!("{} to {}", end(low, "-∞"), end(high, "∞")),
+        metric.coverage.map_or_else(missing, format_floor_percent),
+        format!("{} to {}", bound(low, "-∞"), bound(high, "∞")),
     ]
 }

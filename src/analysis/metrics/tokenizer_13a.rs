@@ -4,7 +4,7 @@
 use super::words::{is_space, split};
 
 /// Splits a text into tokens.
-pub(super) fn tokens(text: &str) -> Vec<String> {
+pub(super) fn tokenize(text: &str) -> Vec<String> {
     let line = text.trim_end_matches(is_space);
     let line = line.replace("<skipped>", "");
     let line = line.replace("-\n", "").replace('\n', " ");
@@ -14,49 +14,49 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     } else {
         line
     };
-    tokens_apart(&format!(" {line} "))
+    split_tokens(&format!(" {line} "))
 }
 
-/// Splits a line without SGML entities into tokens (`TokenizerRegexp`). A period at either end of the line is
-/// separated only if a space is beyond it.
-pub(super) fn tokens_apart(line: &str) -> Vec<String> {
-    let mut spread = String::with_capacity(2 * line.len());
+/// Splits a line without SGML entities into tokens (`TokenizerRegexp`). A period at either end of
+/// the line is separated only if a space is beyond it.
+pub(super) fn split_tokens(line: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(2 * line.len());
     for c in line.chars() {
-        if is_apart(c) {
-            spread.extend([' ', c, ' ']);
+        if is_separate_token(c) {
+            spaced.extend([' ', c, ' ']);
         } else {
-            spread.push(c);
+            spaced.push(c);
         }
     }
-    let is_point = |c| c == '.' || c == ',';
-    // Periods between two digits stay; a dash after a digit is separated.
-    let before = rewritten(&spread, |a, b| {
-        (!a.is_ascii_digit() && is_point(b)).then_some([a, ' ', b, ' '])
+    let is_period_or_comma = |c| c == '.' || c == ',';
+    // Periods and commas between two digits stay; a dash after a digit is separated.
+    let split_before = replace_pairs(&spaced, |a, b| {
+        (!a.is_ascii_digit() && is_period_or_comma(b)).then_some([a, ' ', b, ' '])
     });
-    let after = rewritten(&before, |a, b| {
-        (is_point(a) && !b.is_ascii_digit()).then_some([' ', a, ' ', b])
+    let split_after = replace_pairs(&split_before, |a, b| {
+        (is_period_or_comma(a) && !b.is_ascii_digit()).then_some([' ', a, ' ', b])
     });
-    let dashes = rewritten(&after, |a, b| {
+    let split_dashes = replace_pairs(&split_after, |a, b| {
         (a.is_ascii_digit() && b == '-').then_some([a, ' ', b, ' '])
     });
-    split(&dashes).map(str::to_owned).collect()
+    split(&split_dashes).map(str::to_owned).collect()
 }
 
 /// Returns true for characters that are always separate tokens: ASCII punctuation except `' , - .`.
-fn is_apart(c: char) -> bool {
+fn is_separate_token(c: char) -> bool {
     c.is_ascii_punctuation() && !matches!(c, '\'' | ',' | '-' | '.')
 }
 
-/// Replaces pairs of adjacent characters by the result of a rule. Matches do not overlap, as in a regular
-/// expression substitution.
-fn rewritten(text: &str, rule: impl Fn(char, char) -> Option<[char; 4]>) -> String {
+/// Replaces pairs of adjacent characters by the result of a rule. Matches do not overlap, as in a
+/// regular expression substitution.
+fn replace_pairs(text: &str, rule: impl Fn(char, char) -> Option<[char; 4]>) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text.chars();
     while let Some(a) = rest.next() {
         let mut ahead = rest.clone();
         match ahead.next().and_then(|b| rule(a, b)) {
-            Some(instead) => {
-                out.extend(instead);
+            Some(replacement) => {
+                out.extend(replacement);
                 rest = ahead;
             }
             None => out.push(a),
@@ -81,7 +81,7 @@ mod tests {
             (" . ", "."),
             ("", ""),
         ] {
-            assert_eq!(tokens(text).join(" "), expected, "{text}");
+            assert_eq!(tokenize(text).join(" "), expected, "{text}");
         }
     }
 }

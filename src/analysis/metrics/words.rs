@@ -11,17 +11,17 @@ pub fn words(text: &str) -> Vec<String> {
         .chars()
         .filter(|c| !c.is_ascii_punctuation())
         .collect();
-    let mut kept = String::with_capacity(plain.len());
+    let mut without_articles = String::with_capacity(plain.len());
     // Word boundaries are those of Python's `\b`: `a°` contains an article, `ab` does not.
     let is_letter = |c: char| c.is_alphanumeric();
     let mut rest = plain.as_str();
     while let Some(first) = rest.chars().next() {
-        let run = rest.find(|c| is_letter(c) != is_letter(first));
-        let (run, after) = rest.split_at(run.unwrap_or(rest.len()));
-        kept.push_str(if ARTICLES.contains(&run) { " " } else { run });
+        let end = rest.find(|c| is_letter(c) != is_letter(first));
+        let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
+        without_articles.push_str(if ARTICLES.contains(&run) { " " } else { run });
         rest = after;
     }
-    split(&kept).map(str::to_owned).collect()
+    split(&without_articles).map(str::to_owned).collect()
 }
 
 /// Splits a text at white space.
@@ -29,7 +29,8 @@ pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_space).filter(|part| !part.is_empty())
 }
 
-/// Returns true for white space as in Python's `str.isspace`: Unicode's property and four separators.
+/// Returns true for white space as in Python's `str.isspace`: Unicode's property and four
+/// separators.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }

@@ -4,10 +4,10 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::analysis::ranking::comparison_data::{ComparisonData, ReplicateStrengths};
-use crate::analysis::ranking::pairwise::{PairwiseComparison, duels};
+use crate::analysis::ranking::pairwise::{PairwiseComparison, pairwise_comparisons};
 use crate::analysis::verdicts::Verdicts;
 use crate::data::labels::ScoreTarget;
-use crate::statistics::{Bootstrap, PairwiseOutcomes, interval, share_interval};
+use crate::statistics::{Bootstrap, PairwiseOutcomes, percentile_interval, proportion_interval};
 
 /// Ranking of all models.
 #[derive(Clone, Debug, Serialize)]
@@ -18,11 +18,11 @@ pub struct Ranking {
     pub judge: String,
     /// Score target.
     pub target: ScoreTarget,
-    /// Pairs with a verdict.
+    /// Number of pairs with a verdict.
     pub n: usize,
-    /// All pairs.
+    /// Number of all pairs.
     pub pairs: usize,
-    /// Images of the pairs with a verdict.
+    /// Number of images of the pairs with a verdict.
     pub images: usize,
     /// Number of bootstrap resamples.
     pub draws: usize,
@@ -36,7 +36,8 @@ pub struct Ranking {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
     /// Pairwise comparisons, the stronger model first.
-    pub duels: Vec<PairwiseComparison>,
+    #[serde(rename = "duels")]
+    pub comparisons: Vec<PairwiseComparison>,
 }
 
 /// Statistics of one model.
@@ -56,13 +57,13 @@ pub struct RankedModel {
     pub strength: Option<f64>,
     /// 95 % interval of the strength.
     pub strength_interval: Option<[f64; 2]>,
-    /// Pairs won.
+    /// Number of pairs won.
     pub wins: u64,
-    /// Pairs tied.
+    /// Number of pairs tied.
     pub ties: u64,
-    /// Pairs lost.
+    /// Number of pairs lost.
     pub losses: u64,
-    /// Pairs with a verdict.
+    /// Number of pairs with a verdict.
     pub n: u64,
     /// Proportion of pairs that have a verdict.
     pub coverage: f64,
@@ -73,7 +74,11 @@ pub struct RankedModel {
 /// # Errors
 ///
 /// The runs are from different judges, or no pair has a verdict.
-pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> Result<Ranking> {
+pub fn rank_models(
+    runs: &[Verdicts],
+    target: ScoreTarget,
+    bootstrap: Bootstrap,
+) -> Result<Ranking> {
     let Some(first) = runs.first() else {
         bail!("no records\nhint: pass the output folder of `acem3 judge`");
     };
@@ -94,28 +99,31 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
             first.path.display()
         );
     }
-    let once = vec![1.0; data.pairs.len()];
-    let whole = data.draw(&once);
-    let draws = bootstrap.draw(&data.clusters, |weights| data.draw(weights));
-    let fitted = draws.iter().filter(|draw| draw.fit.is_ok()).count();
-    let strengths_undefined = match &whole.fit {
+    let unit_weights = vec![1.0; data.pairs.len()];
+    let original = data.compute_strengths(&unit_weights);
+    let resamples = bootstrap.resample(&data.clusters, |weights| data.compute_strengths(weights));
+    let fitted = resamples
+        .iter()
+        .filter(|resample| resample.fit.is_ok())
+        .count();
+    let strengths_undefined = match &original.fit {
         Err(reason) => Some(reason.to_string()),
-        Ok(_) if fitted * 20 < draws.len() * 19 => Some(format!(
+        Ok(_) if fitted * 20 < resamples.len() * 19 => Some(format!(
             "no strength intervals: strengths are undefined in {} of {} resamples (a model without wins, losses or \
              opponents)",
-            draws.len() - fitted,
-            draws.len()
+            resamples.len() - fitted,
+            resamples.len()
         )),
         Ok(_) => None,
     };
     let mut order: Vec<usize> = (0..data.models.len()).collect();
-    let strengths = &whole.best().strengths;
+    let strengths = &original.fit_or_shrunk().strengths;
     order.sort_by(|a, b| strengths[*b].total_cmp(&strengths[*a]));
-    let outcomes = data.outcomes(&once);
-    let duels = duels(&data, &order, &whole, &draws);
+    let outcomes = data.outcomes(&unit_weights);
+    let comparisons = pairwise_comparisons(&data, &order, &original, &resamples);
     let models = order.iter().map(|i| {
-        let mut model = model(&data, *i, &whole, &draws, &outcomes);
-        model.rank_interval = rank_interval(&model.model, order.len(), &duels);
+        let mut model = rank_model(&data, *i, &original, &resamples, &outcomes);
+        model.rank_interval = rank_interval(&model.model, order.len(), &comparisons);
         model
     });
     Ok(Ranking {
@@ -125,62 +133,69 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
         n: data.pairs.len(),
         pairs: runs.iter().map(|run| run.pairs.len()).sum(),
         images: data.clusters.count(),
-        draws: bootstrap.draws,
+        draws: bootstrap.resamples,
         seed: bootstrap.seed,
         models: models.collect(),
-        ties: whole.fit.as_ref().ok().map(|fit| fit.ties),
+        ties: original.fit.as_ref().ok().map(|fit| fit.ties),
         undefined: strengths_undefined,
-        duels,
+        comparisons,
     })
 }
 
-fn model(
+fn rank_model(
     data: &ComparisonData,
     i: usize,
-    whole: &ReplicateStrengths,
-    draws: &[ReplicateStrengths],
+    original: &ReplicateStrengths,
+    resamples: &[ReplicateStrengths],
     outcomes: &PairwiseOutcomes,
 ) -> RankedModel {
-    let all = data.models.len();
-    let sum = |of: &dyn Fn(usize) -> f64| (0..all).map(of).sum::<f64>() as u64;
+    let models = data.models.len();
+    let sum = |count: &dyn Fn(usize) -> f64| (0..models).map(count).sum::<f64>() as u64;
     let wins = sum(&|j| outcomes.wins(i, j));
     let ties = sum(&|j| outcomes.ties(i, j));
     let losses = sum(&|j| outcomes.wins(j, i));
-    let rate = whole.rates[i];
-    let rates = interval(draws.iter().map(|d| d.rates[i]).collect(), &data.clusters);
-    let strength = |draw: &ReplicateStrengths| {
-        draw.fit
+    let rate = original.rates[i];
+    let rates = percentile_interval(
+        resamples.iter().map(|r| r.rates[i]).collect(),
+        &data.clusters,
+    );
+    let strength = |resample: &ReplicateStrengths| {
+        resample
+            .fit
             .as_ref()
             .map(|fit| fit.strengths[i])
             .map_err(|e| *e)
     };
-    let strengths = interval(draws.iter().map(strength).collect(), &data.clusters);
+    let strengths = percentile_interval(resamples.iter().map(strength).collect(), &data.clusters);
     let n = wins + ties + losses;
-    let images = data.clusters.among(|at| data.pairs[at].0.contains(&i));
+    let images = data
+        .clusters
+        .count_among(|index| data.pairs[index].0.contains(&i));
     RankedModel {
         model: data.models[i].clone(),
-        rank: whole.best().ranks()[i],
-        rank_interval: [1, all],
+        rank: original.fit_or_shrunk().ranks()[i],
+        rank_interval: [1, models],
         win_rate: rate.ok(),
         win_rate_interval: rate
-            .and_then(|rate| share_interval(rate, rates, images))
+            .and_then(|rate| proportion_interval(rate, rates, images))
             .ok(),
-        strength: strength(whole).ok(),
-        strength_interval: strength(whole).and(strengths).ok(),
+        strength: strength(original).ok(),
+        strength_interval: strength(original).and(strengths).ok(),
         wins,
         ties,
         losses,
         n,
-        coverage: n as f64 / data.asked[i].max(1) as f64,
+        coverage: n as f64 / data.pair_counts[i].max(1) as f64,
     }
 }
 
 /// Returns the best and the worst rank of a model: below all significantly better models, above all
-/// significantly worse ones. The tests have a family-wise error rate of at most 5 %, so the intervals of all
-/// models hold together with 95 % confidence (Mogstad, Romano, Shaikh and Wilhelm, Inference for ranks, 2024).
-fn rank_interval(model: &str, all: usize, duels: &[PairwiseComparison]) -> [usize; 2] {
+/// significantly worse ones. The tests have a family-wise error rate of at most 5 %, so the
+/// intervals of all models hold together with 95 % confidence (Mogstad, Romano, Shaikh and Wilhelm,
+/// Inference for ranks, 2024).
+fn rank_interval(model: &str, models: usize, comparisons: &[PairwiseComparison]) -> [usize; 2] {
     let significant = || {
-        duels
+        comparisons
             .iter()
             .filter(|comparison| comparison.is_significant())
     };
@@ -190,5 +205,5 @@ fn rank_interval(model: &str, all: usize, duels: &[PairwiseComparison]) -> [usiz
     let worse = significant()
         .filter(|comparison| comparison.first == model)
         .count();
-    [1 + better, all - worse]
+    [1 + better, models - worse]
 }

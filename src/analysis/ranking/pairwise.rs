@@ -3,10 +3,13 @@
 use serde::Serialize;
 
 use crate::analysis::ranking::comparison_data::{ComparisonData, ReplicateStrengths};
-use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes, holm, interval, sign_flip};
+use crate::statistics::{
+    Clusters, Davidson, Defined, PairwiseOutcomes, holm_adjust, paired_permutation_test,
+    percentile_interval,
+};
 
-/// Minimum number of images for a test. With five images that all favour the same model, the exact two-sided p
-/// is 1/16, which can never be significant.
+/// Minimum number of images for a test. With five images that all favour the same model, the exact
+/// two-sided p is 1/16, which can never be significant.
 const MIN_IMAGES: usize = 6;
 
 /// Comparison of two models.
@@ -16,24 +19,25 @@ pub struct PairwiseComparison {
     pub first: String,
     /// The other model.
     pub second: String,
-    /// Pairs of the two models that the first won.
+    /// Number of pairs of the two models that the first won.
     pub wins: u64,
-    /// Tied pairs of the two models.
+    /// Number of tied pairs of the two models.
     pub ties: u64,
-    /// Pairs of the two models that the second won.
+    /// Number of pairs of the two models that the second won.
     pub losses: u64,
-    /// Log strength of the first minus that of the second, fitted on all pairs of all models. Regularised
-    /// (shrunk) strengths if the maximum-likelihood strengths are undefined.
+    /// Log strength of the first minus that of the second, fitted on all pairs of all models.
+    /// Regularised (shrunk) strengths if the maximum-likelihood strengths are undefined.
     pub difference: f64,
     /// 95 % interval of the difference.
     pub interval: Option<[f64; 2]>,
-    /// Two-sided p-value of the exact paired permutation test, clustered by image. 1 if the sign of the lead
-    /// contradicts the strengths.
+    /// Two-sided p-value of the exact paired permutation test, clustered by image. 1 if the weaker
+    /// model has more points in common comparisons.
     pub p: Option<f64>,
     /// p-value after Holm's correction over all comparisons.
     pub p_holm: Option<f64>,
-    /// Result as text.
-    pub words: String,
+    /// The result in one sentence.
+    #[serde(rename = "words")]
+    pub summary: String,
 }
 
 impl PairwiseComparison {
@@ -44,51 +48,65 @@ impl PairwiseComparison {
 }
 
 /// Compares every two models. `order` lists the models, best first.
-pub(super) fn duels(
+pub(super) fn pairwise_comparisons(
     data: &ComparisonData,
     order: &[usize],
-    whole: &ReplicateStrengths,
-    draws: &[ReplicateStrengths],
+    original: &ReplicateStrengths,
+    resamples: &[ReplicateStrengths],
 ) -> Vec<PairwiseComparison> {
     let outcomes = data.outcomes(&vec![1.0; data.pairs.len()]);
-    let mut duels = Vec::new();
-    for (place, i) in order.iter().enumerate() {
-        for j in order.iter().skip(place + 1) {
-            duels.push(compare(data, [*i, *j], &outcomes, whole, draws));
+    let mut comparisons = Vec::new();
+    for (rank, i) in order.iter().enumerate() {
+        for j in order.iter().skip(rank + 1) {
+            comparisons.push(compare_pair(data, [*i, *j], &outcomes, original, resamples));
         }
     }
-    let p: Vec<f64> = duels.iter().filter_map(|comparison| comparison.p).collect();
-    let tested = duels.iter_mut().filter(|comparison| comparison.p.is_some());
-    for (comparison, p) in tested.zip(holm(&p)) {
+    let p_values: Vec<f64> = comparisons
+        .iter()
+        .filter_map(|comparison| comparison.p)
+        .collect();
+    let tested = comparisons
+        .iter_mut()
+        .filter(|comparison| comparison.p.is_some());
+    for (comparison, p) in tested.zip(holm_adjust(&p_values)) {
         comparison.p_holm = Some(p);
     }
-    for comparison in &mut duels {
-        comparison.words = words(comparison, &data.clusters);
+    for comparison in &mut comparisons {
+        comparison.summary = conclusion(comparison, &data.clusters);
     }
-    duels
+    comparisons
 }
 
-fn compare(
+fn compare_pair(
     data: &ComparisonData,
     [i, j]: [usize; 2],
     outcomes: &PairwiseOutcomes,
-    whole: &ReplicateStrengths,
-    draws: &[ReplicateStrengths],
+    original: &ReplicateStrengths,
+    resamples: &[ReplicateStrengths],
 ) -> PairwiseComparison {
-    let apart = |of: &Davidson| of.strengths[i] - of.strengths[j];
+    let strength_difference = |model: &Davidson| model.strengths[i] - model.strengths[j];
     // Use the same kind of strengths for the difference and its resamples.
-    let fitted = |draw: &ReplicateStrengths| draw.fit.as_ref().map(apart).map_err(|e| *e);
-    let shrunk = |draw: &ReplicateStrengths| -> Defined<f64> { Ok(apart(&draw.shrunk)) };
-    let drawn = match whole.fit {
-        Ok(_) => draws.iter().map(fitted).collect(),
-        Err(_) => draws.iter().map(shrunk).collect(),
+    let fitted = |resample: &ReplicateStrengths| {
+        let fit = resample.fit.as_ref();
+        fit.map(strength_difference).map_err(|e| *e)
     };
-    let difference = apart(whole.best());
-    let lead = data.lead([i, j]);
+    let shrunk = |resample: &ReplicateStrengths| -> Defined<f64> {
+        Ok(strength_difference(&resample.shrunk))
+    };
+    let resampled = match original.fit {
+        Ok(_) => resamples.iter().map(fitted).collect(),
+        Err(_) => resamples.iter().map(shrunk).collect(),
+    };
+    let difference = strength_difference(original.fit_or_shrunk());
+    let margins = data.point_margins([i, j]);
     // A model can lead on common opponents but have the lower strength: then neither is better.
-    let p = lead.map(|lead| {
-        let agrees = lead.iter().sum::<i64>() as f64 * difference >= 0.0;
-        if agrees { sign_flip(&lead) } else { 1.0 }
+    let p = margins.map(|margins| {
+        let agrees = margins.iter().sum::<i64>() as f64 * difference >= 0.0;
+        if agrees {
+            paired_permutation_test(&margins)
+        } else {
+            1.0
+        }
     });
     PairwiseComparison {
         first: data.models[i].clone(),
@@ -97,14 +115,14 @@ fn compare(
         ties: outcomes.ties(i, j) as u64,
         losses: outcomes.wins(j, i) as u64,
         difference,
-        interval: interval(drawn, &data.clusters).ok(),
+        interval: percentile_interval(resampled, &data.clusters).ok(),
         p: p.filter(|_| data.clusters.count() >= MIN_IMAGES),
         p_holm: None,
-        words: String::new(),
+        summary: String::new(),
     }
 }
 
-fn words(comparison: &PairwiseComparison, clusters: &Clusters) -> String {
+fn conclusion(comparison: &PairwiseComparison, clusters: &Clusters) -> String {
     let (first, second) = (&comparison.first, &comparison.second);
     match comparison.p_holm {
         Some(_) if comparison.is_significant() => format!("{first} is better than {second}"),

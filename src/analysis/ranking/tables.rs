@@ -1,4 +1,4 @@
-//! A ranking as tables to read, and for CSV.
+//! A ranking as text tables and CSV.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use crate::analysis::caption::interval_caption;
 use crate::analysis::ranking::model_ranking::Ranking;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::{
-    NOT_APPLICABLE, floor_percent, format_p_value, percent_with_interval, signed_two_decimals,
-    with_interval,
+    NOT_APPLICABLE, format_floor_percent, format_p_value, format_percent_with_interval,
+    format_signed_two_decimals, format_with_interval,
 };
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 impl Ranking {
     /// Returns the paragraph above the tables: what was ranked, and how intervals were computed.
@@ -17,9 +17,9 @@ impl Ranking {
         format!(
             "{} of {} with a verdict of {} on {}; score target: {}\n{}",
             self.n,
-            plural(self.pairs as u64, "pair"),
+            format_count(self.pairs as u64, "pair"),
             self.name,
-            plural(self.images as u64, "image"),
+            format_count(self.images as u64, "image"),
             self.target.key(),
             interval_caption(self.draws, self.seed)
         )
@@ -55,10 +55,12 @@ impl Ranking {
         ]);
         let number = |value: Option<f64>| value.map_or(String::new(), |v| v.to_string());
         for model in &self.models {
-            let ends = |ends: Option<[f64; 2]>| [0, 1].map(|i| number(ends.map(|ends| ends[i])));
-            let [rate_low, rate_high] = ends(model.win_rate_interval);
-            let [strength_low, strength_high] = ends(model.strength_interval);
-            table.row([
+            let bounds = |interval: Option<[f64; 2]>| {
+                [0, 1].map(|i| number(interval.map(|bounds| bounds[i])))
+            };
+            let [rate_low, rate_high] = bounds(model.win_rate_interval);
+            let [strength_low, strength_high] = bounds(model.strength_interval);
+            table.push_row([
                 model.model.clone(),
                 model.rank.to_string(),
                 model.rank_interval[0].to_string(),
@@ -94,22 +96,22 @@ impl Ranking {
         let missing = || NOT_APPLICABLE.to_owned();
         for model in &self.models {
             let ranks = model.rank_interval.map(|rank| rank.to_string());
-            let win_rate = |rate| percent_with_interval(rate, model.win_rate_interval);
+            let win_rate = |rate| format_percent_with_interval(rate, model.win_rate_interval);
             let strength = |strength| {
                 let interval = model.strength_interval;
-                let interval = interval.map(|ends| ends.map(signed_two_decimals));
-                with_interval(&signed_two_decimals(strength), interval)
+                let interval = interval.map(|bounds| bounds.map(format_signed_two_decimals));
+                format_with_interval(&format_signed_two_decimals(strength), interval)
             };
-            table.row([
+            table.push_row([
                 model.model.clone(),
-                with_interval(&model.rank.to_string(), Some(ranks)),
+                format_with_interval(&model.rank.to_string(), Some(ranks)),
                 model.win_rate.map_or_else(missing, win_rate),
                 model.strength.map_or_else(missing, strength),
                 model.wins.to_string(),
                 model.ties.to_string(),
                 model.losses.to_string(),
                 model.n.to_string(),
-                floor_percent(model.coverage),
+                format_floor_percent(model.coverage),
             ]);
         }
         TableSection::new("models, best first", table).with_notes(self.model_notes())
@@ -141,13 +143,19 @@ impl Ranking {
         notes
     }
 
-    /// Wins, ties and losses of every model against every other.
+    /// Builds the matrix of wins, ties and losses of every model against every other.
     fn outcome_matrix(&self) -> TableSection {
         let mut counts: HashMap<(&str, &str), [u64; 3]> = HashMap::new();
-        for duel in &self.duels {
-            let (first, second) = (duel.first.as_str(), duel.second.as_str());
-            counts.insert((first, second), [duel.wins, duel.ties, duel.losses]);
-            counts.insert((second, first), [duel.losses, duel.ties, duel.wins]);
+        for comparison in &self.comparisons {
+            let (first, second) = (comparison.first.as_str(), comparison.second.as_str());
+            counts.insert(
+                (first, second),
+                [comparison.wins, comparison.ties, comparison.losses],
+            );
+            counts.insert(
+                (second, first),
+                [comparison.losses, comparison.ties, comparison.wins],
+            );
         }
         let names = self.models.iter().map(|model| model.model.as_str());
         let mut table = Table::new(std::iter::once("row vs column").chain(names.clone()));
@@ -158,22 +166,24 @@ impl Ranking {
                     Some([0, 0, 0]) | None => NOT_APPLICABLE.to_owned(),
                     Some([win, tie, loss]) => format!("{win} / {tie} / {loss}"),
                 });
-            table.row(std::iter::once(row.to_owned()).chain(cells));
+            table.push_row(std::iter::once(row.to_owned()).chain(cells));
         }
         TableSection::new("win / tie / loss", table)
     }
 
     fn comparison_table(&self) -> TableSection {
         let mut table = Table::new(["models", "difference [95 % CI]", "p", "p (Holm)", "pairs"]);
-        for duel in &self.duels {
+        for comparison in &self.comparisons {
             let p = |p: Option<f64>| p.map_or_else(|| NOT_APPLICABLE.to_owned(), format_p_value);
-            let interval = duel.interval.map(|ends| ends.map(signed_two_decimals));
-            table.row([
-                duel.words.clone(),
-                with_interval(&signed_two_decimals(duel.difference), interval),
-                p(duel.p),
-                p(duel.p_holm),
-                (duel.wins + duel.ties + duel.losses).to_string(),
+            let interval = comparison
+                .interval
+                .map(|bounds| bounds.map(format_signed_two_decimals));
+            table.push_row([
+                comparison.summary.clone(),
+                format_with_interval(&format_signed_two_decimals(comparison.difference), interval),
+                p(comparison.p),
+                p(comparison.p_holm),
+                (comparison.wins + comparison.ties + comparison.losses).to_string(),
             ]);
         }
         TableSection::new("pairwise comparisons", table).with_notes(vec![

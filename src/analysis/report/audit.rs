@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::analysis::audit;
 
-/// Findings of an audit.
+/// Findings of an audit, as part of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportAudit {
     /// Path of the audit file.
@@ -17,7 +17,8 @@ pub struct ReportAudit {
     /// Judge hash, as in the records.
     pub judge_hash: String,
     /// True if the report has no judge with this hash (another judge, or other settings).
-    pub foreign: bool,
+    #[serde(rename = "foreign")]
+    pub is_foreign: bool,
     /// Findings.
     pub findings: Vec<audit::Finding>,
 }
@@ -29,25 +30,25 @@ impl ReportAudit {
     ///
     /// The file cannot be read or is not the JSON of `acem3 audit`.
     pub fn read(path: &Path, judges: &[String]) -> Result<Self> {
-        let place = || {
+        let context = || {
             format!(
                 "--audit {}: could not read the audit file\nhint: pass the JSON output of `acem3 audit` (--out \
                  FILE, or --format json)",
                 path.display()
             )
         };
-        let bytes = std::fs::read(path).with_context(place)?;
-        let whole: audit::AuditResult = serde_json::from_slice(&bytes).with_context(place)?;
-        let of = |judge: &String| {
-            whole.judge_hash.starts_with(judge.as_str()) || judge.starts_with(&whole.judge_hash)
+        let bytes = std::fs::read(path).with_context(context)?;
+        let audit: audit::AuditResult = serde_json::from_slice(&bytes).with_context(context)?;
+        let is_audited = |judge: &String| {
+            audit.judge_hash.starts_with(judge.as_str()) || judge.starts_with(&audit.judge_hash)
         };
-        let foreign = !judges.iter().any(of);
+        let is_foreign = !judges.iter().any(is_audited);
         Ok(Self {
             file: path.display().to_string(),
-            judge: whole.judge,
-            judge_hash: whole.judge_hash,
-            foreign,
-            findings: whole.findings,
+            judge: audit.judge,
+            judge_hash: audit.judge_hash,
+            is_foreign,
+            findings: audit.findings,
         })
     }
 }

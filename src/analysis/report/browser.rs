@@ -20,12 +20,13 @@ pub struct PairOrientation(HashMap<(String, [String; 2]), [String; 2]>);
 /// All entries of the case browser.
 #[derive(Clone, Debug, Default)]
 pub struct CaseBrowser {
-    /// Entries in the order of the first judge's records, then the pairs that only other judges have.
+    /// Entries in the order of the first judge's records, then the pairs that only other judges
+    /// have.
     pub entries: Vec<BrowserEntry>,
-    /// Analyses of each entry: a JSON list with one value per judge.
+    /// Analyses of each entry as a JSON list with one value per judge.
     pub details: Vec<String>,
     /// Image of each entry.
-    pub stamps: Vec<Option<ImageInfo>>,
+    pub images: Vec<Option<ImageInfo>>,
 }
 
 /// A pair of responses, or a malformed case.
@@ -35,7 +36,7 @@ pub struct BrowserEntry {
     pub case: Option<String>,
     /// Line in the source.
     pub line: u64,
-    /// Models.
+    /// Names of the models.
     pub models: Vec<String>,
     /// Question.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,8 +51,8 @@ pub struct BrowserEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// Index of the embedded image, if the page has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub picture: Option<usize>,
+    #[serde(rename = "picture", skip_serializing_if = "Option::is_none")]
+    pub embedded_image: Option<usize>,
     /// Metadata of the case.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
@@ -66,7 +67,7 @@ pub struct BrowserEntry {
 }
 
 /// Returns the key of a pair: the case and the two models in alphabetical order.
-fn key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
+fn pair_key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
     let mut sorted = pair.clone();
     sorted.sort_unstable();
     (case.to_owned(), sorted)
@@ -74,66 +75,71 @@ fn key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
 
 impl PairOrientation {
     /// Adds the pairs of a judge's records. Known pairs keep their model order.
-    pub fn learn(&mut self, verdicts: &Verdicts) {
+    pub fn add_records(&mut self, verdicts: &Verdicts) {
         for verdict in &verdicts.pairs {
-            let key = key(&verdict.case, &verdict.pair);
+            let key = pair_key(&verdict.case, &verdict.pair);
             self.0.entry(key).or_insert_with(|| verdict.pair.clone());
         }
     }
 
     /// Returns true if a record names the two models in the opposite order.
-    pub fn mirrored(&self, subject: &RecordSubject) -> bool {
+    pub fn is_swapped(&self, subject: &RecordSubject) -> bool {
         let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
             return false;
         };
-        let known = self.0.get(&key(case, pair));
-        known.is_some_and(|known| known != pair)
+        let order = self.0.get(&pair_key(case, pair));
+        order.is_some_and(|order| order != pair)
     }
 }
 
 impl CaseBrowser {
     /// Builds the entries from the records of all judges.
-    pub fn of(judges: &[JudgeReport], target: ScoreTarget) -> Self {
+    pub fn new(judges: &[JudgeReport], target: ScoreTarget) -> Self {
         let mut browser = Self::default();
-        let mut places: HashMap<(String, [String; 2]), usize> = HashMap::new();
+        let mut indices: HashMap<(String, [String; 2]), usize> = HashMap::new();
         let mut details: Vec<Vec<Option<&str>>> = Vec::new();
-        for (number, judge) in judges.iter().enumerate() {
-            let labels = LabelSummary::of(judge, target);
-            for seen in &judge.seen {
-                let subject = &seen.subject;
-                let named = subject.case.as_ref().zip(subject.pair.as_ref());
-                let named = named.map(|(case, pair)| key(case, pair));
-                let known = named.as_ref().and_then(|named| places.get(named).copied());
-                let place = known.unwrap_or_else(|| {
-                    browser.entries.push(BrowserEntry::of(seen, judges.len()));
-                    browser.stamps.push(subject.image.clone());
+        for (judge_index, judge) in judges.iter().enumerate() {
+            let labels = LabelSummary::new(judge, target);
+            for summary in &judge.summaries {
+                let subject = &summary.subject;
+                let key = subject.case.as_ref().zip(subject.pair.as_ref());
+                let key = key.map(|(case, pair)| pair_key(case, pair));
+                let known = key.as_ref().and_then(|key| indices.get(key).copied());
+                let index = known.unwrap_or_else(|| {
+                    browser
+                        .entries
+                        .push(BrowserEntry::from_summary(summary, judges.len()));
+                    browser.images.push(subject.image.clone());
                     details.push(vec![None; judges.len()]);
                     browser.entries.len() - 1
                 });
-                if let Some(named) = named {
-                    places.insert(named, place);
+                if let Some(key) = key {
+                    indices.insert(key, index);
                 }
-                if let Some(entry) = browser.entries.get_mut(place) {
-                    entry.add(number, seen);
-                    labels.tell(entry, seen);
+                if let Some(entry) = browser.entries.get_mut(index) {
+                    entry.set_verdict(judge_index, summary);
+                    labels.add_labels(entry, summary);
                 }
-                if let Some(slot) = details.get_mut(place).and_then(|d| d.get_mut(number)) {
-                    *slot = seen.detail.as_deref();
+                if let Some(detail) = details
+                    .get_mut(index)
+                    .and_then(|judges| judges.get_mut(judge_index))
+                {
+                    *detail = summary.detail.as_deref();
                 }
             }
         }
-        let list = |all: &Vec<Option<&str>>| {
-            let texts: Vec<&str> = all.iter().map(|d| d.unwrap_or("null")).collect();
+        let json_list = |details: &Vec<Option<&str>>| {
+            let texts: Vec<&str> = details.iter().map(|d| d.unwrap_or("null")).collect();
             format!("[{}]", texts.join(","))
         };
-        browser.details = details.iter().map(list).collect();
+        browser.details = details.iter().map(json_list).collect();
         browser
     }
 }
 
 impl BrowserEntry {
-    fn of(seen: &RecordSummary, judges: usize) -> Self {
-        let subject = &seen.subject;
+    fn from_summary(summary: &RecordSummary, judges: usize) -> Self {
+        let subject = &summary.subject;
         let pair = subject.pair.as_ref().map(|pair| pair.to_vec());
         Self {
             case: subject.case.clone(),
@@ -143,7 +149,7 @@ impl BrowserEntry {
             reference: subject.reference.clone(),
             answers: subject.responses.clone(),
             image: subject.image.as_ref().map(|image| image.name.clone()),
-            picture: None,
+            embedded_image: None,
             meta: subject.meta.clone(),
             label: None,
             labels: None,
@@ -151,9 +157,9 @@ impl BrowserEntry {
         }
     }
 
-    fn add(&mut self, judge: usize, seen: &RecordSummary) {
-        if let Some(slot) = self.verdicts.get_mut(judge) {
-            *slot = Some(seen.brief.clone());
+    fn set_verdict(&mut self, judge: usize, summary: &RecordSummary) {
+        if let Some(verdict) = self.verdicts.get_mut(judge) {
+            *verdict = Some(summary.outcome.clone());
         }
     }
 
@@ -173,14 +179,17 @@ struct LabelSummary<'a> {
 }
 
 impl<'a> LabelSummary<'a> {
-    fn of(judge: &'a JudgeReport, target: ScoreTarget) -> Self {
-        let verdict = |place: usize| judge.verdicts.pairs.get(place);
-        let orders = judge.labelled(target).into_iter().filter_map(|(place, o)| {
-            let verdict = verdict(place)?;
-            Some((verdict.line, (o, &verdict.pair)))
-        });
+    fn new(judge: &'a JudgeReport, target: ScoreTarget) -> Self {
+        let verdict = |index: usize| judge.verdicts.pairs.get(index);
+        let orders = judge
+            .label_orders(target)
+            .into_iter()
+            .filter_map(|(index, order)| {
+                let verdict = verdict(index)?;
+                Some((verdict.line, (order, &verdict.pair)))
+            });
         let units = judge.units.as_ref().and_then(|u| u.targets.get(&target));
-        let responses = units.into_iter().flat_map(|of| &of.responses);
+        let responses = units.into_iter().flat_map(|units| &units.responses);
         let scores = responses.filter_map(|unit| {
             let verdict = verdict(unit.verdict)?;
             let model = verdict.pair.get(unit.side)?;
@@ -192,10 +201,14 @@ impl<'a> LabelSummary<'a> {
         }
     }
 
-    fn tell(&self, entry: &mut BrowserEntry, seen: &RecordSummary) {
-        if let (None, Some((order, pair))) = (entry.label, self.orders.get(&seen.line)) {
-            let same = entry.models == pair.as_slice();
-            let order = if same { *order } else { order.reverse() };
+    fn add_labels(&self, entry: &mut BrowserEntry, summary: &RecordSummary) {
+        if let (None, Some((order, pair))) = (entry.label, self.orders.get(&summary.line)) {
+            let is_same_order = entry.models == pair.as_slice();
+            let order = if is_same_order {
+                *order
+            } else {
+                order.reverse()
+            };
             entry.label = Some(order.into());
         }
         let score = |side: usize| {

@@ -1,49 +1,51 @@
-//! Lists of pairs to review: flips, disagreement with labels, disagreement between judges, and unscored pairs.
+//! Lists of pairs to review: flips, disagreement with labels, disagreement between judges, and
+//! unscored pairs.
 
 use super::browser::{BrowserEntry, CaseBrowser};
 use super::section::SectionBlock;
 use crate::analysis::report::record_summary::OutcomeSummary;
 use crate::judging::judge::recorded_verdict::PairOrder;
 use crate::support::tables::{Table, TableSection};
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 /// Maximum number of pairs in a list; the case browser shows all.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
-/// Lists the first entries for which `describe` returns a text, with that text; `None` without such an entry.
-fn list(
+/// Lists the first entries for which `describe` returns a text, with this text. `None` if there is
+/// no such entry.
+fn list_entries(
     browser: &CaseBrowser,
     title: &str,
-    head: &str,
+    column: &str,
     describe: impl Fn(&BrowserEntry) -> Option<String>,
 ) -> Option<SectionBlock> {
-    let mut table = Table::new(["case", "models", head]).with_text_columns(3);
-    let (mut entries, mut all) = (Vec::new(), 0);
+    let mut table = Table::new(["case", "models", column]).with_text_columns(3);
+    let (mut entries, mut count) = (Vec::new(), 0);
     for (index, entry) in browser.entries.iter().enumerate() {
         let Some(text) = describe(entry) else {
             continue;
         };
-        all += 1;
-        if entries.len() < LISTED {
-            let line = || format!("line {}", entry.line);
-            let case = entry.case.clone().unwrap_or_else(line);
-            table.row([case, entry.models.join(" / "), text]);
+        count += 1;
+        if entries.len() < MAX_LISTED {
+            let line_name = || format!("line {}", entry.line);
+            let case = entry.case.clone().unwrap_or_else(line_name);
+            table.push_row([case, entry.models.join(" / "), text]);
             entries.push(index);
         }
     }
     let mut notes = Vec::new();
-    if all > LISTED {
+    if count > MAX_LISTED {
         notes.push(format!(
-            "first {LISTED} of {all}; the case browser shows all"
+            "first {MAX_LISTED} of {count}; the case browser shows all"
         ));
     }
-    let title = format!("{title}: {}", plural(all as u64, "pair"));
+    let title = format!("{title}: {}", format_count(count as u64, "pair"));
     let section = TableSection::new(title, table).with_notes(notes);
-    (all > 0).then_some(SectionBlock::Cases(section, entries))
+    (count > 0).then_some(SectionBlock::Cases(section, entries))
 }
 
 /// Describes which of the two models an order prefers.
-pub(super) fn preferred(entry: &BrowserEntry, order: PairOrder) -> String {
+pub(super) fn preferred_model(entry: &BrowserEntry, order: PairOrder) -> String {
     let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
     match order {
         PairOrder::FirstBetter => format!("{} better", model(0)),
@@ -53,29 +55,34 @@ pub(super) fn preferred(entry: &BrowserEntry, order: PairOrder) -> String {
 }
 
 /// Returns the lists of one judge.
-pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
-    let flips = list(browser, "flips", "combined verdict", |entry| {
+pub(super) fn judge_lists(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
+    let flips = list_entries(browser, "flips", "combined verdict", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
             OutcomeSummary::Judged {
                 flip: Some(true),
                 order,
                 scores: [a, b],
                 ..
-            } => Some(format!("{} ({a} to {b})", preferred(entry, *order))),
+            } => Some(format!("{} ({a} to {b})", preferred_model(entry, *order))),
             _ => None,
         }
     });
-    let labels = list(
+    let labels = list_entries(
         browser,
         "disagreement with the labels",
         "judge, labels",
         |entry| {
-            let (own, label) = (entry.order(judge)?, entry.label?);
-            (own != label)
-                .then(|| format!("{}, {}", preferred(entry, own), preferred(entry, label)))
+            let (order, label) = (entry.order(judge)?, entry.label?);
+            (order != label).then(|| {
+                format!(
+                    "{}, {}",
+                    preferred_model(entry, order),
+                    preferred_model(entry, label)
+                )
+            })
         },
     );
-    let missing = list(browser, "unscored", "reason", |entry| {
+    let unscored = list_entries(browser, "unscored", "reason", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
             OutcomeSummary::Unscored { reason, message } => {
                 Some(format!("{}: {message}", reason.name()))
@@ -83,18 +90,24 @@ pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock>
             OutcomeSummary::Judged { .. } => None,
         }
     });
-    [flips, labels, missing].into_iter().flatten().collect()
+    [flips, labels, unscored].into_iter().flatten().collect()
 }
 
 /// Lists the pairs on which two judges disagree; `None` without such a pair.
-pub(super) fn of_judges(
+pub(super) fn disagreement_list(
     browser: &CaseBrowser,
     [first, second]: [usize; 2],
     names: &str,
 ) -> Option<SectionBlock> {
     let title = format!("disagreement between {names}");
-    list(browser, &title, "first, second", |entry| {
+    list_entries(browser, &title, "first, second", |entry| {
         let (a, b) = (entry.order(first)?, entry.order(second)?);
-        (a != b).then(|| format!("{}, {}", preferred(entry, a), preferred(entry, b)))
+        (a != b).then(|| {
+            format!(
+                "{}, {}",
+                preferred_model(entry, a),
+                preferred_model(entry, b)
+            )
+        })
     })
 }

@@ -10,43 +10,43 @@ use crate::data::cases::UnscoredReason;
 /// Counts over a judge's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordCounts {
-    /// Records: pairs, and cases without a pair.
+    /// Number of records: pairs, and cases without a pair.
     pub records: usize,
-    /// Cases.
+    /// Number of cases.
     pub cases: usize,
-    /// Images.
+    /// Number of images.
     pub images: usize,
-    /// Records with a verdict.
+    /// Number of records with a verdict.
     pub judged: usize,
-    /// Records without a verdict, by reason.
+    /// Number of records without a verdict, by reason.
     pub unscored: BTreeMap<UnscoredReason, usize>,
-    /// Pairs judged in both presentation orders.
+    /// Number of pairs judged in both presentation orders.
     pub both_orders: usize,
-    /// Pairs whose preferred response changes with the presentation order.
+    /// Number of pairs whose preferred response changes with the presentation order.
     pub flipped: usize,
-    /// Verdicts without analyses (scores only).
+    /// Number of verdicts without analyses (scores only).
     pub without_analyses: usize,
 }
 
 impl RecordCounts {
     /// Counts records.
-    pub(super) fn of(seen: &[RecordSummary]) -> Self {
+    pub(super) fn from_summaries(summaries: &[RecordSummary]) -> Self {
         let mut counts = Self {
-            records: seen.len(),
+            records: summaries.len(),
             ..Self::default()
         };
         let (mut cases, mut images) = (BTreeSet::new(), BTreeSet::new());
-        for one in seen {
-            cases.extend(one.subject.case.as_deref());
-            if one.subject.image.is_some() {
-                images.insert(one.subject.cluster());
+        for summary in summaries {
+            cases.extend(summary.subject.case.as_deref());
+            if summary.subject.image.is_some() {
+                images.insert(summary.subject.cluster());
             }
-            match &one.brief {
+            match &summary.outcome {
                 OutcomeSummary::Judged { flip, .. } => {
                     counts.judged += 1;
                     counts.both_orders += usize::from(flip.is_some());
                     counts.flipped += usize::from(*flip == Some(true));
-                    counts.without_analyses += usize::from(!one.analysed);
+                    counts.without_analyses += usize::from(!summary.has_analyses);
                 }
                 OutcomeSummary::Unscored { reason, .. } => {
                     *counts.unscored.entry(*reason).or_default() += 1;
@@ -58,7 +58,7 @@ impl RecordCounts {
     }
 
     /// Returns the number of records without a verdict.
-    pub fn all_unscored(&self) -> usize {
+    pub fn count_unscored(&self) -> usize {
         self.unscored.values().sum()
     }
 }

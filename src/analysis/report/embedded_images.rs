@@ -1,14 +1,17 @@
-//! Images embedded in the page. They are found by the names in the records; an image is embedded only if the hash
-//! of its file matches the record.
+//! Images embedded in the page. The program looks for the file names in the records and embeds an
+//! image only if the hash of its file matches the record.
 //!
-//! Images are re-encoded from their pixels, which removes all metadata (patient, location, camera). Text that is
-//! burnt into the pixels remains.
+//! Images are re-encoded from their pixels, which removes all metadata (patient, location, camera).
+//! Text that is burnt into the pixels remains.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3_vision::{Format, Limits, Shown, View, Window, WindowSource, decode_view, detect_format};
+use acem3_vision::{
+    AppliedView, DicomView, DicomWindow, FileFormat, ImageLimits, WindowSource, decode_with_view,
+    detect_format,
+};
 use anyhow::{Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,13 +28,13 @@ use crate::judging::run::record::ImageInfo;
 use crate::support::digest::Digest;
 
 /// Longest side of a thumbnail, in pixels.
-const SIDE: u32 = 384;
+const THUMBNAIL_SIDE: u32 = 384;
 /// JPEG quality of a thumbnail, out of 100.
-const QUALITY: u8 = 82;
-/// Maximum number of images in memory at once.
-const GROUP: usize = 64;
+const JPEG_QUALITY: u8 = 82;
+/// Maximum number of images in memory.
+const IMAGES_PER_BATCH: usize = 64;
 /// Reason for images over the size limit.
-const FULL: &str = "the size limit for images is reached";
+const LIMIT_REACHED: &str = "the size limit for images is reached";
 
 /// Size of the images embedded in the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -51,7 +54,7 @@ pub struct EmbeddedImages {
     /// Data URIs.
     pub uris: Vec<String>,
     /// Index of each entry's image in `uris`.
-    pub places: Vec<Option<usize>>,
+    pub indices: Vec<Option<usize>>,
     /// Reasons for missing images, with the number of images each.
     pub missing: Vec<(String, usize)>,
 }
@@ -61,7 +64,7 @@ type ImageKey = (Digest, String);
 
 impl Thumbs {
     /// Returns the maximum total size of the data URIs, in bytes.
-    fn budget(self) -> usize {
+    fn max_bytes(self) -> usize {
         match self {
             Self::None => 0,
             Self::Small => 48 << 20,
@@ -72,72 +75,72 @@ impl Thumbs {
 
 impl EmbeddedImages {
     /// Embeds the images of entries, read from the folder `root` or from Parquet files in it.
-    pub fn of(stamps: &[Option<ImageInfo>], root: &Path, thumbs: Thumbs) -> Self {
-        let mut pictures = Self {
-            places: vec![None; stamps.len()],
+    pub fn new(images: &[Option<ImageInfo>], root: &Path, thumbs: Thumbs) -> Self {
+        let mut embedded = Self {
+            indices: vec![None; images.len()],
             ..Self::default()
         };
         if thumbs == Thumbs::None {
-            return pictures;
+            return embedded;
         }
-        let mut numbers: HashMap<ImageKey, usize> = HashMap::new();
+        let mut known: HashMap<ImageKey, usize> = HashMap::new();
         let mut wanted: Vec<(&ImageInfo, Digest)> = Vec::new();
-        let mut places = vec![None; stamps.len()];
-        for (place, stamp) in places.iter_mut().zip(stamps) {
-            let Some((stamp, hash)) = stamp.as_ref().and_then(|s| Some((s, s.sha256?))) else {
+        let mut wanted_indices = vec![None; images.len()];
+        for (wanted_index, image) in wanted_indices.iter_mut().zip(images) {
+            let Some((image, hash)) = image.as_ref().and_then(|i| Some((i, i.sha256?))) else {
                 continue;
             };
             let next = wanted.len();
-            let number = *numbers.entry((hash, view_key(stamp))).or_insert(next);
-            if number == next {
-                wanted.push((stamp, hash));
+            let index = *known.entry((hash, view_key(image))).or_insert(next);
+            if index == next {
+                wanted.push((image, hash));
             }
-            *place = Some(number);
+            *wanted_index = Some(index);
         }
-        let embedded = ParquetImages::find(root, &wanted);
-        let mut kept = Vec::with_capacity(wanted.len());
-        let mut left = thumbs.budget();
-        for group in wanted.chunks(GROUP) {
-            let full = left == 0;
-            let make = |(stamp, hash): &(&ImageInfo, Digest)| {
-                if full {
-                    return Err(FULL.to_owned());
+        let parquet = ParquetImages::find(root, &wanted);
+        let mut uri_indices = Vec::with_capacity(wanted.len());
+        let mut remaining = thumbs.max_bytes();
+        for group in wanted.chunks(IMAGES_PER_BATCH) {
+            let is_full = remaining == 0;
+            let load = |(image, hash): &(&ImageInfo, Digest)| {
+                if is_full {
+                    return Err(LIMIT_REACHED.to_owned());
                 }
-                picture(stamp, *hash, (root, &embedded), thumbs)
+                load_data_uri(image, *hash, (root, &parquet), thumbs)
             };
-            let made: Vec<Result<String, String>> = group.par_iter().map(make).collect();
-            for made in made {
-                kept.push(pictures.keep(made, &mut left));
+            let uris: Vec<Result<String, String>> = group.par_iter().map(load).collect();
+            for uri in uris {
+                uri_indices.push(embedded.embed(uri, &mut remaining));
             }
         }
-        for (place, number) in pictures.places.iter_mut().zip(places) {
-            *place = number.and_then(|number: usize| kept.get(number).copied().flatten());
+        for (index, wanted_index) in embedded.indices.iter_mut().zip(wanted_indices) {
+            *index = wanted_index.and_then(|i: usize| uri_indices.get(i).copied().flatten());
         }
-        pictures
+        embedded
     }
 
-    /// Stores an image if it fits the budget and returns its index. After the first one that does not fit, the
-    /// budget is 0.
-    fn keep(&mut self, made: Result<String, String>, left: &mut usize) -> Option<usize> {
-        match made {
-            Ok(uri) if uri.len() <= *left => {
-                *left -= uri.len();
+    /// Stores an image if it fits the budget and returns its index. After the first one that does
+    /// not fit, the budget is 0.
+    fn embed(&mut self, uri: Result<String, String>, remaining: &mut usize) -> Option<usize> {
+        match uri {
+            Ok(uri) if uri.len() <= *remaining => {
+                *remaining -= uri.len();
                 self.uris.push(uri);
                 Some(self.uris.len() - 1)
             }
             Ok(_) => {
-                *left = 0;
-                self.miss(FULL);
+                *remaining = 0;
+                self.count_missing(LIMIT_REACHED);
                 None
             }
             Err(reason) => {
-                self.miss(&reason);
+                self.count_missing(&reason);
                 None
             }
         }
     }
 
-    fn miss(&mut self, reason: &str) {
+    fn count_missing(&mut self, reason: &str) {
         match self.missing.iter_mut().find(|(known, _)| known == reason) {
             Some((_, n)) => *n += 1,
             None => self.missing.push((reason.to_owned(), 1)),
@@ -145,83 +148,86 @@ impl EmbeddedImages {
     }
 
     /// Returns the total size of the data URIs, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub fn total_bytes(&self) -> usize {
         self.uris.iter().map(String::len).sum()
     }
 }
 
-fn view_key(stamp: &ImageInfo) -> String {
-    stamp
+fn view_key(image: &ImageInfo) -> String {
+    image
         .view
         .map_or_else(String::new, |view| format!("{view:?}"))
 }
 
 /// Reads one image and returns its data URI, or the reason why it is missing.
-fn picture(
-    stamp: &ImageInfo,
+fn load_data_uri(
+    image: &ImageInfo,
     hash: Digest,
-    (root, embedded): (&Path, &ParquetImages),
+    (root, parquet): (&Path, &ParquetImages),
     thumbs: Thumbs,
 ) -> Result<String, String> {
     let encoded = |bytes: &[u8]| {
-        encode(bytes, stamp.view, thumbs).map_err(|_| "the file cannot be decoded".to_owned())
+        encode_data_uri(bytes, image.view, thumbs)
+            .map_err(|_| "the file cannot be decoded".to_owned())
     };
-    if let Some(bytes) = embedded.0.get(&hash) {
+    if let Some(bytes) = parquet.0.get(&hash) {
         return encoded(bytes);
     }
-    let mut images = ImageReader::new(root.to_owned(), Limits::default());
-    let read = images.read(&ImageSource::File(root.join(&stamp.name)));
-    let read = read.map_err(|_| "file not found".to_owned())?;
-    if read.sha256 == hash {
-        encoded(read.bytes())
+    let mut images = ImageReader::new(root.to_owned(), ImageLimits::default());
+    let file = images.read(&ImageSource::File(root.join(&image.name)));
+    let file = file.map_err(|_| "file not found".to_owned())?;
+    if file.sha256 == hash {
+        encoded(file.bytes())
     } else {
         Err("the file changed after judging".to_owned())
     }
 }
 
 /// Decodes the judged pixels and returns them as a data URI.
-fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> {
-    let limits = Limits::default();
-    let frame = shown.map(|shown| shown.frame);
-    let mut decoded = decode_view(
+fn encode_data_uri(bytes: &[u8], view: Option<AppliedView>, thumbs: Thumbs) -> Result<String> {
+    let limits = ImageLimits::default();
+    let frame = view.map(|view| view.frame);
+    let mut decoded = decode_with_view(
         bytes,
         &limits,
-        &View {
-            window: Window::File,
+        &DicomView {
+            window: DicomWindow::File,
             frame,
         },
     )?;
-    let dicom = detect_format(bytes).is_ok_and(|format| format == Format::Dicom);
-    if dicom && decoded.shown().copied() != shown {
-        let used = shown.and_then(|shown| shown.window);
-        let range = used.filter(|window| window.source != WindowSource::Auto);
-        let given = range.and_then(|window| window.center.zip(window.width));
-        let window = given.map_or(Window::Auto, |(center, width)| Window::Of { center, width });
-        decoded = decode_view(bytes, &limits, &View { window, frame })?;
+    let is_dicom = detect_format(bytes).is_ok_and(|format| format == FileFormat::Dicom);
+    if is_dicom && decoded.applied_view().copied() != view {
+        let recorded = view.and_then(|view| view.window);
+        let fixed = recorded.filter(|window| window.source != WindowSource::Auto);
+        let range = fixed.and_then(|window| window.center.zip(window.width));
+        let window = range.map_or(DicomWindow::Auto, |(center, width)| {
+            DicomWindow::CenterWidth { center, width }
+        });
+        decoded = decode_with_view(bytes, &limits, &DicomView { window, frame })?;
     }
     let (width, height) = (decoded.width() as u32, decoded.height() as u32);
     let pixels = RgbImage::from_raw(width, height, decoded.data().to_vec());
     let pixels = pixels.ok_or_else(|| anyhow!("unexpected number of pixels"))?;
-    let grey = decoded.data().as_chunks::<3>().0.iter();
-    let grey = grey.into_iter().all(|[r, g, b]| r == g && g == b);
-    let small = thumbs == Thumbs::Small && width.max(height) > SIDE;
-    let mut whole = DynamicImage::ImageRgb8(pixels);
-    if small {
-        whole = whole.thumbnail(SIDE, SIDE);
+    let mut rgb = decoded.data().as_chunks::<3>().0.iter();
+    let is_grey = rgb.all(|[r, g, b]| r == g && g == b);
+    let is_reduced = thumbs == Thumbs::Small && width.max(height) > THUMBNAIL_SIDE;
+    let mut output = DynamicImage::ImageRgb8(pixels);
+    if is_reduced {
+        output = output.thumbnail(THUMBNAIL_SIDE, THUMBNAIL_SIDE);
     }
-    if grey {
-        whole = DynamicImage::ImageLuma8(whole.into_luma8());
+    if is_grey {
+        output = DynamicImage::ImageLuma8(output.into_luma8());
     }
     let mut encoded = Vec::new();
-    let kind = if thumbs == Thumbs::Full {
-        whole.write_with_encoder(PngEncoder::new(&mut encoded))?;
+    let format = if thumbs == Thumbs::Full {
+        output.write_with_encoder(PngEncoder::new(&mut encoded))?;
         "png"
     } else {
-        whole.write_with_encoder(JpegEncoder::new_with_quality(&mut encoded, QUALITY))?;
+        output.write_with_encoder(JpegEncoder::new_with_quality(&mut encoded, JPEG_QUALITY))?;
         "jpeg"
     };
     Ok(format!(
-        "data:image/{kind};base64,{}",
+        "data:image/{format};base64,{}",
         STANDARD.encode(encoded)
     ))
 }
@@ -230,9 +236,10 @@ fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> 
 struct ParquetImages(HashMap<Digest, Arc<[u8]>>);
 
 impl ParquetImages {
-    /// Reads the wanted images from the Parquet files of a folder, or from `root` if it is a Parquet file.
+    /// Reads the wanted images from the Parquet files of a folder, or from `root` if it is a
+    /// Parquet file.
     fn find(root: &Path, wanted: &[(&ImageInfo, Digest)]) -> Self {
-        let mut found = HashMap::new();
+        let mut images = HashMap::new();
         let hashes: HashSet<Digest> = wanted.iter().map(|(_, hash)| *hash).collect();
         for file in parquet_files(root) {
             let options = SourceOptions {
@@ -244,18 +251,19 @@ impl ParquetImages {
             };
             for entry in source.filter_map(Result::ok) {
                 if let Some(ImageSource::Bytes { bytes, .. }) = entry.image {
-                    let hash = Digest::of(&bytes);
+                    let hash = Digest::sha256(&bytes);
                     if hashes.contains(&hash) {
-                        found.insert(hash, bytes);
+                        images.insert(hash, bytes);
                     }
                 }
             }
         }
-        Self(found)
+        Self(images)
     }
 }
 
-/// Returns the Parquet files of a folder and its subfolder `data`, or `root` itself if it is a Parquet file.
+/// Returns the Parquet files of a folder and its subfolder `data`, or `root` itself if it is a
+/// Parquet file.
 fn parquet_files(root: &Path) -> Vec<PathBuf> {
     let is_parquet = |path: &PathBuf| path.extension().is_some_and(|e| e == "parquet");
     if root.is_file() {

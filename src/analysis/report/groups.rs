@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::scores::{ModelScores, scores};
+use super::scores::{ModelScores, compute_model_scores};
 use crate::analysis::verdicts::{PairVerdict, subgroup_fields};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
@@ -16,16 +16,16 @@ pub struct GroupScores {
     pub by: String,
     /// Value of the field in this subgroup.
     pub value: String,
-    /// Pairs in this subgroup.
+    /// Number of pairs in this subgroup.
     pub pairs: usize,
     /// Mean scores by model.
     pub models: Vec<ModelScores>,
 }
 
 /// Returns the names and keys of the subgroup fields: data set fields, then the requested fields.
-pub(super) fn fields(verdicts: &[PairVerdict], by: &[String]) -> Vec<(String, String)> {
+pub(super) fn group_fields(verdicts: &[PairVerdict], group_by: &[String]) -> Vec<(String, String)> {
     let mut fields = subgroup_fields(verdicts);
-    for field in by {
+    for field in group_by {
         if !fields.iter().any(|(_, known)| known == field) {
             fields.push((field.clone(), field.clone()));
         }
@@ -34,28 +34,28 @@ pub(super) fn fields(verdicts: &[PairVerdict], by: &[String]) -> Vec<(String, St
 }
 
 /// Computes the mean scores of every subgroup on one target.
-pub(super) fn groups(
+pub(super) fn compute_groups(
     verdicts: &[PairVerdict],
-    by: &[String],
+    group_by: &[String],
     target: ScoreTarget,
     bootstrap: Bootstrap,
 ) -> Vec<GroupScores> {
-    let mut found = Vec::new();
-    for (name, field) in fields(verdicts, by) {
+    let mut groups = Vec::new();
+    for (name, field) in group_fields(verdicts, group_by) {
         let mut values: BTreeMap<String, Vec<&PairVerdict>> = BTreeMap::new();
         for verdict in verdicts {
             if let Some(value) = verdict.field(&field) {
                 values.entry(value).or_default().push(verdict);
             }
         }
-        for (value, within) in values {
-            found.push(GroupScores {
+        for (value, members) in values {
+            groups.push(GroupScores {
                 by: name.clone(),
                 value,
-                pairs: within.len(),
-                models: scores(within.iter().copied(), &[target], bootstrap),
+                pairs: members.len(),
+                models: compute_model_scores(members.iter().copied(), &[target], bootstrap),
             });
         }
     }
-    found
+    groups
 }

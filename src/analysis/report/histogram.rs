@@ -13,14 +13,14 @@ pub(super) const BINS: usize = 11;
 /// Histogram of one model's scores, rounded to half points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Histogram {
-    /// Model.
+    /// Name of the model.
     pub model: String,
     /// Counts at 0, ½, 1, … 5.
     pub counts: [usize; BINS],
 }
 
 /// Counts every model's scores on a target.
-pub(super) fn histograms(verdicts: &[PairVerdict], target: ScoreTarget) -> Vec<Histogram> {
+pub(super) fn compute_histograms(verdicts: &[PairVerdict], target: ScoreTarget) -> Vec<Histogram> {
     let mut models: BTreeMap<&str, [usize; BINS]> = BTreeMap::new();
     for verdict in verdicts {
         let scores = verdict.scores.as_ref().and_then(|s| s.get(&target));
@@ -33,9 +33,9 @@ pub(super) fn histograms(verdicts: &[PairVerdict], target: ScoreTarget) -> Vec<H
             }
         }
     }
-    let of = |(model, counts): (&str, [usize; BINS])| Histogram {
+    let histogram = |(model, counts): (&str, [usize; BINS])| Histogram {
         model: model.to_owned(),
         counts,
     };
-    models.into_iter().map(of).collect()
+    models.into_iter().map(histogram).collect()
 }

@@ -10,22 +10,23 @@ use serde::Serialize;
 
 use super::browser::{BrowserEntry, CaseBrowser};
 use super::section::{ReportSection, SectionBlock};
-use super::sections::sections;
+use super::sections::build_sections;
 use crate::analysis::report::embedded_images::EmbeddedImages;
 use crate::analysis::report::report_data::ReportData;
 use crate::support::digest::Digest;
 use crate::support::tables::TableSection;
-use crate::support::text::escape::{html, json};
-use crate::support::text::plural;
+use crate::support::text::escape::{escape_html, escape_json};
+use crate::support::text::format_count;
 
 /// Style sheet of the page.
 const STYLE: &str = include_str!("page.css");
 /// Script of the case browser.
 const SCRIPT: &str = include_str!("page.js");
 /// Markup of the case browser.
-const CASES: &str = include_str!("cases.html");
-/// Number of entries per chunk of analyses. The script parses a chunk when one of its entries is opened.
-const CHUNK: usize = 100;
+const CASE_BROWSER: &str = include_str!("cases.html");
+/// Number of entries per chunk of analyses. The script parses a chunk when one of its entries is
+/// opened.
+const ENTRIES_PER_CHUNK: usize = 100;
 
 /// Data that the script reads at start.
 #[derive(Serialize)]
@@ -42,43 +43,44 @@ struct PageIndex<'a> {
 /// # Errors
 ///
 /// The cases cannot be serialised as JSON.
-pub fn page(
+pub fn render_page(
     title: &str,
     report: &ReportData,
     browser: &CaseBrowser,
-    pictures: &EmbeddedImages,
+    images: &EmbeddedImages,
 ) -> Result<String> {
-    let sections = sections(report, browser);
+    let sections = build_sections(report, browser);
     let mut page = String::new();
-    head(&mut page, title);
+    write_head(&mut page, title);
     let judges: Vec<String> = report
         .judges
         .iter()
-        .map(|judge| html(&judge.name))
+        .map(|judge| escape_html(&judge.name))
         .collect();
     let _ = write!(
         page,
         "<header>\n<p class=\"kind\">acem3 report</p>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n",
-        html(title),
+        escape_html(title),
         judges.join(" · ")
     );
-    navigation(&mut page, &sections);
+    write_navigation(&mut page, &sections);
     page.push_str("<main id=\"main\">\n");
     for section in &sections {
         if section.id == "method" {
-            cases(&mut page, browser, pictures);
+            write_case_browser(&mut page, browser, images);
         }
-        section_html(&mut page, section);
+        write_section(&mut page, section);
     }
     page.push_str("</main>\n");
-    data(&mut page, report, browser, pictures)?;
+    write_data(&mut page, report, browser, images)?;
     let _ = write!(page, "<script>{SCRIPT}</script>\n</body>\n</html>\n");
     Ok(page)
 }
 
-/// Writes the head. The content security policy allows the script and the style by hash and no requests.
-fn head(page: &mut String, title: &str) {
-    let hash = |text: &str| STANDARD.encode(Digest::of(text.as_bytes()).bytes());
+/// Writes the head. The content security policy allows the script and the style by hash and no
+/// requests.
+fn write_head(page: &mut String, title: &str) {
+    let hash = |text: &str| STANDARD.encode(Digest::sha256(text.as_bytes()).as_bytes());
     let _ = write!(
         page,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -90,11 +92,11 @@ fn head(page: &mut String, title: &str) {
          <body>\n<a class=\"skip\" href=\"#main\">Skip to the report</a>\n",
         hash(STYLE),
         hash(SCRIPT),
-        html(title)
+        escape_html(title)
     );
 }
 
-fn navigation(page: &mut String, sections: &[ReportSection]) {
+fn write_navigation(page: &mut String, sections: &[ReportSection]) {
     page.push_str("<nav aria-label=\"Sections\">\n<ul>\n");
     for section in sections {
         if section.id == "method" {
@@ -109,7 +111,7 @@ fn navigation(page: &mut String, sections: &[ReportSection]) {
     page.push_str("</ul>\n</nav>\n");
 }
 
-fn section_html(page: &mut String, section: &ReportSection) {
+fn write_section(page: &mut String, section: &ReportSection) {
     let id = section.id;
     let _ = write!(
         page,
@@ -118,27 +120,27 @@ fn section_html(page: &mut String, section: &ReportSection) {
     );
     for (i, block) in section.blocks.iter().enumerate() {
         match block {
-            SectionBlock::Said(text) => paragraph(page, text),
+            SectionBlock::Paragraph(text) => write_paragraph(page, text),
             SectionBlock::Judge(name) => {
-                let _ = writeln!(page, "<h3>{}</h3>", html(name));
+                let _ = writeln!(page, "<h3>{}</h3>", escape_html(name));
             }
             SectionBlock::Findings(findings) => {
                 page.push_str("<dl class=\"findings\">\n");
-                for (about, finding) in findings {
-                    let (about, finding) = (html(about), prose(finding));
-                    let _ = writeln!(page, "<div><dt>{about}</dt><dd>{finding}</dd></div>");
+                for (topic, finding) in findings {
+                    let (topic, finding) = (escape_html(topic), escape_prose(finding));
+                    let _ = writeln!(page, "<div><dt>{topic}</dt><dd>{finding}</dd></div>");
                 }
                 page.push_str("</dl>\n");
             }
-            SectionBlock::Table(section) => table(page, section, &[]),
-            SectionBlock::Cases(section, entries) => table(page, section, entries),
+            SectionBlock::Table(section) => write_table(page, section, &[]),
+            SectionBlock::Cases(section, entries) => write_table(page, section, entries),
             SectionBlock::Charts(title, charts) => {
                 page.push_str("<figure class=\"charts\">\n");
-                for (of, chart) in charts.iter().enumerate() {
-                    let _ = writeln!(page, "{}", chart.svg(&format!("{id}-{i}-{of}")));
+                for (j, chart) in charts.iter().enumerate() {
+                    let _ = writeln!(page, "{}", chart.to_svg(&format!("{id}-{i}-{j}")));
                 }
                 let caption = charts.first().map_or("", |chart| &chart.description);
-                let (title, caption) = (prose(title), prose(caption));
+                let (title, caption) = (escape_prose(title), escape_prose(caption));
                 let _ = write!(
                     page,
                     "<figcaption><strong>{title}</strong> {caption}</figcaption>\n</figure>\n"
@@ -150,22 +152,22 @@ fn section_html(page: &mut String, section: &ReportSection) {
 }
 
 /// Escapes text of the program and joins numbers and units with no-break spaces.
-fn prose(text: &str) -> String {
-    html(text)
+fn escape_prose(text: &str) -> String {
+    escape_html(text)
         .replace(" %", "\u{a0}%")
         .replace("(n ", "(n\u{a0}")
 }
 
 /// Writes a paragraph and keeps its line breaks.
-fn paragraph(page: &mut String, text: &str) {
-    let lines: Vec<String> = text.lines().map(prose).collect();
+fn write_paragraph(page: &mut String, text: &str) {
+    let lines: Vec<String> = text.lines().map(escape_prose).collect();
     let _ = writeln!(page, "<p>{}</p>", lines.join("<br>\n"));
 }
 
-/// Writes a table. `entries` are the indices of case browser entries, one per row; the first cell of a row
-/// links to its entry.
-fn table(page: &mut String, section: &TableSection, entries: &[usize]) {
-    let title = html(&section.title);
+/// Writes a table. `entries` are the indices of case browser entries, one per row; the first cell
+/// of a row links to its entry.
+fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
+    let title = escape_html(&section.title);
     let class = if entries.is_empty() {
         ""
     } else {
@@ -179,14 +181,14 @@ fn table(page: &mut String, section: &TableSection, entries: &[usize]) {
     for cell in &section.table.header {
         let _ = match cell.as_str() {
             "" => write!(page, "<td></td>"),
-            cell => write!(page, "<th scope=\"col\">{}</th>", html(cell)),
+            cell => write!(page, "<th scope=\"col\">{}</th>", escape_html(cell)),
         };
     }
     page.push_str("</tr>\n</thead>\n<tbody>\n");
     for (i, row) in section.table.rows.iter().enumerate() {
         page.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            let text = html(cell.trim_start());
+            let text = escape_html(cell.trim_start());
             let _ = match (column, entries.get(i)) {
                 (0, Some(entry)) => write!(
                     page,
@@ -206,37 +208,37 @@ fn table(page: &mut String, section: &TableSection, entries: &[usize]) {
     if !section.notes.is_empty() {
         page.push_str("<ul class=\"notes\">\n");
         for note in &section.notes {
-            let _ = writeln!(page, "<li>{}</li>", prose(note));
+            let _ = writeln!(page, "<li>{}</li>", escape_prose(note));
         }
         page.push_str("</ul>\n");
     }
 }
 
 /// Writes the markup of the case browser, which the script fills.
-fn cases(page: &mut String, browser: &CaseBrowser, pictures: &EmbeddedImages) {
-    let n = plural(browser.entries.len() as u64, "pair");
-    let images = if pictures.uris.is_empty() {
+fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &EmbeddedImages) {
+    let n = format_count(browser.entries.len() as u64, "pair");
+    let image_count = if images.uris.is_empty() {
         "no image".to_owned()
     } else {
-        plural(pictures.uris.len() as u64, "image")
+        format_count(images.uris.len() as u64, "image")
     };
-    let mut intro = format!("{n} of responses, {images} in this file.");
-    for (reason, n) in &pictures.missing {
+    let mut intro = format!("{n} of responses, {image_count} in this file.");
+    for (reason, n) in &images.missing {
         let _ = write!(
             intro,
             " {} not shown: {reason}.",
-            plural(*n as u64, "image")
+            format_count(*n as u64, "image")
         );
     }
-    page.push_str(&CASES.replace("{intro}", &html(&intro)));
+    page.push_str(&CASE_BROWSER.replace("{intro}", &escape_html(&intro)));
 }
 
 /// Writes the data of the cases: the index, the chunks of analyses and the images.
-fn data(
+fn write_data(
     page: &mut String,
     report: &ReportData,
     browser: &CaseBrowser,
-    pictures: &EmbeddedImages,
+    images: &EmbeddedImages,
 ) -> Result<()> {
     let criteria = Criterion::ALL.map(|c| [c.key(), c.name(), c.aspect().key()]);
     let index = PageIndex {
@@ -245,7 +247,7 @@ fn data(
             .iter()
             .map(|judge| judge.name.as_str())
             .collect(),
-        chunk: CHUNK,
+        chunk: ENTRIES_PER_CHUNK,
         aspects: Aspect::ALL.map(|a| [a.key(), a.name()]).to_vec(),
         criteria: criteria.to_vec(),
         entries: &browser.entries,
@@ -254,16 +256,16 @@ fn data(
     let _ = writeln!(
         page,
         "<script type=\"application/json\" id=\"index\">{}</script>",
-        json(&text)
+        escape_json(&text)
     );
-    for (i, chunk) in browser.details.chunks(CHUNK).enumerate() {
+    for (i, chunk) in browser.details.chunks(ENTRIES_PER_CHUNK).enumerate() {
         let _ = writeln!(
             page,
             "<script type=\"application/json\" id=\"details-{i}\">[{}]</script>",
-            json(&chunk.join(","))
+            escape_json(&chunk.join(","))
         );
     }
-    for (i, uri) in pictures.uris.iter().enumerate() {
+    for (i, uri) in images.uris.iter().enumerate() {
         let _ = writeln!(
             page,
             "<script type=\"text/plain\" id=\"picture-{i}\">{uri}</script>"

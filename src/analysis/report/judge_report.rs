@@ -7,13 +7,13 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::counts::RecordCounts;
-use super::groups::{GroupScores, groups};
-use super::histogram::{Histogram, histograms};
-use super::scores::{ModelScores, scores};
-use crate::analysis::agreement::{Agreement, AgreementConfig, LabelledUnits, agreement};
+use super::groups::{GroupScores, compute_groups};
+use super::histogram::{Histogram, compute_histograms};
+use super::scores::{ModelScores, compute_model_scores};
+use crate::analysis::agreement::{Agreement, AgreementConfig, LabelledUnits, compute_agreement};
 use crate::analysis::audit::{AuditVerdicts, Finding, Probe};
 use crate::analysis::calibration::CalibratedMean;
-use crate::analysis::ranking::{Ranking, ranking};
+use crate::analysis::ranking::{Ranking, rank_models};
 use crate::analysis::report::record_summary::RecordSummary;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::data::labels::ScoreTarget;
@@ -22,7 +22,7 @@ use crate::statistics::Bootstrap;
 /// All statistics of one judge.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgeReport {
-    /// Name on the page.
+    /// Name of the judge in the report.
     pub name: String,
     /// Judge hash, as in the records.
     pub judge: String,
@@ -37,7 +37,8 @@ pub struct JudgeReport {
     /// Score histograms of the models.
     pub histograms: Vec<Histogram>,
     /// Findings of the audit probes that need no new verdicts.
-    pub leanings: Vec<Finding>,
+    #[serde(rename = "leanings")]
+    pub bias_findings: Vec<Finding>,
     /// Mean scores by subgroup.
     pub groups: Vec<GroupScores>,
     /// Agreement with labels; `None` without labels.
@@ -50,7 +51,7 @@ pub struct JudgeReport {
     pub verdicts: Verdicts,
     /// Record summaries.
     #[serde(skip)]
-    pub seen: Vec<RecordSummary>,
+    pub summaries: Vec<RecordSummary>,
     /// Labels joined with the verdicts.
     #[serde(skip)]
     pub units: Option<LabelledUnits>,
@@ -58,13 +59,13 @@ pub struct JudgeReport {
 
 /// Settings that apply to every judge.
 #[derive(Clone, Debug)]
-pub struct Inputs {
+pub struct JudgeReportSettings {
     /// Score target for comparisons and the ranking.
     pub target: ScoreTarget,
     /// Kind of score: chosen or expected.
-    pub scores: ScoreKind,
+    pub score_kind: ScoreKind,
     /// Case fields that define subgroups.
-    pub by: Vec<String>,
+    pub group_by: Vec<String>,
     /// Bootstrap settings.
     pub bootstrap: Bootstrap,
     /// Label file; `None` for the labels in the records.
@@ -77,65 +78,76 @@ impl JudgeReport {
     /// # Errors
     ///
     /// No case has a requested subgroup field.
-    pub fn of(
+    pub fn new(
         verdicts: Verdicts,
-        seen: Vec<RecordSummary>,
+        summaries: Vec<RecordSummary>,
         units: Option<LabelledUnits>,
-        inputs: &Inputs,
+        settings: &JudgeReportSettings,
     ) -> Result<Self> {
-        let bootstrap = inputs.bootstrap;
-        let found = units
+        let bootstrap = settings.bootstrap;
+        let agreement = units
             .as_ref()
-            .map(|units| agreed(&verdicts, units, inputs))
+            .map(|units| label_agreement(&verdicts, units, settings))
             .transpose()?;
         let targets: Vec<ScoreTarget> = ScoreTarget::all().collect();
-        let any = verdicts.pairs.iter().any(|pair| pair.scores.is_some());
-        let ranked = any
-            .then(|| ranking(std::slice::from_ref(&verdicts), inputs.target, bootstrap))
+        let has_scores = verdicts.pairs.iter().any(|pair| pair.scores.is_some());
+        let ranking = has_scores
+            .then(|| rank_models(std::slice::from_ref(&verdicts), settings.target, bootstrap))
             .transpose()?;
-        let evidence = AuditVerdicts::new(&verdicts, units.as_ref(), bootstrap);
+        let audit_verdicts = AuditVerdicts::new(&verdicts, units.as_ref(), bootstrap);
         let probes = Probe::ALL.into_iter().filter(|p| !p.needs_judging());
-        let leanings = probes.map(|probe| evidence.run_probe(probe)).collect();
+        let bias_findings = probes
+            .map(|probe| audit_verdicts.run_probe(probe))
+            .collect();
         Ok(Self {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),
             records: verdicts.path.display().to_string(),
-            counts: RecordCounts::of(&seen),
-            ranking: ranked,
-            models: scores(verdicts.pairs.iter(), &targets, bootstrap),
-            histograms: histograms(&verdicts.pairs, inputs.target),
-            leanings,
-            groups: groups(&verdicts.pairs, &inputs.by, inputs.target, bootstrap),
-            agreement: found,
+            counts: RecordCounts::from_summaries(&summaries),
+            ranking,
+            models: compute_model_scores(verdicts.pairs.iter(), &targets, bootstrap),
+            histograms: compute_histograms(&verdicts.pairs, settings.target),
+            bias_findings,
+            groups: compute_groups(
+                &verdicts.pairs,
+                &settings.group_by,
+                settings.target,
+                bootstrap,
+            ),
+            agreement,
             calibrated: None,
             verdicts,
-            seen,
+            summaries,
             units,
         })
     }
 
     /// Returns the label order of each pair on a target, by index of the verdict.
-    pub(super) fn labelled(&self, target: ScoreTarget) -> HashMap<usize, Ordering> {
-        labelled(self.units.as_ref(), target)
+    pub(super) fn label_orders(&self, target: ScoreTarget) -> HashMap<usize, Ordering> {
+        label_orders_of(self.units.as_ref(), target)
     }
 }
 
-fn agreed(verdicts: &Verdicts, units: &LabelledUnits, inputs: &Inputs) -> Result<Agreement> {
-    let mut on: Vec<ScoreTarget> = units.targets.keys().copied().collect();
+fn label_agreement(
+    verdicts: &Verdicts,
+    units: &LabelledUnits,
+    settings: &JudgeReportSettings,
+) -> Result<Agreement> {
+    let mut targets: Vec<ScoreTarget> = units.targets.keys().copied().collect();
     // The ranking target comes first: only its tables are shown in full.
-    on.sort_by_key(|target| *target != inputs.target);
-    let plan = AgreementConfig {
-        bootstrap: inputs.bootstrap,
-        targets: on,
-        group_by: inputs.by.clone(),
+    targets.sort_by_key(|target| *target != settings.target);
+    let config = AgreementConfig {
+        bootstrap: settings.bootstrap,
+        targets,
+        group_by: settings.group_by.clone(),
     };
-    agreement(verdicts, units, inputs.labels.clone(), &plan)
+    compute_agreement(verdicts, units, settings.labels.clone(), &config)
 }
 
-fn labelled(units: Option<&LabelledUnits>, target: ScoreTarget) -> HashMap<usize, Ordering> {
-    let of = units.and_then(|units| units.targets.get(&target));
-    let pairs = of.into_iter().flat_map(|of| &of.pairs);
+fn label_orders_of(units: Option<&LabelledUnits>, target: ScoreTarget) -> HashMap<usize, Ordering> {
+    let target_units = units.and_then(|units| units.targets.get(&target));
+    let pairs = target_units.into_iter().flat_map(|units| &units.pairs);
     pairs
-        .filter_map(|unit| Some((unit.verdict, unit.rated.order(None)?)))
+        .filter_map(|unit| Some((unit.verdict, unit.ratings.order(None)?)))
         .collect()
 }

@@ -1,12 +1,13 @@
 //! Report of one or more judges: an HTML page, Markdown, JSON, CSV or Parquet.
 //!
-//! The records are read twice: without texts for the statistics ([`crate::analysis::verdicts`]), and with texts
-//! for the case browser ([`RecordSummary`]). A [`JudgeReport`] contains the statistics of one judge, a
-//! [`ReportData`] those of all judges. [`sections`] turns them into text, tables and charts for HTML and Markdown.
+//! The records are read twice: without texts for the statistics ([`crate::analysis::verdicts`]),
+//! and with texts for the case browser ([`RecordSummary`]). A [`JudgeReport`] contains the
+//! statistics of one judge, a [`ReportData`] those of all judges. [`build_sections`] turns them
+//! into text, tables and charts for HTML and Markdown.
 //!
-//! The page is a single file and makes no network requests. The data of the cases are JSON, escaped for HTML;
-//! the script creates elements from text only; a content security policy restricts what can run. Equal records
-//! give equal bytes.
+//! The page is a single file and makes no network requests. The data of the cases are JSON, escaped
+//! for HTML; the script creates elements from text only; a content security policy restricts what
+//! can run. Equal records give equal bytes.
 
 mod audit;
 mod browser;
@@ -28,14 +29,14 @@ mod sections;
 mod verdict_table;
 
 pub use crate::analysis::report::embedded_images::{EmbeddedImages, Thumbs};
-pub use crate::analysis::report::judge_report::{Inputs, JudgeReport};
-pub use crate::analysis::report::record_summary::{RecordSummary, read};
+pub use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
+pub use crate::analysis::report::record_summary::{RecordSummary, read_summaries};
 pub use crate::analysis::report::report_data::ReportData;
 pub use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
 pub use audit::ReportAudit;
 pub use browser::{BrowserEntry, CaseBrowser, PairOrientation};
-pub use html::page;
-pub use markdown::markdown;
-pub use parquet::parquet;
+pub use html::render_page;
+pub use markdown::render_markdown;
+pub use parquet::to_parquet;
 pub use section::{ReportSection, SectionBlock};
-pub use sections::sections;
+pub use sections::build_sections;

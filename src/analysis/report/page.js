@@ -30,66 +30,66 @@ const number = (value) => String(Math.round(value * 100) / 100);
 
 /* ---- properties of an entry ---- */
 
-const judged = (verdict) => Boolean(verdict) && verdict.status === "judged";
-const verdictsOf = (entry) => entry.verdicts.filter(judged);
+const isJudged = (verdict) => Boolean(verdict) && verdict.status === "judged";
+const judgedVerdicts = (entry) => entry.verdicts.filter(isJudged);
 const mark = (order) => ({ ">": "better", "=": "tie", "<": "worse" })[order];
 
-function preferred(entry, order) {
+function preferenceText(entry, order) {
   if (order === "=") return "Tie";
   return (order === ">" ? entry.models[0] : entry.models[1]) + " is better";
 }
 
-function textOf(entry) {
+function searchText(entry) {
   const texts = [entry.case, entry.question, entry.reference, entry.image, ...(entry.answers || []), ...entry.models];
   return texts.filter(Boolean).join("\n").toLowerCase();
 }
 
-const metaOf = (entry) => Object.entries(entry.meta || {}).filter(([, v]) => v !== null && typeof v !== "object");
+const metaEntries = (entry) => Object.entries(entry.meta || {}).filter(([, v]) => v !== null && typeof v !== "object");
 
-const entries = index.entries.map((entry, i) => ({ ...entry, number: i + 1, text: textOf(entry) }));
+const entries = index.entries.map((entry, i) => ({ ...entry, number: i + 1, text: searchText(entry) }));
 
 // Filters: each returns true for the entries to list.
 const filters = {
   q: (entry, words) => words.toLowerCase().split(/\s+/).every((word) => entry.text.includes(word)),
   model: (entry, model) => entry.models.includes(model),
-  flip: (entry, wanted) => verdictsOf(entry).some((v) => v.flip === (wanted === "yes")),
-  field: (entry, wanted) => metaOf(entry).some(([name, value]) => name + "=" + value === wanted),
-  status(entry, wanted) {
-    if (wanted === "unscored") return entry.verdicts.some((v) => v && v.status === "unscored");
-    if (wanted === "tie") return verdictsOf(entry).some((v) => v.order === "=");
-    return verdictsOf(entry).length > 0;
+  flip: (entry, choice) => judgedVerdicts(entry).some((v) => v.flip === (choice === "yes")),
+  field: (entry, choice) => metaEntries(entry).some(([name, value]) => name + "=" + value === choice),
+  status(entry, choice) {
+    if (choice === "unscored") return entry.verdicts.some((v) => v && v.status === "unscored");
+    if (choice === "tie") return judgedVerdicts(entry).some((v) => v.order === "=");
+    return judgedVerdicts(entry).length > 0;
   },
-  label(entry, wanted) {
-    if (wanted === "unknown") return !entry.label;
-    if (!entry.label || !verdictsOf(entry).length) return false;
-    const differ = verdictsOf(entry).some((v) => v.order !== entry.label);
-    return differ === (wanted === "differ");
+  label(entry, choice) {
+    if (choice === "unknown") return !entry.label;
+    if (!entry.label || !judgedVerdicts(entry).length) return false;
+    const differs = judgedVerdicts(entry).some((v) => v.order !== entry.label);
+    return differs === (choice === "differ");
   },
-  judges(entry, wanted) {
-    const orders = verdictsOf(entry).map((v) => v.order);
+  judges(entry, choice) {
+    const orders = judgedVerdicts(entry).map((v) => v.order);
     if (orders.length < 2) return false;
-    return orders.some((order) => order !== orders[0]) === (wanted === "differ");
+    return orders.some((order) => order !== orders[0]) === (choice === "differ");
   },
 };
 
 // Entries without a verdict come last.
-const gap = (entry) => {
-  const gaps = verdictsOf(entry).map((v) => Math.abs(v.scores[0] - v.scores[1]));
+const largestScoreGap = (entry) => {
+  const gaps = judgedVerdicts(entry).map((v) => Math.abs(v.scores[0] - v.scores[1]));
   return gaps.length ? Math.max(...gaps) : null;
 };
-const low = (entry) => {
-  const scores = verdictsOf(entry).flatMap((v) => v.scores);
+const lowestScore = (entry) => {
+  const scores = judgedVerdicts(entry).flatMap((v) => v.scores);
   return scores.length ? Math.min(...scores) : null;
 };
-const by = (value, sign) => (a, b) => {
+const compareBy = (value, sign) => (a, b) => {
   const [x, y] = [value(a), value(b)];
   if (x === null || y === null) return (x === null) - (y === null) || a.number - b.number;
   return sign * (x - y) || a.number - b.number;
 };
 const sorts = {
-  gap: by(gap, -1),
-  close: by(gap, 1),
-  low: by(low, 1),
+  gap: compareBy(largestScoreGap, -1),
+  close: compareBy(largestScoreGap, 1),
+  low: compareBy(lowestScore, 1),
   case: (a, b) => (a.case || "").localeCompare(b.case || "", "en", { numeric: true }) || a.number - b.number,
 };
 
@@ -98,71 +98,71 @@ const sorts = {
 let state = {};
 let shown = [];
 
-function stateOfAddress() {
+function stateFromUrl() {
   const hash = location.hash;
   const search = new URLSearchParams(hash.startsWith("#cases?") ? hash.slice(7) : "");
-  const found = {};
-  for (const name of fields) found[name] = search.get(name) || "";
-  const integer = (name, most) => {
+  const parsed = {};
+  for (const name of fields) parsed[name] = search.get(name) || "";
+  const integer = (name, max) => {
     const value = Number.parseInt(search.get(name), 10);
-    return value >= 1 && value <= most ? value : null;
+    return value >= 1 && value <= max ? value : null;
   };
-  found.page = integer("page", 1e9) || 1;
-  found.open = integer("open", entries.length);
-  return found;
+  parsed.page = integer("page", 1e9) || 1;
+  parsed.open = integer("open", entries.length);
+  return parsed;
 }
 
-function address(changes) {
-  const wanted = { ...state, ...changes };
+function urlFor(changes) {
+  const target = { ...state, ...changes };
   const search = new URLSearchParams();
-  for (const name of fields) if (wanted[name]) search.set(name, wanted[name]);
-  if (wanted.page > 1) search.set("page", wanted.page);
-  if (wanted.open) search.set("open", wanted.open);
+  for (const name of fields) if (target[name]) search.set(name, target[name]);
+  if (target.page > 1) search.set("page", target.page);
+  if (target.open) search.set("open", target.open);
   return "#cases?" + search;
 }
 
-// Applies changes to the state. If `place` is true, adds a history entry; otherwise replaces the current one.
-function go(changes, place) {
-  const to = address(changes);
-  if (place) history.pushState(null, "", to);
-  else history.replaceState(null, "", to);
+// Applies changes to the state. If `addsHistory` is true, adds a history entry; otherwise replaces the current one.
+function navigate(changes, addsHistory) {
+  const url = urlFor(changes);
+  if (addsHistory) history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
   update();
 }
 
 /* ---- the list ---- */
 
-function select() {
+function filterEntries() {
   const active = fields.filter((name) => state[name] && filters[name]);
   shown = entries.filter((entry) => active.every((name) => filters[name](entry, state[name])));
   if (sorts[state.sort]) shown.sort(sorts[state.sort]);
 }
 
 // Formats the scores: with one judge next to the model names, with several judges after them.
-function summary(entry) {
+function scoreSummary(entry) {
   const [first, second] = entry.models;
-  if (second === undefined || !verdictsOf(entry).length) return entry.models.join(" / ");
-  const scores = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "unscored"));
+  if (second === undefined || !judgedVerdicts(entry).length) return entry.models.join(" / ");
+  const scores = entry.verdicts.map((v) => (isJudged(v) ? v.scores.map(number).join(" to ") : "unscored"));
   if (scores.length > 1) return first + " / " + second + ": " + scores.join(" · ");
   const [a, b] = entry.verdicts[0].scores.map(number);
   return first + " " + a + " to " + b + " " + second;
 }
 
-function flags(entry) {
-  const found = [];
-  if (!verdictsOf(entry).length) found.push("unscored");
-  if (verdictsOf(entry).some((v) => v.flip)) found.push("flip");
-  if (filters.label(entry, "differ")) found.push("differs from labels");
-  if (filters.judges(entry, "differ")) found.push("judges disagree");
-  return found.map((flag) => el("span", { class: "flag" }, flag));
+function flagElements(entry) {
+  const flags = [];
+  if (!judgedVerdicts(entry).length) flags.push("unscored");
+  if (judgedVerdicts(entry).some((v) => v.flip)) flags.push("flip");
+  if (filters.label(entry, "differ")) flags.push("differs from labels");
+  if (filters.judges(entry, "differ")) flags.push("judges disagree");
+  return flags.map((flag) => el("span", { class: "flag" }, flag));
 }
 
-function item(entry) {
-  const link = el("a", { href: address({ open: entry.number }), "data-open": entry.number },
+function listItem(entry) {
+  const link = el("a", { href: urlFor({ open: entry.number }), "data-open": entry.number },
     el("span", { class: "id" }, entry.case || "Line " + entry.line),
     untrusted("span", entry.question || "", { class: "question" }),
-    el("span", { class: "scores" }, summary(entry)));
+    el("span", { class: "scores" }, scoreSummary(entry)));
   if (entry.number === state.open) link.setAttribute("aria-current", "true");
-  return el("li", {}, link, flags(entry));
+  return el("li", {}, link, flagElements(entry));
 }
 
 function showList() {
@@ -171,7 +171,7 @@ function showList() {
   const from = (state.page - 1) * PAGE;
   const list = byId("list");
   list.start = from + 1;
-  list.replaceChildren(...shown.slice(from, from + PAGE).map(item));
+  list.replaceChildren(...shown.slice(from, from + PAGE).map(listItem));
   byId("found").textContent = shown.length === entries.length
     ? "Showing all " + entries.length + " pairs."
     : "Showing " + shown.length + " of " + entries.length + " pairs.";
@@ -183,31 +183,31 @@ function showList() {
 
 /* ---- one case ---- */
 
-const pieces = new Map();
+const chunks = new Map();
 
 // Returns the analyses of an entry. Their chunk of the data is parsed on first use; one chunk is kept.
-function details(entry) {
-  const piece = Math.floor((entry.number - 1) / index.chunk);
-  if (!pieces.has(piece)) {
-    pieces.clear();
-    pieces.set(piece, JSON.parse(byId("details-" + piece).textContent));
+function entryDetails(entry) {
+  const chunkIndex = Math.floor((entry.number - 1) / index.chunk);
+  if (!chunks.has(chunkIndex)) {
+    chunks.clear();
+    chunks.set(chunkIndex, JSON.parse(byId("details-" + chunkIndex).textContent));
   }
-  return pieces.get(piece)[(entry.number - 1) % index.chunk];
+  return chunks.get(chunkIndex)[(entry.number - 1) % index.chunk];
 }
 
 // Creates a bar for a score from 0 to 5. It is hidden from screen readers: the score is next to it as text.
-function bar(value) {
+function scoreBar(value) {
   const inner = el("span", {});
   inner.style.width = Math.max(0, Math.min(100, value * 20)) + "%";
   return el("span", { class: "bar", "aria-hidden": "true" }, inner);
 }
 
-function scored(score, expected, spread) {
+function scoreElements(score, expected, spread) {
   const text = "expected " + expected.toFixed(2) + (spread === undefined ? "" : "\u00a0±\u00a0" + spread.toFixed(2));
-  return [el("strong", { class: "score" }, number(score)), bar(expected), el("span", { class: "expected" }, text)];
+  return [el("strong", { class: "score" }, number(score)), scoreBar(expected), el("span", { class: "expected" }, text)];
 }
 
-function chances(probabilities) {
+function probabilityChart(probabilities) {
   const text = probabilities.map((p, score) => score + ": " + p + " %").join(", ");
   const columns = probabilities.map((p, score) => {
     const column = el("span", { class: "column" });
@@ -218,75 +218,75 @@ function chances(probabilities) {
 }
 
 // Creates a heading row and a row with one cell per response.
-function rows(title, level, cells) {
+function titledRows(title, level, cells) {
   return [
     el("tr", { class: level }, el("th", { scope: "rowgroup", colspan: "2" }, title)),
     el("tr", {}, cells.map((cell) => el("td", {}, cell))),
   ];
 }
 
-function marked(title, level, marks) {
-  return rows(title, level, [0, 1].map((side) => [
-    el("p", { class: "line" }, scored(marks.scores[side], marks.expected[side], marks.spread[side])),
-    marks.probabilities ? chances(marks.probabilities[side]) : null,
-    marks.analyses ? untrusted("p", marks.analyses[side] + (marks.cut && marks.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
+function scoreRows(title, level, scores) {
+  return titledRows(title, level, [0, 1].map((side) => [
+    el("p", { class: "line" }, scoreElements(scores.scores[side], scores.expected[side], scores.spread[side])),
+    scores.probabilities ? probabilityChart(scores.probabilities[side]) : null,
+    scores.analyses ? untrusted("p", scores.analyses[side] + (scores.cut && scores.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
   ]));
 }
 
 function pairTable(entry, caption, bodies) {
-  const heads = entry.models.map((model) => el("th", { scope: "col" }, model));
+  const headers = entry.models.map((model) => el("th", { scope: "col" }, model));
   return el("div", { class: "scroll" }, el("table", { class: "pair" },
-    el("caption", {}, caption), el("thead", {}, el("tr", {}, heads)), bodies.map((body) => el("tbody", {}, body))));
+    el("caption", {}, caption), el("thead", {}, el("tr", {}, headers)), bodies.map((body) => el("tbody", {}, body))));
 }
 
 // The evaluations of one presentation order: the conclusion, then each aspect's criteria.
-function evaluations(entry, order) {
+function evaluationTable(entry, order) {
   const first = entry.models[order.swapped ? 1 : 0];
-  const bodies = [marked("Conclusion", "aspect", order.conclusion)];
+  const bodies = [scoreRows("Conclusion", "aspect", order.conclusion)];
   for (const [aspect, title] of index.aspects) {
     const body = [el("tr", { class: "aspect" }, el("th", { scope: "rowgroup", colspan: "2" }, title))];
-    for (const [key, name, of] of index.criteria) {
-      if (of === aspect && order.criteria[key]) body.push(marked(name, "criterion", order.criteria[key]));
+    for (const [key, name, criterionAspect] of index.criteria) {
+      if (criterionAspect === aspect && order.criteria[key]) body.push(scoreRows(name, "criterion", order.criteria[key]));
     }
     bodies.push(body.flat());
   }
   return pairTable(entry, first + " shown first", bodies);
 }
 
-function combined(entry, verdict, detail) {
-  const mean = (title, level, pair) => rows(title, level, pair.map((value) =>
-    el("p", { class: "line" }, el("strong", { class: "score" }, number(value)), bar(value))));
-  const final = rows("Final score", "aspect", [0, 1].map((side) =>
-    el("p", { class: "line" }, scored(verdict.scores[side], verdict.expected[side]))));
+function combinedTable(entry, verdict, detail) {
+  const meanRows = (title, level, pair) => titledRows(title, level, pair.map((value) =>
+    el("p", { class: "line" }, el("strong", { class: "score" }, number(value)), scoreBar(value))));
+  const final = titledRows("Final score", "aspect", [0, 1].map((side) =>
+    el("p", { class: "line" }, scoreElements(verdict.scores[side], verdict.expected[side]))));
   const bodies = [final];
   for (const [aspect, title] of index.aspects) {
-    if (detail.aspects[aspect]) bodies.push(mean(title, "criterion", detail.aspects[aspect]));
+    if (detail.aspects[aspect]) bodies.push(meanRows(title, "criterion", detail.aspects[aspect]));
   }
   return pairTable(entry, "Combined scores (mean over presentation orders)", bodies);
 }
 
-function verdictOf(entry, i, detail) {
+function verdictSection(entry, i, detail) {
   const verdict = entry.verdicts[i];
   const parts = [el("h4", {}, judges.length > 1 ? judges[i] : "Verdict")];
   if (!verdict) {
     parts.push(el("p", {}, "This judge has no record of this pair."));
-  } else if (!judged(verdict)) {
+  } else if (!isJudged(verdict)) {
     parts.push(el("p", {}, "Unscored (" + verdict.reason + "): " + verdict.message));
   } else {
-    const stable = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
-    parts.push(el("p", {}, preferred(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
-      + (stable[verdict.flip] || "Judged in one presentation order only.")));
-    parts.push(combined(entry, verdict, detail));
+    const flipTexts = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
+    parts.push(el("p", {}, preferenceText(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
+      + (flipTexts[verdict.flip] || "Judged in one presentation order only.")));
+    parts.push(combinedTable(entry, verdict, detail));
     detail.orders.forEach((order, k) => {
       const open = k === 0 ? { open: "" } : {};
       const first = entry.models[order.swapped ? 1 : 0];
-      parts.push(el("details", open, el("summary", {}, "Analyses, " + first + " shown first"), evaluations(entry, order)));
+      parts.push(el("details", open, el("summary", {}, "Analyses, " + first + " shown first"), evaluationTable(entry, order)));
     });
   }
   return el("section", { class: "verdict" }, parts);
 }
 
-function picture(entry) {
+function imageFigure(entry) {
   if (!entry.image) return null;
   const caption = el("figcaption", {}, entry.image);
   if (entry.picture === undefined) return el("figure", {}, el("p", { class: "absent" }, "Image not in this file"), caption);
@@ -294,10 +294,10 @@ function picture(entry) {
   return el("figure", {}, el("img", { src, alt: "Image of the case" }), caption);
 }
 
-function labels(entry) {
+function labelElements(entry) {
   if (!entry.label) return null;
   const scores = entry.labels ? " (" + entry.labels.map(number).join(" to ") + ")" : "";
-  return [el("dt", {}, "Label"), el("dd", {}, preferred(entry, entry.label) + scores)];
+  return [el("dt", {}, "Label"), el("dd", {}, preferenceText(entry, entry.label) + scores)];
 }
 
 function showCase(focus) {
@@ -306,31 +306,31 @@ function showCase(focus) {
   article.hidden = !entry;
   byId("browser").classList.toggle("opened", Boolean(entry));
   if (!entry) return article.replaceChildren();
-  const at = shown.findIndex((other) => other.number === entry.number);
-  const step = (name, other) => {
+  const position = shown.findIndex((other) => other.number === entry.number);
+  const stepButton = (name, other) => {
     const button = el("button", { type: "button" }, name);
     button.disabled = !other;
     if (other) button.addEventListener("click", () => openCase(other.number));
     return button;
   };
   const back = el("button", { type: "button", id: "back" }, "Back to the list");
-  back.addEventListener("click", close);
+  back.addEventListener("click", closeCase);
   const facts = [];
   if (entry.question) facts.push(el("dt", {}, "Question"), untrusted("dd", entry.question));
   if (entry.reference) facts.push(el("dt", {}, "Reference"), untrusted("dd", entry.reference));
-  facts.push(labels(entry));
-  for (const [name, value] of metaOf(entry)) facts.push(el("dt", { class: "meta" }, name), untrusted("dd", String(value)));
+  facts.push(labelElements(entry));
+  for (const [name, value] of metaEntries(entry)) facts.push(el("dt", { class: "meta" }, name), untrusted("dd", String(value)));
   const answers = entry.answers
     ? pairTable(entry, "Responses", [[el("tr", {}, entry.answers.map((text) => untrusted("td", text, { class: "answer" })))]])
     : null;
-  const detail = details(entry);
+  const detail = entryDetails(entry);
   article.replaceChildren(
-    el("p", { class: "steps" }, back, step("Previous", shown[at - 1]), step("Next", at < 0 ? shown[0] : shown[at + 1])),
+    el("p", { class: "steps" }, back, stepButton("Previous", shown[position - 1]), stepButton("Next", position < 0 ? shown[0] : shown[position + 1])),
     el("h3", { id: "case-h" }, entry.case || "Line " + entry.line),
-    el("div", { class: "asked" }, ...[picture(entry), el("dl", {}, facts.flat())].filter(Boolean)),
+    el("div", { class: "asked" }, ...[imageFigure(entry), el("dl", {}, facts.flat())].filter(Boolean)),
     ...(answers ? [answers] : []),
-    el("div", { class: "verdicts" }, entry.verdicts.map((_, i) => verdictOf(entry, i, detail[i]))));
-  reachable();
+    el("div", { class: "verdicts" }, entry.verdicts.map((_, i) => verdictSection(entry, i, detail[i]))));
+  updateTabStops();
   const current = document.querySelector("#list [aria-current]");
   if (current) current.scrollIntoView({ block: "nearest" });
   if (focus) {
@@ -343,13 +343,13 @@ let focusNext = false;
 
 function openCase(n) {
   focusNext = true;
-  const at = shown.findIndex((entry) => entry.number === n);
-  go({ open: n, page: at < 0 ? state.page : Math.floor(at / PAGE) + 1 }, true);
+  const position = shown.findIndex((entry) => entry.number === n);
+  navigate({ open: n, page: position < 0 ? state.page : Math.floor(position / PAGE) + 1 }, true);
 }
 
-function close() {
+function closeCase() {
   const last = state.open;
-  go({ open: null }, true);
+  navigate({ open: null }, true);
   const link = document.querySelector('[data-open="' + last + '"]') || byId("q");
   link.focus();
 }
@@ -357,25 +357,25 @@ function close() {
 /* ---- page ---- */
 
 function update() {
-  state = stateOfAddress();
+  state = stateFromUrl();
   for (const name of fields) {
     const control = byId("filters").elements[name];
     if (control.value !== state[name]) control.value = state[name];
     // Ignore values from the URL that the control does not offer.
     if (control.value !== state[name]) state[name] = "";
   }
-  select();
+  filterEntries();
   showList();
   showCase(focusNext);
   focusNext = false;
 }
 
-function choices() {
+function fillSelects() {
   const models = [...new Set(entries.flatMap((entry) => entry.models))].sort();
   byId("model").append(...models.map((model) => option(model, model)));
   const values = new Map();
   for (const entry of entries) {
-    for (const [name, value] of metaOf(entry)) {
+    for (const [name, value] of metaEntries(entry)) {
       if (!values.has(name)) values.set(name, new Set());
       values.get(name).add(String(value));
     }
@@ -390,12 +390,12 @@ function choices() {
 }
 
 function onKey(event) {
-  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === "Escape" && state.open) return close();
-  if (typing) return;
-  const at = shown.findIndex((entry) => entry.number === state.open);
-  const next = { j: at + 1, k: at - 1 }[event.key];
+  if (event.key === "Escape" && state.open) return closeCase();
+  if (isTyping) return;
+  const position = shown.findIndex((entry) => entry.number === state.open);
+  const next = { j: position + 1, k: position - 1 }[event.key];
   if (event.key === "/") {
     byId("q").focus();
     event.preventDefault();
@@ -406,7 +406,7 @@ function onKey(event) {
 }
 
 // Only tables that scroll sideways get a tab stop.
-function reachable() {
+function updateTabStops() {
   for (const region of document.querySelectorAll(".scroll")) {
     if (region.scrollWidth > region.clientWidth + 1) region.setAttribute("tabindex", "0");
     else region.removeAttribute("tabindex");
@@ -414,22 +414,22 @@ function reachable() {
 }
 
 function start() {
-  choices();
+  fillSelects();
   byId("off").remove();
   byId("browser").hidden = false;
   const form = byId("filters");
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => {
-    const wanted = {};
-    for (const name of fields) wanted[name] = form.elements[name].value;
-    go({ ...wanted, page: 1 }, false);
+    const values = {};
+    for (const name of fields) values[name] = form.elements[name].value;
+    navigate({ ...values, page: 1 }, false);
   });
   form.addEventListener("reset", (event) => {
     event.preventDefault();
-    go({ ...Object.fromEntries(fields.map((name) => [name, ""])), page: 1 }, false);
+    navigate({ ...Object.fromEntries(fields.map((name) => [name, ""])), page: 1 }, false);
   });
-  byId("before").addEventListener("click", () => go({ page: state.page - 1 }, true));
-  byId("after").addEventListener("click", () => go({ page: state.page + 1 }, true));
+  byId("before").addEventListener("click", () => navigate({ page: state.page - 1 }, true));
+  byId("after").addEventListener("click", () => navigate({ page: state.page + 1 }, true));
   byId("list").addEventListener("click", (event) => {
     const link = event.target.closest("a[data-open]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -444,10 +444,10 @@ function start() {
       update();
     }
   });
-  addEventListener("resize", reachable);
+  addEventListener("resize", updateTabStops);
   focusNext = location.hash.includes("open=");
   update();
-  reachable();
+  updateTabStops();
 }
 
 start();

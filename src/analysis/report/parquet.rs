@@ -13,25 +13,25 @@ use parquet::schema::types::Type;
 use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
 
 /// Maximum number of rows in a row group.
-const GROUP: usize = 1 << 16;
+const ROWS_PER_GROUP: usize = 1 << 16;
 
-/// Returns a Parquet file with the rows; all columns are optional.
+/// Converts the table to a Parquet file; all columns are optional.
 ///
 /// # Errors
 ///
 /// The Parquet writer fails.
-pub fn parquet(rows: &VerdictTable) -> Result<Vec<u8>> {
-    write(rows).context("could not write the Parquet file")
+pub fn to_parquet(table: &VerdictTable) -> Result<Vec<u8>> {
+    write_file(table).context("could not write the Parquet file")
 }
 
-fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
+fn write_file(table: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
     let mut fields = Vec::new();
-    for (name, kind) in &rows.head {
-        let (physical, converted) = match kind {
+    for (name, column_type) in &table.columns {
+        let (physical, converted) = match column_type {
             ColumnType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
             ColumnType::Number => (Physical::DOUBLE, ConvertedType::NONE),
-            ColumnType::Whole => (Physical::INT64, ConvertedType::NONE),
-            ColumnType::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
+            ColumnType::Integer => (Physical::INT64, ConvertedType::NONE),
+            ColumnType::Boolean => (Physical::BOOLEAN, ConvertedType::NONE),
         };
         let field = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -46,16 +46,16 @@ fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
         Arc::new(schema.build()?),
         Arc::new(properties.build()),
     )?;
-    for group in rows.rows.chunks(GROUP) {
+    for group in table.rows.chunks(ROWS_PER_GROUP) {
         let mut writer = file.next_row_group()?;
-        let mut place = 0;
+        let mut index = 0;
         while let Some(mut column) = writer.next_column()? {
             let cells = group
                 .iter()
-                .map(|row| row.get(place).and_then(Option::as_ref));
-            fill(column.untyped(), &cells.collect::<Vec<_>>())?;
+                .map(|row| row.get(index).and_then(Option::as_ref));
+            write_column(column.untyped(), &cells.collect::<Vec<_>>())?;
             column.close()?;
-            place += 1;
+            index += 1;
         }
         writer.close()?;
     }
@@ -64,7 +64,7 @@ fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
 }
 
 /// Writes a column: the present values and their definition levels.
-fn fill(
+fn write_column(
     writer: &mut ColumnWriter<'_>,
     cells: &[Option<&CellValue>],
 ) -> parquet::errors::Result<()> {
@@ -94,23 +94,23 @@ fn fill(
             )?
         }
         ColumnWriter::Int64ColumnWriter(writer) => {
-            let whole = |cell: &&CellValue| match cell {
-                CellValue::Whole(value) => Some(*value),
+            let integer = |cell: &&CellValue| match cell {
+                CellValue::Integer(value) => Some(*value),
                 _ => None,
             };
             writer.write_batch(
-                &present.filter_map(whole).collect::<Vec<_>>(),
+                &present.filter_map(integer).collect::<Vec<_>>(),
                 Some(&levels),
                 None,
             )?
         }
         ColumnWriter::BoolColumnWriter(writer) => {
-            let flag = |cell: &&CellValue| match cell {
-                CellValue::Flag(value) => Some(*value),
+            let boolean = |cell: &&CellValue| match cell {
+                CellValue::Boolean(value) => Some(*value),
                 _ => None,
             };
             writer.write_batch(
-                &present.filter_map(flag).collect::<Vec<_>>(),
+                &present.filter_map(boolean).collect::<Vec<_>>(),
                 Some(&levels),
                 None,
             )?

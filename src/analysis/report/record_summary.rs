@@ -1,4 +1,4 @@
-//! A record as the report uses it: subject, outcome and analyses.
+//! Records as the report uses them: subject, outcome and analyses.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ use crate::judging::run::record_reader::RecordReader;
 pub struct RecordSummary {
     /// Line in the records file.
     pub line: u64,
-    /// What the record is about: case, pair and texts.
+    /// Case, pair and texts of the record.
     pub subject: RecordSubject,
     /// Outcome.
-    pub brief: OutcomeSummary,
+    pub outcome: OutcomeSummary,
     /// Analyses and scores as JSON; `None` without a verdict.
     pub detail: Option<String>,
     /// True if the verdict has analyses, false for scores only.
-    pub analysed: bool,
+    pub has_analyses: bool,
 }
 
 /// Short form of an outcome.
@@ -84,122 +84,125 @@ struct ScoreDetail<'a> {
     probabilities: Option<[[u8; 6]; 2]>,
 }
 
-/// Reads the records of a file and skips noted input problems. Records for which `mirrored` returns true get
-/// their two responses swapped.
+/// Reads the records of a file and skips noted input problems. The two responses of records are
+/// swapped if `is_swapped` returns true.
 ///
 /// # Errors
 ///
 /// The file cannot be read, or a line is not a record.
-pub fn read(
+pub fn read_summaries(
     path: &Path,
-    mirrored: impl Fn(&RecordSubject) -> bool + Sync + Send,
+    is_swapped: impl Fn(&RecordSubject) -> bool + Sync + Send,
 ) -> Result<Vec<RecordSummary>> {
     let convert = |record: Record, number| {
-        let mirror = mirrored(&record.subject);
-        RecordSummary::of(record, number, mirror)
+        let swap = is_swapped(&record.subject);
+        RecordSummary::from_record(record, number, swap)
     };
     let summaries = RecordReader::open(path, convert)?;
     summaries.filter_map(Result::transpose).collect()
 }
 
 impl RecordSummary {
-    fn of(record: Record, line: u64, mirror: bool) -> Result<Option<Self>> {
+    fn from_record(record: Record, line: u64, swap: bool) -> Result<Option<Self>> {
         let Record {
             mut subject,
             outcome,
             ..
         } = record;
-        if mirror {
-            subject.pair = subject.pair.map(turned);
-            subject.responses = subject.responses.map(turned);
+        if swap {
+            subject.pair = subject.pair.map(reversed);
+            subject.responses = subject.responses.map(reversed);
         }
         Ok(Some(match outcome {
             RecordOutcome::Noted { .. } => return Ok(None),
             RecordOutcome::Unscored(unscored) => Self {
                 line,
                 subject,
-                brief: OutcomeSummary::Unscored {
+                outcome: OutcomeSummary::Unscored {
                     reason: unscored.reason,
                     message: unscored.message,
                 },
                 detail: None,
-                analysed: false,
+                has_analyses: false,
             },
             RecordOutcome::Judged(judgement) => {
-                let turn = PairSwap(mirror);
-                let detail = serde_json::to_string(&turn.detail(&judgement))
+                let pair_swap = PairSwap(swap);
+                let detail = serde_json::to_string(&pair_swap.record_detail(&judgement))
                     .context("could not serialise a verdict as JSON")?;
-                let said = |order: &RecordedOrder| order.conclusion.analyses.is_some();
+                let has_analyses = |order: &RecordedOrder| order.conclusion.analyses.is_some();
                 Self {
                     line,
                     subject,
-                    brief: turn.brief(&judgement),
+                    outcome: pair_swap.outcome_summary(&judgement),
                     detail: Some(detail),
-                    analysed: judgement.orders.iter().any(said),
+                    has_analyses: judgement.orders.iter().any(has_analyses),
                 }
             }
         }))
     }
 }
 
-fn turned<T>([a, b]: [T; 2]) -> [T; 2] {
+fn reversed<T>([a, b]: [T; 2]) -> [T; 2] {
     [b, a]
 }
 
-/// Swaps pairs of values if true.
+/// Converts verdicts; swaps the values of the two responses if true.
 #[derive(Clone, Copy)]
 struct PairSwap(bool);
 
 impl PairSwap {
-    fn pair<T>(self, pair: [T; 2]) -> [T; 2] {
-        if self.0 { turned(pair) } else { pair }
+    fn swap<T>(self, pair: [T; 2]) -> [T; 2] {
+        if self.0 { reversed(pair) } else { pair }
     }
 
-    fn all<K: Ord + Copy>(self, of: &BTreeMap<K, [f64; 2]>) -> BTreeMap<K, [f64; 2]> {
-        of.iter().map(|(k, pair)| (*k, self.pair(*pair))).collect()
+    fn swap_all<K: Ord + Copy>(self, pairs: &BTreeMap<K, [f64; 2]>) -> BTreeMap<K, [f64; 2]> {
+        pairs
+            .iter()
+            .map(|(key, pair)| (*key, self.swap(*pair)))
+            .collect()
     }
 
-    fn brief(self, judgement: &RecordedVerdict) -> OutcomeSummary {
+    fn outcome_summary(self, judgement: &RecordedVerdict) -> OutcomeSummary {
         let order = Ordering::from(judgement.order);
         let order = if self.0 { order.reverse() } else { order };
         OutcomeSummary::Judged {
             order: order.into(),
-            scores: self.pair(judgement.scores),
-            expected: self.pair(judgement.expected),
+            scores: self.swap(judgement.scores),
+            expected: self.swap(judgement.expected),
             flip: judgement.flip,
         }
     }
 
-    fn detail(self, judgement: &RecordedVerdict) -> RecordDetail<'_> {
-        let order = |order| self.order(order);
+    fn record_detail(self, judgement: &RecordedVerdict) -> RecordDetail<'_> {
+        let order = |order| self.order_detail(order);
         RecordDetail {
-            aspects: self.all(&judgement.aspects),
-            criteria: self.all(&judgement.criteria),
+            aspects: self.swap_all(&judgement.aspects),
+            criteria: self.swap_all(&judgement.criteria),
             orders: judgement.orders.iter().map(order).collect(),
         }
     }
 
-    fn order(self, order: &RecordedOrder) -> OrderDetail<'_> {
+    fn order_detail(self, order: &RecordedOrder) -> OrderDetail<'_> {
         let criteria = order.aspects.values().flatten();
         OrderDetail {
             swapped: order.swapped != self.0,
             criteria: criteria
-                .map(|(c, marks)| (*c, self.mark(marks, false)))
+                .map(|(criterion, scores)| (*criterion, self.score_detail(scores, false)))
                 .collect(),
-            conclusion: self.mark(&order.conclusion, true),
+            conclusion: self.score_detail(&order.conclusion, true),
         }
     }
 
-    fn mark(self, marks: &ScorePair, whole: bool) -> ScoreDetail<'_> {
+    fn score_detail(self, scores: &ScorePair, with_probabilities: bool) -> ScoreDetail<'_> {
         let percent = |p: [f64; 6]| p.map(|p| (100.0 * p).round().clamp(0.0, 100.0) as u8);
-        let analyses = marks.analyses.as_ref();
+        let analyses = scores.analyses.as_ref();
         ScoreDetail {
-            scores: self.pair(marks.scores),
-            expected: self.pair(marks.expected),
-            spread: self.pair(marks.spread),
-            analyses: analyses.map(|texts| self.pair(texts.each_ref().map(String::as_str))),
-            cut: marks.cut.map(|cut| self.pair(cut)),
-            probabilities: whole.then(|| self.pair(marks.probabilities.map(percent))),
+            scores: self.swap(scores.scores),
+            expected: self.swap(scores.expected),
+            spread: self.swap(scores.spread),
+            analyses: analyses.map(|texts| self.swap(texts.each_ref().map(String::as_str))),
+            cut: scores.cut.map(|cut| self.swap(cut)),
+            probabilities: with_probabilities.then(|| self.swap(scores.probabilities.map(percent))),
         }
     }
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::audit::ReportAudit;
-use crate::analysis::report::judge_agreement::{JudgeAgreement, compared};
-use crate::analysis::report::judge_report::{Inputs, JudgeReport};
+use crate::analysis::report::judge_agreement::{JudgeAgreement, compare_judge_pair};
+use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
 use crate::analysis::verdicts::ScoreKind;
 use crate::data::labels::ScoreTarget;
 use crate::judging::run::manifest::Manifest;
@@ -44,32 +44,32 @@ impl ReportData {
     /// # Errors
     ///
     /// Two judges cannot be compared.
-    pub fn of(
+    pub fn new(
         judges: Vec<JudgeReport>,
         audit: Option<ReportAudit>,
-        inputs: &Inputs,
+        settings: &JudgeReportSettings,
     ) -> Result<Self> {
-        let mut both = Vec::new();
+        let mut comparisons = Vec::new();
         if let Some((first, others)) = judges.split_first() {
             for other in others {
-                both.push(compared(first, other, inputs)?);
+                comparisons.push(compare_judge_pair(first, other, settings)?);
             }
         }
         Ok(Self {
             schema: SCHEMA,
             version: Manifest::VERSION,
-            target: inputs.target,
-            scores: inputs.scores,
-            draws: inputs.bootstrap.draws,
-            seed: inputs.bootstrap.seed,
+            target: settings.target,
+            scores: settings.score_kind,
+            draws: settings.bootstrap.resamples,
+            seed: settings.bootstrap.seed,
             judges,
-            compared: both,
+            compared: comparisons,
             audit,
         })
     }
 
     /// Returns true if the report has more than one judge.
-    pub fn several(&self) -> bool {
+    pub fn has_several_judges(&self) -> bool {
         self.judges.len() > 1
     }
 }

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
-use crate::statistics::{Bootstrap, Clusters, Defined, interval, mean};
+use crate::statistics::{Bootstrap, Clusters, Defined, mean, percentile_interval};
 
 /// Mean scores of one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelScores {
-    /// Model.
+    /// Name of the model.
     pub model: String,
-    /// Pairs with this model, scored or not.
+    /// Number of pairs with this model, scored or not.
     pub pairs: usize,
     /// One mean per score target.
     pub means: Vec<MeanScore>,
@@ -36,7 +36,7 @@ pub struct MeanScore {
 }
 
 /// Computes the mean scores of every model on the given targets, sorted by model name.
-pub(super) fn scores<'a>(
+pub(super) fn compute_model_scores<'a>(
     verdicts: impl Iterator<Item = &'a PairVerdict>,
     targets: &[ScoreTarget],
     bootstrap: Bootstrap,
@@ -47,59 +47,63 @@ pub(super) fn scores<'a>(
             models.entry(model).or_default().push((verdict, side));
         }
     }
-    let of = |(model, all): (&str, Vec<(&PairVerdict, usize)>)| ModelScores {
+    let model_scores = |(model, responses): (&str, Vec<(&PairVerdict, usize)>)| ModelScores {
         model: model.to_owned(),
-        pairs: all.len(),
-        means: means(&all, targets, bootstrap),
+        pairs: responses.len(),
+        means: compute_means(&responses, targets, bootstrap),
     };
-    models.into_iter().map(of).collect()
+    models.into_iter().map(model_scores).collect()
 }
 
-fn means(
-    all: &[(&PairVerdict, usize)],
+fn compute_means(
+    responses: &[(&PairVerdict, usize)],
     targets: &[ScoreTarget],
     bootstrap: Bootstrap,
 ) -> Vec<MeanScore> {
-    let judged: Vec<_> = all.iter().filter(|(v, _)| v.scores.is_some()).collect();
+    let scored: Vec<_> = responses
+        .iter()
+        .filter(|(v, _)| v.scores.is_some())
+        .collect();
     let score = |target: ScoreTarget, (verdict, side): &(&PairVerdict, usize)| {
         let scores = verdict.scores.as_ref()?.get(&target)?;
         scores.get(*side).copied()
     };
     let columns: Vec<Vec<Option<f64>>> = targets
         .iter()
-        .map(|target| judged.iter().map(|r| score(*target, r)).collect())
+        .map(|target| scored.iter().map(|r| score(*target, r)).collect())
         .collect();
-    let clusters = Clusters::new(judged.iter().map(|(v, _)| v.cluster.as_str()));
-    let of = |weights: &[f64]| -> Vec<Defined<f64>> {
+    let clusters = Clusters::new(scored.iter().map(|(v, _)| v.cluster.as_str()));
+    let weighted_means = |weights: &[f64]| -> Vec<Defined<f64>> {
         columns.iter().map(|c| mean(c, weights)).collect()
     };
-    let values = of(&vec![1.0; judged.len()]);
-    let mut draws: Vec<Vec<Defined<f64>>> = vec![Vec::new(); targets.len()];
-    for draw in bootstrap.draw(&clusters, of) {
-        for (all, value) in draws.iter_mut().zip(draw) {
-            all.push(value);
+    let values = weighted_means(&vec![1.0; scored.len()]);
+    let mut resamples: Vec<Vec<Defined<f64>>> = vec![Vec::new(); targets.len()];
+    for resample in bootstrap.resample(&clusters, weighted_means) {
+        for (target_means, value) in resamples.iter_mut().zip(resample) {
+            target_means.push(value);
         }
     }
-    let told = values
+    let by_target = values
         .into_iter()
-        .zip(draws)
+        .zip(resamples)
         .zip(targets.iter().zip(&columns));
-    told.map(|((value, draws), (target, column))| {
-        let ends = value.and_then(|_| interval(draws, &clusters));
-        MeanScore {
-            target: *target,
-            n: column.iter().flatten().count(),
-            value: value.ok(),
-            interval: ends.ok(),
-            undefined: ends.err().map(|reason| reason.to_string()),
-        }
-    })
-    .collect()
+    by_target
+        .map(|((value, resamples), (target, column))| {
+            let interval = value.and_then(|_| percentile_interval(resamples, &clusters));
+            MeanScore {
+                target: *target,
+                n: column.iter().flatten().count(),
+                value: value.ok(),
+                interval: interval.ok(),
+                undefined: interval.err().map(|reason| reason.to_string()),
+            }
+        })
+        .collect()
 }
 
 impl MeanScore {
     /// Formats the mean and its interval for a table cell.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn to_cell(&self) -> String {
         match (self.value, self.interval) {
             (Some(value), Some([low, high])) => format!("{value:.2} [{low:.2}, {high:.2}]"),
             (Some(value), None) => format!("{value:.2} [undefined]"),
@@ -110,7 +114,7 @@ impl MeanScore {
 
 impl ModelScores {
     /// Returns the mean on a target.
-    pub(super) fn on(&self, target: ScoreTarget) -> Option<&MeanScore> {
+    pub(super) fn mean_on(&self, target: ScoreTarget) -> Option<&MeanScore> {
         self.means.iter().find(|mean| mean.target == target)
     }
 }

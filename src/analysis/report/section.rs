@@ -18,7 +18,7 @@ pub struct ReportSection {
 #[derive(Clone, Debug)]
 pub enum SectionBlock {
     /// A paragraph.
-    Said(String),
+    Paragraph(String),
     /// Findings, each with its topic.
     Findings(Vec<(String, String)>),
     /// Subheading: the name of the judge that the next blocks describe.
@@ -27,7 +27,7 @@ pub enum SectionBlock {
     Table(TableSection),
     /// A table with the index of a case browser entry for each row.
     Cases(TableSection, Vec<usize>),
-    /// A title and charts of the table that follows, side by side if the width allows.
+    /// Title and charts of the table that follows. The charts are side by side if the width allows.
     Charts(String, Vec<Chart>),
 }
 
@@ -42,8 +42,8 @@ impl ReportSection {
     }
 
     /// Adds a paragraph.
-    pub(super) fn say(&mut self, text: impl Into<String>) {
-        self.blocks.push(SectionBlock::Said(text.into()));
+    pub(super) fn paragraph(&mut self, text: impl Into<String>) {
+        self.blocks.push(SectionBlock::Paragraph(text.into()));
     }
 
     /// Adds a chart.

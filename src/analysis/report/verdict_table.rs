@@ -18,9 +18,9 @@ pub enum ColumnType {
     /// Floating-point number.
     Number,
     /// Integer.
-    Whole,
+    Integer,
     /// Boolean.
-    Flag,
+    Boolean,
 }
 
 /// Value of a cell; a missing value is `None` instead.
@@ -31,103 +31,103 @@ pub enum CellValue {
     /// Floating-point number.
     Number(f64),
     /// Integer.
-    Whole(i64),
+    Integer(i64),
     /// Boolean.
-    Flag(bool),
+    Boolean(bool),
 }
 
 /// Table of all verdicts, with named and typed columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerdictTable {
     /// Names and types of the columns.
-    pub head: Vec<(String, ColumnType)>,
+    pub columns: Vec<(String, ColumnType)>,
     /// Rows; each has one cell per column.
     pub rows: Vec<Vec<Option<CellValue>>>,
 }
 
 /// Columns before the scores.
-const HEAD: [(&str, ColumnType); 19] = [
+const FIXED_COLUMNS: [(&str, ColumnType); 19] = [
     ("judge", ColumnType::Text),
     ("judge_name", ColumnType::Text),
     ("case", ColumnType::Text),
-    ("line", ColumnType::Whole),
+    ("line", ColumnType::Integer),
     ("model_a", ColumnType::Text),
     ("model_b", ColumnType::Text),
     ("status", ColumnType::Text),
     ("reason", ColumnType::Text),
     ("message", ColumnType::Text),
     ("order", ColumnType::Text),
-    ("flip", ColumnType::Flag),
+    ("flip", ColumnType::Boolean),
     ("label", ColumnType::Text),
     ("image", ColumnType::Text),
     ("question", ColumnType::Text),
     ("reference", ColumnType::Text),
     ("answer_a", ColumnType::Text),
     ("answer_b", ColumnType::Text),
-    ("words_a", ColumnType::Whole),
-    ("words_b", ColumnType::Whole),
+    ("words_a", ColumnType::Integer),
+    ("words_b", ColumnType::Integer),
 ];
 
 impl VerdictTable {
     /// Builds the rows of all judges.
-    pub fn of(report: &ReportData, browser: &CaseBrowser) -> Self {
+    pub fn new(report: &ReportData, browser: &CaseBrowser) -> Self {
         let scores = ScoreTarget::all()
             .map(ScoreTarget::key)
             .flat_map(|key| ["a", "b"].map(|side| (format!("{key}_{side}"), ColumnType::Number)));
-        let head = HEAD.map(|(name, kind)| (name.to_owned(), kind));
+        let fixed = FIXED_COLUMNS.map(|(name, column_type)| (name.to_owned(), column_type));
         let mut rows = Vec::new();
-        for (number, judge) in report.judges.iter().enumerate() {
+        for (judge_index, judge) in report.judges.iter().enumerate() {
             let mut verdicts: HashMap<(&str, [&str; 2]), &PairVerdict> = HashMap::new();
             for verdict in &judge.verdicts.pairs {
-                verdicts.insert((&verdict.case, sorted(&verdict.pair)), verdict);
+                verdicts.insert((&verdict.case, sorted_models(&verdict.pair)), verdict);
             }
             for entry in &browser.entries {
-                let Some(Some(brief)) = entry.verdicts.get(number) else {
+                let Some(Some(outcome)) = entry.verdicts.get(judge_index) else {
                     continue;
                 };
                 let pair: Option<&[String; 2]> = entry.models.as_slice().try_into().ok();
-                let key = entry.case.as_deref().zip(pair.map(sorted));
+                let key = entry.case.as_deref().zip(pair.map(sorted_models));
                 let verdict = key.and_then(|key| verdicts.get(&key).copied());
-                let mut row = vec![Some(text(&judge.judge)), Some(text(&judge.name))];
-                row.extend(told(entry, brief));
-                row.extend(scored(entry, verdict));
+                let mut row = vec![Some(text_cell(&judge.judge)), Some(text_cell(&judge.name))];
+                row.extend(subject_cells(entry, outcome));
+                row.extend(score_cells(entry, verdict));
                 rows.push(row);
             }
         }
         Self {
-            head: head.into_iter().chain(scores).collect(),
+            columns: fixed.into_iter().chain(scores).collect(),
             rows,
         }
     }
 
     /// Returns the rows as text; missing values are empty.
     pub fn csv_table(&self) -> Table {
-        let mut table = Table::new(self.head.iter().map(|(name, _)| name.clone()));
+        let mut table = Table::new(self.columns.iter().map(|(name, _)| name.clone()));
         for row in &self.rows {
-            table.row(row.iter().map(|cell| match cell {
+            table.push_row(row.iter().map(|cell| match cell {
                 None => String::new(),
                 Some(CellValue::Text(text)) => text.clone(),
                 Some(CellValue::Number(value)) => value.to_string(),
-                Some(CellValue::Whole(value)) => value.to_string(),
-                Some(CellValue::Flag(value)) => value.to_string(),
+                Some(CellValue::Integer(value)) => value.to_string(),
+                Some(CellValue::Boolean(value)) => value.to_string(),
             }));
         }
         table
     }
 }
 
-fn sorted(pair: &[String; 2]) -> [&str; 2] {
+fn sorted_models(pair: &[String; 2]) -> [&str; 2] {
     let mut names = pair.each_ref().map(String::as_str);
     names.sort_unstable();
     names
 }
 
-fn text(text: &str) -> CellValue {
+fn text_cell(text: &str) -> CellValue {
     CellValue::Text(text.to_owned())
 }
 
-fn sign(order: PairOrder) -> CellValue {
-    text(match order {
+fn order_cell(order: PairOrder) -> CellValue {
+    text_cell(match order {
         PairOrder::FirstBetter => ">",
         PairOrder::Tie => "=",
         PairOrder::SecondBetter => "<",
@@ -135,24 +135,36 @@ fn sign(order: PairOrder) -> CellValue {
 }
 
 /// Returns the cells from `case` to `answer_b`: the input and the outcome.
-fn told(entry: &BrowserEntry, brief: &OutcomeSummary) -> Vec<Option<CellValue>> {
-    let model = |side: usize| entry.models.get(side).map(|name| text(name));
-    let [status, reason, message, order, flip] = match brief {
+fn subject_cells(entry: &BrowserEntry, outcome: &OutcomeSummary) -> Vec<Option<CellValue>> {
+    let model = |side: usize| entry.models.get(side).map(|name| text_cell(name));
+    let [status, reason, message, order, flip] = match outcome {
         OutcomeSummary::Judged { order, flip, .. } => {
-            let flip = flip.map(CellValue::Flag);
-            [Some(text("judged")), None, None, Some(sign(*order)), flip]
+            let flip = flip.map(CellValue::Boolean);
+            [
+                Some(text_cell("judged")),
+                None,
+                None,
+                Some(order_cell(*order)),
+                flip,
+            ]
         }
         OutcomeSummary::Unscored { reason, message } => {
-            let reason = text(reason.name());
-            let told = Some(text(message));
-            [Some(text("unscored")), Some(reason), told, None, None]
+            let reason = text_cell(reason.name());
+            let message = Some(text_cell(message));
+            [
+                Some(text_cell("unscored")),
+                Some(reason),
+                message,
+                None,
+                None,
+            ]
         }
     };
-    let answer = |side: usize| Some(text(entry.answers.as_ref()?.get(side)?));
-    let given = |value: &Option<String>| value.as_deref().map(text);
+    let answer = |side: usize| Some(text_cell(entry.answers.as_ref()?.get(side)?));
+    let optional = |value: &Option<String>| value.as_deref().map(text_cell);
     vec![
-        given(&entry.case),
-        i64::try_from(entry.line).ok().map(CellValue::Whole),
+        optional(&entry.case),
+        i64::try_from(entry.line).ok().map(CellValue::Integer),
         model(0),
         model(1),
         status,
@@ -160,21 +172,21 @@ fn told(entry: &BrowserEntry, brief: &OutcomeSummary) -> Vec<Option<CellValue>> 
         message,
         order,
         flip,
-        entry.label.map(sign),
-        given(&entry.image),
-        given(&entry.question),
-        given(&entry.reference),
+        entry.label.map(order_cell),
+        optional(&entry.image),
+        optional(&entry.question),
+        optional(&entry.reference),
         answer(0),
         answer(1),
     ]
 }
 
 /// Returns the cells of word counts and scores, in the model order of the entry.
-fn scored(entry: &BrowserEntry, verdict: Option<&PairVerdict>) -> Vec<Option<CellValue>> {
-    let turned = verdict.is_some_and(|v| v.pair.first() != entry.models.first());
-    let sides = if turned { [1, 0] } else { [0, 1] };
+fn score_cells(entry: &BrowserEntry, verdict: Option<&PairVerdict>) -> Vec<Option<CellValue>> {
+    let is_swapped = verdict.is_some_and(|v| v.pair.first() != entry.models.first());
+    let sides = if is_swapped { [1, 0] } else { [0, 1] };
     let words = verdict.map(|v| v.words);
-    let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Whole);
+    let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Integer);
     let mut cells: Vec<Option<CellValue>> = sides.map(count).into();
     for target in ScoreTarget::all() {
         let scores = verdict.and_then(|v| v.scores.as_ref()?.get(&target));

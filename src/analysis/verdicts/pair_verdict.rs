@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use acem3_conclusion::compare;
+use acem3_conclusion::compare_scores;
 use serde_json::{Map, Value};
 
 use super::response_length::count_words;
@@ -27,7 +27,7 @@ pub struct PairVerdict {
     /// Length of each response in words.
     pub words: [usize; 2],
     /// True if both responses are byte-identical.
-    pub identical: bool,
+    pub has_identical_responses: bool,
     /// Subgroup fields.
     pub meta: Map<String, Value>,
     /// Line of the record, counted from one.
@@ -47,7 +47,7 @@ pub struct OrderScores {
 pub type TargetScoreMap = BTreeMap<ScoreTarget, [f64; 2]>;
 
 impl PairVerdict {
-    /// The verdict of a record in this line; `None` if the record has no pair.
+    /// Converts the record of a line; `None` if the record has no pair.
     pub(super) fn from_record<A>(
         record: SlimRecord<A>,
         scores: Option<TargetScoreMap>,
@@ -64,7 +64,7 @@ impl PairVerdict {
             scores: order.scores,
         });
         Some(Self {
-            identical: responses.is_some_and(|[first, second]| first == second),
+            has_identical_responses: responses.is_some_and(|[first, second]| first == second),
             orders: orders.collect(),
             cluster: cluster.to_string(),
             scores: scores.filter(|_| record.status == SlimStatus::Judged),
@@ -78,7 +78,7 @@ impl PairVerdict {
         })
     }
 
-    /// The first score that is not from 0 to 5.
+    /// Returns the first score that is not from 0 to 5.
     pub(super) fn first_out_of_range(&self) -> Option<f64> {
         let scores = self.scores.iter().flat_map(BTreeMap::values);
         let orders = self.orders.iter().map(|order| &order.scores);
@@ -86,28 +86,28 @@ impl PairVerdict {
         all.find(|score| !(0.0..=5.0).contains(*score)).copied()
     }
 
-    /// The better response on a target; `None` if it has no score.
+    /// Returns the better response on a target; `None` if it has no score.
     pub fn order(&self, target: ScoreTarget) -> Option<Ordering> {
-        Some(compare(*self.scores.as_ref()?.get(&target)?))
+        Some(compare_scores(*self.scores.as_ref()?.get(&target)?))
     }
 }
 
-/// The chosen scores of a record.
+/// Returns the chosen scores of a record.
 pub(super) fn chosen_scores(record: &SlimRecord<SkippedCriteria>) -> Option<TargetScoreMap> {
     let aspects = record
         .aspects
         .iter()
-        .map(|(a, s)| (ScoreTarget::Aspect(*a), *s));
+        .map(|(aspect, scores)| (ScoreTarget::Aspect(*aspect), *scores));
     let criteria = record
         .criteria
         .iter()
-        .map(|(c, s)| (ScoreTarget::Criterion(*c), *s));
-    let last = (ScoreTarget::Final, record.scores?);
-    Some(aspects.chain(criteria).chain([last]).collect())
+        .map(|(criterion, scores)| (ScoreTarget::Criterion(*criterion), *scores));
+    let final_score = (ScoreTarget::Final, record.scores?);
+    Some(aspects.chain(criteria).chain([final_score]).collect())
 }
 
-/// The expected scores of a record. A criterion has the mean over the presentation orders, an aspect the
-/// mean over its criteria.
+/// Computes the expected scores of a record. A criterion has the mean over the presentation orders,
+/// an aspect the mean over its criteria.
 pub(super) fn expected_scores(record: &SlimRecord<ExpectedCriteria>) -> Option<TargetScoreMap> {
     let mut sums: BTreeMap<ScoreTarget, ([f64; 2], f64)> = BTreeMap::new();
     for (aspect, criteria) in record.orders.iter().flat_map(|order| &order.aspects) {
@@ -125,6 +125,6 @@ pub(super) fn expected_scores(record: &SlimRecord<ExpectedCriteria>) -> Option<T
     let means = sums
         .into_iter()
         .map(|(target, (sum, n))| (target, sum.map(|s| s / n)));
-    let last = (ScoreTarget::Final, record.expected?);
-    Some(means.chain([last]).collect())
+    let final_score = (ScoreTarget::Final, record.expected?);
+    Some(means.chain([final_score]).collect())
 }

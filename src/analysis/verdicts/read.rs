@@ -10,7 +10,7 @@ use super::pair_verdict::{PairVerdict, TargetScoreMap, chosen_scores, expected_s
 use super::score_kind::ScoreKind;
 use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStatus};
 use super::verdicts::Verdicts;
-use crate::data::labels::{LabelEntry, own};
+use crate::data::labels::{LabelEntry, labels_from_record};
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::Record;
 use crate::judging::run::record_reader::{RecordReader, parse_line};
@@ -28,7 +28,7 @@ pub fn read(path: &Path, kind: ScoreKind) -> Result<Verdicts> {
     }
 }
 
-/// Collects the verdicts of records that were made just now; `path` names their source.
+/// Collects the verdicts of records in memory; `path` names their source in messages.
 ///
 /// # Errors
 ///
@@ -41,13 +41,13 @@ pub fn from_records(
     let mut verdicts = Verdicts::empty(path);
     judge.clone_into(&mut verdicts.name);
     for (record, number) in records.zip(1..) {
-        let row = parse_line(path, number, &record.line()?)?;
+        let row = parse_line(path, number, &record.to_line()?)?;
         let row = VerdictRow::new::<SkippedCriteria>(row, number, chosen_scores)?;
         verdicts.judge = row.judge;
         verdicts.labels.extend(row.labels);
         verdicts.pairs.extend(row.verdict);
     }
-    verdicts.check(&BTreeSet::new())?;
+    verdicts.check_pairs(&BTreeSet::new())?;
     Ok(verdicts)
 }
 
@@ -68,8 +68,8 @@ fn read_rows<A: DeserializeOwned + 'static>(
         verdicts.without_pair += usize::from(row.verdict.is_none() && !row.is_noted);
         verdicts.pairs.extend(row.verdict);
     }
-    verdicts.torn = rows.is_torn();
-    verdicts.check(&judges)?;
+    verdicts.is_torn = rows.is_torn();
+    verdicts.check_pairs(&judges)?;
     verdicts.judge = judges.into_iter().next().unwrap_or_default();
     verdicts.name = judge_name(rows.path(), &verdicts.judge);
     Ok(verdicts)
@@ -89,7 +89,7 @@ impl VerdictRow {
     fn new<A>(mut record: SlimRecord<A>, number: u64, scores: ReadScores<A>) -> Result<Self> {
         let row = Self {
             judge: std::mem::take(&mut record.judge),
-            labels: own(
+            labels: labels_from_record(
                 record.case.as_deref(),
                 record.pair.as_ref(),
                 record.labels.as_ref(),
@@ -115,9 +115,9 @@ impl VerdictRow {
     }
 }
 
-/// The name of the judge in the manifest next to the records, or its hash.
+/// Returns the name of the judge in the manifest next to the records, or its hash.
 fn judge_name(path: &Path, judge: &str) -> String {
     let manifest = path.parent().and_then(|folder| Manifest::read(folder).ok());
-    let same = manifest.filter(|m| m.judge_sha256.short() == judge);
-    same.map_or_else(|| judge.to_owned(), |m| m.judge)
+    let matching = manifest.filter(|m| m.judge_sha256.short_hex() == judge);
+    matching.map_or_else(|| judge.to_owned(), |m| m.judge)
 }

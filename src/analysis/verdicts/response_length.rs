@@ -1,4 +1,4 @@
-//! Length of a response in words, and bins of it.
+//! Length of a response in words, and length bins.
 
 /// The bins of response lengths: the largest number of words and the name of each.
 const LENGTH_BINS: [(usize, &str); 4] = [
@@ -8,11 +8,11 @@ const LENGTH_BINS: [(usize, &str); 4] = [
     (usize::MAX, "over 80 words"),
 ];
 
-/// The bin of a response length: its index and its name.
+/// Returns the bin of a response length: its index and its name.
 pub fn length_bin(words: usize) -> (usize, &'static str) {
     let mut bins = LENGTH_BINS.iter().enumerate();
-    let found = bins.find(|(_, (largest, _))| words <= *largest);
-    found.map_or((0, ""), |(i, (_, name))| (i, name))
+    let bin = bins.find(|(_, (largest, _))| words <= *largest);
+    bin.map_or((0, ""), |(i, (_, name))| (i, name))
 }
 
 /// Counts the words of a text. In scripts without spaces, each character counts as a word.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which scores of a judge are analysed.
+/// Kind of a judge's scores that is analysed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {

@@ -1,7 +1,8 @@
 //! The fields of a record that statistics need.
 //!
-//! Nine tenths of a record are analyses and probabilities; without them, a hundred thousand records are read
-//! in seconds. Field names are those of [`Record`](crate::judging::run::record::Record).
+//! Nine tenths of a record are analyses and probabilities. Without them, a hundred thousand records
+//! are read in seconds. The field names are those of
+//! [`Record`](crate::judging::run::record::Record).
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ pub(super) struct SlimRecord<A> {
     pub(super) orders: Vec<SlimOrder<A>>,
 }
 
-/// No criteria.
+/// Criteria are skipped.
 pub(super) type SkippedCriteria = IgnoredAny;
 
 /// The expected scores of the criteria.
@@ -49,11 +50,11 @@ pub(super) type ExpectedCriteria = BTreeMap<Aspect, BTreeMap<Criterion, SlimExpe
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SlimStatus {
-    /// It has a verdict.
+    /// The record has a verdict.
     Judged,
-    /// It has no verdict.
+    /// The record has no verdict.
     Unscored,
-    /// It reports an input problem that affects no verdict.
+    /// The record reports an input problem that affects no verdict.
     Noted,
 }
 

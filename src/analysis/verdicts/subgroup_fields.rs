@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::pair_verdict::PairVerdict;
 
-/// Subgroups of known data sets, each with the names of its field in different sets.
+/// Subgroup fields of known data sets: the display name, and the names of the field in different
+/// sets.
 const SUBGROUP_FIELDS: [(&str, &[&str]); 6] = [
     ("data set", &["dataset", "data_set"]),
     (
@@ -20,10 +21,10 @@ const SUBGROUP_FIELDS: [(&str, &[&str]); 6] = [
 /// A field with more values than this makes no subgroups.
 const MAX_VALUES: usize = 40;
 
-/// Finds the subgroups of verdicts: the name of each and its field. A field makes subgroups if it has
-/// several values, but not one for almost every case.
+/// Finds the subgroup fields of verdicts, each with its display name. A field makes subgroups if it
+/// has at least two and at most 40 values.
 pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut subgroup_fields = Vec::new();
     for (name, fields) in SUBGROUP_FIELDS {
         let usable: Vec<&str> = fields
             .iter()
@@ -36,10 +37,10 @@ pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
             } else {
                 name.to_owned()
             };
-            found.push((name, (*field).to_owned()));
+            subgroup_fields.push((name, (*field).to_owned()));
         }
     }
-    found
+    subgroup_fields
 }
 
 fn makes_subgroups(verdicts: &[PairVerdict], field: &str) -> bool {
@@ -56,7 +57,7 @@ fn makes_subgroups(verdicts: &[PairVerdict], field: &str) -> bool {
 }
 
 impl PairVerdict {
-    /// A field of the case as text; `None` if it is missing, empty, or not a single value.
+    /// Returns a field of the case as text; `None` if it is missing, empty, or not a single value.
     pub fn field(&self, name: &str) -> Option<String> {
         match self.meta.get(name)? {
             Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),

@@ -24,8 +24,8 @@ pub struct Verdicts {
     pub labels: Vec<LabelEntry>,
     /// Number of records without a pair: cases that could not be read.
     pub without_pair: usize,
-    /// True if the last record is torn and was left out: a run is writing it, or was killed.
-    pub torn: bool,
+    /// True if the last line is torn and was skipped: a run is writing it, or was killed.
+    pub is_torn: bool,
 }
 
 impl Verdicts {
@@ -37,12 +37,12 @@ impl Verdicts {
             pairs: Vec::new(),
             labels: Vec::new(),
             without_pair: 0,
-            torn: false,
+            is_torn: false,
         }
     }
 
-    /// Checks that there are pairs, of one judge, and one verdict on each.
-    pub(super) fn check(&self, judges: &BTreeSet<String>) -> Result<()> {
+    /// Checks that there are pairs, that they have one judge, and that each has one verdict.
+    pub(super) fn check_pairs(&self, judges: &BTreeSet<String>) -> Result<()> {
         let path = self.path.display();
         if self.pairs.is_empty() {
             bail!(
@@ -59,11 +59,11 @@ impl Verdicts {
                 names.join(", ")
             );
         }
-        let mut seen: HashMap<(&str, [&str; 2]), u64> = HashMap::new();
+        let mut lines: HashMap<(&str, [&str; 2]), u64> = HashMap::new();
         for verdict in &self.pairs {
             let mut pair = verdict.pair.each_ref().map(String::as_str);
             pair.sort_unstable();
-            if let Some(before) = seen.insert((&verdict.case, pair), verdict.line) {
+            if let Some(before) = lines.insert((&verdict.case, pair), verdict.line) {
                 bail!(
                     "{path} lines {before} and {}: two verdicts on case {}, {} and {}\n\
                      hint: remove one of the two lines",
@@ -106,8 +106,8 @@ impl Verdicts {
         Ok(())
     }
 
-    /// Number of pairs without a score.
-    pub fn unscored(&self) -> usize {
+    /// Counts the pairs without a score.
+    pub fn count_unscored(&self) -> usize {
         self.pairs
             .iter()
             .filter(|pair| pair.scores.is_none())

@@ -7,11 +7,11 @@ use candle::quantized::gguf_file::{self, Value};
 use candle::quantized::{GgmlDType, QTensor};
 use candle::{Device, Tensor};
 
-use super::half_by_half;
-use super::header::{Header, json};
+use super::header::{GgufHeader, to_json};
+use super::unpermute_rope_rows;
 
 /// Builds a file with these entries and an 8 x 256 tensor of each type.
-fn file(metadata: &[(&str, Value)], types: &[GgmlDType]) -> Vec<u8> {
+fn build_file(metadata: &[(&str, Value)], types: &[GgmlDType]) -> Vec<u8> {
     let tensor = Tensor::zeros((8, 256), candle::DType::F32, &Device::Cpu).unwrap();
     let quantized = types
         .iter()
@@ -25,37 +25,37 @@ fn file(metadata: &[(&str, Value)], types: &[GgmlDType]) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn parse(bytes: &[u8]) -> Result<Header> {
-    Header::parse(bytes, bytes.len() as u64)
+fn parse(bytes: &[u8]) -> Result<GgufHeader> {
+    GgufHeader::parse(bytes, bytes.len() as u64)
 }
 
-fn text(value: &str) -> Value {
+fn text_value(value: &str) -> Value {
     Value::String(value.to_owned())
 }
 
 /// Builds a file whose header has one entry: these bytes after the preamble.
-fn raw(entry: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = file(&[], &[]);
+fn build_raw_file(entry: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = build_file(&[], &[]);
     bytes.truncate(24);
     bytes[16] = 1;
     bytes.extend(entry.concat());
     bytes
 }
 
-fn size(n: usize) -> [u8; 8] {
+fn length_bytes(n: usize) -> [u8; 8] {
     (n as u64).to_le_bytes()
 }
 
 /// Returns the bytes of a key.
-fn key(name: &str) -> Vec<u8> {
-    [&size(name.len())[..], name.as_bytes()].concat()
+fn key_bytes(name: &str) -> Vec<u8> {
+    [&length_bytes(name.len())[..], name.as_bytes()].concat()
 }
 
-/// Asserts that a file is rejected with an error that contains these words.
-fn assert_refused(bytes: &[u8], words: &[&str]) {
+/// Asserts that parsing fails with an error that contains all `parts`.
+fn assert_rejected(bytes: &[u8], parts: &[&str]) {
     let error = format!("{:#}", parse(bytes).unwrap_err());
-    for word in words {
-        assert!(error.contains(word), "`{word}` is not in: {error}");
+    for part in parts {
+        assert!(error.contains(part), "`{part}` is not in: {error}");
     }
 }
 
@@ -64,31 +64,31 @@ fn interleaved_halves_of_heads_are_restored() -> Result<()> {
     // Two heads of four rows of two bytes. The file interleaves the halves.
     let rows = |order: [u8; 8]| order.into_iter().flat_map(|i| [i, 100 + i]).collect();
     let file: Vec<u8> = rows([0, 2, 1, 3, 4, 6, 5, 7]);
-    let ours: Vec<u8> = rows([0, 1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(half_by_half(&file, &[8, 2], 2)?, ours);
-    assert!(half_by_half(&file, &[8, 2], 3).is_err());
-    assert!(half_by_half(&[], &[], 2).is_err());
+    let expected: Vec<u8> = rows([0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(unpermute_rope_rows(&file, &[8, 2], 2)?, expected);
+    assert!(unpermute_rope_rows(&file, &[8, 2], 3).is_err());
+    assert!(unpermute_rope_rows(&[], &[], 2).is_err());
     Ok(())
 }
 
 #[test]
 fn metadata_round_trips() -> Result<()> {
-    let texts = Value::Array(vec![text("a b"), text("ü\u{FFFD}")]);
+    let texts = Value::Array(vec![text_value("a b"), text_value("ü\u{FFFD}")]);
     let numbers = Value::Array(vec![Value::I16(-1), Value::I16(3)]);
-    let header = parse(&file(
+    let header = parse(&build_file(
         &[
             ("eps", Value::F32(1e-5)),
             ("below", Value::I32(-7)),
             ("above", Value::I32(7)),
             ("truth", Value::Bool(true)),
             ("nan", Value::F32(f32::NAN)),
-            ("name", text("x")),
+            ("name", text_value("x")),
             ("texts", texts),
             ("numbers", numbers),
         ],
         &[],
     ))?;
-    let json = |key: &str| json(&header.metadata[key]);
+    let json = |key: &str| to_json(&header.metadata[key]);
     assert_eq!(json("eps"), Some(1e-5.into()));
     assert_eq!(json("below"), Some((-7).into()));
     assert_eq!(json("nan"), None);
@@ -127,16 +127,20 @@ fn weight_types_are_read_and_others_rejected() -> Result<()> {
         GgmlDType::Q5K,
         GgmlDType::Q6K,
     ];
-    let header = parse(&file(&[], &types))?;
+    let header = parse(&build_file(&[], &types))?;
     assert_eq!(header.tensors.len(), types.len());
     for dtype in types {
         let info = header.tensor(&format!("{dtype:?}")).unwrap();
         let blocks = 8 * 256 / dtype.block_size();
         assert_eq!(info.shape, [8, 256]);
-        assert_eq!(info.bytes as usize, blocks * dtype.type_size(), "{dtype:?}");
+        assert_eq!(
+            info.byte_len as usize,
+            blocks * dtype.type_size(),
+            "{dtype:?}"
+        );
     }
-    assert_refused(
-        &file(&[], &[GgmlDType::Q8K]),
+    assert_rejected(
+        &build_file(&[], &[GgmlDType::Q8K]),
         &["tensor `Q8K`", "not supported"],
     );
     Ok(())
@@ -144,7 +148,7 @@ fn weight_types_are_read_and_others_rejected() -> Result<()> {
 
 #[test]
 fn alignments_are_checked() -> Result<()> {
-    let with = |value| file(&[("general.alignment", value)], &[]);
+    let with_alignment = |value| build_file(&[("general.alignment", value)], &[]);
     let zeros = [
         Value::U8(0),
         Value::I8(0),
@@ -154,44 +158,53 @@ fn alignments_are_checked() -> Result<()> {
         Value::I32(0),
     ];
     for zero in zeros {
-        assert_refused(&with(zero), &["general.alignment is 0"]);
+        assert_rejected(&with_alignment(zero), &["general.alignment is 0"]);
     }
-    assert_refused(&with(Value::U64(0)), &["general.alignment is 0"]);
-    assert_refused(&with(Value::U32(12)), &["general.alignment is 12"]);
-    assert_refused(&with(Value::I32(-8)), &["general.alignment is not"]);
-    assert_refused(&with(text("8")), &["general.alignment is not"]);
+    assert_rejected(&with_alignment(Value::U64(0)), &["general.alignment is 0"]);
+    assert_rejected(
+        &with_alignment(Value::U32(12)),
+        &["general.alignment is 12"],
+    );
+    assert_rejected(
+        &with_alignment(Value::I32(-8)),
+        &["general.alignment is not"],
+    );
+    assert_rejected(
+        &with_alignment(text_value("8")),
+        &["general.alignment is not"],
+    );
     // Candle ignores NUL after a key, and uses the last of two entries.
-    let padded = raw(&[&key("general.alignment\0\0"), &[4, 0, 0, 0], &[0; 4]]);
-    assert_refused(&padded, &["general.alignment is 0"]);
-    let twice = [
+    let padded = build_raw_file(&[&key_bytes("general.alignment\0\0"), &[4, 0, 0, 0], &[0; 4]]);
+    assert_rejected(&padded, &["general.alignment is 0"]);
+    let duplicates = [
         ("general.alignment", Value::U32(64)),
         ("general.alignment", Value::U32(0)),
     ];
-    assert_refused(&file(&twice, &[]), &["general.alignment is 0"]);
+    assert_rejected(&build_file(&duplicates, &[]), &["general.alignment is 0"]);
     // Similar keys and texts are accepted.
-    let other = [
+    let similar = [
         ("x.general.alignment", Value::U32(0)),
-        ("name", text("general.alignment 0")),
+        ("name", text_value("general.alignment 0")),
     ];
-    parse(&file(&other, &[]))?;
+    parse(&build_file(&similar, &[]))?;
     for alignment in [Value::U32(4096), Value::U64(256)] {
         assert_eq!(
-            parse(&with(alignment.clone()))?.start % alignment_of(&alignment),
+            parse(&with_alignment(alignment.clone()))?.data_start % value_as_u64(&alignment),
             0
         );
     }
     Ok(())
 }
 
-fn alignment_of(value: &Value) -> u64 {
-    json(value).and_then(|n| n.as_u64()).unwrap()
+fn value_as_u64(value: &Value) -> u64 {
+    to_json(value).and_then(|n| n.as_u64()).unwrap()
 }
 
 #[test]
 fn lengths_are_checked_before_allocation() {
     const TEXT: u8 = 8;
     const ARRAY: u8 = 9;
-    for (kinds, len) in [
+    for (value_types, len) in [
         (&[TEXT][..], u64::MAX),
         (&[TEXT], 1 << 40),
         (&[ARRAY, 4], u64::MAX),
@@ -200,31 +213,50 @@ fn lengths_are_checked_before_allocation() {
         (&[ARRAY, ARRAY], 1 << 29),
         (&[ARRAY, 0], 1 << 29),
     ] {
-        let kinds: Vec<u8> = kinds.iter().flat_map(|kind| [*kind, 0, 0, 0]).collect();
-        let bytes = raw(&[&key("key"), &kinds, &len.to_le_bytes(), b"short"]);
-        assert_refused(&bytes, &["the header is damaged", "hint:"]);
+        let value_types: Vec<u8> = value_types
+            .iter()
+            .flat_map(|value_type| [*value_type, 0, 0, 0])
+            .collect();
+        let bytes = build_raw_file(&[
+            &key_bytes("key"),
+            &value_types,
+            &len.to_le_bytes(),
+            b"short",
+        ]);
+        assert_rejected(&bytes, &["the header is damaged", "hint:"]);
     }
     // Deeply nested lists.
     let nested = [ARRAY, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0].repeat(100_000);
-    let deep = raw(&[&key("key"), &[ARRAY, 0, 0, 0], &nested]);
-    assert_refused(&deep, &["nesting depth"]);
-    assert_refused(
-        &raw(&[&key("key"), &[13, 0, 0, 0], &[0; 8]]),
+    let deep = build_raw_file(&[&key_bytes("key"), &[ARRAY, 0, 0, 0], &nested]);
+    assert_rejected(&deep, &["nesting depth"]);
+    assert_rejected(
+        &build_raw_file(&[&key_bytes("key"), &[13, 0, 0, 0], &[0; 8]]),
         &["value-type"],
     );
-    assert_refused(&raw(&[&key("key"), &[7, 0, 0, 0], &[2]]), &["bool value 2"]);
-    assert_refused(&raw(&[&size(usize::MAX), b"short"]), &["string length"]);
+    assert_rejected(
+        &build_raw_file(&[&key_bytes("key"), &[7, 0, 0, 0], &[2]]),
+        &["bool value 2"],
+    );
+    assert_rejected(
+        &build_raw_file(&[&length_bytes(usize::MAX), b"short"]),
+        &["string length"],
+    );
 }
 
 #[test]
 fn duplicate_names_and_invalid_utf8_are_rejected() {
-    let twice = [("name", text("a")), ("name", text("b"))];
-    assert_refused(&file(&twice, &[]), &["same name", "hint:"]);
+    let duplicates = [("name", text_value("a")), ("name", text_value("b"))];
+    assert_rejected(&build_file(&duplicates, &[]), &["same name", "hint:"]);
     let tensors = [GgmlDType::F32, GgmlDType::F32];
-    assert_refused(&file(&[], &tensors), &["same name", "hint:"]);
+    assert_rejected(&build_file(&[], &tensors), &["same name", "hint:"]);
     // A truncated UTF-8 sequence of three bytes, as long as its replacement.
-    let broken = raw(&[&key("key"), &[8, 0, 0, 0], &size(3), &[0xf0, 0x9f, 0x98]]);
-    assert_refused(&broken, &["not UTF-8"]);
-    let broken = raw(&[&size(2), &[b'k', 0xff], &[0, 0, 0, 0, 1]]);
-    assert_refused(&broken, &["not UTF-8"]);
+    let broken = build_raw_file(&[
+        &key_bytes("key"),
+        &[8, 0, 0, 0],
+        &length_bytes(3),
+        &[0xf0, 0x9f, 0x98],
+    ]);
+    assert_rejected(&broken, &["not UTF-8"]);
+    let broken = build_raw_file(&[&length_bytes(2), &[b'k', 0xff], &[0, 0, 0, 0, 1]]);
+    assert_rejected(&broken, &["not UTF-8"]);
 }

@@ -14,7 +14,7 @@ use super::remote_file::RemoteFile;
 use super::verify::{mismatch, verify};
 
 /// Downloads files of one commit into the cache.
-pub(super) struct Download<'a> {
+pub(super) struct Downloader<'a> {
     /// The hub.
     pub(super) client: &'a HubClient<'a>,
     /// The cache of the repository.
@@ -25,7 +25,7 @@ pub(super) struct Download<'a> {
     pub(super) bar: ProgressBar,
 }
 
-impl Download<'_> {
+impl Downloader<'_> {
     /// Downloads a file unless the cache has its content. `on_wait` is called if another process downloads it.
     pub(super) fn fetch(&self, file: &RemoteFile, on_wait: impl Fn()) -> Result<(), HubError> {
         let _lock = self.cache.lock(file.hash.hex(), on_wait)?;

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use super::{HubError, HubFlags, HubStamp, Snapshot, snapshot_of};
+use super::{HubArgs, HubError, HubSource, Snapshot, snapshot_of};
 use crate::checkpoints::file_filter::FileFilter;
 
 /// The snapshots of one command, for its manifest.
 #[derive(Clone, Debug, Default)]
-pub struct Downloads {
+pub struct HubDownloads {
     /// The flags, and whether to hide progress; `None` never asks the hub.
-    access: Option<(HubFlags, bool)>,
+    access: Option<(HubArgs, bool)>,
     snapshots: Vec<(String, FileFilter, Snapshot)>,
 }
 
-impl Downloads {
+impl HubDownloads {
     /// No snapshots yet. `quiet` hides the progress bar and the notes.
-    pub fn new(flags: HubFlags, quiet: bool) -> Self {
+    pub fn new(flags: HubArgs, quiet: bool) -> Self {
         Self {
             access: Some((flags, quiet)),
             snapshots: Vec::new(),
@@ -46,7 +46,7 @@ impl Downloads {
     }
 
     /// The origins of the snapshots, in order.
-    pub fn stamps(&self) -> Vec<HubStamp> {
+    pub fn stamps(&self) -> Vec<HubSource> {
         let stamps = self
             .snapshots
             .iter()

@@ -19,7 +19,7 @@ pub struct RepoRef {
 impl RepoRef {
     /// True if a text has the shape of an id, valid or not: two words with one `/` between them,
     /// perhaps with a revision. Paths that begin with `.`, `/` or `~` have not.
-    pub fn resembles(text: &str) -> bool {
+    pub fn looks_like_id(text: &str) -> bool {
         let id = text.split_once('@').map_or(text, |(id, _)| id);
         let halves = id.split_once('/');
         id.starts_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -120,12 +120,12 @@ mod tests {
     #[test]
     fn ids_are_distinguished_from_paths() {
         for id in ["a/b", "a/b@main", "owner/na.me-1@refs/pr/3", "bad--id/x"] {
-            assert!(RepoRef::resembles(id), "{id}");
+            assert!(RepoRef::looks_like_id(id), "{id}");
         }
         for path in [
             "a", "a/b/c", "./a/b", "../b", "/a/b", "~/a", "a/", "C:/b", "a\\b",
         ] {
-            assert!(!RepoRef::resembles(path), "{path}");
+            assert!(!RepoRef::looks_like_id(path), "{path}");
         }
     }
 

@@ -34,15 +34,15 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::file_filter::FileFilter;
-pub use downloads::Downloads;
+pub use downloads::HubDownloads;
 pub use error::{HubError, HubErrorKind};
 pub use id::RepoRef;
 pub use settings::{AccessToken, HubSettings, RetryPolicy};
-pub use snapshot::{Hub, HubStamp, Snapshot};
+pub use snapshot::{Hub, HubSource, Snapshot};
 
 /// The flags of commands that can download from the hub.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct HubFlags {
+pub struct HubArgs {
     /// Never ask the hub: use what was downloaded before (as `HF_HUB_OFFLINE=1`)
     #[arg(long, env = "ACEM3_OFFLINE", value_parser = FalseyValueParser::new())]
     pub offline: bool,
@@ -57,7 +57,7 @@ pub struct HubFlags {
 pub fn snapshot_unless_path(
     text: &str,
     filter: &FileFilter,
-    flags: HubFlags,
+    flags: HubArgs,
     quiet: bool,
 ) -> Result<Option<Snapshot>, HubError> {
     if Path::new(text).exists() {
@@ -70,10 +70,10 @@ pub fn snapshot_unless_path(
 fn snapshot_of(
     text: &str,
     filter: &FileFilter,
-    flags: HubFlags,
+    flags: HubArgs,
     quiet: bool,
 ) -> Result<Option<Snapshot>, HubError> {
-    if !RepoRef::resembles(text) {
+    if !RepoRef::looks_like_id(text) {
         return Ok(None);
     }
     let repo = RepoRef::parse(text)?;

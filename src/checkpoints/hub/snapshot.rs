@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{RepoCache, is_inside};
 use super::client::HubClient;
-use super::download::Download;
+use super::download::Downloader;
 use super::error::HubError;
 use super::error::HubErrorKind::{MissingFile, Unavailable, Unreachable};
 use super::id::is_commit;
 use super::remote_file::RemoteFile;
 use super::{HubSettings, RepoRef};
 use crate::checkpoints::file_filter::FileFilter;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 
 /// A hub and a cache.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub struct Snapshot {
     /// The folder.
     pub folder: PathBuf,
     /// The origin, for `run.json`.
-    pub stamp: HubStamp,
+    pub stamp: HubSource,
 }
 
 /// The origin of files from the hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HubStamp {
+pub struct HubSource {
     /// `owner/name`.
     pub id: String,
     /// The branch, tag or commit that the user named.
@@ -94,7 +94,7 @@ impl Hub {
         } else {
             cache.create()?;
             cache.write_listing(&commit, &names)?;
-            let download = Download {
+            let download = Downloader {
                 client: &client,
                 cache: &cache,
                 commit: &commit,
@@ -107,7 +107,7 @@ impl Hub {
     }
 
     /// Downloads files, and links them into the snapshot once all are complete.
-    fn download(&self, download: &Download, names: &[String]) -> Result<(), HubError> {
+    fn download(&self, download: &Downloader, names: &[String]) -> Result<(), HubError> {
         let (bar, commit) = (&download.bar, download.commit);
         let remote_file = |name: &String| download.client.remote_file(commit, name);
         let files: Vec<RemoteFile> = names.iter().map(remote_file).collect::<Result<_, _>>()?;
@@ -140,7 +140,7 @@ impl Hub {
 
     fn note(&self, text: &str) {
         if !self.quiet {
-            say(text);
+            print_lines(text);
         }
     }
 }
@@ -194,7 +194,7 @@ fn select(repo: &RepoRef, filter: &FileFilter, names: &[String]) -> Result<Vec<S
 fn snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {
     Snapshot {
         folder: cache.snapshot(&commit),
-        stamp: HubStamp {
+        stamp: HubSource {
             id: repo.id().to_owned(),
             revision: repo.revision().to_owned(),
             commit,

@@ -1,4 +1,5 @@
-//! Definition of a panel, independent of its file layout: four members and the prompt configuration.
+//! Definition of a panel, independent of its file layout: four members and the prompt
+//! configuration.
 
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use anyhow::{Context, Result};
 use super::files::PanelFiles;
 use super::members_file::MembersFile;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
-use crate::checkpoints::hub::{Downloads, HubStamp};
+use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer, VisionSetup};
 use crate::checkpoints::published::CheckpointSource;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
@@ -23,78 +24,89 @@ use crate::support::terminal::exit::with_hint;
 /// All inputs needed to build a panel.
 pub(crate) struct PanelDefinition {
     /// The prompt configuration.
-    pub asking: PromptConfig,
+    pub prompt_config: PromptConfig,
     /// The four members, in the order of [`MEMBERS`].
     pub members: Vec<Member>,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
     /// Snapshots downloaded from the hub.
-    pub hub: Vec<HubStamp>,
+    pub hub: Vec<HubSource>,
 }
 
 /// Hint for files that cannot be read.
 const REREAD_HINT: &str =
     "the file is damaged or has another format; download or write all files of the panel again";
 
-/// Returns the name of a published checkpoint: its id if it is in the hub cache, otherwise the name of
-/// its folder or file.
-fn called(path: &Path, is_file: bool) -> String {
+/// Returns the name of a published checkpoint: its id if it is in the hub cache, otherwise the name
+/// of its folder or file.
+fn display_name(path: &Path, is_file: bool) -> String {
     let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
     let snapshots = path.parent().filter(|p| p.ends_with("snapshots"));
     let repository = snapshots.and_then(Path::parent).and_then(name);
     let id =
         repository.and_then(|folder| Some(folder.strip_prefix("models--")?.replace("--", "/")));
-    let own = if is_file {
+    let file_name = if is_file {
         path.file_stem().map(|n| n.to_string_lossy().into_owned())
     } else {
         name(path)
     };
-    id.or(own).unwrap_or_default()
+    id.or(file_name).unwrap_or_default()
 }
 
 impl PanelDefinition {
     /// Reads the files of a panel.
     pub(crate) fn read(
         files: &PanelFiles,
-        place: &Placement,
-        downloads: Downloads,
+        placement: &Placement,
+        downloads: HubDownloads,
     ) -> Result<Self> {
-        let recipe = Self::of_files(files, place, downloads);
-        recipe.map_err(|error| with_hint(error, REREAD_HINT))
+        let definition = Self::from_files(files, placement, downloads);
+        definition.map_err(|error| with_hint(error, REREAD_HINT))
     }
 
-    fn of_files(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
-        let mut library = WeightFiles::new(place, downloads);
-        let mut recipe = match files {
-            PanelFiles::Embedded | PanelFiles::Folder(_) => Self::own(files, &mut library)?,
+    fn from_files(
+        files: &PanelFiles,
+        placement: &Placement,
+        downloads: HubDownloads,
+    ) -> Result<Self> {
+        let mut weight_files = WeightFiles::new(placement, downloads);
+        let mut definition = match files {
+            PanelFiles::Embedded | PanelFiles::Folder(_) => {
+                Self::read_panel(files, &mut weight_files)?
+            }
             PanelFiles::Members(path) => {
                 let file = MembersFile::read(path)?;
-                let sources = file.sources(path, &mut library.downloads)?;
-                Self::published(file.asking(path), &sources, &mut library)?
+                let sources = file.sources(path, &mut weight_files.downloads)?;
+                Self::read_published(file.prompt_config(path), &sources, &mut weight_files)?
             }
             PanelFiles::Checkpoint(folder) => {
-                let source = CheckpointSource::plain(folder.clone());
-                let asking = MembersFile::default_asking(called(folder, source.is_gguf()));
-                Self::published(asking, &MEMBERS.map(|_| source.clone()), &mut library)?
+                let source = CheckpointSource::new(folder.clone());
+                let prompt_config =
+                    MembersFile::default_prompt_config(display_name(folder, source.is_gguf()));
+                Self::read_published(
+                    prompt_config,
+                    &MEMBERS.map(|_| source.clone()),
+                    &mut weight_files,
+                )?
             }
         };
         let rubric = Rubric::built_in()?;
-        let layout = recipe.asking.layout;
-        let merge = acem3_conclusion::source(layout);
+        let layout = definition.prompt_config.layout;
+        let merge = acem3_conclusion::prompt_source(layout);
         let texts = [
             ("rubric", rubric.source()),
             ("layout", layout.source()),
             ("merge", merge),
         ];
-        let texts = texts.map(|(name, text)| (name.to_owned(), Digest::of(text.as_bytes())));
+        let texts = texts.map(|(name, text)| (name.to_owned(), Digest::sha256(text.as_bytes())));
         let texts = texts.map(|(name, digest)| (name, digest.to_string()));
-        recipe.hashes.extend(texts);
-        recipe.hub = library.downloads.stamps();
-        Ok(recipe)
+        definition.hashes.extend(texts);
+        definition.hub = weight_files.downloads.stamps();
+        Ok(definition)
     }
 
     /// Reads a folder with a `panel.toml`, or the embedded panel.
-    fn own(files: &PanelFiles, library: &mut WeightFiles) -> Result<Self> {
+    fn read_panel(files: &PanelFiles, weight_files: &mut WeightFiles) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
         let spec = std::str::from_utf8(&text)
             .context("not UTF-8")
@@ -104,26 +116,27 @@ impl PanelDefinition {
         let file = files.describe(TOKENIZER_FILE);
         let tokenizer = MemberTokenizer {
             text: TextTokenizer::parse(&json).with_context(|| file.clone())?,
-            hash: Digest::of(&json).to_string(),
+            hash: Digest::sha256(&json).to_string(),
             file,
         };
         let tokenizer = Arc::new(tokenizer);
         let mut hashes = BTreeMap::from([
-            ("panel".to_owned(), Digest::of(&text).to_string()),
+            ("panel".to_owned(), Digest::sha256(&text).to_string()),
             ("tokenizer".to_owned(), tokenizer.hash.clone()),
         ]);
         let mut members = Vec::new();
-        for (name, names) in spec.members.all() {
-            let (weights, digests) = Checkpoint::of_panel(name, files, names, library)?;
+        for (name, names) in spec.members.members() {
+            let (weights, digests) =
+                Checkpoint::from_panel_files(name, files, names, weight_files)?;
             let digests = digests.into_iter();
             let digests: BTreeMap<String, String> =
                 digests.map(|(file, d)| (file, d.to_string())).collect();
-            let of_weights = digests.iter();
-            hashes.extend(of_weights.map(|(file, d)| (format!("weights {file}"), d.clone())));
+            let weight_digests = digests.iter();
+            hashes.extend(weight_digests.map(|(file, d)| (format!("weights {file}"), d.clone())));
             members.push(Member {
                 origin: files.describe(PANEL_FILE),
-                kind: "acem3".to_owned(),
-                sight: Some(VisionSetup {
+                model_type: "acem3".to_owned(),
+                vision: Some(VisionSetup {
                     processor: spec.processor.clone(),
                     pinpoints: None,
                     vision: spec.model.vision.clone(),
@@ -132,14 +145,14 @@ impl PanelDefinition {
                 }),
                 decoder: spec.model.decoder.clone(),
                 tokenizer: tokenizer.clone(),
-                dialogue: spec.dialogue.clone(),
+                chat_template: spec.dialogue.clone(),
                 files: digests,
                 weights,
             });
         }
         Ok(Self {
-            asking: PromptConfig {
-                leads: spec.leads(),
+            prompt_config: PromptConfig {
+                completion_prefixes: spec.completion_prefixes(),
                 name: spec.name,
                 layout: spec.layout,
                 rubric: spec.rubric,
@@ -152,24 +165,24 @@ impl PanelDefinition {
     }
 
     /// Reads published checkpoints.
-    fn published(
-        asking: PromptConfig,
+    fn read_published(
+        prompt_config: PromptConfig,
         sources: &[CheckpointSource],
-        library: &mut WeightFiles,
+        weight_files: &mut WeightFiles,
     ) -> Result<Self> {
         let mut hashes = BTreeMap::new();
         let mut members: Vec<Member> = Vec::new();
         for (i, (name, source)) in MEMBERS.iter().zip(sources).enumerate() {
             // Members with the same source differ only in their names.
-            let before = sources.iter().take(i).position(|other| other == source);
-            let member = match before.and_then(|i| members.get(i)) {
-                Some(twin) => twin.renamed(name),
-                None => source.load(name, library)?,
+            let twin_index = sources.iter().take(i).position(|other| other == source);
+            let member = match twin_index.and_then(|i| members.get(i)) {
+                Some(twin) => twin.with_name(name),
+                None => source.load(name, weight_files)?,
             };
-            let model = (&member.decoder, &member.sight, &member.dialogue);
+            let model = (&member.decoder, &member.vision, &member.chat_template);
             let model =
                 serde_json::to_vec(&model).context("cannot serialize the model configuration")?;
-            hashes.insert(format!("{name} model"), Digest::of(&model).to_string());
+            hashes.insert(format!("{name} model"), Digest::sha256(&model).to_string());
             hashes.insert(
                 format!("{name} weights"),
                 member.weights.digest().to_string(),
@@ -177,11 +190,13 @@ impl PanelDefinition {
             hashes.insert(format!("{name} tokenizer"), member.tokenizer.hash.clone());
             members.push(member);
         }
-        let asked = serde_json::to_vec(&(asking.rubric, asking.analysis_tokens));
-        let asked = Digest::of(&asked.context("cannot serialize the prompt configuration")?);
-        hashes.insert("asking".to_owned(), asked.to_string());
+        let prompt_bytes =
+            serde_json::to_vec(&(prompt_config.rubric, prompt_config.analysis_tokens));
+        let prompt_bytes =
+            Digest::sha256(&prompt_bytes.context("cannot serialize the prompt configuration")?);
+        hashes.insert("asking".to_owned(), prompt_bytes.to_string());
         Ok(Self {
-            asking,
+            prompt_config,
             members,
             hashes,
             hub: Vec::new(),
@@ -195,10 +210,10 @@ mod tests {
 
     #[test]
     fn hub_checkpoint_is_named_by_its_id() {
-        let called = |path: &str, is_file| called(Path::new(path), is_file);
+        let name_of = |path: &str, is_file| display_name(Path::new(path), is_file);
         let cached = "/c/hub/models--owner--llava-7b/snapshots/0123abcd";
-        assert_eq!(called(cached, false), "owner/llava-7b");
-        assert_eq!(called("/models/llava-7b", false), "llava-7b");
-        assert_eq!(called("/models/a.q4.gguf", true), "a.q4");
+        assert_eq!(name_of(cached, false), "owner/llava-7b");
+        assert_eq!(name_of("/models/llava-7b", false), "llava-7b");
+        assert_eq!(name_of("/models/a.q4.gguf", true), "a.q4");
     }
 }

@@ -10,11 +10,11 @@ use anyhow::{Context, Result, bail};
 
 use super::spec::PANEL_FILE;
 use crate::checkpoints::file_filter::FileFilter;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::published::config_json::is_gguf;
 
 /// Files of the embedded panel: name and content.
-const EMBEDDED: &[(&str, &[u8])] = &[
+const EMBEDDED_FILES: &[(&str, &[u8])] = &[
     (
         "panel.toml",
         include_bytes!("../../../assets/mini/panel.toml"),
@@ -59,31 +59,31 @@ pub enum PanelFiles {
 }
 
 impl PanelFiles {
-    /// Locates the panel of `--panel`, and downloads it if it is a hub id. Returns the embedded panel if
-    /// the flag is absent.
-    pub fn locate(panel: Option<&str>, downloads: &mut Downloads) -> Result<Self> {
+    /// Locates the panel of `--panel`, and downloads it if it is a hub id. Returns the embedded
+    /// panel if the flag is absent.
+    pub fn locate(panel: Option<&str>, downloads: &mut HubDownloads) -> Result<Self> {
         match panel {
-            Some(panel) => Self::named("--panel", panel, downloads),
+            Some(panel) => Self::resolve("--panel", panel, downloads),
             None => Ok(Self::Embedded),
         }
     }
 
-    /// Locates a panel or checkpoint, and downloads it if it is a hub id. `by`: the flag or setting that
-    /// messages name.
-    pub fn named(by: &str, panel: &str, downloads: &mut Downloads) -> Result<Self> {
+    /// Locates a panel or checkpoint, and downloads it if it is a hub id. `by`: the flag or setting
+    /// that messages name.
+    pub fn resolve(setting: &str, panel: &str, downloads: &mut HubDownloads) -> Result<Self> {
         if Path::new(panel).exists() {
-            return Self::find(by, panel);
+            return Self::resolve_local(setting, panel);
         }
-        let found = downloads.folder(panel, &FileFilter::Panel);
-        let found = found.with_context(|| format!("{by} {panel}: download failed"))?;
-        match found {
-            Some(folder) => Self::find(by, &folder.display().to_string()),
-            None => Self::find(by, panel),
+        let folder = downloads.folder(panel, &FileFilter::Panel);
+        let folder = folder.with_context(|| format!("{setting} {panel}: download failed"))?;
+        match folder {
+            Some(folder) => Self::resolve_local(setting, &folder.display().to_string()),
+            None => Self::resolve_local(setting, panel),
         }
     }
 
     /// Locates a panel or checkpoint on this machine.
-    pub(crate) fn find(by: &str, panel: &str) -> Result<Self> {
+    pub(crate) fn resolve_local(setting: &str, panel: &str) -> Result<Self> {
         let path = Path::new(panel);
         if path.is_file() && path.extension().is_some_and(|e| e == "toml") {
             return Ok(if path.file_name().is_some_and(|name| name == PANEL_FILE) {
@@ -97,22 +97,24 @@ impl PanelFiles {
         }
         if !path.is_dir() {
             bail!(
-                "{by} {panel}: no such folder\n\
+                "{setting} {panel}: no such folder\n\
                  hint: pass a folder with a {PANEL_FILE}, the folder or .gguf file of a published \
-                 checkpoint, or a .toml file with four members; omit {by} to use the embedded panel"
+                 checkpoint, or a .toml file with four members; omit {setting} to use the embedded \
+                 panel"
             );
         }
         if path.join(PANEL_FILE).is_file() {
             return Ok(Self::Folder(path.to_owned()));
         }
-        if let Some(only) = only_gguf(path) {
+        if let Some(only) = single_gguf(path) {
             return Ok(Self::Checkpoint(only));
         }
         if path.join(CONFIG_FILE).is_file() {
             return Ok(Self::Checkpoint(path.to_owned()));
         }
         bail!(
-            "{by} {panel}: not a panel, expected {PANEL_FILE}, {CONFIG_FILE} or a single .gguf file\n\
+            "{setting} {panel}: not a panel, expected {PANEL_FILE}, {CONFIG_FILE} or a single .gguf \
+             file\n\
              hint: pass the folder `panel` that `acem3 train` writes, or a checkpoint with \
              {CONFIG_FILE}, weights and tokenizer"
         );
@@ -122,7 +124,7 @@ impl PanelFiles {
     pub fn read(&self, name: &str) -> Result<Cow<'static, [u8]>> {
         match self {
             Self::Embedded => {
-                let found = EMBEDDED.iter().find(|(known, _)| *known == name);
+                let found = EMBEDDED_FILES.iter().find(|(known, _)| *known == name);
                 let (_, bytes) =
                     found.with_context(|| format!("the embedded panel has no {name}"))?;
                 Ok(Cow::Borrowed(bytes))
@@ -173,12 +175,14 @@ impl PanelFiles {
 }
 
 /// Returns the GGUF file of a folder if it is the only weight file.
-pub(crate) fn only_gguf(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn single_gguf(folder: &Path) -> Option<PathBuf> {
     let paths = std::fs::read_dir(folder).ok()?.flatten().map(|e| e.path());
-    let ends = |path: &PathBuf, end: &str| path.extension().is_some_and(|e| e == end);
-    let weights = |path: &PathBuf| ends(path, "safetensors") || ends(path, "bin");
-    let found: Vec<PathBuf> = paths.filter(|p| is_gguf(p) || weights(p)).collect();
-    match found.as_slice() {
+    let has_extension =
+        |path: &PathBuf, extension: &str| path.extension().is_some_and(|e| e == extension);
+    let is_weights =
+        |path: &PathBuf| has_extension(path, "safetensors") || has_extension(path, "bin");
+    let weight_files: Vec<PathBuf> = paths.filter(|p| is_gguf(p) || is_weights(p)).collect();
+    match weight_files.as_slice() {
         [only] if is_gguf(only) => Some(only.clone()),
         _ => None,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use acem3_experts::TextTokenizer;
 use acem3_experts::decoder::DecoderConfig;
-use acem3_experts::prompt::Dialogue;
+use acem3_experts::prompt::ChatTemplate;
 use acem3_projector::ProjectorConfig;
 use acem3_vision::{ImageProcessor, Selection, VisionConfig};
 use serde::Serialize;
@@ -28,32 +28,32 @@ pub(crate) struct VisionSetup {
     pub projector: ProjectorConfig,
 }
 
-/// A tokenizer with the facts that `panel inspect` prints.
+/// A tokenizer with its file name and hash.
 #[derive(Clone)]
 pub(crate) struct MemberTokenizer {
     /// The tokenizer.
     pub text: TextTokenizer,
     /// Name of its file for messages.
     pub file: String,
-    /// Hash of that file and of the files next to it that add tokens.
+    /// Hash of that file and of the files that add tokens.
     pub hash: String,
 }
 
 /// One of the four members of a panel.
 #[derive(Clone)]
 pub(crate) struct Member {
-    /// The file that describes it.
+    /// The file that defines the member.
     pub origin: String,
     /// Model type.
-    pub kind: String,
+    pub model_type: String,
     /// Vision configuration; `None` for a text-only member.
-    pub sight: Option<VisionSetup>,
+    pub vision: Option<VisionSetup>,
     /// Decoder configuration.
     pub decoder: DecoderConfig,
     /// Tokenizer.
     pub tokenizer: Arc<MemberTokenizer>,
     /// Chat template.
-    pub dialogue: Dialogue,
+    pub chat_template: ChatTemplate,
     /// Hash of each of its files.
     pub files: BTreeMap<String, String>,
     /// Weights.
@@ -62,26 +62,26 @@ pub(crate) struct Member {
 
 impl Member {
     /// Returns a copy of the member under another name.
-    pub(crate) fn renamed(&self, name: &str) -> Self {
-        let mut twin = self.clone();
-        twin.weights = self.weights.renamed(name);
-        twin
+    pub(crate) fn with_name(&self, name: &str) -> Self {
+        let mut copy = self.clone();
+        copy.weights = self.weights.with_owner(name);
+        copy
     }
 
     /// Returns true if both can share a trunk: equal inputs must give equal embeddings.
-    pub(crate) fn stands_with(&self, other: &Self) -> bool {
+    pub(crate) fn shares_trunk_with(&self, other: &Self) -> bool {
         let parts = [
             "model.vision_tower.",
             "model.mm_projector.",
             "model.image_newline",
             "model.embed_tokens.",
         ];
-        self.sight == other.sight
+        self.vision == other.vision
             && self.decoder == other.decoder
-            && self.dialogue == other.dialogue
+            && self.chat_template == other.chat_template
             && self.tokenizer.hash == other.tokenizer.hash
             && parts
                 .iter()
-                .all(|part| self.weights.agrees_with(&other.weights, part))
+                .all(|part| self.weights.has_equal_prefix(&other.weights, part))
     }
 }

@@ -1,21 +1,23 @@
-//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file or a hub id.
+//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file or a hub
+//! id.
 
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{Detail, Layout};
+use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::files::only_gguf;
+use super::files::single_gguf;
 use crate::checkpoints::file_filter::FileFilter;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
 
 /// Default token budget of one analysis.
-const ANALYSIS_TOKENS: usize = 128;
+const DEFAULT_ANALYSIS_TOKENS: usize = 128;
 
-/// Content of a members file. Folders are relative to the file; a name without a folder may be a hub id.
+/// Content of a members file. Folders are relative to the file; a name without a folder may be a
+/// hub id.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MembersFile {
@@ -23,9 +25,9 @@ pub(crate) struct MembersFile {
     /// The panel's name in tables and records (default: the file name without extension).
     name: Option<String>,
     /// The prompt layout that the members were trained with (default: that of the papers).
-    layout: Option<Layout>,
+    layout: Option<PromptLayout>,
     /// Level of detail of the rubric in prompts (default: full).
-    rubric: Option<Detail>,
+    rubric: Option<RubricDetail>,
     /// Token budget of one analysis.
     analysis_tokens: Option<usize>,
     /// Chat template of members that set none.
@@ -55,7 +57,7 @@ struct MemberEntries {
 #[serde(untagged)]
 enum MemberEntry {
     Folder(PathBuf),
-    Described(MemberTable),
+    Table(MemberTable),
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -63,7 +65,7 @@ enum MemberEntry {
 struct MemberTable {
     #[serde(alias = "file")]
     folder: PathBuf,
-    /// Whether to ignore the vision tower of the checkpoint.
+    /// True to ignore the vision tower of the checkpoint.
     #[serde(default)]
     text_only: bool,
     dialogue: Option<String>,
@@ -73,7 +75,7 @@ struct MemberTable {
 
 impl MemberEntries {
     /// Returns the four entries in the order of [`MEMBERS`].
-    fn all(&self) -> [&MemberEntry; 4] {
+    fn in_member_order(&self) -> [&MemberEntry; 4] {
         [
             &self.expression,
             &self.medical_knowledge,
@@ -101,31 +103,32 @@ impl MembersFile {
     }
 
     /// Returns the default prompt configuration.
-    pub(crate) fn default_asking(name: String) -> PromptConfig {
+    pub(crate) fn default_prompt_config(name: String) -> PromptConfig {
         PromptConfig {
             name,
-            layout: Layout::Paper,
-            rubric: Detail::Full,
-            analysis_tokens: ANALYSIS_TOKENS,
-            leads: Default::default(),
+            layout: PromptLayout::Paper,
+            rubric: RubricDetail::Full,
+            analysis_tokens: DEFAULT_ANALYSIS_TOKENS,
+            completion_prefixes: Default::default(),
         }
     }
 
     /// Returns the prompt configuration.
-    pub(crate) fn asking(&self, path: &Path) -> PromptConfig {
+    pub(crate) fn prompt_config(&self, path: &Path) -> PromptConfig {
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = self.name.clone().or(stem);
-        let default = Self::default_asking(name.unwrap_or_default());
+        let default = Self::default_prompt_config(name.unwrap_or_default());
         PromptConfig {
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
-            leads: self.members.all().map(|entry| {
-                let own = match entry {
-                    MemberEntry::Described(entry) => entry.reward_token.as_ref(),
+            completion_prefixes: self.members.in_member_order().map(|entry| {
+                let reward_token = match entry {
+                    MemberEntry::Table(entry) => entry.reward_token.as_ref(),
                     MemberEntry::Folder(_) => None,
                 };
-                own.or(self.reward_token.as_ref())
+                reward_token
+                    .or(self.reward_token.as_ref())
                     .cloned()
                     .unwrap_or_default()
             }),
@@ -137,61 +140,64 @@ impl MembersFile {
     pub(crate) fn sources(
         &self,
         path: &Path,
-        downloads: &mut Downloads,
+        downloads: &mut HubDownloads,
     ) -> Result<Vec<CheckpointSource>> {
         let base = path.parent().unwrap_or(Path::new(""));
-        let sources = MEMBERS.iter().zip(self.members.all()).map(|(name, entry)| {
-            let source = self.source(entry, base, downloads);
-            source.with_context(|| format!("{}: members.{name}", path.display()))
-        });
+        let sources = MEMBERS
+            .iter()
+            .zip(self.members.in_member_order())
+            .map(|(name, entry)| {
+                let source = self.member_source(entry, base, downloads);
+                source.with_context(|| format!("{}: members.{name}", path.display()))
+            });
         sources.collect()
     }
 
-    fn source(
+    fn member_source(
         &self,
         entry: &MemberEntry,
         base: &Path,
-        downloads: &mut Downloads,
+        downloads: &mut HubDownloads,
     ) -> Result<CheckpointSource> {
-        let Some(folder) = place(entry.folder(), base, &FileFilter::Panel, downloads)? else {
+        let Some(folder) = resolve_member(entry.folder(), base, &FileFilter::Panel, downloads)?
+        else {
             bail!(
                 "no folder and no .gguf file {}\n\
                  hint: use a path relative to the members file, or a hub id owner/name",
                 base.join(entry.folder()).display()
             )
         };
-        let described = match entry {
+        let table = match entry {
             MemberEntry::Folder(_) => None,
-            MemberEntry::Described(entry) => Some(entry),
+            MemberEntry::Table(entry) => Some(entry),
         };
-        let tower = described.and_then(|entry| entry.vision_tower.as_ref());
+        let tower = table.and_then(|entry| entry.vision_tower.as_ref());
         let tower = match tower.or(self.vision_tower.as_ref()) {
             // A missing tower is reported later, if a member needs it.
-            Some(tower) => {
-                place(tower, base, &FileFilter::Encoder, downloads)?.or(Some(base.join(tower)))
-            }
+            Some(tower) => resolve_member(tower, base, &FileFilter::Encoder, downloads)?
+                .or(Some(base.join(tower))),
             None => None,
         };
-        let dialogue = described.and_then(|entry| entry.dialogue.as_ref());
+        let dialogue = table.and_then(|entry| entry.dialogue.as_ref());
         Ok(CheckpointSource {
-            text_only: described.is_some_and(|entry| entry.text_only),
-            dialogue: dialogue.or(self.dialogue.as_ref()).cloned(),
+            text_only: table.is_some_and(|entry| entry.text_only),
+            chat_template: dialogue.or(self.dialogue.as_ref()).cloned(),
             vision_tower: tower,
             ignore_config: self.ignore_config.clone(),
-            ..CheckpointSource::plain(only_gguf(&folder).unwrap_or(folder))
+            ..CheckpointSource::new(single_gguf(&folder).unwrap_or(folder))
         })
     }
 }
 
 /// Resolves a name: a folder or GGUF file relative to `base`, otherwise a folder from the hub.
-fn place(
+fn resolve_member(
     name: &Path,
     base: &Path,
     filter: &FileFilter,
-    downloads: &mut Downloads,
+    downloads: &mut HubDownloads,
 ) -> Result<Option<PathBuf>> {
     let local = base.join(name);
-    if local.is_dir() || CheckpointSource::plain(local.clone()).is_gguf() {
+    if local.is_dir() || CheckpointSource::new(local.clone()).is_gguf() {
         return Ok(Some(local));
     }
     let id = name.to_string_lossy();
@@ -203,7 +209,7 @@ impl MemberEntry {
     fn folder(&self) -> &Path {
         match self {
             Self::Folder(folder) => folder,
-            Self::Described(entry) => &entry.folder,
+            Self::Table(entry) => &entry.folder,
         }
     }
 }

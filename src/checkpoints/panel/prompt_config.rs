@@ -1,6 +1,6 @@
 //! How the members of a panel are prompted.
 
-use acem3_experts::prompt::{Detail, Layout};
+use acem3_experts::prompt::{PromptLayout, RubricDetail};
 
 /// Prompt configuration of a panel.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,13 +8,13 @@ pub(crate) struct PromptConfig {
     /// The panel's name in tables and records.
     pub name: String,
     /// The prompt layout.
-    pub layout: Layout,
+    pub layout: PromptLayout,
     /// Level of detail of the rubric in prompts.
-    pub rubric: Detail,
+    pub rubric: RubricDetail,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
     /// Prefix of the text of each member: a reward token, or nothing.
-    pub leads: [String; 4],
+    pub completion_prefixes: [String; 4],
 }
 
 /// The names of the four members, in order.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use acem3_experts::ModelConfig;
-use acem3_experts::prompt::{Detail, Dialogue, Layout};
+use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -23,17 +23,17 @@ pub struct PanelSpec {
     /// The panel's name in tables and records.
     pub name: String,
     /// The prompt layout that it was trained with.
-    pub layout: Layout,
+    pub layout: PromptLayout,
     /// Level of detail of the rubric in prompts.
-    pub rubric: Detail,
+    pub rubric: RubricDetail,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
     /// Reward tokens by member name, for members that were trained with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward_tokens: BTreeMap<String, String>,
     /// Chat template of the members (default: none).
-    #[serde(default, skip_serializing_if = "Dialogue::is_plain")]
-    pub dialogue: Dialogue,
+    #[serde(default, skip_serializing_if = "ChatTemplate::is_plain")]
+    pub dialogue: ChatTemplate,
     /// Image preprocessing.
     pub processor: ImageProcessor,
     /// Configuration of each member.
@@ -58,7 +58,7 @@ pub struct MemberFiles {
 
 impl MemberFiles {
     /// Returns the names and files of the four members, in the order of an engine's heads.
-    pub fn all(&self) -> [(&'static str, &[String]); 4] {
+    pub fn members(&self) -> [(&'static str, &[String]); 4] {
         [
             ("expression", &self.expression),
             ("medical_knowledge", &self.medical_knowledge),
@@ -69,7 +69,7 @@ impl MemberFiles {
 }
 
 impl From<[Vec<String>; 4]> for MemberFiles {
-    /// Converts four lists in the order of [`MemberFiles::all`].
+    /// Converts four lists in the order of [`MemberFiles::members`].
     fn from(files: [Vec<String>; 4]) -> Self {
         let [expression, medical_knowledge, patient_relevance, conclusion] = files;
         Self {
@@ -85,10 +85,11 @@ impl PanelSpec {
     /// The schema version that acem3 writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Returns the reward token of each member in the order of [`MemberFiles::all`]; empty for none.
-    pub fn leads(&self) -> [String; 4] {
-        let lead = |(name, _)| self.reward_tokens.get(name).cloned().unwrap_or_default();
-        self.members.all().map(lead)
+    /// Returns the reward token of each member in the order of
+    /// [`MemberFiles::members`]; empty for none.
+    pub fn completion_prefixes(&self) -> [String; 4] {
+        let reward_token = |(name, _)| self.reward_tokens.get(name).cloned().unwrap_or_default();
+        self.members.members().map(reward_token)
     }
 
     /// Reads and checks a specification.
@@ -97,20 +98,25 @@ impl PanelSpec {
         if spec.schema != Self::SCHEMA {
             bail!("schema is {}, expected {}", spec.schema, Self::SCHEMA);
         }
-        if let Err(problem) = spec.model.check() {
+        if let Err(problem) = spec.model.validate() {
             bail!("model.{problem}");
         }
-        for name in spec.members.all().into_iter().flat_map(|(_, files)| files) {
-            let plain = Path::new(name)
+        for name in spec
+            .members
+            .members()
+            .into_iter()
+            .flat_map(|(_, files)| files)
+        {
+            let is_file_name = Path::new(name)
                 .components()
                 .eq([Component::Normal(name.as_ref())]);
-            if !plain {
+            if !is_file_name {
                 bail!("members: `{name}`, expected the name of a file in the panel's folder");
             }
         }
-        let members = spec.members.all();
-        let known = |name: &String| members.iter().any(|(member, _)| member == name);
-        if let Some(name) = spec.reward_tokens.keys().find(|name| !known(name)) {
+        let members = spec.members.members();
+        let is_member = |name: &String| members.iter().any(|(member, _)| member == name);
+        if let Some(name) = spec.reward_tokens.keys().find(|name| !is_member(name)) {
             bail!("reward_tokens: unknown member {name:?}");
         }
         if spec.analysis_tokens == 0 {

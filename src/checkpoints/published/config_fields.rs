@@ -1,5 +1,5 @@
-//! Fields of a configuration, each consumed once. An unconsumed field is an error unless it is known
-//! not to affect the computation.
+//! Fields of a configuration, each consumed once. An unconsumed field is an error unless it is
+//! known not to affect the computation.
 
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Fields about training, storage or sampling, which do not affect the computation (transformers'
 /// `configuration_utils.py` and its models' configurations, LLaVA's `train.py`).
-const HARMLESS: [&str; 88] = [
+const IGNORED_FIELDS: [&str; 88] = [
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_commit_hash",
@@ -100,72 +100,72 @@ const HARMLESS: [&str; 88] = [
 
 /// Unconsumed fields of an object, with the path of the object in the file.
 pub(crate) struct ConfigFields {
-    place: String,
-    left: Map<String, Value>,
+    path: String,
+    remaining: Map<String, Value>,
 }
 
 impl ConfigFields {
     /// Wraps an object at a path such as `text_config.`; empty for the root.
-    pub(crate) fn new(place: &str, left: Map<String, Value>) -> Self {
+    pub(crate) fn new(path: &str, fields: Map<String, Value>) -> Self {
         Self {
-            place: place.to_owned(),
-            left,
+            path: path.to_owned(),
+            remaining: fields,
         }
     }
 
     /// Consumes a field. Returns `None` if it is absent or null.
     pub(crate) fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
-        match self.left.remove(name) {
+        match self.remaining.remove(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
-                let shown: String = value.to_string().chars().take(60).collect();
+                let excerpt: String = value.to_string().chars().take(60).collect();
                 let value = serde_json::from_value(value);
                 value
                     .map(Some)
-                    .with_context(|| format!("{}{name} is {shown}", self.place))
+                    .with_context(|| format!("{}{name} is {excerpt}", self.path))
             }
         }
     }
 
     /// Consumes a field with a default.
-    pub(crate) fn or<T: DeserializeOwned>(&mut self, name: &str, default: T) -> Result<T> {
+    pub(crate) fn take_or<T: DeserializeOwned>(&mut self, name: &str, default: T) -> Result<T> {
         Ok(self.take(name)?.unwrap_or(default))
     }
 
     /// Consumes a required field.
-    pub(crate) fn need<T: DeserializeOwned>(&mut self, name: &str) -> Result<T> {
+    pub(crate) fn require<T: DeserializeOwned>(&mut self, name: &str) -> Result<T> {
         let value = self.take(name)?;
-        value.with_context(|| format!("{}{name} is missing", self.place))
+        value.with_context(|| format!("{}{name} is missing", self.path))
     }
 
     /// Returns true if a field exists, null included.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.left.contains_key(name)
+        self.remaining.contains_key(name)
     }
 
     /// Consumes an object.
-    pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>> {
+    pub(super) fn take_object(&mut self, name: &str) -> Result<Option<Self>> {
         let map = self.take::<Map<String, Value>>(name)?;
-        Ok(map.map(|map| Self::new(&format!("{}{name}.", self.place), map)))
+        Ok(map.map(|map| Self::new(&format!("{}{name}.", self.path), map)))
     }
 
     /// Consumes a field. Returns an error if it has another value than `value`.
-    pub(crate) fn only(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
+    pub(crate) fn expect_value(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
-        match self.left.remove(name) {
+        match self.remaining.remove(name) {
             None | Some(Value::Null) => Ok(()),
-            Some(got) if got == value => Ok(()),
-            Some(got) => bail!(
-                "{}{name} is {got}, only {value} is supported\n\
+            Some(found) if found == value => Ok(()),
+            Some(found) => bail!(
+                "{}{name} is {found}, only {value} is supported\n\
                  hint: use a checkpoint without this feature",
-                self.place
+                self.path
             ),
         }
     }
 
     /// Returns an error if an unknown field is left that may affect the computation.
     pub(super) fn finish(self, ignored: &[String]) -> Result<()> {
-        match self.unknown(ignored) {
+        match self.describe_unknown(ignored) {
             Some(unknown) => bail!(
                 "{unknown}\n\
                  hint: if the field does not affect the computation, list it under ignore_config in \
@@ -176,15 +176,15 @@ impl ConfigFields {
     }
 
     /// Describes the first unknown field that may affect the computation.
-    pub(crate) fn unknown(&self, ignored: &[String]) -> Option<String> {
+    pub(crate) fn describe_unknown(&self, ignored: &[String]) -> Option<String> {
         let unknown = |(name, value): &(&String, &Value)| {
             !value.is_null()
-                && HARMLESS.binary_search(&name.as_str()).is_err()
+                && IGNORED_FIELDS.binary_search(&name.as_str()).is_err()
                 && !ignored.contains(name)
         };
-        let (name, value) = self.left.iter().find(unknown)?;
-        let shown: String = value.to_string().chars().take(60).collect();
-        Some(format!("{}{name} is {shown}, unknown field", self.place))
+        let (name, value) = self.remaining.iter().find(unknown)?;
+        let excerpt: String = value.to_string().chars().take(60).collect();
+        Some(format!("{}{name} is {excerpt}, unknown field", self.path))
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn unknown_field_is_error_unless_ignored() {
-        assert!(HARMLESS.is_sorted());
+        assert!(IGNORED_FIELDS.is_sorted());
         let map = serde_json::json!({"use_cache": true, "logit_softcap": 30.0, "other": null});
         let fields = || ConfigFields::new("", map.as_object().cloned().unwrap_or_default());
         let error = fields().finish(&[]).unwrap_err().to_string();

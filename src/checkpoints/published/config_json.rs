@@ -14,11 +14,11 @@ pub(crate) fn is_gguf(path: &Path) -> bool {
 }
 
 /// Reads a JSON file that contains one object of at most 64 MiB.
-pub(crate) fn json(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
-    const MOST: u64 = 64 << 20;
+pub(crate) fn read_json(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
+    const MAX_SIZE: u64 = 64 << 20;
     let size = std::fs::metadata(path).context("cannot be read")?.len();
-    if size > MOST {
-        bail!("{size} bytes, expected at most {MOST}");
+    if size > MAX_SIZE {
+        bail!("{size} bytes, expected at most {MAX_SIZE}");
     }
     let text = std::fs::read(path).context("cannot be read")?;
     serde_json::from_slice(&text).context("not a JSON object")

@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Upper bounds of sizes, larger than in any model. The product of two sizes cannot overflow.
-const LARGEST: usize = 1 << 24;
-const DEEPEST: usize = 4096;
+const MAX_SIZE: usize = 1 << 24;
+const MAX_LAYERS: usize = 4096;
 
 /// Decoder family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum DecoderFamily {
 
 impl DecoderFamily {
     /// Returns the family of a `model_type`.
-    pub(super) fn of(model_type: &str) -> Result<Self> {
+    pub(super) fn from_model_type(model_type: &str) -> Result<Self> {
         match model_type {
             "llama" => Ok(Self::Llama),
             "mistral" => Ok(Self::Mistral),
@@ -36,7 +36,7 @@ impl DecoderFamily {
     }
 
     /// Returns the default chat template of multimodal models of this family.
-    pub(super) fn dialogue(self) -> &'static str {
+    pub(super) fn default_chat_template(self) -> &'static str {
         match self {
             Self::Llama => "vicuna",
             Self::Mistral => "mistral",
@@ -46,98 +46,105 @@ impl DecoderFamily {
 }
 
 /// Reads the decoder configuration. The caller checks the unconsumed fields.
-pub(super) fn decoder(fields: &mut ConfigFields, family: DecoderFamily) -> Result<DecoderConfig> {
-    let mistral = family == DecoderFamily::Mistral;
-    let qwen2 = family == DecoderFamily::Qwen2;
-    let act: String = fields.or("hidden_act", "silu".to_owned())?;
-    if !matches!(act.as_str(), "silu" | "swish") {
-        bail!("hidden_act is `{act}`, only silu is supported");
+pub(super) fn parse_decoder(
+    fields: &mut ConfigFields,
+    family: DecoderFamily,
+) -> Result<DecoderConfig> {
+    let is_mistral = family == DecoderFamily::Mistral;
+    let is_qwen2 = family == DecoderFamily::Qwen2;
+    let activation: String = fields.take_or("hidden_act", "silu".to_owned())?;
+    if !matches!(activation.as_str(), "silu" | "swish") {
+        bail!("hidden_act is `{activation}`, only silu is supported");
     }
-    fields.only("mlp_bias", false)?;
-    fields.only("partial_rotary_factor", 1.0)?;
-    let layers = fields.or("num_hidden_layers", 32)?;
-    let biased = fields.or("attention_bias", false)? && family == DecoderFamily::Llama;
-    let (sliding_window, max_window_layers) = window(fields, family, layers)?;
-    let (rope_theta, rope_scaling) = rope(fields)?;
-    let inner = match family {
+    fields.expect_value("mlp_bias", false)?;
+    fields.expect_value("partial_rotary_factor", 1.0)?;
+    let layers = fields.take_or("num_hidden_layers", 32)?;
+    let has_bias = fields.take_or("attention_bias", false)? && family == DecoderFamily::Llama;
+    let (sliding_window, max_window_layers) = parse_sliding_window(fields, family, layers)?;
+    let (rope_theta, rope_scaling) = parse_rope(fields)?;
+    let intermediate_size = match family {
         DecoderFamily::Llama => 11_008,
         DecoderFamily::Mistral => 14_336,
         DecoderFamily::Qwen2 => 22_016,
     };
-    let context = match family {
+    let context_length = match family {
         DecoderFamily::Llama => 2048,
         DecoderFamily::Mistral => 131_072,
         DecoderFamily::Qwen2 => 32_768,
     };
     let config = DecoderConfig {
-        vocab_size: fields.or("vocab_size", if qwen2 { 151_936 } else { 32_000 })?,
-        hidden_size: fields.or("hidden_size", 4096)?,
-        intermediate_size: fields.or("intermediate_size", inner)?,
+        vocab_size: fields.take_or("vocab_size", if is_qwen2 { 151_936 } else { 32_000 })?,
+        hidden_size: fields.take_or("hidden_size", 4096)?,
+        intermediate_size: fields.take_or("intermediate_size", intermediate_size)?,
         num_hidden_layers: layers,
-        num_attention_heads: fields.or("num_attention_heads", 32)?,
-        num_key_value_heads: if mistral && !fields.has("num_key_value_heads") {
+        num_attention_heads: fields.take_or("num_attention_heads", 32)?,
+        num_key_value_heads: if is_mistral && !fields.has("num_key_value_heads") {
             Some(8)
         } else {
             fields.take("num_key_value_heads")?
         },
         head_dim: fields.take("head_dim")?,
-        max_position_embeddings: fields.or("max_position_embeddings", context)?,
-        rms_norm_eps: fields.or("rms_norm_eps", 1e-6)?,
+        max_position_embeddings: fields.take_or("max_position_embeddings", context_length)?,
+        rms_norm_eps: fields.take_or("rms_norm_eps", 1e-6)?,
         rope_theta,
-        tie_word_embeddings: fields.or("tie_word_embeddings", false)?,
-        attention_bias: qwen2 || biased,
-        output_bias: biased,
+        tie_word_embeddings: fields.take_or("tie_word_embeddings", false)?,
+        attention_bias: is_qwen2 || has_bias,
+        output_bias: has_bias,
         rope_scaling,
         sliding_window,
         max_window_layers,
     };
-    for (name, value, most) in [
-        ("vocab_size", config.vocab_size, LARGEST),
-        ("hidden_size", config.hidden_size, LARGEST),
-        ("intermediate_size", config.intermediate_size, LARGEST),
-        ("num_attention_heads", config.num_attention_heads, LARGEST),
-        ("num_key_value_heads", config.kv_heads(), LARGEST),
-        ("num_hidden_layers", config.num_hidden_layers, DEEPEST),
+    for (name, value, max) in [
+        ("vocab_size", config.vocab_size, MAX_SIZE),
+        ("hidden_size", config.hidden_size, MAX_SIZE),
+        ("intermediate_size", config.intermediate_size, MAX_SIZE),
+        ("num_attention_heads", config.num_attention_heads, MAX_SIZE),
+        ("num_key_value_heads", config.kv_heads(), MAX_SIZE),
+        ("num_hidden_layers", config.num_hidden_layers, MAX_LAYERS),
     ] {
-        if value > most {
-            bail!("{name} is {value}, expected at most {most}");
+        if value > max {
+            bail!("{name} is {value}, expected at most {max}");
         }
     }
-    if let Err(problem) = config.check() {
+    if let Err(problem) = config.validate() {
         bail!("{problem}");
     }
     Ok(config)
 }
 
 /// Returns the sliding window and the first layer that uses it.
-fn window(
+fn parse_sliding_window(
     fields: &mut ConfigFields,
     family: DecoderFamily,
     layers: usize,
 ) -> Result<(Option<usize>, usize)> {
-    let (window, from) = match family {
+    let (window, first_layer) = match family {
         DecoderFamily::Llama => {
-            fields.only("use_sliding_window", false)?;
+            fields.expect_value("use_sliding_window", false)?;
             (fields.take("sliding_window")?, 0)
         }
         DecoderFamily::Mistral => {
             // Absent means 4096, null means no window.
-            let absent = !fields.has("sliding_window");
+            let is_absent = !fields.has("sliding_window");
             let window = fields.take("sliding_window")?;
-            (window.or(absent.then_some(4096)), 0)
+            (window.or(is_absent.then_some(4096)), 0)
         }
         DecoderFamily::Qwen2 => {
-            let on = fields.or("use_sliding_window", false)?;
-            let window = fields.or("sliding_window", 4096)?;
-            let from = fields.or("max_window_layers", 28)?;
-            if on { (Some(window), from) } else { (None, 0) }
+            let is_enabled = fields.take_or("use_sliding_window", false)?;
+            let window = fields.take_or("sliding_window", 4096)?;
+            let first_layer = fields.take_or("max_window_layers", 28)?;
+            if is_enabled {
+                (Some(window), first_layer)
+            } else {
+                (None, 0)
+            }
         }
     };
     if family == DecoderFamily::Llama && window.is_some() {
         bail!("sliding_window is set, but models of type llama do not support it");
     }
     if let Some(types) = fields.take::<Vec<String>>("layer_types")? {
-        let slides = |i: usize| window.is_some() && i >= from;
+        let slides = |i: usize| window.is_some() && i >= first_layer;
         let name = |i| {
             if slides(i) {
                 "sliding_attention"
@@ -150,38 +157,39 @@ fn window(
             bail!("layer_types {types:?} do not match the sliding window {window:?}");
         }
     }
-    Ok((window, from))
+    Ok((window, first_layer))
 }
 
 /// Reads base and scaling of the rotary embedding: `rope_theta` and `rope_scaling`, or both in
 /// `rope_parameters` (transformers 5).
-fn rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
+fn parse_rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
     let outer: Option<f64> = fields.take("rope_theta")?;
-    let scaling = match fields.object("rope_parameters")? {
+    let scaling = match fields.take_object("rope_parameters")? {
         Some(parameters) => {
             fields.take::<serde_json::Value>("rope_scaling")?;
             Some(parameters)
         }
-        None => fields.object("rope_scaling")?,
+        None => fields.take_object("rope_scaling")?,
     };
     let Some(mut scaling) = scaling else {
         return Ok((outer.unwrap_or(10_000.0), None));
     };
     let theta = scaling.take("rope_theta")?.or(outer).unwrap_or(10_000.0);
-    let old: Option<String> = scaling.take("type")?;
+    let old_kind: Option<String> = scaling.take("type")?;
     let kind: Option<String> = scaling.take("rope_type")?;
-    scaling.only("partial_rotary_factor", 1.0)?;
-    let kind = kind.or(old).unwrap_or_else(|| "default".to_owned());
-    let stretched = match kind.as_str() {
+    scaling.expect_value("partial_rotary_factor", 1.0)?;
+    let kind = kind.or(old_kind).unwrap_or_else(|| "default".to_owned());
+    let rope_scaling = match kind.as_str() {
         "default" => None,
         "linear" => Some(RopeScaling::Linear {
-            factor: scaling.need("factor")?,
+            factor: scaling.require("factor")?,
         }),
         "llama3" => Some(RopeScaling::Llama3 {
-            factor: scaling.need("factor")?,
-            low_freq_factor: scaling.need("low_freq_factor")?,
-            high_freq_factor: scaling.need("high_freq_factor")?,
-            original_max_position_embeddings: scaling.need("original_max_position_embeddings")?,
+            factor: scaling.require("factor")?,
+            low_freq_factor: scaling.require("low_freq_factor")?,
+            high_freq_factor: scaling.require("high_freq_factor")?,
+            original_max_position_embeddings: scaling
+                .require("original_max_position_embeddings")?,
         }),
         other => bail!(
             "rope_scaling of type `{other}` is not supported\n\
@@ -189,5 +197,5 @@ fn rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
         ),
     };
     scaling.finish(&[])?;
-    Ok((theta, stretched))
+    Ok((theta, rope_scaling))
 }

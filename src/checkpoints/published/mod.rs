@@ -23,66 +23,72 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use acem3_experts::prompt::Dialogue;
+use acem3_experts::prompt::ChatTemplate;
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use config::CheckpointConfig;
-use config_json::{CONFIG_FILE, json};
+use config_json::{CONFIG_FILE, read_json};
 pub(crate) use source::CheckpointSource;
 
 impl CheckpointSource {
     /// Reads the checkpoint.
-    pub(crate) fn load(&self, name: &str, library: &mut WeightFiles) -> Result<Member> {
+    pub(crate) fn load(&self, name: &str, weight_files: &mut WeightFiles) -> Result<Member> {
         if self.is_gguf() {
-            let file = || self.folder.display().to_string();
-            return gguf::load(self, name, library).with_context(file);
+            let file = || self.path.display().to_string();
+            return gguf::load(self, name, weight_files).with_context(file);
         }
-        let path = self.folder.join(CONFIG_FILE);
+        let path = self.path.join(CONFIG_FILE);
         let file = path.display().to_string();
-        let published = json(&path)
+        let published = read_json(&path)
             .and_then(|map| CheckpointConfig::parse(map, &self.ignore_config))
             .with_context(|| file.clone())?;
-        let tokenizer = tokenizer::read(&self.folder)?;
-        let known = tokenizer.text.vocabulary();
-        if known > published.decoder.vocab_size {
+        let tokenizer = tokenizer::read(&self.path)?;
+        let token_count = tokenizer.text.vocab_size();
+        if token_count > published.decoder.vocab_size {
             bail!(
-                "{}: {known} tokens, more than the vocab_size of {file}, {}\n\
+                "{}: {token_count} tokens, more than the vocab_size of {file}, {}\n\
                  hint: use the tokenizer of this checkpoint",
                 tokenizer.file,
                 published.decoder.vocab_size
             );
         }
         let mut files = BTreeMap::new();
-        let mut weights = Checkpoint::of_member(name);
-        let shards = shards::read(&self.folder, library, &mut files)?;
+        let mut weights = Checkpoint::for_member(name);
+        let shards = shards::read(&self.path, weight_files, &mut files)?;
         for (tensor, stored) in shards {
-            if let Some(ours) = published.layout.rename(&tensor, self.text_only) {
-                weights.add(&ours, stored)?;
+            if let Some(model_name) = published.layout.rename(&tensor, self.text_only) {
+                weights.add(&model_name, stored)?;
             }
         }
-        crate::checkpoints::published::tensor_names::drop_tied(
-            &mut weights,
-            published.decoder.tie_word_embeddings,
-        )?;
-        let sight = match &published.eyes {
-            Some(eyes) if !self.text_only => {
-                let found = tower::find(self, eyes, &mut weights, library, &mut files)?;
-                Some(found)
+        tensor_names::remove_tied_output(&mut weights, published.decoder.tie_word_embeddings)?;
+        let vision = match &published.vision {
+            Some(vision_part) if !self.text_only => {
+                let setup = tower::load_vision_tower(
+                    self,
+                    vision_part,
+                    &mut weights,
+                    weight_files,
+                    &mut files,
+                )?;
+                Some(setup)
             }
             _ => None,
         };
-        let dialogue = self.dialogue.as_deref().unwrap_or(published.dialogue);
+        let dialogue = self
+            .chat_template
+            .as_deref()
+            .unwrap_or(published.default_chat_template);
         Ok(Member {
             origin: file,
-            kind: published.kind,
-            sight,
+            model_type: published.model_type,
+            vision,
             decoder: published.decoder,
             tokenizer: Arc::new(tokenizer),
-            dialogue: Dialogue::named(dialogue)?,
+            chat_template: ChatTemplate::by_name(dialogue)?,
             files,
             weights,
         })
@@ -91,22 +97,23 @@ impl CheckpointSource {
 
 /// Reads the weights of a published checkpoint outside a panel.
 ///
-/// `rename` maps the name of each tensor; `None` omits it. `name`: the checkpoint's name in messages.
-pub(crate) fn checkpoint(
+/// `rename` maps the name of each tensor; `None` omits it. `name`: the checkpoint's name in
+/// messages.
+pub(crate) fn load_weights(
     folder: &Path,
     name: &str,
-    place: &Placement,
+    placement: &Placement,
     rename: impl Fn(&str) -> Option<String>,
 ) -> Result<Checkpoint> {
     let mut weights = Checkpoint::new(name);
     let shards = shards::read(
         folder,
-        &mut WeightFiles::new(place, Downloads::default()),
+        &mut WeightFiles::new(placement, HubDownloads::default()),
         &mut BTreeMap::new(),
     )?;
     for (tensor, stored) in shards {
-        if let Some(ours) = rename(&tensor) {
-            weights.add(&ours, stored)?;
+        if let Some(model_name) = rename(&tensor) {
+            weights.add(&model_name, stored)?;
         }
     }
     Ok(weights)

@@ -5,12 +5,12 @@ use std::path::{Component, Path};
 
 use anyhow::{Context, Result, bail};
 
-use super::config_json::json;
+use super::config_json::read_json;
 use crate::checkpoints::store::tensor_store::StoredTensor;
 use crate::checkpoints::store::weight_files::{WeightFiles, is_buffer};
 
 /// Weight layouts in order of preference: the index of several shards, or one file.
-const FORMS: [(&str, &str); 2] = [
+const WEIGHT_FILES: [(&str, &str); 2] = [
     ("model.safetensors.index.json", "model.safetensors"),
     ("pytorch_model.bin.index.json", "pytorch_model.bin"),
 ];
@@ -18,24 +18,24 @@ const FORMS: [(&str, &str); 2] = [
 /// Reads all tensors of a folder under their original names. Adds the hash of each file to `files`.
 pub(super) fn read(
     folder: &Path,
-    library: &mut WeightFiles,
+    weight_files: &mut WeightFiles,
     files: &mut BTreeMap<String, String>,
 ) -> Result<Vec<(String, StoredTensor)>> {
-    let mut note = |file: &str, hash: String| {
-        let last = folder.file_name().unwrap_or_default().to_string_lossy();
-        files.insert(format!("{last}/{file}"), hash);
+    let mut add_hash = |file: &str, hash: String| {
+        let folder_name = folder.file_name().unwrap_or_default().to_string_lossy();
+        files.insert(format!("{folder_name}/{file}"), hash);
     };
-    for (index, single) in FORMS {
+    for (index, single) in WEIGHT_FILES {
         let path = folder.join(index);
         if path.is_file() {
-            let placed = index_of(&path).with_context(|| path.display().to_string())?;
-            return sharded(folder, index, &placed, library, &mut note);
+            let weight_map = read_index(&path).with_context(|| path.display().to_string())?;
+            return read_shards(folder, index, &weight_map, weight_files, &mut add_hash);
         }
         let path = folder.join(single);
         if path.is_file() {
-            let opened = library.of_checkpoint(&path)?;
-            note(single, opened.0.to_string());
-            return Ok(opened.1.clone());
+            let loaded = weight_files.read_checkpoint_file(&path)?;
+            add_hash(single, loaded.0.to_string());
+            return Ok(loaded.1.clone());
         }
     }
     bail!(
@@ -46,12 +46,12 @@ pub(super) fn read(
 }
 
 /// Reads the file name of each tensor from an index.
-fn index_of(path: &Path) -> Result<BTreeMap<String, String>> {
-    let mut map = json(path)?;
-    let places = map.remove("weight_map").context("weight_map is missing")?;
-    let places: BTreeMap<String, String> =
-        serde_json::from_value(places).context("weight_map does not map tensors to files")?;
-    for file in places.values() {
+fn read_index(path: &Path) -> Result<BTreeMap<String, String>> {
+    let mut map = read_json(path)?;
+    let weight_map = map.remove("weight_map").context("weight_map is missing")?;
+    let weight_map: BTreeMap<String, String> =
+        serde_json::from_value(weight_map).context("weight_map does not map tensors to files")?;
+    for file in weight_map.values() {
         let mut parts = Path::new(file).components();
         if !matches!(
             (parts.next(), parts.next()),
@@ -60,20 +60,20 @@ fn index_of(path: &Path) -> Result<BTreeMap<String, String>> {
             bail!("`{file}`, expected the name of a file in the folder");
         }
     }
-    Ok(places)
+    Ok(weight_map)
 }
 
-fn sharded(
+fn read_shards(
     folder: &Path,
     index: &str,
-    placed: &BTreeMap<String, String>,
-    library: &mut WeightFiles,
-    note: &mut impl FnMut(&str, String),
+    weight_map: &BTreeMap<String, String>,
+    weight_files: &mut WeightFiles,
+    add_hash: &mut impl FnMut(&str, String),
 ) -> Result<Vec<(String, StoredTensor)>> {
-    let shards: BTreeSet<&String> = placed.values().collect();
-    if let Some(absent) = shards.iter().find(|file| !folder.join(file).is_file()) {
+    let shards: BTreeSet<&String> = weight_map.values().collect();
+    if let Some(missing) = shards.iter().find(|file| !folder.join(file).is_file()) {
         bail!(
-            "{}: missing file `{absent}`\n\
+            "{}: missing file `{missing}`\n\
              hint: download it; the checkpoint has {} weight files",
             folder.join(index).display(),
             shards.len()
@@ -82,10 +82,10 @@ fn sharded(
     let mut tensors = Vec::new();
     for file in shards {
         let path = folder.join(file);
-        let opened = library.of_checkpoint(&path)?;
-        note(file, opened.0.to_string());
-        for (name, stored) in &opened.1 {
-            if placed.get(name) != Some(file) {
+        let loaded = weight_files.read_checkpoint_file(&path)?;
+        add_hash(file, loaded.0.to_string());
+        for (name, stored) in &loaded.1 {
+            if weight_map.get(name) != Some(file) {
                 bail!(
                     "{}: unexpected tensor `{name}`, not listed in {index} for this file",
                     path.display()
@@ -94,9 +94,9 @@ fn sharded(
             tensors.push((name.clone(), stored.clone()));
         }
     }
-    let found: BTreeSet<&String> = tensors.iter().map(|(name, _)| name).collect();
-    let lacks = |(name, _): &(&String, _)| !found.contains(name) && !is_buffer(name);
-    if let Some((name, file)) = placed.iter().find(lacks) {
+    let names: BTreeSet<&String> = tensors.iter().map(|(name, _)| name).collect();
+    let is_missing = |(name, _): &(&String, _)| !names.contains(name) && !is_buffer(name);
+    if let Some((name, file)) = weight_map.iter().find(is_missing) {
         bail!(
             "{}: missing tensor `{name}`, listed in {index}",
             folder.join(file).display()

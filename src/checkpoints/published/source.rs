@@ -1,4 +1,4 @@
-//! Where a published checkpoint is, and how to read it.
+//! Location and settings of a published checkpoint.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use super::config_json::is_gguf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointSource {
     /// The folder, or the GGUF file.
-    pub folder: PathBuf,
-    /// Whether to ignore its vision tower.
+    pub path: PathBuf,
+    /// True to ignore its vision tower.
     pub text_only: bool,
     /// Chat template, if not the default of the model type.
-    pub dialogue: Option<String>,
+    pub chat_template: Option<String>,
     /// The folder of its vision tower, if the checkpoint does not include one.
     pub vision_tower: Option<PathBuf>,
     /// Configuration fields to ignore.
@@ -20,19 +20,19 @@ pub(crate) struct CheckpointSource {
 }
 
 impl CheckpointSource {
-    /// A checkpoint with default settings.
-    pub(crate) fn plain(folder: PathBuf) -> Self {
+    /// Creates a source with default settings.
+    pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
-            folder,
+            path: folder,
             text_only: false,
-            dialogue: None,
+            chat_template: None,
             vision_tower: None,
             ignore_config: Vec::new(),
         }
     }
 
-    /// Whether the checkpoint is a GGUF file.
+    /// Returns true if the checkpoint is a GGUF file.
     pub(crate) fn is_gguf(&self) -> bool {
-        is_gguf(&self.folder) && self.folder.is_file()
+        is_gguf(&self.path) && self.path.is_file()
     }
 }

@@ -1,18 +1,18 @@
 //! Mapping of tensor names in published checkpoints to the names that the crates load.
 
-use acem3_vision::Renaming;
-use acem3_vision::published::Place;
+use acem3_vision::TensorRenaming;
+use acem3_vision::published::TensorRole;
 use anyhow::{Result, bail};
 
 use crate::checkpoints::store::weight_files::Checkpoint;
 
 /// Prefix of the vision tower's tensors.
-pub(super) const TOWER: &str = "model.vision_tower.vision_model.";
-const PROJECTOR: &str = "model.mm_projector.";
+pub(super) const TOWER_PREFIX: &str = "model.vision_tower.vision_model.";
+const PROJECTOR_PREFIX: &str = "model.mm_projector.";
 /// The token that ends a row of patches, for images in tiles.
-const NEWLINE: &str = "model.image_newline";
-const EMBEDDING: &str = "model.embed_tokens.weight";
-const OUTPUT: &str = "lm_head.weight";
+const NEWLINE_TENSOR: &str = "model.image_newline";
+const EMBEDDING_TENSOR: &str = "model.embed_tokens.weight";
+const OUTPUT_TENSOR: &str = "lm_head.weight";
 
 /// Layout of tensor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,80 +20,84 @@ pub(super) enum CheckpointLayout {
     /// A text-only model in transformers.
     Plain,
     /// LLaVA's own code: the language model's names, plus the projector and often the vision tower.
-    Original,
-    /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, all versions.
-    Hub,
+    Llava,
+    /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, all
+    /// versions.
+    Transformers,
 }
 
 impl CheckpointLayout {
-    /// Maps the name of a tensor. An unknown tensor keeps its name, and loading reports it as unused.
-    /// Returns `None` for vision tensors if `text_only`.
+    /// Maps the name of a tensor. An unknown tensor keeps its name, and loading reports it as
+    /// unused. Returns `None` for vision tensors if `text_only`.
     pub(super) fn rename(self, name: &str, text_only: bool) -> Option<String> {
-        let ours = match self {
+        let model_name = match self {
             Self::Plain => name.to_owned(),
-            Self::Original => original(name),
-            Self::Hub => hub(name),
+            Self::Llava => llava_tensor_name(name),
+            Self::Transformers => transformers_tensor_name(name),
         };
-        let sees = ours.starts_with("model.vision_tower.")
-            || ours.starts_with(PROJECTOR)
-            || ours == NEWLINE;
-        (!(text_only && sees)).then_some(ours)
+        let is_vision = model_name.starts_with("model.vision_tower.")
+            || model_name.starts_with(PROJECTOR_PREFIX)
+            || model_name == NEWLINE_TENSOR;
+        (!(text_only && is_vision)).then_some(model_name)
     }
 }
 
-fn original(name: &str) -> String {
+fn llava_tensor_name(name: &str) -> String {
     let tower = name.strip_prefix("model.vision_tower.vision_tower.");
-    tower.map_or_else(|| name.to_owned(), in_tower)
+    tower.map_or_else(|| name.to_owned(), tower_tensor_name)
 }
 
-/// Maps a name of the transformers layouts. Before version 4.52 the parts have no prefix; since then
-/// they are under `model.`. Checkpoints use either.
-fn hub(name: &str) -> String {
+/// Maps a name of the transformers layouts. Before version 4.52 the parts have no prefix; since
+/// then they are under `model.`. Checkpoints use either.
+fn transformers_tensor_name(name: &str) -> String {
     let inner = name.strip_prefix("model.").unwrap_or(name);
     if let Some(rest) = inner.strip_prefix("vision_tower.") {
-        return in_tower(rest);
+        return tower_tensor_name(rest);
     }
     if let Some(rest) = inner.strip_prefix("multi_modal_projector.linear_1.") {
-        return format!("{PROJECTOR}0.{rest}");
+        return format!("{PROJECTOR_PREFIX}0.{rest}");
     }
     if let Some(rest) = inner.strip_prefix("multi_modal_projector.linear_2.") {
-        return format!("{PROJECTOR}2.{rest}");
+        return format!("{PROJECTOR_PREFIX}2.{rest}");
     }
     if inner == "image_newline" {
-        return NEWLINE.to_owned();
+        return NEWLINE_TENSOR.to_owned();
     }
     match inner.strip_prefix("language_model.") {
-        Some(rest) if rest == OUTPUT => rest.to_owned(),
+        Some(rest) if rest == OUTPUT_TENSOR => rest.to_owned(),
         Some(rest) if rest.starts_with("model.") => rest.to_owned(),
         Some(rest) => format!("model.{rest}"),
         None => name.to_owned(),
     }
 }
 
-fn in_tower(rest: &str) -> String {
+fn tower_tensor_name(rest: &str) -> String {
     let rest = rest.strip_prefix("vision_model.").unwrap_or(rest);
-    format!("{TOWER}{rest}")
+    format!("{TOWER_PREFIX}{rest}")
 }
 
-/// Maps the name of a tensor of a separately published tower (complete CLIP or vision part). Returns
-/// `None` for tensors that no feature needs. An unknown tensor keeps its name.
-pub(super) fn tower_name(renaming: &Renaming, name: &str) -> Option<String> {
-    match renaming.place(name) {
-        Place::Encoder(ours) => Some(format!("{TOWER}{ours}")),
-        Place::Unused => None,
-        Place::Unknown => Some(name.to_owned()),
+/// Maps the name of a tensor of a separately published tower (complete CLIP or vision part).
+/// Returns `None` for tensors that no feature needs. An unknown tensor keeps its name.
+pub(super) fn separate_tower_tensor_name(renaming: &TensorRenaming, name: &str) -> Option<String> {
+    match renaming.role(name) {
+        TensorRole::Encoder(model_name) => Some(format!("{TOWER_PREFIX}{model_name}")),
+        TensorRole::Unused => None,
+        TensorRole::Unknown => Some(name.to_owned()),
     }
 }
 
 /// Removes the tensors of a checkpoint's own tower that no feature needs, such as a pooling head.
-pub(super) fn drop_unused(weights: &mut Checkpoint, layout: acem3_vision::Layout) {
+pub(super) fn remove_unused_tower_tensors(
+    weights: &mut Checkpoint,
+    layout: acem3_vision::EncoderLayout,
+) {
     let names = weights.tensors.keys().map(String::as_str);
     // A missing patch embedding is reported when the tower is loaded.
-    let own = names.filter(|name| name.starts_with(TOWER));
-    if let Ok(renaming) = Renaming::find(layout, own) {
-        weights
-            .tensors
-            .retain(|name, _| !name.starts_with(TOWER) || renaming.place(name) != Place::Unused);
+    let tower_names = names.filter(|name| name.starts_with(TOWER_PREFIX));
+    if let Ok(renaming) = TensorRenaming::find(layout, tower_names) {
+        weights.tensors.retain(|name, _| {
+            !name.starts_with(TOWER_PREFIX) || renaming.role(name) != TensorRole::Unused
+        });
     }
 }
 
@@ -101,17 +105,17 @@ pub(super) fn drop_unused(weights: &mut Checkpoint, layout: acem3_vision::Layout
 ///
 /// # Errors
 /// If a stored output layer differs from the embedding.
-pub(super) fn drop_tied(weights: &mut Checkpoint, tied: bool) -> Result<()> {
+pub(super) fn remove_tied_output(weights: &mut Checkpoint, tied: bool) -> Result<()> {
     if !tied {
         return Ok(());
     }
-    let Some(output) = weights.tensors.remove(OUTPUT) else {
+    let Some(output) = weights.tensors.remove(OUTPUT_TENSOR) else {
         return Ok(());
     };
-    let embedding = weights.tensors.get(EMBEDDING);
+    let embedding = weights.tensors.get(EMBEDDING_TENSOR);
     if embedding.is_none_or(|embedding| embedding.identity != output.identity) {
         bail!(
-            "{}: tensor `{OUTPUT}` differs from the embedding, but the configuration sets \
+            "{}: tensor `{OUTPUT_TENSOR}` differs from the embedding, but the configuration sets \
              tie_word_embeddings",
             output.file
         );
@@ -155,21 +159,23 @@ mod tests {
             ("image_newline", "model.image_newline"),
             ("model.image_newline", "model.image_newline"),
         ];
-        for (theirs, ours) in pairs {
+        for (published_name, model_name) in pairs {
             assert_eq!(
-                CheckpointLayout::Hub.rename(theirs, false).as_deref(),
-                Some(ours)
+                CheckpointLayout::Transformers
+                    .rename(published_name, false)
+                    .as_deref(),
+                Some(model_name)
             );
         }
         let tower = "model.vision_tower.vision_tower.vision_model.embeddings.class_embedding";
         assert_eq!(
-            CheckpointLayout::Original.rename(tower, false).as_deref(),
+            CheckpointLayout::Llava.rename(tower, false).as_deref(),
             Some("model.vision_tower.vision_model.embeddings.class_embedding")
         );
-        assert_eq!(CheckpointLayout::Original.rename(tower, true), None);
+        assert_eq!(CheckpointLayout::Llava.rename(tower, true), None);
         let names = ["vision_model.embeddings.patch_embedding.weight"];
-        let renaming = Renaming::find(acem3_vision::Layout::Siglip, names).unwrap();
-        let name = |name| tower_name(&renaming, name);
+        let renaming = TensorRenaming::find(acem3_vision::EncoderLayout::Siglip, names).unwrap();
+        let name = |name| separate_tower_tensor_name(&renaming, name);
         assert_eq!(name("text_model.embeddings.token_embedding.weight"), None);
         assert_eq!(name("vision_model.head.probe"), None);
         assert_eq!(name("other.bias").as_deref(), Some("other.bias"));

@@ -8,57 +8,57 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use tokenizers::{AddedToken, Tokenizer};
 
-use super::config_json::json;
+use super::config_json::read_json;
 use super::sentencepiece;
 use crate::checkpoints::panel::member::MemberTokenizer;
 use crate::support::digest::Digest;
 
-const JSON: &str = "tokenizer.json";
-const MODEL: &str = "tokenizer.model";
-const CONFIG: &str = "tokenizer_config.json";
-const ADDED: &str = "added_tokens.json";
+const TOKENIZER_JSON: &str = "tokenizer.json";
+const TOKENIZER_MODEL: &str = "tokenizer.model";
+const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const ADDED_TOKENS: &str = "added_tokens.json";
 /// Size limit of a tokenizer file in bytes.
-const MOST: u64 = 256 << 20;
+const MAX_SIZE: u64 = 256 << 20;
 
 /// Reads the tokenizer of a folder.
 pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
-    let path = folder.join(JSON);
+    let path = folder.join(TOKENIZER_JSON);
     if path.is_file() {
         let file = path.display().to_string();
-        let bytes = bytes(&path).with_context(|| file.clone())?;
+        let bytes = read_bytes(&path).with_context(|| file.clone())?;
         return Ok(MemberTokenizer {
             text: TextTokenizer::parse(&bytes).with_context(|| file.clone())?,
-            hash: Digest::of(&bytes).to_string(),
+            hash: Digest::sha256(&bytes).to_string(),
             file,
         });
     }
-    let path = folder.join(MODEL);
+    let path = folder.join(TOKENIZER_MODEL);
     if !path.is_file() {
         bail!(
-            "{}: no tokenizer, expected {JSON} or {MODEL}\n\
+            "{}: no tokenizer, expected {TOKENIZER_JSON} or {TOKENIZER_MODEL}\n\
              hint: download the tokenizer of the checkpoint too",
             folder.display()
         );
     }
     let file = path.display().to_string();
     let read = || {
-        let model = bytes(&path)?;
-        let start = starts(folder)?;
-        let mut tokenizer = sentencepiece::convert(&model, start)?;
-        let added = added(folder)?;
+        let model = read_bytes(&path)?;
+        let adds_bos_token = adds_bos(folder)?;
+        let mut tokenizer = sentencepiece::convert(&model, adds_bos_token)?;
+        let added = read_added_tokens(folder)?;
         for token in added.values() {
-            add(&mut tokenizer, token.clone())?;
+            add_token(&mut tokenizer, token.clone())?;
         }
-        let known = tokenizer.get_vocab(true);
+        let vocabulary = tokenizer.get_vocab(true);
         for (id, token) in &added {
-            if known.get(&token.content) != Some(id) {
+            if vocabulary.get(&token.content) != Some(id) {
                 bail!("added token `{}`: wrong id, expected {id}", token.content);
             }
         }
-        let mut all = model;
-        all.push(u8::from(start));
-        all.extend(serde_json::to_vec(&added)?);
-        Ok((tokenizer, Digest::of(&all).to_string()))
+        let mut hashed_bytes = model;
+        hashed_bytes.push(u8::from(adds_bos_token));
+        hashed_bytes.extend(serde_json::to_vec(&added)?);
+        Ok((tokenizer, Digest::sha256(&hashed_bytes).to_string()))
     };
     let (tokenizer, hash) = read().with_context(|| file.clone())?;
     Ok(MemberTokenizer {
@@ -68,50 +68,55 @@ pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
     })
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>> {
+fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let size = std::fs::metadata(path).context("cannot be read")?.len();
-    if size > MOST {
-        bail!("{size} bytes, expected at most {MOST}");
+    if size > MAX_SIZE {
+        bail!("{size} bytes, expected at most {MAX_SIZE}");
     }
     std::fs::read(path).context("cannot be read")
 }
 
 /// Returns true if texts begin with the beginning-of-sequence token (the default).
-fn starts(folder: &Path) -> Result<bool> {
-    let path = folder.join(CONFIG);
+fn adds_bos(folder: &Path) -> Result<bool> {
+    let path = folder.join(TOKENIZER_CONFIG);
     if !path.is_file() {
         return Ok(true);
     }
-    let map = json(&path).with_context(|| path.display().to_string())?;
+    let map = read_json(&path).with_context(|| path.display().to_string())?;
     Ok(map.get("add_bos_token").and_then(Value::as_bool) != Some(false))
 }
 
 /// Reads the added tokens, by id.
-fn added(folder: &Path) -> Result<BTreeMap<u32, AddedToken>> {
+fn read_added_tokens(folder: &Path) -> Result<BTreeMap<u32, AddedToken>> {
     let mut added = BTreeMap::new();
-    let path = folder.join(ADDED);
+    let path = folder.join(ADDED_TOKENS);
     if path.is_file() {
-        let map = json(&path).with_context(|| path.display().to_string())?;
+        let map = read_json(&path).with_context(|| path.display().to_string())?;
         for (content, id) in map {
             let id = id.as_u64().and_then(|id| u32::try_from(id).ok());
-            let id = id.with_context(|| format!("{ADDED}: `{content}` has no id"))?;
+            let id = id.with_context(|| format!("{ADDED_TOKENS}: `{content}` has no id"))?;
             added.insert(id, AddedToken::from(content, true));
         }
     }
-    let path = folder.join(CONFIG);
+    let path = folder.join(TOKENIZER_CONFIG);
     if path.is_file() {
-        let mut map = json(&path).with_context(|| path.display().to_string())?;
+        let mut map = read_json(&path).with_context(|| path.display().to_string())?;
         let decoder = map.remove("added_tokens_decoder").unwrap_or_default();
         for (id, token) in decoder.as_object().into_iter().flatten() {
-            let id = id.parse().with_context(|| format!("{CONFIG}: id `{id}`"))?;
+            let id = id
+                .parse()
+                .with_context(|| format!("{TOKENIZER_CONFIG}: id `{id}`"))?;
             let token = serde_json::from_value(token.clone());
-            added.insert(id, token.with_context(|| format!("{CONFIG}: token {id}"))?);
+            added.insert(
+                id,
+                token.with_context(|| format!("{TOKENIZER_CONFIG}: token {id}"))?,
+            );
         }
     }
     Ok(added)
 }
 
-fn add(tokenizer: &mut Tokenizer, token: AddedToken) -> Result<()> {
+fn add_token(tokenizer: &mut Tokenizer, token: AddedToken) -> Result<()> {
     let added = if token.special {
         tokenizer.add_special_tokens([token])
     } else {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use acem3_projector::ProjectorConfig;
-use acem3_vision::published::{Network, called};
-use acem3_vision::{Layout, Renaming};
+use acem3_vision::published::{EncoderNetwork, encoder_by_repository};
+use acem3_vision::{EncoderLayout, TensorRenaming};
 use anyhow::{Context, Result, bail};
 
 use super::config_json::CONFIG_FILE;
@@ -14,125 +14,134 @@ use super::vision_part::VisionPart;
 use super::{shards, vision};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::panel::member::VisionSetup;
-use crate::checkpoints::published::tensor_names::{TOWER, drop_unused, tower_name};
+use crate::checkpoints::published::tensor_names::{
+    TOWER_PREFIX, remove_unused_tower_tensors, separate_tower_tensor_name,
+};
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 
 /// Finds the vision tower of a checkpoint. Adds the tensors of a separately published tower to
 /// `weights`.
-pub(super) fn find(
+pub(super) fn load_vision_tower(
     source: &CheckpointSource,
-    eyes: &VisionPart,
+    vision_part: &VisionPart,
     weights: &mut Checkpoint,
-    library: &mut WeightFiles,
+    weight_files: &mut WeightFiles,
     files: &mut BTreeMap<String, String>,
 ) -> Result<VisionSetup> {
-    let brings = weights.tensors.keys().any(|name| name.starts_with(TOWER));
-    let folder = match (folder(source, eyes.tower.as_deref()), &eyes.tower) {
-        (None, Some(name)) if !brings => fetched(source, name, library)?,
+    let has_tower = weights
+        .tensors
+        .keys()
+        .any(|name| name.starts_with(TOWER_PREFIX));
+    let folder = match (
+        find_tower_folder(source, vision_part.tower_name.as_deref()),
+        &vision_part.tower_name,
+    ) {
+        (None, Some(name)) if !has_tower => download_tower(source, name, weight_files)?,
         (folder, _) => folder,
     };
-    let network = network(source, eyes, folder.as_deref(), brings)?;
+    let network = tower_network(source, vision_part, folder.as_deref(), has_tower)?;
     match &folder {
-        Some(folder) if !brings => {
-            let stored = shards::read(folder, library, files)?;
-            let names = stored.iter().map(|(name, _)| name.as_str());
-            let renaming = Renaming::find(network.layout, names)
+        Some(folder) if !has_tower => {
+            let tensors = shards::read(folder, weight_files, files)?;
+            let names = tensors.iter().map(|(name, _)| name.as_str());
+            let renaming = TensorRenaming::find(network.layout, names)
                 .with_context(|| folder.display().to_string())?;
-            for (tensor, stored) in stored {
-                if let Some(ours) = tower_name(&renaming, &tensor) {
-                    weights.add(&ours, stored)?;
+            for (tensor, stored) in tensors {
+                if let Some(model_name) = separate_tower_tensor_name(&renaming, &tensor) {
+                    weights.add(&model_name, stored)?;
                 }
             }
         }
-        _ => drop_unused(weights, network.layout),
+        _ => remove_unused_tower_tensors(weights, network.layout),
     }
-    let mut folders: Vec<&Path> = vec![&source.folder];
+    let mut folders: Vec<&Path> = vec![&source.path];
     folders.extend(folder.as_deref());
-    let processor = vision::processor(&folders, &network, eyes)?;
+    let processor = vision::read_processor(&folders, &network, vision_part)?;
     Ok(VisionSetup {
         processor,
-        pinpoints: eyes.pinpoints.clone(),
-        selection: eyes.selection,
+        pinpoints: vision_part.pinpoints.clone(),
+        selection: vision_part.selection,
         projector: ProjectorConfig {
-            kind: eyes.projector,
+            kind: vision_part.projector,
             vision_hidden_size: network.config.hidden_size,
-            hidden_size: eyes.hidden_size,
+            hidden_size: vision_part.hidden_size,
         },
         vision: network.config,
     })
 }
 
-/// Returns the tower's configuration: from the checkpoint, from the tower's folder, or the known one of
-/// its name.
-fn network(
+/// Returns the tower's configuration: from the checkpoint, from the tower's folder, or the known
+/// one of its name.
+fn tower_network(
     source: &CheckpointSource,
-    eyes: &VisionPart,
+    vision_part: &VisionPart,
     folder: Option<&Path>,
-    brings: bool,
-) -> Result<Network> {
-    if let Some(network) = &eyes.network {
+    has_tower: bool,
+) -> Result<EncoderNetwork> {
+    if let Some(network) = &vision_part.network {
         return Ok(network.clone());
     }
-    let name = eyes.tower.as_deref().unwrap_or_default();
-    let network = match (folder, called(name)) {
-        (Some(folder), _) => vision::of_folder(folder)?,
-        (None, Some(entry)) if brings => {
-            let published = entry.published();
-            vision::allowed(Network {
+    let name = vision_part.tower_name.as_deref().unwrap_or_default();
+    let network = match (folder, encoder_by_repository(name)) {
+        (Some(folder), _) => vision::read_tower_config(folder)?,
+        (None, Some(entry)) if has_tower => {
+            let published = entry.published_encoder();
+            vision::check_llava_tower(EncoderNetwork {
                 layout: published.layout,
                 config: published.config,
             })?
         }
-        (None, _) => missing(source, name)?,
+        (None, _) => missing_tower(source, name)?,
     };
-    // LLaVA's code removes the last block of a SigLIP and uses the output of the rest (`siglip_encoder.py`).
-    if network.layout == Layout::Siglip && eyes.selection.select_layer != -2 {
+    // LLaVA's code removes the last block of a SigLIP and uses the output of the rest
+    // (`siglip_encoder.py`).
+    if network.layout == EncoderLayout::Siglip && vision_part.selection.select_layer != -2 {
         bail!(
             "{}: mm_vision_select_layer is {}, expected -2 for SigLIP",
-            source.folder.join(CONFIG_FILE).display(),
-            eyes.selection.select_layer
+            source.path.join(CONFIG_FILE).display(),
+            vision_part.selection.select_layer
         );
     }
     Ok(network)
 }
 
-/// Returns the folder of a tower: the configured one, or one with the tower's name next to or inside
-/// the checkpoint.
-fn folder(source: &CheckpointSource, name: Option<&str>) -> Option<PathBuf> {
+/// Returns the folder of a tower: the configured one, or one with the tower's name next to or
+/// inside the checkpoint.
+fn find_tower_folder(source: &CheckpointSource, name: Option<&str>) -> Option<PathBuf> {
     if source.vision_tower.is_some() {
         return source.vision_tower.clone();
     }
     let name = name?;
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let bases = [Some(source.folder.as_path()), source.folder.parent()];
-    let places = bases
+    let short_name = name.rsplit('/').next().unwrap_or(name);
+    let bases = [Some(source.path.as_path()), source.path.parent()];
+    let candidates = bases
         .into_iter()
         .flatten()
-        .flat_map(|base| [base.join(name), base.join(last)]);
-    let mut found = places.filter(|place| place.join(CONFIG_FILE).is_file());
-    found.find(|place| *place != source.folder)
+        .flat_map(|base| [base.join(name), base.join(short_name)]);
+    let mut found = candidates.filter(|candidate| candidate.join(CONFIG_FILE).is_file());
+    found.find(|candidate| *candidate != source.path)
 }
 
 /// Downloads the tower if its name is a hub id.
-fn fetched(
+fn download_tower(
     source: &CheckpointSource,
     name: &str,
-    library: &mut WeightFiles,
+    weight_files: &mut WeightFiles,
 ) -> Result<Option<PathBuf>> {
-    let found = library.downloads.folder(name, &FileFilter::Encoder);
-    found.with_context(|| absent(source, name))
+    let found = weight_files.downloads.folder(name, &FileFilter::Encoder);
+    found.with_context(|| missing_tower_message(source, name))
 }
 
-fn missing<T>(source: &CheckpointSource, name: &str) -> Result<T> {
+fn missing_tower<T>(source: &CheckpointSource, name: &str) -> Result<T> {
     bail!(
         "{}\n\
          hint: copy the tower's folder next to the checkpoint, or set vision_tower in a \
          members file",
-        absent(source, name)
+        missing_tower_message(source, name)
     )
 }
 
-fn absent(source: &CheckpointSource, name: &str) -> String {
-    let folder = source.folder.display();
+fn missing_tower_message(source: &CheckpointSource, name: &str) -> String {
+    let folder = source.path.display();
     format!("{folder}: vision tower `{name}` not found in the folder or next to it")
 }

@@ -3,58 +3,59 @@
 use std::path::Path;
 
 use acem3_vision::processor::Pad;
-use acem3_vision::published::{Network, image_processor};
-use acem3_vision::{AnyRes, ImageProcessor, Layout, Published};
+use acem3_vision::published::{EncoderNetwork, read_image_processor};
+use acem3_vision::{AnyRes, EncoderLayout, ImageProcessor, PublishedEncoder};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::config_json::{CONFIG_FILE, json as read};
+use super::config_json::{CONFIG_FILE, read_json};
 use super::vision_part::VisionPart;
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Files with the image preprocessing, the older format first, with the key of the settings.
-const PROCESSORS: [(&str, Option<&str>); 2] = [
+const PROCESSOR_FILES: [(&str, Option<&str>); 2] = [
     ("preprocessor_config.json", None),
     ("processor_config.json", Some("image_processor")),
 ];
 
 /// Parses the `vision_config` of a checkpoint.
-pub(super) fn part(value: Value, ignored: &[String]) -> Result<Network> {
-    let network = Network::of_part(&value)?;
-    nothing_else("vision_config.", value, ignored)?;
-    allowed(network)
+pub(super) fn from_vision_config(value: Value, ignored: &[String]) -> Result<EncoderNetwork> {
+    let network = EncoderNetwork::from_vision_config(&value)?;
+    reject_unknown_fields("vision_config.", value, ignored)?;
+    check_llava_tower(network)
 }
 
 /// Reads the configuration of a separately published tower, alone or part of a larger model.
-pub(super) fn of_folder(folder: &Path) -> Result<Network> {
+pub(super) fn read_tower_config(folder: &Path) -> Result<EncoderNetwork> {
     let path = folder.join(CONFIG_FILE);
-    let find = || {
-        let mut file = Value::Object(read(&path)?);
-        let network = Network::of_file(&file)?;
-        let part = file.get_mut("vision_config").map(Value::take);
-        let place = part.as_ref().map_or("", |_| "vision_config.");
-        nothing_else(place, part.unwrap_or(file), &[])?;
-        allowed(network)
+    let parse_file = || {
+        let mut file = Value::Object(read_json(&path)?);
+        let network = EncoderNetwork::from_config_file(&file)?;
+        let vision_config = file.get_mut("vision_config").map(Value::take);
+        let prefix = vision_config.as_ref().map_or("", |_| "vision_config.");
+        reject_unknown_fields(prefix, vision_config.unwrap_or(file), &[])?;
+        check_llava_tower(network)
     };
-    find().with_context(|| path.display().to_string())
+    parse_file().with_context(|| path.display().to_string())
 }
 
 /// Returns an error if an unread field may affect the computation.
-fn nothing_else(place: &str, value: Value, ignored: &[String]) -> Result<()> {
-    let Value::Object(mut left) = value else {
+fn reject_unknown_fields(prefix: &str, value: Value, ignored: &[String]) -> Result<()> {
+    let Value::Object(mut fields) = value else {
         return Ok(());
     };
-    left.retain(|field, _| !Network::reads(field));
-    ConfigFields::new(place, left).finish(ignored)
+    fields.retain(|field, _| !EncoderNetwork::is_known_field(field));
+    ConfigFields::new(prefix, fields).finish(ignored)
 }
 
-/// Checks that LLaVA's code supports the tower, and removes the norm after its last block, as that code
-/// does.
-pub(super) fn allowed(mut network: Network) -> Result<Network> {
-    if !matches!(network.layout, Layout::Clip | Layout::Siglip) {
+/// Checks that LLaVA's code supports the tower, and removes the norm after its last block, as that
+/// code does.
+pub(super) fn check_llava_tower(mut network: EncoderNetwork) -> Result<EncoderNetwork> {
+    if !matches!(network.layout, EncoderLayout::Clip | EncoderLayout::Siglip) {
         let layout = network.layout;
         bail!(
-            "vision tower of type {layout:?} is not supported\nhint: use a checkpoint with a CLIP or SigLIP tower"
+            "vision tower of type {layout:?} is not supported\n\
+             hint: use a checkpoint with a CLIP or SigLIP tower"
         );
     }
     network.config.form.post_norm = false;
@@ -63,51 +64,60 @@ pub(super) fn allowed(mut network: Network) -> Result<Network> {
 
 /// Returns the image preprocessing of the first folder that configures it, otherwise the tower's
 /// default.
-pub(super) fn processor(
+pub(super) fn read_processor(
     folders: &[&Path],
-    network: &Network,
-    eyes: &VisionPart,
+    network: &EncoderNetwork,
+    vision_part: &VisionPart,
 ) -> Result<ImageProcessor> {
     for folder in folders {
-        for (file, part) in PROCESSORS {
+        for (file, settings_key) in PROCESSOR_FILES {
             let path = folder.join(file);
             if !path.is_file() {
                 continue;
             }
-            let at = || path.display().to_string();
-            let map = read(&path).with_context(at)?;
-            if part.is_none_or(|part| map.get(part).is_some_and(Value::is_object)) {
-                return of_file(&Value::Object(map), network, eyes).with_context(at);
+            let file_name = || path.display().to_string();
+            let map = read_json(&path).with_context(file_name)?;
+            if settings_key
+                .is_none_or(|settings_key| map.get(settings_key).is_some_and(Value::is_object))
+            {
+                return build_processor(&Value::Object(map), network, vision_part)
+                    .with_context(file_name);
             }
         }
     }
     let side = network.config.image_size;
     let square = json!({"height": side, "width": side});
     let file = match network.layout {
-        Layout::Siglip => json!({"size": square}),
+        EncoderLayout::Siglip => json!({"size": square}),
         _ => json!({"size": {"shortest_edge": side}, "crop_size": square}),
     };
-    of_file(&file, network, eyes)
+    build_processor(&file, network, vision_part)
 }
 
-fn of_file(file: &Value, network: &Network, eyes: &VisionPart) -> Result<ImageProcessor> {
-    let mut processor = image_processor(file, network.layout)?;
-    if eyes.pad {
+fn build_processor(
+    file: &Value,
+    network: &EncoderNetwork,
+    vision_part: &VisionPart,
+) -> Result<ImageProcessor> {
+    let mut processor = read_image_processor(file, network.layout)?;
+    if vision_part.pads_to_square {
         processor.pad = Pad::Square;
     }
-    let published = Published {
+    let published = PublishedEncoder {
         layout: network.layout,
         config: network.config.clone(),
         processor,
     };
     published.check()?;
     let processor = published.processor;
-    let inner = file.get("image_processor").unwrap_or(file);
-    let class = inner.get("image_processor_type").and_then(Value::as_str);
-    match &eyes.pinpoints {
+    let settings = file.get("image_processor").unwrap_or(file);
+    let processor_type = settings.get("image_processor_type").and_then(Value::as_str);
+    match &vision_part.pinpoints {
         Some(pinpoints) => {
-            let said = inner.get("image_grid_pinpoints").filter(|v| !v.is_null());
-            if said.is_some_and(|said| *said != json!(pinpoints)) {
+            let file_pinpoints = settings
+                .get("image_grid_pinpoints")
+                .filter(|v| !v.is_null());
+            if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
                 bail!(
                     "image_grid_pinpoints differ from those in {CONFIG_FILE}\n\
                      hint: check that both files come from the same repository"
@@ -115,10 +125,14 @@ fn of_file(file: &Value, network: &Network, eyes: &VisionPart) -> Result<ImagePr
             }
             AnyRes::new(processor.clone(), pinpoints.clone())?;
         }
-        None if class.is_some_and(|class| class.starts_with("LlavaNext")) => bail!(
-            "image_processor_type is for llava_next, but the checkpoint has another model_type\n\
+        None if processor_type
+            .is_some_and(|processor_type| processor_type.starts_with("LlavaNext")) =>
+        {
+            bail!(
+                "image_processor_type is for llava_next, but the checkpoint has another model_type\n\
              hint: check that both files come from the same repository"
-        ),
+            )
+        }
         None => {}
     }
     Ok(processor)

@@ -20,7 +20,7 @@ impl From<DType> for TensorEncoding {
 
 impl TensorEncoding {
     /// Returns the encoding of a tensor of a GGUF file; `None` for types of intermediate results.
-    pub(crate) fn of_ggml(dtype: GgmlDType) -> Option<Self> {
+    pub(crate) fn from_ggml_type(dtype: GgmlDType) -> Option<Self> {
         match dtype {
             GgmlDType::F32 => Some(Self::Plain(DType::F32)),
             GgmlDType::F16 => Some(Self::Plain(DType::F16)),
@@ -54,9 +54,9 @@ impl TensorEncoding {
         }
     }
 
-    /// Returns the size of a tensor of this shape in bytes; `None` if its rows are not whole blocks or the
-    /// size overflows.
-    pub(crate) fn bytes(self, shape: &[usize]) -> Option<usize> {
+    /// Returns the size of a tensor of this shape in bytes; `None` if its rows are not whole blocks
+    /// or the size overflows.
+    pub(crate) fn byte_len(self, shape: &[usize]) -> Option<usize> {
         let (values, bytes) = match self {
             Self::Plain(dtype) => (1, dtype.size_in_bytes()),
             Self::Blocks(blocks) => (blocks.block_size(), blocks.type_size()),
@@ -75,18 +75,21 @@ mod tests {
 
     #[test]
     fn rows_are_whole_blocks() {
-        let q4 = TensorEncoding::of_ggml(GgmlDType::Q4K).unwrap();
+        let q4 = TensorEncoding::from_ggml_type(GgmlDType::Q4K).unwrap();
         assert_eq!(
-            (q4.name(), q4.bytes(&[3, 512])),
+            (q4.name(), q4.byte_len(&[3, 512])),
             ("Q4_K", Some(3 * 2 * 144))
         );
         // The values fill two blocks, but each block would span two rows.
-        assert_eq!(q4.bytes(&[4, 128]), None);
-        assert_eq!(TensorEncoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
+        assert_eq!(q4.byte_len(&[4, 128]), None);
         assert_eq!(
-            TensorEncoding::Plain(DType::F32).bytes(&[usize::MAX, 2]),
+            TensorEncoding::from(DType::BF16).byte_len(&[3, 5]),
+            Some(30)
+        );
+        assert_eq!(
+            TensorEncoding::Plain(DType::F32).byte_len(&[usize::MAX, 2]),
             None
         );
-        assert_eq!(TensorEncoding::of_ggml(GgmlDType::Q8K), None);
+        assert_eq!(TensorEncoding::from_ggml_type(GgmlDType::Q8K), None);
     }
 }

@@ -13,8 +13,8 @@ use super::encoding::TensorEncoding;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
-/// Rows of a quantised matrix that are checked at once.
-const ROWS: usize = 256;
+/// Number of rows of a quantised matrix that are checked in one step.
+const ROWS_PER_CHECK: usize = 256;
 
 /// Identity of a tensor: content hash, encoding and shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,13 +29,13 @@ pub(crate) struct TensorIdentity {
 
 impl TensorIdentity {
     /// Returns the number of values.
-    pub(crate) fn parameters(&self) -> usize {
+    pub(crate) fn parameter_count(&self) -> usize {
         self.shape.iter().product()
     }
 
     /// Returns the size in the file in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.encoding.bytes(&self.shape).unwrap_or(0)
+    pub(crate) fn byte_len(&self) -> usize {
+        self.encoding.byte_len(&self.shape).unwrap_or(0)
     }
 }
 
@@ -44,8 +44,8 @@ impl TensorIdentity {
 pub(crate) struct StoredTensor {
     /// Content hash, encoding and shape.
     pub identity: Arc<TensorIdentity>,
-    /// Values: matrices in the dtype of the store, other tensors in f32; quantised matrices on the CPU
-    /// as the bytes of their rows.
+    /// Values: matrices in the dtype of the store, other tensors in f32; quantised matrices on the
+    /// CPU as the bytes of their rows.
     pub values: Tensor,
     /// Name of its file for messages.
     pub file: Arc<str>,
@@ -53,21 +53,21 @@ pub(crate) struct StoredTensor {
 
 /// Interned tensors of all members.
 pub(crate) struct TensorStore {
-    place: Placement,
-    kept: HashMap<Arc<TensorIdentity>, Tensor>,
+    placement: Placement,
+    tensors: HashMap<Arc<TensorIdentity>, Tensor>,
 }
 
 impl TensorStore {
     /// Creates an empty store for a device and dtype.
-    pub(crate) fn new(place: &Placement) -> Self {
+    pub(crate) fn new(placement: &Placement) -> Self {
         Self {
-            place: place.clone(),
-            kept: HashMap::new(),
+            placement: placement.clone(),
+            tensors: HashMap::new(),
         }
     }
 
     /// Interns a tensor: converts the bytes of the file unless an equal tensor is stored.
-    pub(crate) fn keep(
+    pub(crate) fn intern(
         &mut self,
         (file, name): (&Arc<str>, &str),
         bytes: &[u8],
@@ -76,27 +76,29 @@ impl TensorStore {
     ) -> Result<StoredTensor> {
         let encoding = encoding.into();
         let identity = Arc::new(TensorIdentity {
-            digest: Digest::of(bytes),
+            digest: Digest::sha256(bytes),
             encoding,
             shape: shape.to_vec(),
         });
-        let values = if let Some(values) = self.kept.get(&identity) {
+        let values = if let Some(values) = self.tensors.get(&identity) {
             values.clone()
         } else {
             let context = || format!("tensor `{name}`");
             let values = match (encoding, shape) {
                 (TensorEncoding::Blocks(blocks), &[rows, columns])
-                    if self.place.device.is_cpu() =>
+                    if self.placement.device.is_cpu() =>
                 {
-                    quantised_rows(name, bytes, blocks, (rows, columns)).with_context(context)?
+                    checked_quantised_rows(name, bytes, blocks, (rows, columns))
+                        .with_context(context)?
                 }
                 _ => {
-                    let values = values(bytes, encoding, shape).with_context(context)?;
+                    let values = decode_values(bytes, encoding, shape).with_context(context)?;
                     check_finite(name, &values)?;
-                    self.narrowed(name, values)?.to_device(&self.place.device)?
+                    self.to_store_dtype(name, values)?
+                        .to_device(&self.placement.device)?
                 }
             };
-            self.kept.insert(identity.clone(), values.clone());
+            self.tensors.insert(identity.clone(), values.clone());
             values
         };
         Ok(StoredTensor {
@@ -107,18 +109,18 @@ impl TensorStore {
     }
 
     /// Converts a matrix to the dtype of the store. Other tensors are unchanged.
-    fn narrowed(&self, name: &str, values: Tensor) -> Result<Tensor> {
-        if values.rank() != 2 || self.place.dtype == values.dtype() {
+    fn to_store_dtype(&self, name: &str, values: Tensor) -> Result<Tensor> {
+        if values.rank() != 2 || self.placement.dtype == values.dtype() {
             return Ok(values);
         }
-        let narrow = values.to_dtype(self.place.dtype)?;
-        check_finite(name, &narrow.to_dtype(DType::F32)?).with_context(|| {
+        let converted = values.to_dtype(self.placement.dtype)?;
+        check_finite(name, &converted.to_dtype(DType::F32)?).with_context(|| {
             format!(
                 "out of range of {}\nhint: use --dtype bf16 or f32",
-                self.place.dtype.as_str()
+                self.placement.dtype.as_str()
             )
         })?;
-        Ok(narrow)
+        Ok(converted)
     }
 }
 
@@ -126,13 +128,13 @@ impl TensorStore {
 ///
 /// # Shapes
 /// `(rows, bytes per row)`.
-fn quantised_rows(
+fn checked_quantised_rows(
     name: &str,
     bytes: &[u8],
     blocks: GgmlDType,
     (rows, columns): (usize, usize),
 ) -> Result<Tensor> {
-    if TensorEncoding::Blocks(blocks).bytes(&[rows, columns]) != Some(bytes.len())
+    if TensorEncoding::Blocks(blocks).byte_len(&[rows, columns]) != Some(bytes.len())
         || bytes.is_empty()
     {
         bail!(
@@ -140,17 +142,17 @@ fn quantised_rows(
             bytes.len()
         );
     }
-    let kept = Tensor::from_slice(bytes, (rows, bytes.len() / rows), &Device::Cpu)?;
-    for start in (0..rows).step_by(ROWS) {
-        let some = kept.narrow(0, start, ROWS.min(rows - start))?;
-        check_finite(name, &dequantize_rows(&some, blocks, columns)?)?;
+    let rows_of_bytes = Tensor::from_slice(bytes, (rows, bytes.len() / rows), &Device::Cpu)?;
+    for start in (0..rows).step_by(ROWS_PER_CHECK) {
+        let part = rows_of_bytes.narrow(0, start, ROWS_PER_CHECK.min(rows - start))?;
+        check_finite(name, &dequantize_rows(&part, blocks, columns)?)?;
     }
-    Ok(kept)
+    Ok(rows_of_bytes)
 }
 
 /// Returns the values of a tensor in f32, on the CPU.
-fn values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Tensor> {
-    if encoding.bytes(shape) != Some(bytes.len()) {
+fn decode_values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Tensor> {
+    if encoding.byte_len(shape) != Some(bytes.len()) {
         bail!(
             "{} bytes do not fit shape {shape:?} in {}",
             bytes.len(),
@@ -182,10 +184,10 @@ fn check_finite(name: &str, values: &Tensor) -> Result<()> {
         return Ok(());
     };
     let values = storage.as_slice::<f32>()?;
-    let wrong = values.iter().filter(|value| !value.is_finite()).count();
-    if wrong > 0 {
+    let invalid = values.iter().filter(|value| !value.is_finite()).count();
+    if invalid > 0 {
         bail!(
-            "tensor `{name}`: {wrong} of {} values are not finite\n\
+            "tensor `{name}`: {invalid} of {} values are not finite\n\
              hint: the file is damaged or its training diverged; download it again",
             values.len()
         );

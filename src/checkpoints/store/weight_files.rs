@@ -13,7 +13,7 @@ use candle_nn::var_builder::SimpleBackend;
 
 use super::encoding::TensorEncoding;
 use crate::checkpoints::gguf;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::safetensors;
 use crate::checkpoints::store::tensor_store::{StoredTensor, TensorIdentity, TensorStore};
@@ -27,40 +27,40 @@ pub(crate) type FileTensors = Arc<(Digest, Vec<(String, StoredTensor)>)>;
 /// Cache of weight files: each is read once, even if several members use it.
 pub(crate) struct WeightFiles {
     /// Downloads of checkpoints given by hub id.
-    pub downloads: Downloads,
+    pub downloads: HubDownloads,
     store: TensorStore,
-    opened: HashMap<PathBuf, FileTensors>,
+    files: HashMap<PathBuf, FileTensors>,
 }
 
 impl WeightFiles {
     /// Creates an empty cache.
-    pub(crate) fn new(place: &Placement, downloads: Downloads) -> Self {
+    pub(crate) fn new(placement: &Placement, downloads: HubDownloads) -> Self {
         Self {
             downloads,
-            store: TensorStore::new(place),
-            opened: HashMap::new(),
+            store: TensorStore::new(placement),
+            files: HashMap::new(),
         }
     }
 
     /// Reads the hash and tensors of a file in a panel's folder.
-    fn of_panel(&mut self, files: &PanelFiles, name: &str) -> Result<FileTensors> {
-        let known = PathBuf::from(name);
-        if let Some(opened) = self.opened.get(&known) {
-            return Ok(opened.clone());
+    fn read_panel_file(&mut self, files: &PanelFiles, name: &str) -> Result<FileTensors> {
+        let key = PathBuf::from(name);
+        if let Some(loaded) = self.files.get(&key) {
+            return Ok(loaded.clone());
         }
         let file: Arc<str> = files.describe(name).into();
         let (source, len) = files.open(name)?;
         let read = safetensors::read(source, len, &file, &mut self.store, |_| true);
         let read = Arc::new(read.with_context(|| file.to_string())?);
-        self.opened.insert(known, read.clone());
+        self.files.insert(key, read.clone());
         Ok(read)
     }
 
     /// Reads the hash and tensors of a checkpoint file, without buffers.
-    pub(crate) fn of_checkpoint(&mut self, path: &Path) -> Result<FileTensors> {
-        let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if let Some(opened) = self.opened.get(&known) {
-            return Ok(opened.clone());
+    pub(crate) fn read_checkpoint_file(&mut self, path: &Path) -> Result<FileTensors> {
+        let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(loaded) = self.files.get(&key) {
+            return Ok(loaded.clone());
         }
         let file: Arc<str> = path.display().to_string().into();
         let wanted = |name: &str| !is_buffer(name);
@@ -76,41 +76,43 @@ impl WeightFiles {
             torch::read(path, &file, &mut self.store, wanted)
         };
         let read = Arc::new(read.with_context(|| file.to_string())?);
-        self.opened.insert(known, read.clone());
+        self.files.insert(key, read.clone());
         Ok(read)
     }
 
-    /// Reads the hash and tensors of a GGUF file, each under the name that `place` returns.
-    pub(crate) fn of_gguf(
+    /// Reads the hash and tensors of a GGUF file, each under the name that `map_tensor`
+    /// returns.
+    pub(crate) fn read_gguf_file(
         &mut self,
         path: &Path,
-        place: impl Fn(&gguf::Info) -> Result<gguf::TensorPlacement>,
+        map_tensor: impl Fn(&gguf::GgufTensorInfo) -> Result<gguf::TensorMapping>,
     ) -> Result<FileTensors> {
-        let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if let Some(opened) = self.opened.get(&known) {
-            return Ok(opened.clone());
+        let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(loaded) = self.files.get(&key) {
+            return Ok(loaded.clone());
         }
         let file: Arc<str> = path.display().to_string().into();
-        let read = Arc::new(gguf::read(path, &file, &mut self.store, place)?);
-        self.opened.insert(known, read.clone());
+        let read = Arc::new(gguf::read(path, &file, &mut self.store, map_tensor)?);
+        self.files.insert(key, read.clone());
         Ok(read)
     }
 }
 
 /// Reads the tensors of a checkpoint file in f32 on the CPU, without buffers.
-pub(crate) fn weights_of(path: &Path) -> Result<HashMap<String, Tensor>> {
-    let opened = WeightFiles::new(&Placement::cpu(), Downloads::default()).of_checkpoint(path)?;
-    let tensors = opened.1.iter();
+pub(crate) fn read_weights(path: &Path) -> Result<HashMap<String, Tensor>> {
+    let loaded =
+        WeightFiles::new(&Placement::cpu(), HubDownloads::default()).read_checkpoint_file(path)?;
+    let tensors = loaded.1.iter();
     Ok(tensors
         .map(|(name, stored)| (name.clone(), stored.values.clone()))
         .collect())
 }
 
-/// Returns true for buffers: tables that older versions of transformers saved with the weights, and that
-/// follow from the configuration.
+/// Returns true for buffers: tables that older versions of transformers saved with the weights, and
+/// that follow from the configuration.
 pub(crate) fn is_buffer(name: &str) -> bool {
-    let ends = [".inv_freq", ".position_ids", ".masked_bias", ".attn.bias"];
-    ends.iter().any(|end| name.ends_with(end))
+    let suffixes = [".inv_freq", ".position_ids", ".masked_bias", ".attn.bias"];
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// Weights of a model: each tensor under the name that layers load it by.
@@ -125,7 +127,7 @@ pub(crate) struct Checkpoint {
 
 impl Checkpoint {
     /// Creates an empty checkpoint for a member.
-    pub(crate) fn of_member(name: &str) -> Self {
+    pub(crate) fn for_member(name: &str) -> Self {
         Self::new(&format!("{name} member"))
     }
 
@@ -139,18 +141,18 @@ impl Checkpoint {
     }
 
     /// Reads files of a panel's folder. Also returns the hash of each file.
-    pub(crate) fn of_panel(
+    pub(crate) fn from_panel_files(
         name: &str,
         files: &PanelFiles,
         names: &[String],
-        library: &mut WeightFiles,
+        weight_files: &mut WeightFiles,
     ) -> Result<(Self, BTreeMap<String, Digest>)> {
-        let mut checkpoint = Self::of_member(name);
+        let mut checkpoint = Self::for_member(name);
         let mut hashes = BTreeMap::new();
         for file in names {
-            let opened = library.of_panel(files, file)?;
-            hashes.insert(file.clone(), opened.0);
-            for (tensor, stored) in &opened.1 {
+            let loaded = weight_files.read_panel_file(files, file)?;
+            hashes.insert(file.clone(), loaded.0);
+            for (tensor, stored) in &loaded.1 {
                 checkpoint.add(tensor, stored.clone())?;
             }
         }
@@ -158,14 +160,15 @@ impl Checkpoint {
     }
 
     /// Returns a checkpoint with the same tensors for another member.
-    pub(crate) fn renamed(&self, name: &str) -> Self {
+    pub(crate) fn with_owner(&self, name: &str) -> Self {
         Self {
             tensors: self.tensors.clone(),
-            ..Self::of_member(name)
+            ..Self::for_member(name)
         }
     }
 
-    /// Returns the hash of all names, encodings, shapes and values, independent of the split into files.
+    /// Returns the hash of all names, encodings, shapes and values, independent of the split into
+    /// files.
     pub(crate) fn digest(&self) -> Digest {
         let mut text = String::new();
         for (name, stored) in &self.tensors {
@@ -177,7 +180,7 @@ impl Checkpoint {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} {} {shape:?} {digest}", encoding.name());
         }
-        Digest::of(text.as_bytes())
+        Digest::sha256(text.as_bytes())
     }
 
     /// Adds a tensor. Returns an error if the name exists.
@@ -194,8 +197,9 @@ impl Checkpoint {
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
     }
 
-    /// Returns an error if a tensor was never loaded: unused weights indicate a wrong configuration.
-    pub(crate) fn all_used(&self) -> Result<()> {
+    /// Returns an error if a tensor was never loaded: unused weights indicate a wrong
+    /// configuration.
+    pub(crate) fn check_all_used(&self) -> Result<()> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         match self.tensors.iter().find(|(name, _)| !used.contains(*name)) {
             Some((name, stored)) => bail!(
@@ -208,22 +212,22 @@ impl Checkpoint {
     }
 
     /// Returns true if both have the same names with this prefix, and equal tensors under them.
-    pub(crate) fn agrees_with(&self, other: &Self, prefix: &str) -> bool {
-        let under = |c: &Self| -> Vec<(String, Arc<TensorIdentity>)> {
-            let all = c
+    pub(crate) fn has_equal_prefix(&self, other: &Self, prefix: &str) -> bool {
+        let tensors_of = |checkpoint: &Self| -> Vec<(String, Arc<TensorIdentity>)> {
+            let all = checkpoint
                 .tensors
                 .iter()
                 .filter(|(name, _)| name.starts_with(prefix));
             all.map(|(name, stored)| (name.clone(), stored.identity.clone()))
                 .collect()
         };
-        under(self) == under(other)
+        tensors_of(self) == tensors_of(other)
     }
 }
 
 impl Checkpoint {
     /// Describes the files of its tensors: the first, and the number of others.
-    fn files(&self) -> String {
+    fn describe_files(&self) -> String {
         let all: BTreeSet<&str> = self.tensors.values().map(|stored| &*stored.file).collect();
         match (all.first(), all.len()) {
             (None, _) => "no file".to_owned(),
@@ -233,12 +237,17 @@ impl Checkpoint {
     }
 }
 
-/// Returns the number of lower decoder layers that are equal in all members; 0 if the embeddings differ.
-pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize {
+/// Returns the number of lower decoder layers that are equal in all members; 0 if the embeddings
+/// differ.
+pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize {
     let Some((first, others)) = checkpoints.split_first() else {
         return 0;
     };
-    let equal = |prefix: &str| others.iter().all(|other| first.agrees_with(other, prefix));
+    let equal = |prefix: &str| {
+        others
+            .iter()
+            .all(|other| first.has_equal_prefix(other, prefix))
+    };
     if !equal("model.embed_tokens.") {
         return 0;
     }
@@ -247,11 +256,12 @@ pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize
         .count()
 }
 
-/// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block type.
+/// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block
+/// type.
 fn split_block_name(name: &str) -> Option<(&str, TensorEncoding)> {
-    BLOCK_TYPES.iter().find_map(|(blocks, ending)| {
-        let own = name.strip_suffix(ending)?.strip_suffix('.')?;
-        Some((own, TensorEncoding::Blocks(*blocks)))
+    BLOCK_TYPES.iter().find_map(|(blocks, suffix)| {
+        let tensor_name = name.strip_suffix(suffix)?.strip_suffix('.')?;
+        Some((tensor_name, TensorEncoding::Blocks(*blocks)))
     })
 }
 
@@ -266,8 +276,11 @@ impl SimpleBackend for Checkpoint {
     ) -> candle::Result<Tensor> {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
-            let own = split_block_name(name).map_or(name, |(own, _)| own);
-            let file = self.tensors.get(own).map_or("", |stored| &stored.file);
+            let tensor_name = split_block_name(name).map_or(name, |(tensor_name, _)| tensor_name);
+            let file = self
+                .tensors
+                .get(tensor_name)
+                .map_or("", |stored| &stored.file);
             candle::bail!(
                 "{file}: the {}'s tensor `{name}` has shape {:?}, expected {shape:?}",
                 self.name,
@@ -278,18 +291,22 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        let own = split_block_name(name).map_or(name, |(own, _)| own);
-        let Some(stored) = self.tensors.get(own) else {
-            candle::bail!("{}: the {} has no tensor `{name}`", self.files(), self.name);
+        let tensor_name = split_block_name(name).map_or(name, |(tensor_name, _)| tensor_name);
+        let Some(stored) = self.tensors.get(tensor_name) else {
+            candle::bail!(
+                "{}: the {} has no tensor `{name}`",
+                self.describe_files(),
+                self.name
+            );
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.insert(own.to_owned());
+        used.insert(tensor_name.to_owned());
         Ok(stored.values.clone())
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
         match split_block_name(name) {
-            Some((own, encoding)) => self.tensors.get(own).is_some_and(|stored| {
+            Some((tensor_name, encoding)) => self.tensors.get(tensor_name).is_some_and(|stored| {
                 stored.identity.encoding == encoding && stored.values.dtype() == DType::U8
             }),
             None => self.tensors.contains_key(name),

@@ -1,8 +1,8 @@
 //! Reader of PyTorch checkpoint files (`pytorch_model*.bin`) that executes no code of the file.
 //!
-//! Such a file is a zip archive of raw tensor data and a pickle that maps tensors to data. Candle's reader
-//! trusts the sizes, counts and nesting of the pickle, so a hostile file can crash the program or exhaust
-//! memory. This reader limits all three.
+//! Such a file is a zip archive of raw tensor data and a pickle that maps tensors to data. Candle's
+//! reader trusts the sizes, counts and nesting of the pickle, so a hostile file can crash the
+//! program or exhaust memory. This reader limits all three.
 
 mod pickle;
 mod state_dict;
@@ -20,8 +20,8 @@ use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::checkpoints::torch::state_dict::TensorView;
 use crate::support::digest::{Digest, HashingReader};
 
-/// Longest pickle in bytes. That of a model of 70 billion parameters is below one megabyte.
-const PICKLE: u64 = 16 << 20;
+/// Maximum pickle size in bytes. A model of 70 billion parameters needs less than one megabyte.
+const MAX_PICKLE_LEN: u64 = 16 << 20;
 
 /// Reads a file. Returns its hash and the `wanted` tensors.
 pub(crate) fn read(
@@ -30,9 +30,9 @@ pub(crate) fn read(
     store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
-    let mut whole = HashingReader::new(File::open(path).context("cannot be read")?);
-    io::copy(&mut whole, &mut io::sink()).context("cannot be read")?;
-    let digest = whole.digest();
+    let mut hashing_reader = HashingReader::new(File::open(path).context("cannot be read")?);
+    io::copy(&mut hashing_reader, &mut io::sink()).context("cannot be read")?;
+    let digest = hashing_reader.digest();
     let archive = ZipArchive::new(BufReader::new(File::open(path)?));
     let mut archive = archive.map_err(|error| {
         anyhow::anyhow!(
@@ -41,15 +41,14 @@ pub(crate) fn read(
              safetensors"
         )
     })?;
-    let root = root(&archive)?;
-    let pickle = entry(&mut archive, &format!("{root}data.pkl"), PICKLE)?;
-    if let Ok(order) = entry(&mut archive, &format!("{root}byteorder"), 16)
+    let root = root_folder(&archive)?;
+    let pickle = read_entry(&mut archive, &format!("{root}data.pkl"), MAX_PICKLE_LEN)?;
+    if let Ok(order) = read_entry(&mut archive, &format!("{root}byteorder"), 16)
         && order != b"little"
     {
         bail!("unsupported byte order, expected little-endian");
     }
-    let views =
-        crate::checkpoints::torch::state_dict::tensors(&pickle).context("malformed data.pkl")?;
+    let views = state_dict::parse_tensors(&pickle).context("malformed data.pkl")?;
     // Grouped by storage, so that a storage shared by several tensors is read once.
     let mut storages: BTreeMap<&str, Vec<&TensorView>> = BTreeMap::new();
     for view in views.iter().filter(|view| wanted(&view.name)) {
@@ -58,11 +57,11 @@ pub(crate) fn read(
     let mut tensors = Vec::new();
     for (storage, views) in storages {
         let name = format!("{root}data/{storage}");
-        let bytes = entry(&mut archive, &name, u64::MAX)?;
+        let bytes = read_entry(&mut archive, &name, u64::MAX)?;
         for view in views {
-            let range = view.range(bytes.len())?;
+            let range = view.byte_range(bytes.len())?;
             let bytes = bytes.get(range).context("tensor outside its storage")?;
-            let stored = store.keep((file, &view.name), bytes, view.dtype, &view.shape)?;
+            let stored = store.intern((file, &view.name), bytes, view.dtype, &view.shape)?;
             tensors.push((view.name.clone(), stored));
         }
     }
@@ -70,7 +69,7 @@ pub(crate) fn read(
 }
 
 /// Returns the top folder of the archive, with a trailing slash.
-fn root<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<String> {
+fn root_folder<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<String> {
     for name in archive.file_names() {
         let name = name.context("an entry name cannot be read")?;
         if let Some(root) = name.strip_suffix("data.pkl") {
@@ -80,19 +79,25 @@ fn root<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<String> {
     bail!("missing archive entry `data.pkl`\nhint: use a file written by torch.save")
 }
 
-/// Reads an entry of at most `most` bytes. Entries are uncompressed, so none is longer than the file.
-fn entry<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str, most: u64) -> Result<Vec<u8>> {
+/// Reads an entry of at most `max_size` bytes. Entries are uncompressed, so none is longer than the
+/// file.
+fn read_entry<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
+    name: &str,
+    max_size: u64,
+) -> Result<Vec<u8>> {
     let mut entry = archive
         .by_name(name)
         .map_err(|error| anyhow::anyhow!("archive entry `{name}`: {error}"))?;
     let size = entry.size();
     if entry.compression() != CompressionMethod::Stored || entry.compressed_size() != size {
         bail!(
-            "archive entry `{name}` is compressed, expected an uncompressed entry as torch.save writes"
+            "archive entry `{name}` is compressed, expected an uncompressed entry as torch.save \
+             writes"
         );
     }
-    if size > most {
-        bail!("archive entry `{name}`: {size} bytes, expected at most {most}");
+    if size > max_size {
+        bail!("archive entry `{name}`: {size} bytes, expected at most {max_size}");
     }
     let mut bytes = Vec::new();
     // Allocates for the data that exist, not for the size that the archive declares.

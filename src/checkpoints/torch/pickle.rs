@@ -1,15 +1,15 @@
 //! Pickle interpreter for checkpoints: it records calls and executes none.
 //!
-//! Values are stored in one list and refer to each other by index, so memory is linear in the length of the
-//! pickle, even with deep nesting or repeated sharing. Supports the opcodes of protocol 2 (Python's
-//! `pickletools.py`) that `torch.save` writes.
+//! Values are stored in one list and refer to each other by index, so memory is linear in the
+//! length of the pickle, even with deep nesting or repeated sharing. Supports the opcodes of
+//! protocol 2 (Python's `pickletools.py`) that `torch.save` writes.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
 
 /// Index of a value.
-pub(super) type Id = usize;
+pub(super) type ValueId = usize;
 
 /// A pickled value.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,17 +21,17 @@ pub(super) enum PickleValue {
     Text(String),
     /// `module.name`, never called.
     Global(String),
-    Tuple(Vec<Id>),
-    List(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
+    Tuple(Vec<ValueId>),
+    List(Vec<ValueId>),
+    Dict(Vec<(ValueId, ValueId)>),
     /// A call that was recorded, not executed: callee and arguments.
-    Call(Id, Id),
+    Call(ValueId, ValueId),
     /// Reference to a storage outside the pickle.
-    Persistent(Id),
+    Persistent(ValueId),
 }
 
 /// Allowed globals in addition to storage types. No checkpoint needs others.
-const KNOWN: [&str; 4] = [
+const ALLOWED_GLOBALS: [&str; 4] = [
     "collections.OrderedDict",
     "torch._utils._rebuild_tensor_v2",
     "torch._utils._rebuild_parameter",
@@ -41,13 +41,13 @@ const KNOWN: [&str; 4] = [
 /// A parsed pickle.
 pub(super) struct Pickle {
     values: Vec<PickleValue>,
-    root: Id,
+    root: ValueId,
 }
 
 impl Pickle {
     /// Parses a pickle.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
-        let mut machine = Machine {
+        let mut machine = PickleMachine {
             rest: bytes,
             values: vec![PickleValue::None, PickleValue::Bool, PickleValue::Float],
             stack: Vec::new(),
@@ -68,43 +68,45 @@ impl Pickle {
     }
 
     /// Returns a value by index.
-    pub(super) fn get(&self, id: Id) -> &PickleValue {
+    pub(super) fn get(&self, id: ValueId) -> &PickleValue {
         self.values.get(id).unwrap_or(&PickleValue::None)
     }
 }
 
-const NONE: Id = 0;
-const BOOL: Id = 1;
-const FLOAT: Id = 2;
+/// Indices of the values without content, which are stored once.
+const NONE: ValueId = 0;
+const BOOL: ValueId = 1;
+const FLOAT: ValueId = 2;
 
-struct Machine<'a> {
+/// State of the interpreter.
+struct PickleMachine<'a> {
     rest: &'a [u8],
     values: Vec<PickleValue>,
-    stack: Vec<Id>,
+    stack: Vec<ValueId>,
     marks: Vec<usize>,
-    memo: HashMap<u32, Id>,
+    memo: HashMap<u32, ValueId>,
 }
 
-impl<'a> Machine<'a> {
-    fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self
+impl<'a> PickleMachine<'a> {
+    fn read_bytes(&mut self, n: usize) -> Result<&'a [u8]> {
+        let (bytes, rest) = self
             .rest
             .split_at_checked(n)
             .context("unexpected end of the pickle")?;
         self.rest = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
     /// Reads a little-endian number of at most eight bytes.
-    fn number(&mut self, n: usize) -> Result<u64> {
-        let bytes = self.take(n)?.iter().rev();
+    fn read_uint(&mut self, n: usize) -> Result<u64> {
+        let bytes = self.read_bytes(n)?.iter().rev();
         Ok(bytes.fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    fn line(&mut self) -> Result<String> {
+    fn read_line(&mut self) -> Result<String> {
         let end = self.rest.iter().position(|byte| *byte == b'\n');
-        let line = self.take(end.context("unexpected end of the pickle")?)?;
-        self.take(1)?;
+        let line = self.read_bytes(end.context("unexpected end of the pickle")?)?;
+        self.read_bytes(1)?;
         Ok(String::from_utf8_lossy(line).into_owned())
     }
 
@@ -113,16 +115,16 @@ impl<'a> Machine<'a> {
         self.values.push(value);
     }
 
-    fn pop(&mut self) -> Result<Id> {
-        let above = self.marks.last().copied().unwrap_or(0);
-        if self.stack.len() <= above {
+    fn pop(&mut self) -> Result<ValueId> {
+        let bottom = self.marks.last().copied().unwrap_or(0);
+        if self.stack.len() <= bottom {
             bail!("stack underflow");
         }
         self.stack.pop().context("stack underflow")
     }
 
     /// Removes the values above the last mark from the stack.
-    fn marked(&mut self) -> Result<Vec<Id>> {
+    fn pop_to_mark(&mut self) -> Result<Vec<ValueId>> {
         let mark = self.marks.pop().context("opcode without a mark")?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
@@ -132,7 +134,7 @@ impl<'a> Machine<'a> {
         self.values.get_mut(top).context("no such value")
     }
 
-    fn extend_dict(&mut self, items: &[Id]) -> Result<()> {
+    fn extend_dict(&mut self, items: &[ValueId]) -> Result<()> {
         let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
         match self.top()? {
             PickleValue::Dict(dict) if items.len().is_multiple_of(2) => dict.extend(pairs),
@@ -141,7 +143,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn extend_list(&mut self, items: Vec<Id>) -> Result<()> {
+    fn extend_list(&mut self, items: Vec<ValueId>) -> Result<()> {
         match self.top()? {
             PickleValue::List(list) => list.extend(items),
             _ => bail!("APPEND expects a list"),
@@ -149,10 +151,10 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn global(&mut self) -> Result<()> {
-        let name = format!("{}.{}", self.line()?, self.line()?);
-        let storage = name.starts_with("torch.") && name.ends_with("Storage");
-        if !storage && !KNOWN.contains(&name.as_str()) {
+    fn push_global(&mut self) -> Result<()> {
+        let name = format!("{}.{}", self.read_line()?, self.read_line()?);
+        let is_storage = name.starts_with("torch.") && name.ends_with("Storage");
+        if !is_storage && !ALLOWED_GLOBALS.contains(&name.as_str()) {
             bail!(
                 "disallowed global `{}`; nothing was executed\n\
                  hint: do not trust this file; use a safetensors version of the checkpoint",
@@ -163,7 +165,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn reduce(&mut self) -> Result<()> {
+    fn push_call(&mut self) -> Result<()> {
         let (arguments, callee) = (self.pop()?, self.pop()?);
         match self.values.get(callee) {
             Some(PickleValue::Global(name)) if name == "collections.OrderedDict" => {
@@ -175,21 +177,23 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn remember(&mut self, key: u64) -> Result<()> {
+    fn memo_put(&mut self, key: u64) -> Result<()> {
         let top = *self.stack.last().context("stack underflow")?;
         self.memo.insert(u32::try_from(key)?, top);
         Ok(())
     }
 
-    fn recall(&mut self, key: u64) -> Result<()> {
-        let known = self.memo.get(&u32::try_from(key)?);
+    fn memo_get(&mut self, key: u64) -> Result<()> {
+        let value = self.memo.get(&u32::try_from(key)?);
         self.stack
-            .push(*known.context("GET of an unset memo entry")?);
+            .push(*value.context("GET of an unset memo entry")?);
         Ok(())
     }
 
-    fn tuple(&mut self, n: usize) -> Result<()> {
-        let mut items = (0..n).map(|_| self.pop()).collect::<Result<Vec<Id>>>()?;
+    fn push_tuple(&mut self, n: usize) -> Result<()> {
+        let mut items = (0..n)
+            .map(|_| self.pop())
+            .collect::<Result<Vec<ValueId>>>()?;
         items.reverse();
         self.push(PickleValue::Tuple(items));
         Ok(())
@@ -197,63 +201,64 @@ impl<'a> Machine<'a> {
 
     /// Executes one opcode. Returns false at the end.
     fn step(&mut self) -> Result<bool> {
-        let code = self.number(1)? as u8;
-        match code {
-            0x80 => drop(self.take(1)?),
+        let opcode = self.read_uint(1)? as u8;
+        match opcode {
+            0x80 => drop(self.read_bytes(1)?),
             b'.' => return Ok(false),
             b'(' => self.marks.push(self.stack.len()),
             b'N' => self.stack.push(NONE),
             0x88 | 0x89 => self.stack.push(BOOL),
-            b'K' => self.int(1)?,
-            b'M' => self.int(2)?,
+            b'K' => self.push_int(1)?,
+            b'M' => self.push_int(2)?,
             b'J' => {
-                let number = self.number(4)? as u32;
+                let number = self.read_uint(4)? as u32;
                 self.push(PickleValue::Int(i64::from(number.cast_signed())));
             }
             0x8a => {
-                let n = self.number(1)? as usize;
+                let n = self.read_uint(1)? as usize;
                 if n > 8 {
                     bail!("number of {n} bytes, expected at most 8");
                 }
-                self.int(n)?;
+                self.push_int(n)?;
             }
             b'G' => {
-                self.take(8)?;
+                self.read_bytes(8)?;
                 self.stack.push(FLOAT);
             }
             b'X' => {
-                let n = self.number(4)? as usize;
-                let text = std::str::from_utf8(self.take(n)?).context("a text is not UTF-8")?;
+                let n = self.read_uint(4)? as usize;
+                let text =
+                    std::str::from_utf8(self.read_bytes(n)?).context("a text is not UTF-8")?;
                 self.push(PickleValue::Text(text.to_owned()));
             }
-            b'c' => self.global()?,
-            b'R' => self.reduce()?,
+            b'c' => self.push_global()?,
+            b'R' => self.push_call()?,
             b'Q' => {
                 let id = self.pop()?;
                 self.push(PickleValue::Persistent(id));
             }
             b'q' | b'r' => {
-                let key = self.number(if code == b'q' { 1 } else { 4 })?;
-                self.remember(key)?;
+                let key = self.read_uint(if opcode == b'q' { 1 } else { 4 })?;
+                self.memo_put(key)?;
             }
             b'h' | b'j' => {
-                let key = self.number(if code == b'h' { 1 } else { 4 })?;
-                self.recall(key)?;
+                let key = self.read_uint(if opcode == b'h' { 1 } else { 4 })?;
+                self.memo_get(key)?;
             }
-            _ => self.container(code)?,
+            _ => self.step_container(opcode)?,
         }
         Ok(true)
     }
 
     /// Executes the opcodes that create and fill containers.
-    fn container(&mut self, code: u8) -> Result<()> {
-        match code {
+    fn step_container(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
             b')' => self.push(PickleValue::Tuple(Vec::new())),
-            0x85 => self.tuple(1)?,
-            0x86 => self.tuple(2)?,
-            0x87 => self.tuple(3)?,
+            0x85 => self.push_tuple(1)?,
+            0x86 => self.push_tuple(2)?,
+            0x87 => self.push_tuple(3)?,
             b't' => {
-                let items = self.marked()?;
+                let items = self.pop_to_mark()?;
                 self.push(PickleValue::Tuple(items));
             }
             b']' => self.push(PickleValue::List(Vec::new())),
@@ -262,7 +267,7 @@ impl<'a> Machine<'a> {
                 self.extend_list(vec![item])?;
             }
             b'e' => {
-                let items = self.marked()?;
+                let items = self.pop_to_mark()?;
                 self.extend_list(items)?;
             }
             b'}' => self.push(PickleValue::Dict(Vec::new())),
@@ -271,18 +276,18 @@ impl<'a> Machine<'a> {
                 self.extend_dict(&[key, value])?;
             }
             b'u' => {
-                let items = self.marked()?;
+                let items = self.pop_to_mark()?;
                 self.extend_dict(&items)?;
             }
             // The attributes of a state dict contain only version numbers.
             b'b' => drop(self.pop()?),
-            _ => bail!("unsupported opcode {code:#04x}"),
+            _ => bail!("unsupported opcode {opcode:#04x}"),
         }
         Ok(())
     }
 
-    fn int(&mut self, n: usize) -> Result<()> {
-        let number = i64::try_from(self.number(n)?).context("a number is too large")?;
+    fn push_int(&mut self, n: usize) -> Result<()> {
+        let number = i64::try_from(self.read_uint(n)?).context("a number is too large")?;
         self.push(PickleValue::Int(number));
         Ok(())
     }
@@ -315,7 +320,7 @@ mod tests {
     #[test]
     fn truncated_or_malformed_pickle_is_rejected() {
         let long: &[u8] = b"X\xff\xff\xff\xffa";
-        for bad in [
+        for malformed in [
             long,
             b"",
             b"R.",
@@ -326,7 +331,7 @@ mod tests {
             b"]u.",
             b"a.",
         ] {
-            assert!(Pickle::read(bad).is_err(), "{bad:?}");
+            assert!(Pickle::read(malformed).is_err(), "{malformed:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::{Context, Result, bail};
 use candle::DType;
 
-use super::pickle::{Id, Pickle, PickleValue};
+use super::pickle::{Pickle, PickleValue, ValueId};
 
 /// A tensor as a view into a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub(super) struct TensorView {
 
 impl TensorView {
     /// Returns its byte range in a storage of `len` bytes.
-    pub(super) fn range(&self, len: usize) -> Result<Range<usize>> {
-        let each = self.dtype.size_in_bytes();
+    pub(super) fn byte_range(&self, len: usize) -> Result<Range<usize>> {
+        let value_size = self.dtype.size_in_bytes();
         let count = self.shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-        let place = || {
-            let start = self.offset.checked_mul(each)?;
-            let end = start.checked_add(count?.checked_mul(each)?)?;
+        let byte_range = || {
+            let start = self.offset.checked_mul(value_size)?;
+            let end = start.checked_add(count?.checked_mul(value_size)?)?;
             Some(start..end)
         };
-        match place().filter(|range| range.end <= len) {
+        match byte_range().filter(|range| range.end <= len) {
             Some(range) => Ok(range),
             None => bail!(
                 "tensor `{}` of shape {:?} does not fit into its storage of {len} bytes",
@@ -44,7 +44,7 @@ impl TensorView {
 }
 
 /// Parses the tensors of a pickled state dict.
-pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
+pub(super) fn parse_tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
     let pickle = Pickle::read(bytes)?;
     let PickleValue::Dict(items) = pickle.root() else {
         bail!("expected a dict of tensors")
@@ -54,24 +54,24 @@ pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
         let PickleValue::Text(name) = pickle.get(*key) else {
             bail!("tensor name is not a text")
         };
-        let view = view(&pickle, name, *value).with_context(|| format!("`{name}`"))?;
+        let view = parse_view(&pickle, name, *value).with_context(|| format!("`{name}`"))?;
         views.push(view);
     }
     Ok(views)
 }
 
-fn view(pickle: &Pickle, name: &str, value: Id) -> Result<TensorView> {
+fn parse_view(pickle: &Pickle, name: &str, value: ValueId) -> Result<TensorView> {
     let PickleValue::Call(callee, arguments) = pickle.get(value) else {
         bail!("not a tensor")
     };
-    let arguments = tuple(pickle, *arguments)?;
+    let arguments = as_tuple(pickle, *arguments)?;
     match pickle.get(*callee) {
         // The first argument of a parameter is its tensor. Parameters do not nest.
         PickleValue::Global(f) if f == "torch._utils._rebuild_parameter" => {
             let inner = *arguments.first().context("parameter without a tensor")?;
             match pickle.get(inner) {
                 PickleValue::Call(callee, arguments) if is_tensor(pickle, *callee) => {
-                    parse_tensor(pickle, name, tuple(pickle, *arguments)?)
+                    parse_tensor(pickle, name, as_tuple(pickle, *arguments)?)
                 }
                 _ => bail!("parameter without a tensor"),
             }
@@ -81,28 +81,30 @@ fn view(pickle: &Pickle, name: &str, value: Id) -> Result<TensorView> {
     }
 }
 
-fn is_tensor(pickle: &Pickle, callee: Id) -> bool {
+fn is_tensor(pickle: &Pickle, callee: ValueId) -> bool {
     matches!(pickle.get(callee), PickleValue::Global(f) if f == "torch._utils._rebuild_tensor_v2")
 }
 
-/// Reads the arguments storage, offset, shape and strides (`_rebuild_tensor_v2` in PyTorch's `_utils.py`).
-/// Further arguments do not affect the values.
-fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> {
+/// Reads the arguments storage, offset, shape and strides (`_rebuild_tensor_v2` in PyTorch's
+/// `_utils.py`). Further arguments do not affect the values.
+fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[ValueId]) -> Result<TensorView> {
     let [storage, offset, shape, strides, ..] = arguments else {
         bail!(
             "tensor with {} arguments, expected at least 4",
             arguments.len()
         )
     };
-    let (storage, dtype) = self::storage(pickle, *storage)?;
-    let shape = sizes(pickle, *shape)?;
-    let strides = sizes(pickle, *strides)?;
-    let mut dense = 1usize;
+    let (storage, dtype) = parse_storage(pickle, *storage)?;
+    let shape = parse_sizes(pickle, *shape)?;
+    let strides = parse_sizes(pickle, *strides)?;
+    let mut expected_stride = 1usize;
     for (size, stride) in shape.iter().zip(&strides).rev() {
-        if *size > 1 && *stride != dense {
+        if *size > 1 && *stride != expected_stride {
             bail!("strides {strides:?} of shape {shape:?} are not contiguous");
         }
-        dense = dense.checked_mul(*size).context("shape is too large")?;
+        expected_stride = expected_stride
+            .checked_mul(*size)
+            .context("shape is too large")?;
     }
     if shape.len() != strides.len() {
         bail!("{} sizes but {} strides", shape.len(), strides.len());
@@ -112,16 +114,16 @@ fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorV
         storage,
         dtype,
         shape,
-        offset: size(pickle, *offset)?,
+        offset: parse_size(pickle, *offset)?,
     })
 }
 
 /// Returns name and type of a storage: `('storage', torch.FloatStorage, '0', 'cpu', 12)`.
-fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
+fn parse_storage(pickle: &Pickle, id: ValueId) -> Result<(String, DType)> {
     let PickleValue::Persistent(id) = pickle.get(id) else {
         bail!("storage is not a persistent id")
     };
-    let parts: Vec<&PickleValue> = tuple(pickle, *id)?
+    let parts: Vec<&PickleValue> = as_tuple(pickle, *id)?
         .iter()
         .map(|id| pickle.get(*id))
         .collect();
@@ -134,8 +136,9 @@ fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
     else {
         bail!("storage without type and name")
     };
-    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if kind != "storage" || !plain {
+    let is_plain_name =
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if kind != "storage" || !is_plain_name {
         bail!("storage without type and name");
     }
     let dtype = match class.as_str() {
@@ -150,26 +153,26 @@ fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
     Ok((name.clone(), dtype))
 }
 
-fn tuple(pickle: &Pickle, id: Id) -> Result<&[Id]> {
+fn as_tuple(pickle: &Pickle, id: ValueId) -> Result<&[ValueId]> {
     match pickle.get(id) {
         PickleValue::Tuple(items) => Ok(items),
         _ => bail!("expected a tuple"),
     }
 }
 
-fn sizes(pickle: &Pickle, id: Id) -> Result<Vec<usize>> {
+fn parse_sizes(pickle: &Pickle, id: ValueId) -> Result<Vec<usize>> {
     // `torch.Size` is a call with one tuple.
     let items = match pickle.get(id) {
-        PickleValue::Call(_, arguments) => match tuple(pickle, *arguments)? {
-            [only] => tuple(pickle, *only)?,
+        PickleValue::Call(_, arguments) => match as_tuple(pickle, *arguments)? {
+            [only] => as_tuple(pickle, *only)?,
             _ => bail!("malformed torch.Size"),
         },
-        _ => tuple(pickle, id)?,
+        _ => as_tuple(pickle, id)?,
     };
-    items.iter().map(|item| size(pickle, *item)).collect()
+    items.iter().map(|item| parse_size(pickle, *item)).collect()
 }
 
-fn size(pickle: &Pickle, id: Id) -> Result<usize> {
+fn parse_size(pickle: &Pickle, id: ValueId) -> Result<usize> {
     match pickle.get(id) {
         PickleValue::Int(n) => usize::try_from(*n).context("size is negative"),
         _ => bail!("size is not a number"),
@@ -189,13 +192,13 @@ mod tests {
             shape: vec![2, 3],
             offset: 1,
         };
-        assert_eq!(view.range(14)?, 2..14);
-        assert!(view.range(13).is_err());
+        assert_eq!(view.byte_range(14)?, 2..14);
+        assert!(view.byte_range(13).is_err());
         let huge = TensorView {
             shape: vec![usize::MAX, 2],
             ..view
         };
-        assert!(huge.range(14).is_err());
+        assert!(huge.byte_range(14).is_err());
         Ok(())
     }
 }

@@ -7,7 +7,8 @@ const EXAMPLES: &str = "\
 Examples:
   acem3 completions bash > ~/.local/share/bash-completion/completions/acem3
   acem3 completions fish > ~/.config/fish/completions/acem3.fish
-  acem3 completions zsh > ~/.zfunc/_acem3      with ~/.zfunc in `fpath`";
+  acem3 completions zsh > ~/.zfunc/_acem3
+      Requires ~/.zfunc in `fpath`";
 
 /// Arguments of `acem3 completions`.
 #[derive(Args, Clone, Copy, Debug)]

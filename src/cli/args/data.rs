@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acem3_experts::prompt::Layout;
+use acem3_experts::prompt::PromptLayout;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::shared::{OutputFormat, SourceArgs};
@@ -25,17 +25,18 @@ pub enum DataCommand {
     Check(CheckArgs),
     /// Generate cases with known verdicts: images with lesions, questions, good and bad responses
     ///
-    /// The correct verdict on every criterion is known by rule and written as labels, so that any judge can be tested
-    /// with these cases, including its image sensitivity.
+    /// A rule gives the correct score of every criterion. These scores are written as labels, so
+    /// the cases test any judge, including its image sensitivity.
     Phantoms(PhantomArgs),
     /// Generate preference pairs for DPO in the format of TRL's trainer
     ///
-    /// Each pair has a correct evaluation, of a phantom or your own, and a worse one derived from it.
+    /// Each pair has a correct evaluation, of a phantom or your own, and a worse one derived from
+    /// it.
     Preferences(PreferenceArgs),
     /// Predict for each evaluation whether it belongs to the better half, for curriculum training
     ///
-    /// Fits a logistic regression on text features of the rated evaluations, and prints its accuracy on held-out
-    /// ones.
+    /// Fits a logistic regression on text features of the rated evaluations, and prints its
+    /// accuracy on held-out ones.
     Quality(QualityArgs),
     /// Print the JSON Schema of cases or records
     Schema(SchemaArgs),
@@ -83,8 +84,8 @@ pub struct PhantomArgs {
 /// Arguments of `acem3 data preferences`.
 #[derive(Args, Clone, Debug)]
 pub struct PreferenceArgs {
-    /// Use the correct evaluations in FILE instead of phantoms: JSONL with `prompt`, `completion` (or `chosen`),
-    /// `images` and `member`; each must have the format of its member's evaluations
+    /// Use the correct evaluations in FILE instead of phantoms: JSONL with `prompt`, `completion`
+    /// (or `chosen`), `images` and `member`; each must have the format of its member's evaluations
     #[arg(value_name = "FILE", conflicts_with_all = ["count", "layout"])]
     pub evaluations: Option<PathBuf>,
     /// Write `preferences.jsonl` and `images/` to folder DIR
@@ -102,10 +103,11 @@ pub struct PreferenceArgs {
     /// Seed the random numbers with SEED; equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
-    /// Derive worse evaluations with these methods; some pairs combine two
+    /// Derive worse evaluations with these methods, separated by commas; some pairs combine two
     #[arg(
         long,
         value_enum,
+        value_name = "LIST",
         value_delimiter = ',',
         default_values_t = Negative::ALL,
         env = "ACEM3_NEGATIVES"
@@ -125,7 +127,8 @@ pub struct QualityArgs {
     /// Evaluations: JSONL with `prompt`, `completion` (or `chosen`) and, if rated, `quality`
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
-    /// Write the lines to FILE, with the probability of the better half as `quality`; ratings move to `rated`
+    /// Write the lines to FILE, with the probability of the better half as `quality`; ratings move
+    /// to `rated`
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Seed the folds and the interval with SEED
@@ -139,14 +142,14 @@ pub struct QualityArgs {
 /// Arguments of `acem3 data schema`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SchemaArgs {
-    /// File format to describe
-    #[arg(value_enum)]
-    pub of: SchemaOf,
+    /// File to describe
+    #[arg(value_enum, value_name = "FILE_TYPE")]
+    pub file_type: SchemaFileType,
 }
 
 /// A file format with a JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchemaOf {
+pub enum SchemaFileType {
     /// One line of `cases.jsonl`, which `acem3 judge` reads
     Cases,
     /// One line of `records.jsonl`, which `acem3 judge` writes
@@ -162,7 +165,7 @@ pub enum PromptLayoutArg {
     CaseFirst,
 }
 
-impl From<PromptLayoutArg> for Layout {
+impl From<PromptLayoutArg> for PromptLayout {
     fn from(layout: PromptLayoutArg) -> Self {
         match layout {
             PromptLayoutArg::Paper => Self::Paper,

@@ -5,23 +5,24 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::shared::value_parsers::percent;
+use super::shared::value_parsers::parse_percent;
 use super::shared::{JudgePanelArgs, OutputFormat, SourceArgs};
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
 Examples:
   acem3 judge cases --out verdicts
-      Judge a folder with `cases.jsonl` (or `questions.csv`), `images/` and `answers/MODEL.jsonl`
+      Judge a folder with `cases.jsonl` (or `questions.csv`), `images/` and
+      `answers/MODEL.jsonl`
   acem3 judge cases.jsonl --out verdicts --panel my-panel --device cuda
       Judge with another panel, on a GPU
-  acem3 judge slake/ --answers a.jsonl --answers b.jsonl --lang en --out verdicts
+  acem3 judge slake/ --answers a.jsonl --answers b.jsonl --out verdicts
       Judge the answers of two models to a public data set
-  acem3 judge cases --out verdicts --baseline gpt-x --format json > summary.json
+  acem3 judge cases --out verdicts --baseline gpt-x --format json > out.json
       Compare every model with one baseline; write the summary as JSON
 
-Run the same command again to resume. `OUT/records.jsonl` has one JSON line per pair; `OUT/run.json`
-describes the judge and the input.";
+Run the same command again to resume. `DIR/records.jsonl` has one JSON line per pair; \
+`DIR/run.json` describes the judge and the input.";
 
 /// Arguments of `acem3 judge`.
 #[derive(Args, Clone, Debug)]
@@ -33,9 +34,6 @@ pub struct JudgeArgs {
     /// Write the verdicts to folder DIR; an existing run in DIR is resumed
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// The judge.
-    #[command(flatten)]
-    pub judge: JudgePanelArgs,
     /// Compare each model with MODEL only, instead of judging all pairs
     #[arg(long, value_name = "MODEL", env = "ACEM3_BASELINE")]
     pub baseline: Option<String>,
@@ -43,8 +41,8 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// Exit with code 3 if more than PERCENT of the records are unscored [default: if all are]
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = percent)]
+    /// Exit with code 3 if more than PERCENT of the records are unscored [default: only if all are]
+    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = parse_percent)]
     pub max_unscored: Option<f64>,
     /// Fail if DIR already contains verdicts, instead of resuming
     #[arg(long, env = "ACEM3_NO_RESUME", value_parser = FalseyValueParser::new())]
@@ -52,7 +50,16 @@ pub struct JudgeArgs {
     /// Print the summary in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
-    /// Show progress on stderr in this form
-    #[arg(long, value_enum, value_name = "MODE", default_value_t = ProgressMode::Auto, env = "ACEM3_PROGRESS")]
+    /// Show progress on stderr in this mode
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        default_value_t = ProgressMode::Auto,
+        env = "ACEM3_PROGRESS"
+    )]
     pub progress: ProgressMode,
+    /// The judge. Its heading would also apply to arguments after it.
+    #[command(flatten)]
+    pub judge: JudgePanelArgs,
 }

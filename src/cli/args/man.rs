@@ -6,7 +6,8 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Example:
-  acem3 man --out ~/.local/share/man/man1      then `man acem3-judge` finds its page";
+  acem3 man --out ~/.local/share/man/man1
+      Show a page with `man acem3-judge`";
 
 /// Arguments of `acem3 man`.
 #[derive(Args, Clone, Debug)]

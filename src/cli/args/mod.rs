@@ -1,6 +1,6 @@
-//! The arguments of the command line and the help texts.
+//! Types of the command-line arguments, with the help texts.
 //!
-//! Only types live here; [`crate::cli::commands`] runs the commands.
+//! [`crate::cli::commands`] runs the commands.
 
 mod analysis;
 mod command;
@@ -21,7 +21,7 @@ pub use command::Command;
 pub use completions::CompletionsArgs;
 pub use data::{
     CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs, SchemaArgs,
-    SchemaOf,
+    SchemaFileType,
 };
 pub use judge::JudgeArgs;
 pub use man::ManArgs;

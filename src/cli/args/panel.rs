@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::shared::OutputFormat;
-use crate::checkpoints::hub::HubFlags;
+use crate::checkpoints::hub::HubArgs;
 
 /// Arguments of `acem3 panel`.
 #[derive(Args, Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct PanelInspectArgs {
     pub panel: Option<String>,
     /// The use of the hub.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// Print the description in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,

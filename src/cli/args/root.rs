@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! The top level of the command line.
 
 use clap::Parser;
 
@@ -7,22 +7,22 @@ use crate::support::terminal::verbosity::Verbosity;
 
 const EXAMPLES: &str = "\
 Examples:
-  acem3 judge assets/demo --out demo        Judge the demo cases and print a table
-  acem3 agree demo                          Compare the verdicts with the labels of the demo
-  acem3 report demo --out demo.html         Write a page with all results and all cases
+  acem3 judge assets/demo --out demo        Judge the demo cases
+  acem3 agree demo                          Compare the verdicts with labels
+  acem3 report demo --out demo.html         Write a page with results and cases
   acem3 data phantoms --out toy --count 20  Generate cases with known verdicts
-  acem3 data check my-cases.jsonl           List the problems of your own cases
-  acem3 metrics assets/demo                 Compare answers with references, word by word
+  acem3 data check my-cases.jsonl           List the problems of your cases
+  acem3 metrics assets/demo                 Compare answers with references
 
 Exit codes:
   0    success
   1    a check failed
   2    invalid usage or input
   3    more unscored records than allowed, or no verdict at all
-  4    the run failed (completed verdicts are saved; run the same command to resume)
-  130  interrupted (run the same command to resume)";
+  4    the run failed; completed verdicts are saved, the same command resumes
+  130  interrupted; the same command resumes";
 
-/// Version, commit and enabled features, from `src/build.rs`. It enters no record.
+/// Version, commit and enabled features, from `src/build.rs`. Records do not contain it.
 const VERSION: &str = env!("ACEM3_VERSION");
 
 /// The command line of `acem3`.

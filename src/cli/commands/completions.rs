@@ -2,7 +2,7 @@
 
 use clap::CommandFactory as _;
 
-use super::output::print;
+use super::output::write_stdout;
 use crate::cli::args::{Cli, CompletionsArgs};
 use crate::support::terminal::exit::Exit;
 
@@ -10,6 +10,6 @@ use crate::support::terminal::exit::Exit;
 pub(super) fn run(args: CompletionsArgs) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "acem3", &mut script);
-    print(&script)?;
+    write_stdout(&script)?;
     Ok(Exit::Done)
 }

@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 use anyhow::Context;
 use serde::Serialize;
 
 use crate::cli::args::{
     CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
-    SchemaArgs, SchemaOf,
+    SchemaArgs, SchemaFileType,
 };
 use crate::cli::commands::ignored_flags::ignored_flags;
-use crate::cli::commands::output::print;
+use crate::cli::commands::output::write_stdout;
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
-use crate::data::images::{ImageReader, relative};
+use crate::data::images::{ImageReader, relative_path};
 use crate::data::phantoms::case_folder;
 use crate::judging::run::record::Record;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::{plural, printable};
+use crate::support::text::{escape_control_chars, format_count};
 use crate::training::preferences::{
     PreferenceFolderConfig, predict_quality, read_evaluations, write_evaluation_preferences,
     write_phantom_preferences, write_rated,
@@ -31,31 +31,31 @@ use crate::training::preferences::{
 /// Runs the command.
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
-        DataCommand::Phantoms(args) => phantoms(args, verbosity),
-        DataCommand::Preferences(args) => preferences(args, verbosity),
-        DataCommand::Quality(args) => quality(args),
-        DataCommand::Check(args) => check(args, verbosity),
-        DataCommand::Schema(args) => schema(*args),
+        DataCommand::Phantoms(args) => write_phantoms(args, verbosity),
+        DataCommand::Preferences(args) => write_preferences(args, verbosity),
+        DataCommand::Quality(args) => rate_quality(args),
+        DataCommand::Check(args) => check_cases(args, verbosity),
+        DataCommand::Schema(args) => print_schema(*args),
     }
 }
 
-fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    case_folder::folder(&args.out, args.count, args.seed, &Interrupt::listen()?)?;
+fn write_phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    case_folder::write_folder(&args.out, args.count, args.seed, &Interrupt::listen()?)?;
     if !verbosity.quiet {
         let out = args.out.display();
-        print(&format!("{} in {out}\n", plural(args.count, "case")))?;
+        write_stdout(&format!("{} in {out}\n", format_count(args.count, "case")))?;
     }
     Ok(Exit::Done)
 }
 
-fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+fn write_preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let config = PreferenceFolderConfig {
         out: args.out.clone(),
         cases: args.count,
         seed: args.seed,
         negatives: args.negatives.clone(),
         layout: args.layout.into(),
-        reward_tokens: args.reward_tokens,
+        has_reward_tokens: args.reward_tokens,
     };
     let interrupt = Interrupt::listen()?;
     let written = match &args.evaluations {
@@ -63,72 +63,73 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
         None => write_phantom_preferences(&config, &interrupt)?,
     };
     if !verbosity.quiet {
-        let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
-        print(&format!("{pairs} in {out}\n"))?;
+        let (pairs, out) = (format_count(written.pairs, "pair"), args.out.display());
+        write_stdout(&format!("{pairs} in {out}\n"))?;
         if written.skipped > 0 {
-            let left_out = plural(written.skipped, "evaluation");
-            say(&format!(
-                "{left_out} skipped: no method of --negatives applies"
+            let skipped = format_count(written.skipped, "evaluation");
+            print_lines(&format!(
+                "{skipped} skipped: no method of --negatives applies"
             ));
         }
     }
     Ok(Exit::Done)
 }
 
-fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
-    let all = read_evaluations(&args.path)?.items;
+fn rate_quality(args: &QualityArgs) -> anyhow::Result<Exit> {
+    let evaluations = read_evaluations(&args.path)?.items;
     let bootstrap = Bootstrap {
         seed: args.seed,
         ..Bootstrap::default()
     };
-    let found =
-        predict_quality(&all, bootstrap).with_context(|| args.path.display().to_string())?;
-    write_rated(&args.path, &args.out, &found.probabilities)?;
-    let share = found.accuracy.value?;
-    let usual = found.better.max(found.rated - found.better) as f64 / found.rated as f64;
-    print(&match args.format {
+    let quality = predict_quality(&evaluations, bootstrap)
+        .with_context(|| args.path.display().to_string())?;
+    write_rated(&args.path, &args.out, &quality.probabilities)?;
+    let accuracy = quality.accuracy.value?;
+    let majority_accuracy =
+        quality.better.max(quality.rated - quality.better) as f64 / quality.rated as f64;
+    write_stdout(&match args.format {
         OutputFormat::Json => {
             let output = serde_json::json!({
-                "evaluations": all.len(),
-                "rated": found.rated,
-                "better": found.better,
-                "better_from": found.better_from,
-                "right": share,
-                "interval": found.accuracy.interval.ok(),
-                "right_by_the_larger_class": usual,
+                "evaluations": evaluations.len(),
+                "rated": quality.rated,
+                "better": quality.better,
+                "better_from": quality.better_from,
+                "right": accuracy,
+                "interval": quality.accuracy.interval.ok(),
+                "right_by_the_larger_class": majority_accuracy,
             });
             output.to_string() + "\n"
         }
         OutputFormat::Text => {
-            let [low, high] = found.accuracy.interval.unwrap_or([0.0, 1.0]);
+            let [low, high] = quality.accuracy.interval.unwrap_or([0.0, 1.0]);
             format!(
                 "{} of {} rated, {} of them {} or better\n\
                  held-out accuracy: {:.1} % (95 % CI {:.1} to {:.1}); majority class {:.1} %\n",
-                found.rated,
-                plural(all.len() as u64, "evaluation"),
-                found.better,
-                found.better_from,
-                100.0 * share,
+                quality.rated,
+                format_count(evaluations.len() as u64, "evaluation"),
+                quality.better,
+                quality.better_from,
+                100.0 * accuracy,
                 100.0 * low,
                 100.0 * high,
-                100.0 * usual
+                100.0 * majority_accuracy
             )
         }
     })?;
     Ok(Exit::Done)
 }
 
-fn schema(args: SchemaArgs) -> anyhow::Result<Exit> {
-    let schema = match args.of {
-        SchemaOf::Cases => CaseLine::line_schema(),
-        SchemaOf::Records => Record::line_schema(),
+fn print_schema(args: SchemaArgs) -> anyhow::Result<Exit> {
+    let schema = match args.file_type {
+        SchemaFileType::Cases => CaseLine::line_schema(),
+        SchemaFileType::Records => Record::line_schema(),
     };
     let text = serde_json::to_string_pretty(&schema).context("cannot write the schema as json")?;
-    print(&(text + "\n"))?;
+    write_stdout(&(text + "\n"))?;
     Ok(Exit::Done)
 }
 
-/// One problem of a source.
+/// A problem of a source, as printed.
 #[derive(Debug, Serialize)]
 struct ListedProblem {
     file: String,
@@ -148,17 +149,17 @@ struct CheckReport {
     unused_answers: u64,
 }
 
-fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let path = &args.source.path;
-    let root = crate::data::cases::root(path);
-    let mut source = cases::open(path, &args.source.options(args.min_responses))?;
+    let root = crate::data::cases::base_folder(path);
+    let mut source = cases::open(path, &args.source.to_options(args.min_responses))?;
     if !verbosity.quiet {
         for note in ignored_flags(&args.source, source.kind) {
-            say(&note);
+            print_lines(&note);
         }
     }
-    let images = ImageReader::new(root.clone(), Limits::default());
-    let mut images = images.viewed(args.source.dicom.view());
+    let images = ImageReader::new(root.clone(), ImageLimits::default());
+    let mut images = images.with_dicom_view(args.source.dicom.to_view());
     let mut report = CheckReport::default();
     while let Some(entry) = source.next() {
         let problem = match entry {
@@ -166,16 +167,20 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
                 report.cases += 1;
                 report.responses += case.responses.len() as u64;
                 report.images += u64::from(case.image.is_some());
-                image_problem(&case, &mut images, &relative(source.case_file(), &root))
+                image_problem(
+                    &case,
+                    &mut images,
+                    &relative_path(source.case_file(), &root),
+                )
             }
-            Err(problem) => Some(ListedProblem::of(problem, &root)),
+            Err(problem) => Some(ListedProblem::from_problem(problem, &root)),
         };
         if let Some(problem) = problem {
             report.problems += 1;
             problem.print(args.format)?;
         }
     }
-    report.unused_answers = source.unused_answers();
+    report.unused_answers = source.unmatched_answers();
     report.print(args.format)?;
     Ok(if report.problems > 0 {
         Exit::Failed
@@ -201,9 +206,9 @@ fn image_problem(case: &Case, images: &mut ImageReader, file: &str) -> Option<Li
 }
 
 impl ListedProblem {
-    fn of(problem: InputProblem, root: &Path) -> Self {
+    fn from_problem(problem: InputProblem, root: &Path) -> Self {
         Self {
-            file: relative(&problem.file, root),
+            file: relative_path(&problem.file, root),
             line: problem.line,
             case: problem.id,
             reason: problem.reason,
@@ -215,21 +220,20 @@ impl ListedProblem {
         let text = match format {
             OutputFormat::Json => serde_json::to_string(self).context("cannot write a problem")?,
             OutputFormat::Text => {
-                let case = self
-                    .case
-                    .as_ref()
-                    .map_or(String::new(), |id| format!(" case {}:", printable(id)));
-                let lines: Vec<String> = self.message.lines().map(printable).collect();
+                let case = self.case.as_ref().map_or(String::new(), |id| {
+                    format!(" case {}:", escape_control_chars(id))
+                });
+                let lines: Vec<String> = self.message.lines().map(escape_control_chars).collect();
                 let message = lines.join("\n  ");
                 let reason = self.reason.name();
                 format!(
                     "{}:{}:{case} {reason}: {message}",
-                    printable(&self.file),
+                    escape_control_chars(&self.file),
                     self.line
                 )
             }
         };
-        print(&(text + "\n"))
+        write_stdout(&(text + "\n"))
     }
 }
 
@@ -240,17 +244,17 @@ impl CheckReport {
             OutputFormat::Text => {
                 let unused = match self.unused_answers {
                     0 => String::new(),
-                    n => format!(", {} without a case", plural(n, "answer")),
+                    n => format!(", {} without a case", format_count(n, "answer")),
                 };
                 format!(
                     "{} with {} and {}; {}{unused}",
-                    plural(self.cases, "readable case"),
-                    plural(self.images, "image"),
-                    plural(self.responses, "response"),
-                    plural(self.problems, "problem")
+                    format_count(self.cases, "readable case"),
+                    format_count(self.images, "image"),
+                    format_count(self.responses, "response"),
+                    format_count(self.problems, "problem")
                 )
             }
         };
-        print(&(text + "\n"))
+        write_stdout(&(text + "\n"))
     }
 }

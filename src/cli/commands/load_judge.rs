@@ -1,6 +1,6 @@
-//! Loads the judge of a command line.
+//! Loads the judge that the flags select.
 
-use crate::checkpoints::hub::{Downloads, HubStamp};
+use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::JudgePanelArgs;
 use crate::judging::judge::Judge;
@@ -8,20 +8,20 @@ use crate::judging::judge::scripted::ScriptedJudge;
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge};
 use crate::support::terminal::verbosity::Verbosity;
 
-/// Returns the judge, and the files that were downloaded from the hub for it.
+/// Loads the judge. Also returns the snapshots that it downloaded from the hub.
 pub(super) fn load_judge(
     args: &JudgePanelArgs,
     verbosity: Verbosity,
-) -> anyhow::Result<(Box<dyn Judge>, Vec<HubStamp>)> {
+) -> anyhow::Result<(Box<dyn Judge>, Vec<HubSource>)> {
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {
         let judge = ScriptedJudge::parse(script, args.single_order, args.scores_only)?;
         return Ok((Box::new(judge), Vec::new()));
     }
-    let place = args.device.open()?;
-    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
+    let placement = args.device.open()?;
+    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
-    let panel = Panel::load(&files, args.scores_only, &place, downloads)?;
+    let panel = Panel::load(&files, args.scores_only, &placement, downloads)?;
     let hub = panel.hub().to_vec();
     let options = JudgeOptions {
         single_order: args.single_order,

@@ -5,15 +5,15 @@ use std::io::{self, Write as _};
 use anyhow::Context as _;
 
 use crate::cli::args::TableFormat;
-use crate::support::tables::{TableSection, TableStyle, render};
+use crate::support::tables::{TableSection, TableStyle, render_sections};
 use crate::support::terminal::exit::{ClosedStdout, EngineFailure};
 
 /// Writes a result to stdout.
-pub(super) fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
+pub(super) fn write_stdout(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
     let mut out = io::stdout();
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedStdout.into()),
-        written => written.context(EngineFailure(
+        result => result.context(EngineFailure(
             "cannot write to stdout\n\
              hint: output files are complete; run the same command to print the result again"
                 .to_owned(),
@@ -28,5 +28,5 @@ pub(super) fn render_tables(intro: &str, tables: &[TableSection], format: TableF
     } else {
         TableStyle::terminal()
     };
-    render(intro, tables, style)
+    render_sections(intro, tables, style)
 }

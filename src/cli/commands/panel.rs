@@ -1,7 +1,7 @@
 //! `acem3 panel`: inspection of panels.
 
-use super::output::print;
-use crate::checkpoints::hub::Downloads;
+use super::output::write_stdout;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs};
 use crate::judging::panel::inspect;
@@ -17,13 +17,13 @@ pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 }
 
 fn inspect_panel(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
+    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let found = inspect(&files, &Placement::cpu(), downloads)?;
+    let inspection = inspect(&files, &Placement::cpu(), downloads)?;
     let text = match args.format {
-        OutputFormat::Text => found.text(),
-        OutputFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
+        OutputFormat::Text => inspection.to_text(),
+        OutputFormat::Json => serde_json::to_string_pretty(&inspection)? + "\n",
     };
-    print(&text)?;
+    write_stdout(&text)?;
     Ok(Exit::Done)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 
 use super::case::{InputProblem, ProblemScope, Response};
-use super::layout::{files, stem};
+use super::layout::{file_stem, files_with_extension};
 use super::lines::Lines;
 use crate::data::cases::answer_line;
 use crate::data::cases::answer_line::MalformedAnswer;
@@ -21,7 +21,7 @@ use crate::support::files::regular_file;
 /// Answers of all files, by question.
 #[derive(Default)]
 pub(super) struct AnswerIndex {
-    /// Model names in the order of their first answer.
+    /// Model names, in the order of their first answer.
     models: Vec<String>,
     files: Vec<Arc<Path>>,
     by_question: HashMap<String, Vec<IndexedAnswer>>,
@@ -29,13 +29,15 @@ pub(super) struct AnswerIndex {
 }
 
 struct IndexedAnswer {
+    /// Index of the model.
     model: usize,
+    /// Index of the file.
     file: usize,
     line: u64,
     text: Box<str>,
 }
 
-/// A response that a case lacks.
+/// A missing response of a case.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingResponse {
     /// The model.
@@ -53,7 +55,7 @@ impl AnswerIndex {
         let mut answers = Self::default();
         for path in paths {
             let files = if path.is_dir() {
-                files(path, "jsonl")?
+                files_with_extension(path, "jsonl")?
             } else {
                 vec![path.clone()]
             };
@@ -71,30 +73,30 @@ impl AnswerIndex {
         Ok(answers)
     }
 
-    /// The files read.
+    /// Returns the files, in reading order.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(AsRef::as_ref)
     }
 
-    /// The models with answers.
+    /// Returns the models with answers.
     pub(super) fn models(&self) -> &[String] {
         &self.models
     }
 
-    /// Number of answers.
+    /// Returns the number of answers.
     pub(super) fn count(&self) -> u64 {
         self.by_question.values().map(|a| a.len() as u64).sum()
     }
 
-    /// Number of answers to the question with one of these ids.
-    pub(super) fn count_of(&self, keys: &[String]) -> u64 {
-        self.found(keys).len() as u64
+    /// Returns the number of answers to the question with one of these ids.
+    pub(super) fn count_for(&self, keys: &[String]) -> u64 {
+        self.answers_to(keys).len() as u64
     }
 
-    /// Number of answers whose question id is a row number of at least `rows`.
-    pub(super) fn beyond(&self, rows: u64) -> u64 {
-        let beyond = |id: &str| id.parse::<u64>().is_ok_and(|row| row >= rows);
-        let all = self.by_question.iter().filter(|(id, _)| beyond(id));
+    /// Returns the number of answers whose question id is a row number of at least `rows`.
+    pub(super) fn count_beyond_row(&self, rows: u64) -> u64 {
+        let is_beyond = |id: &str| id.parse::<u64>().is_ok_and(|row| row >= rows);
+        let all = self.by_question.iter().filter(|(id, _)| is_beyond(id));
         all.map(|(_, answers)| answers.len() as u64).sum()
     }
 
@@ -107,57 +109,60 @@ impl AnswerIndex {
         })?;
         let file = self.files.len();
         self.files.push(path.into());
-        let mut seen: Vec<usize> = Vec::new();
-        let mut broken: Vec<(u64, MalformedAnswer)> = Vec::new();
+        let mut models: Vec<usize> = Vec::new();
+        let mut malformed: Vec<(u64, MalformedAnswer)> = Vec::new();
         for (line, text) in Lines::new(BufReader::new(opened)) {
-            let read = match text {
-                Ok(text) => answer_line::read(&text),
-                Err(fault) => Err(MalformedAnswer {
+            let parsed = match text {
+                Ok(text) => answer_line::parse_line(&text),
+                Err(message) => Err(MalformedAnswer {
                     question: None,
                     model: None,
-                    fault,
+                    message,
                 }),
             };
-            match read {
-                Ok(read) => {
-                    let model = self.model(&read.model.unwrap_or_else(|| stem(path)));
-                    if !seen.contains(&model) {
-                        seen.push(model);
+            match parsed {
+                Ok(parsed) => {
+                    let model = self.model_index(&parsed.model.unwrap_or_else(|| file_stem(path)));
+                    if !models.contains(&model) {
+                        models.push(model);
                     }
-                    let text = read.text;
+                    let text = parsed.text;
                     let answer = IndexedAnswer {
                         model,
                         file,
                         line,
                         text,
                     };
-                    if let Err(fault) = self.add(&read.question, answer) {
-                        let problem = of_line(path, line, Some(read.question.clone()), fault);
-                        self.unusable.repeats(read.question, problem);
+                    if let Err(message) = self.add(&parsed.question, answer) {
+                        let problem =
+                            line_problem(path, line, Some(parsed.question.clone()), message);
+                        self.unusable.add_duplicate(parsed.question, problem);
                     }
                 }
-                Err(fault) => broken.push((line, fault)),
+                Err(error) => malformed.push((line, error)),
             }
         }
-        for (line, broken) in broken {
-            // A torn line has lost its model, which is the last field. Use the model of the other lines.
-            let model = match (&broken.model, seen.as_slice()) {
+        for (line, answer) in malformed {
+            // A torn line has lost its last field, the model. Use the model of the other lines.
+            let model = match (&answer.model, models.as_slice()) {
                 (Some(name), _) => self.models.iter().position(|m| m == name),
                 (None, [only]) => Some(*only),
-                (None, []) => Some(self.model(&stem(path))),
+                (None, []) => Some(self.model_index(&file_stem(path))),
                 (None, _) => None,
             };
-            let problem = of_line(path, line, broken.question.clone(), broken.fault);
+            let problem = line_problem(path, line, answer.question.clone(), answer.message);
             match model {
-                Some(model) => self.unusable.explains(broken.question, model, problem),
-                None => self.unusable.of_nobody(problem),
+                Some(model) => self
+                    .unusable
+                    .add_explanation(answer.question, model, problem),
+                None => self.unusable.add_unattributed(problem),
             }
         }
         Ok(())
     }
 
-    /// The index of a model.
-    fn model(&mut self, name: &str) -> usize {
+    /// Returns the index of a model. Adds the model if it is new.
+    fn model_index(&mut self, name: &str) -> usize {
         let known = self.models.iter().position(|m| m == name);
         known.unwrap_or_else(|| {
             self.models.push(name.to_owned());
@@ -172,7 +177,7 @@ impl AnswerIndex {
             }
             Entry::Occupied(mut slot) => {
                 if let Some(old) = slot.get().iter().find(|a| a.model == answer.model) {
-                    let file = self.files.get(old.file).map(|f| name(f));
+                    let file = self.files.get(old.file).map(|f| file_name(f));
                     let model = self.models.get(old.model).map_or("", String::as_str);
                     return Err(format!(
                         "model {model} answered question {question} before, in {} line {}\n\
@@ -187,60 +192,62 @@ impl AnswerIndex {
         Ok(())
     }
 
-    fn found(&self, keys: &[String]) -> &[IndexedAnswer] {
+    fn answers_to(&self, keys: &[String]) -> &[IndexedAnswer] {
         let found = keys.iter().find_map(|key| self.by_question.get(key));
         found.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Adds the answers to the question with one of these ids, and returns the missing ones, which become responses
-    /// with empty text. A case with its own responses needs no answers; other cases need one of every model.
+    /// Adds the answers to the question with one of these ids to the responses, and returns the
+    /// missing answers. A missing answer becomes a response with empty text. A case with its own
+    /// responses needs no answers; other cases need one from every model.
     pub(super) fn attach(
         &mut self,
         keys: &[String],
         responses: &mut Vec<Response>,
     ) -> Vec<MissingResponse> {
-        let own: Vec<String> = responses.iter().map(|r| r.model.clone()).collect();
-        let mut lost = Vec::new();
+        let own_models: Vec<String> = responses.iter().map(|r| r.model.clone()).collect();
+        let mut missing = Vec::new();
         for (index, model) in self.models.clone().into_iter().enumerate() {
-            if own.contains(&model) {
+            if own_models.contains(&model) {
                 continue;
             }
-            let found = self.found(keys);
+            let found = self.answers_to(keys);
             let answer = found.iter().find(|a| a.model == index);
-            let nobody = found.is_empty();
+            let is_unanswered = found.is_empty();
             let text = match answer {
                 Some(answer) if !answer.text.trim().is_empty() => answer.text.to_string(),
                 answer => {
                     let message = match answer {
-                        Some(answer) => self.empty(&model, answer),
+                        Some(answer) => self.empty_message(&model, answer),
                         None => {
-                            match self
-                                .unusable
-                                .explanation(keys, index, own.is_empty() && !nobody)
-                            {
-                                Some(problem) => fault_of(&model, &problem),
-                                None if !own.is_empty() => continue,
-                                None => self.missing(&model, nobody, keys),
+                            match self.unusable.take_explanation(
+                                keys,
+                                index,
+                                own_models.is_empty() && !is_unanswered,
+                            ) {
+                                Some(problem) => unusable_message(&model, &problem),
+                                None if !own_models.is_empty() => continue,
+                                None => self.missing_message(&model, is_unanswered, keys),
                             }
                         }
                     };
                     let model = model.clone();
-                    lost.push(MissingResponse { model, message });
+                    missing.push(MissingResponse { model, message });
                     String::new()
                 }
             };
             responses.push(Response { model, text });
         }
-        lost
+        missing
     }
 
-    /// The unusable lines.
-    pub(super) fn unusable(&mut self) -> &mut UnusableLines {
+    /// Returns the unusable lines.
+    pub(super) fn unusable_lines(&mut self) -> &mut UnusableLines {
         &mut self.unusable
     }
 
-    fn empty(&self, model: &str, answer: &IndexedAnswer) -> String {
-        let file = self.files.get(answer.file).map(|f| name(f));
+    fn empty_message(&self, model: &str, answer: &IndexedAnswer) -> String {
+        let file = self.files.get(answer.file).map(|f| file_name(f));
         format!(
             "the answer of model {model} is empty ({} line {})",
             file.unwrap_or_default(),
@@ -248,10 +255,10 @@ impl AnswerIndex {
         )
     }
 
-    fn missing(&self, model: &str, nobody: bool, keys: &[String]) -> String {
+    fn missing_message(&self, model: &str, is_unanswered: bool, keys: &[String]) -> String {
         let key = keys.first().map_or("", String::as_str);
         let n = self.models.len();
-        if nobody && n > 1 {
+        if is_unanswered && n > 1 {
             format!(
                 "none of the {n} models has an answer to question_id {key}\n\
                  hint: use the id of a case as question_id"
@@ -262,28 +269,28 @@ impl AnswerIndex {
     }
 }
 
-/// The problem of an unusable line of an answers file.
-fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> InputProblem {
+/// Creates the problem of an unusable line of an answers file.
+fn line_problem(path: &Path, line: u64, question: Option<String>, message: String) -> InputProblem {
     InputProblem {
-        loss: ProblemScope::Response {
+        scope: ProblemScope::Response {
             model: None,
             pairs: Box::default(),
         },
-        ..InputProblem::parse(path, line, question, fault)
+        ..InputProblem::parse_error(path, line, question, message)
     }
 }
 
-/// Name of a file in records, independent of the path on the command line.
-fn name(path: &Path) -> String {
+/// Returns the name of a file in records, independent of the path on the command line.
+fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-fn fault_of(model: &str, problem: &InputProblem) -> String {
-    let (file, line) = (name(&problem.file), problem.line);
-    let perhaps = if problem.id.is_none() { "perhaps " } else { "" };
-    let fault = &problem.message;
-    format!("the answer of model {model} is missing, {perhaps}for {file} line {line}: {fault}")
+fn unusable_message(model: &str, problem: &InputProblem) -> String {
+    let (file, line) = (file_name(&problem.file), problem.line);
+    let hedge = if problem.id.is_none() { "perhaps " } else { "" };
+    let message = &problem.message;
+    format!("the answer of model {model} is missing, {hedge}for {file} line {line}: {message}")
 }
 
 #[cfg(test)]
@@ -293,8 +300,8 @@ mod tests {
 
     fn attach(answers: &mut AnswerIndex, key: &str) -> (Vec<Response>, Vec<String>) {
         let mut responses = Vec::new();
-        let lost = answers.attach(&[key.to_owned()], &mut responses);
-        (responses, lost.into_iter().map(|l| l.message).collect())
+        let missing = answers.attach(&[key.to_owned()], &mut responses);
+        (responses, missing.into_iter().map(|l| l.message).collect())
     }
 
     #[test]
@@ -311,24 +318,24 @@ mod tests {
         fs::write(dir.path().join("a.jsonl"), a).unwrap();
         fs::write(dir.path().join("notes.txt"), "not answers").unwrap();
         let mut answers = AnswerIndex::read(&[dir.path().to_path_buf()]).unwrap();
-        assert_eq!(answers.unusable().leftover(), []);
+        assert_eq!(answers.unusable_lines().take_remaining(), []);
         assert_eq!((answers.count(), answers.files().count()), (5, 2));
-        let (responses, lost) = attach(&mut answers, "1");
+        let (responses, missing) = attach(&mut answers, "1");
         let models: Vec<_> = responses.into_iter().map(|r| r.model).collect();
         assert_eq!(models, ["a", "bee"]);
-        assert!(lost.is_empty());
-        let (_, lost) = attach(&mut answers, "2");
-        assert_eq!(lost.len(), 1);
-        assert!(lost[0].contains("model a is empty") && lost[0].contains("line 3"));
-        let (responses, lost) = attach(&mut answers, "3");
-        assert_eq!(lost, ["model bee has no answer to question_id 3"]);
+        assert!(missing.is_empty());
+        let (_, missing) = attach(&mut answers, "2");
+        assert_eq!(missing.len(), 1);
+        assert!(missing[0].contains("model a is empty") && missing[0].contains("line 3"));
+        let (responses, missing) = attach(&mut answers, "3");
+        assert_eq!(missing, ["model bee has no answer to question_id 3"]);
         assert_eq!(
             (responses[0].text.as_str(), responses[1].text.as_str()),
             ("x", "")
         );
-        let (_, lost) = attach(&mut answers, "4");
-        assert!(lost[1].contains("none of the 2 models"), "{lost:?}");
-        assert_eq!(answers.beyond(3), 1);
+        let (_, missing) = attach(&mut answers, "4");
+        assert!(missing[1].contains("none of the 2 models"), "{missing:?}");
+        assert_eq!(answers.count_beyond_row(3), 1);
     }
 
     #[test]
@@ -337,19 +344,19 @@ mod tests {
         let path = dir.path().join("b.jsonl");
         fs::write(&path, "{\"question_id\": 1, \"text\": \"no\"}\n").unwrap();
         let mut answers = AnswerIndex::read(&[path]).unwrap();
-        let own = |model: &str| {
+        let own_response = |model: &str| {
             vec![Response {
                 model: model.into(),
                 text: "yes".into(),
             }]
         };
-        let mut responses = own("a");
+        let mut responses = own_response("a");
         assert_eq!(answers.attach(&["1".into()], &mut responses), []);
         assert_eq!(responses[1].text, "no");
-        let mut responses = own("b");
+        let mut responses = own_response("b");
         assert_eq!(answers.attach(&["1".into()], &mut responses), []);
-        assert_eq!(responses, own("b"));
-        let mut responses = own("a");
+        assert_eq!(responses, own_response("b"));
+        let mut responses = own_response("a");
         assert_eq!(answers.attach(&["9".into()], &mut responses), []);
     }
 
@@ -369,18 +376,18 @@ mod tests {
         ];
         fs::write(&path, lines.join("\n")).unwrap();
         let mut answers = AnswerIndex::read(&[path]).unwrap();
-        let repeated = answers.unusable().repetitions(&["1".to_owned()]);
+        let repeated = answers.unusable_lines().take_duplicates(&["1".to_owned()]);
         assert_eq!((repeated.len(), repeated[0].line), (1, 8));
         assert!(repeated[0].message.contains("line 1"), "{}", repeated[0]);
-        let (_, lost) = attach(&mut answers, "2");
-        assert!(lost[0].contains("line 2: broken JSON"), "{lost:?}");
-        let left = answers.unusable().leftover();
-        let seen: Vec<_> = left
+        let (_, missing) = attach(&mut answers, "2");
+        assert!(missing[0].contains("line 2: malformed JSON"), "{missing:?}");
+        let remaining = answers.unusable_lines().take_remaining();
+        let ids: Vec<_> = remaining
             .iter()
             .map(|p| (p.line, p.id.as_deref().unwrap_or("-")))
             .collect();
         let expected = [(3, "-"), (4, "-"), (5, "3"), (6, "4"), (7, "5")];
-        assert_eq!(seen, expected);
+        assert_eq!(ids, expected);
         assert!(AnswerIndex::read(&[dir.path().join("none.jsonl")]).is_err());
     }
 }

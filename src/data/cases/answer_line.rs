@@ -3,54 +3,57 @@
 use serde_json::Value;
 
 use super::python_json;
-use crate::data::cases::case_id::{id_in_broken, id_text, kind};
+use crate::data::cases::case_id::{find_id_in_malformed, json_type, parse_id};
 
 /// A parsed answer line.
 #[derive(Debug)]
 pub(super) struct AnswerLine {
     /// Id of the question.
     pub(super) question: String,
-    /// The answer; may be empty.
+    /// The answer, possibly empty.
     pub(super) text: Box<str>,
     /// The model, if the line has one.
     pub(super) model: Option<String>,
 }
 
-/// A malformed line, with the fields that could be read.
+/// A malformed answer line, with its readable fields.
 #[derive(Debug)]
 pub(super) struct MalformedAnswer {
-    /// Id of the question.
+    /// Id of the question, if readable.
     pub(super) question: Option<String>,
     /// The model, if readable.
     pub(super) model: Option<String>,
     /// The error message.
-    pub(super) fault: String,
+    pub(super) message: String,
 }
 
-/// Parses a line.
-pub(super) fn read(line: &str) -> Result<AnswerLine, MalformedAnswer> {
-    parse(line).map_err(|fault| MalformedAnswer {
-        question: id_in_broken(line, "question_id"),
-        model: id_in_broken(line, "model_id"),
-        fault,
+/// Parses an answer line.
+pub(super) fn parse_line(line: &str) -> Result<AnswerLine, MalformedAnswer> {
+    parse_fields(line).map_err(|message| MalformedAnswer {
+        question: find_id_in_malformed(line, "question_id"),
+        model: find_id_in_malformed(line, "model_id"),
+        message,
     })
 }
 
-fn parse(line: &str) -> Result<AnswerLine, String> {
-    let value = python_json::read(line).map_err(|error| {
-        let reason = python_json::reason(&error);
-        format!("broken JSON in column {}: {reason}", error.column())
+fn parse_fields(line: &str) -> Result<AnswerLine, String> {
+    let value = python_json::parse(line).map_err(|error| {
+        let reason = python_json::error_reason(&error);
+        format!("malformed JSON at column {}: {reason}", error.column())
     })?;
     let Value::Object(mut fields) = value else {
-        return Err(format!("the line is {}, expected an object", kind(&value)));
+        return Err(format!(
+            "the line is {}, expected an object",
+            json_type(&value)
+        ));
     };
     let question = fields
         .get("question_id")
         .ok_or("field `question_id` is missing")?;
-    let question = id_text(question).ok_or_else(|| {
+    let question = parse_id(question).ok_or_else(|| {
         let found = match question {
             Value::String(_) => "empty",
-            other => kind(other),
+            other => json_type(other),
         };
         format!("field `question_id` is {found}, expected a number or a string")
     })?;
@@ -59,7 +62,7 @@ fn parse(line: &str) -> Result<AnswerLine, String> {
         Some(other) => {
             return Err(format!(
                 "field `text` is {}, expected a string",
-                kind(&other)
+                json_type(&other)
             ));
         }
         None => return Err("field `text` is missing".into()),
@@ -70,7 +73,7 @@ fn parse(line: &str) -> Result<AnswerLine, String> {
         Some(other) => {
             return Err(format!(
                 "field `model_id` is {}, expected a string",
-                kind(&other)
+                json_type(&other)
             ));
         }
     };

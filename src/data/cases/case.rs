@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A question about an image (or without one), with the responses of models.
+/// A question, usually about an image, with the responses of models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Unique within its source.
@@ -65,7 +65,7 @@ pub struct CaseLabels {
     /// Final scores.
     #[serde(default, rename = "final", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<LabelScore>>")]
-    pub last: Option<Vec<f64>>,
+    pub final_scores: Option<Vec<f64>>,
     /// Scores of aspects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<Aspect, Vec<LabelScore>>")]
@@ -100,7 +100,7 @@ pub enum UnscoredReason {
 }
 
 impl UnscoredReason {
-    /// Name in records.
+    /// Returns the name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",
@@ -125,18 +125,18 @@ pub struct InputProblem {
     pub reason: UnscoredReason,
     /// Message with expected and found values.
     pub message: String,
-    /// What the problem affects.
-    pub loss: ProblemScope,
+    /// Scope of the problem.
+    pub scope: ProblemScope,
 }
 
-/// What an [`InputProblem`] affects.
+/// Scope of an [`InputProblem`]: a whole case, a response or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemScope {
     /// The whole case, with its models if known.
     Case(Vec<String>),
-    /// A response of the case that follows.
+    /// A response of the next case in the stream.
     Response {
-        /// The model; `None` if the problem affects no answer, for example an answer line that
+        /// The model; `None` if the problem affects no response, for example an answer line that
         /// matches no case.
         model: Option<Box<str>>,
         /// The pairs that cannot be judged.
@@ -145,51 +145,60 @@ pub enum ProblemScope {
 }
 
 impl InputProblem {
-    /// The pairs that cannot be judged.
-    pub fn pairs(&self) -> Vec<[String; 2]> {
-        match &self.loss {
+    /// Returns the pairs that cannot be judged.
+    pub fn affected_pairs(&self) -> Vec<[String; 2]> {
+        match &self.scope {
             ProblemScope::Response { pairs, .. } => pairs.to_vec(),
             ProblemScope::Case(models) => {
-                let later = |(i, a): (usize, &String)| {
+                let pairs_with_later = |(i, a): (usize, &String)| {
                     let a = a.clone();
                     models
                         .iter()
                         .skip(i + 1)
                         .map(move |b| [a.clone(), b.clone()])
                 };
-                models.iter().enumerate().flat_map(later).collect()
+                models
+                    .iter()
+                    .enumerate()
+                    .flat_map(pairs_with_later)
+                    .collect()
             }
         }
     }
 
-    /// The known models of an unreadable case.
+    /// Returns the known models of an unreadable case.
     pub fn models(&self) -> &[String] {
-        match &self.loss {
+        match &self.scope {
             ProblemScope::Case(models) => models,
             ProblemScope::Response { .. } => &[],
         }
     }
 
-    /// The model whose response is missing.
-    pub fn lost_response(&self) -> Option<&str> {
-        match &self.loss {
+    /// Returns the model whose response is missing.
+    pub fn model_without_response(&self) -> Option<&str> {
+        match &self.scope {
             ProblemScope::Response { model, .. } => model.as_deref(),
             ProblemScope::Case(_) => None,
         }
     }
 
-    /// Whether the problem affects no answer.
-    pub fn costs_nothing(&self) -> bool {
-        matches!(&self.loss, ProblemScope::Response { model: None, pairs } if pairs.is_empty())
+    /// Returns true if the problem affects no response.
+    pub fn affects_no_response(&self) -> bool {
+        matches!(&self.scope, ProblemScope::Response { model: None, pairs } if pairs.is_empty())
     }
 
-    /// Whether the problem affects the whole case.
-    pub fn is_case(&self) -> bool {
-        matches!(self.loss, ProblemScope::Case(_))
+    /// Returns true if the problem affects the whole case.
+    pub fn affects_whole_case(&self) -> bool {
+        matches!(self.scope, ProblemScope::Case(_))
     }
 
-    /// Creates a problem with the reason `parse`.
-    pub fn parse(file: &Path, line: u64, id: Option<String>, message: impl Into<String>) -> Self {
+    /// Creates a problem with the reason `parse` that affects a whole case.
+    pub fn parse_error(
+        file: &Path,
+        line: u64,
+        id: Option<String>,
+        message: impl Into<String>,
+    ) -> Self {
         let message = message.into();
         Self {
             file: file.to_path_buf(),
@@ -197,7 +206,7 @@ impl InputProblem {
             id,
             reason: UnscoredReason::Parse,
             message,
-            loss: ProblemScope::Case(Vec::new()),
+            scope: ProblemScope::Case(Vec::new()),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::source_options::{CaseResult, SourceOptions};
 use crate::data::cases::answer_index::AnswerIndex;
 use crate::data::cases::answer_matches::AnswerMatchCounts;
 use crate::data::cases::case_labels;
-use crate::data::cases::removed_responses::{RemovedResponse, check_own, leave_out};
+use crate::data::cases::removed_responses::{RemovedResponse, check_responses, remove_responses};
 
 /// A case as read from its file, before answers are attached.
 pub(super) struct Draft {
@@ -21,91 +21,92 @@ pub(super) struct Draft {
     pub(super) keys: Vec<String>,
     /// The file.
     pub(super) file: Arc<Path>,
-    /// Problems in fields that no verdict needs; these fields are left out.
-    pub(super) faults: Vec<String>,
-    /// Whether the language of the question is selected.
-    pub(super) wanted: bool,
+    /// Problems in fields that the judge does not see. These fields are left out.
+    pub(super) field_problems: Vec<String>,
+    /// True if the language of the question is selected.
+    pub(super) is_selected: bool,
 }
 
-/// The items of a reader.
+/// The stream of drafts of a reader.
 pub(super) type Drafts = Box<dyn Iterator<Item = Result<Draft, InputProblem>> + Send>;
 
-/// Completes drafts to cases.
+/// Completes drafts to cases: attaches answers and checks the result.
 pub(super) struct CaseAssembler {
     answers: AnswerIndex,
     min_responses: usize,
     with_reference: bool,
     /// Line of the first use of each id. Ids are stored as 16-byte digests.
-    seen: HashMap<[u8; 16], u64>,
+    first_lines: HashMap<[u8; 16], u64>,
     /// Counts of answers that matched a case.
-    pub(super) met: AnswerMatchCounts,
+    pub(super) match_counts: AnswerMatchCounts,
 }
 
 impl CaseAssembler {
-    /// Creates an assembler with the answers of answers files.
+    /// Creates an assembler that attaches these answers.
     pub(super) fn new(answers: AnswerIndex, options: &SourceOptions) -> Self {
         Self {
             answers,
             min_responses: options.min_responses,
             with_reference: options.with_reference,
-            seen: HashMap::new(),
-            met: AnswerMatchCounts::default(),
+            first_lines: HashMap::new(),
+            match_counts: AnswerMatchCounts::default(),
         }
     }
 
-    /// The answers of files.
+    /// Returns the answers that it attaches.
     pub(super) fn answers(&self) -> &AnswerIndex {
         &self.answers
     }
 
     /// Counts the answers to a question in another language.
     pub(super) fn count_unselected(&mut self, keys: &[String]) {
-        self.met.unasked(&self.answers, keys);
+        self.match_counts.count_unselected(&self.answers, keys);
     }
 
     /// Counts the answers to an unreadable case.
     pub(super) fn count_unreadable(&mut self, keys: &[String]) {
-        self.met.lost_case(&self.answers, keys);
+        self.match_counts.count_unreadable_case(&self.answers, keys);
     }
 
-    /// The models of the answers files.
+    /// Returns the models of the answers files.
     pub(super) fn models(&self) -> Vec<String> {
         self.answers.models().to_vec()
     }
 
-    /// The unusable answer lines that match no case.
-    pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
-        self.answers.unusable().leftover()
+    /// Removes and returns the unusable answer lines that match no case.
+    pub(super) fn take_unmatched_lines(&mut self) -> Vec<InputProblem> {
+        self.answers.unusable_lines().take_remaining()
     }
 
-    /// Completes a draft: the problems of its responses followed by the case, or one problem of the whole case.
-    pub(super) fn finish(&mut self, draft: Draft) -> Vec<CaseResult> {
+    /// Completes a draft. Returns the problems of its responses, followed by the case or by a
+    /// problem of the whole case.
+    pub(super) fn assemble(&mut self, draft: Draft) -> Vec<CaseResult> {
         let Draft {
             mut case,
             keys,
             file,
-            mut faults,
+            mut field_problems,
             ..
         } = draft;
         let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
-        let own = !models.is_empty();
+        let has_own_responses = !models.is_empty();
         models.retain(|model| !model.trim().is_empty());
-        models.extend(self.models().into_iter().filter(|_| !own));
-        let problem = |case: &Case, fault, loss| InputProblem {
-            loss,
-            ..InputProblem::parse(&file, case.line, Some(case.id.clone()), fault)
+        models.extend(self.models().into_iter().filter(|_| !has_own_responses));
+        let problem = |case: &Case, message, scope| InputProblem {
+            scope,
+            ..InputProblem::parse_error(&file, case.line, Some(case.id.clone()), message)
         };
-        let completed = self.complete(&mut case, &keys, &mut faults);
-        let told = faults.into_iter().map(|message| RemovedResponse {
+        let completed = self.complete(&mut case, &keys, &mut field_problems);
+        let ignored_fields = field_problems.into_iter().map(|message| RemovedResponse {
             message,
             model: None,
             pairs: Box::default(),
         });
-        let (lost, end) = match completed {
-            Ok(lost) => (lost, None),
-            Err(fault) => (Vec::new(), Some(fault)),
+        let (removed, error) = match completed {
+            Ok(removed) => (removed, None),
+            Err(message) => (Vec::new(), Some(message)),
         };
-        let entries = told.chain(lost).map(
+        let entries = ignored_fields.chain(removed).map(
             |RemovedResponse {
                  message,
                  model,
@@ -118,67 +119,70 @@ impl CaseAssembler {
                 ))
             },
         );
-        let repeated = self.answers.unusable().repetitions(&keys);
-        let mut entries: Vec<CaseResult> = repeated.into_iter().map(Err).chain(entries).collect();
-        entries.push(match end {
-            Some(fault) => Err(problem(&case, fault, ProblemScope::Case(models))),
+        let duplicates = self.answers.unusable_lines().take_duplicates(&keys);
+        let mut entries: Vec<CaseResult> = duplicates.into_iter().map(Err).chain(entries).collect();
+        entries.push(match error {
+            Some(message) => Err(problem(&case, message, ProblemScope::Case(models))),
             None => Ok(case),
         });
         entries
     }
 
-    /// Attaches the answers. Returns the problems of responses that were left out, with the lost pairs of each.
+    /// Attaches the answers and checks the case. Returns the removed responses, each with the pairs
+    /// that cannot be judged without it.
     fn complete(
         &mut self,
         case: &mut Case,
         keys: &[String],
-        faults: &mut Vec<String>,
+        field_problems: &mut Vec<String>,
     ) -> Result<Vec<RemovedResponse>, String> {
-        if let Some(first) = self.first_use(case) {
+        if let Some(first) = self.first_use_line(case) {
             return Err(format!(
                 "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
                 case.line
             ));
         }
-        self.met.case(&self.answers, keys);
+        self.match_counts.count_case(&self.answers, keys);
         if case.question.trim().is_empty() {
             return Err("the question is empty\nhint: add the question".into());
         }
-        let mut lost = check_own(&case.responses)?;
-        lost.extend(self.answers.attach(keys, &mut case.responses));
-        let checked = case.labels.as_ref();
-        let checked = checked.map_or(Ok(()), |all| case_labels::check(all, case.responses.len()));
-        if let Err(fault) = checked {
-            faults.push(case_labels::left_out(&fault));
+        let mut missing = check_responses(&case.responses)?;
+        missing.extend(self.answers.attach(keys, &mut case.responses));
+        let labels = case.labels.as_ref();
+        let checked = labels.map_or(Ok(()), |labels| {
+            case_labels::check_score_counts(labels, case.responses.len())
+        });
+        if let Err(message) = checked {
+            field_problems.push(case_labels::labels_ignored_message(&message));
             case.labels = None;
         }
         if self.with_reference {
-            join_reference(case)?;
+            add_reference_response(case)?;
         }
-        let lost = leave_out(case, lost);
-        self.check_number(case).map_err(|fault| {
-            let mut all: Vec<&str> = lost.iter().map(|l| l.message.as_str()).collect();
-            all.dedup();
-            match all.as_slice() {
-                [] => fault,
-                all => all.join("; "),
+        let removed = remove_responses(case, missing);
+        self.check_response_count(case).map_err(|message| {
+            let mut reasons: Vec<&str> = removed.iter().map(|r| r.message.as_str()).collect();
+            reasons.dedup();
+            match reasons.as_slice() {
+                [] => message,
+                reasons => reasons.join("; "),
             }
         })?;
-        Ok(lost)
+        Ok(removed)
     }
 
-    /// The line of an earlier case with the same id.
-    fn first_use(&mut self, case: &Case) -> Option<u64> {
+    /// Returns the line of an earlier case with the same id.
+    fn first_use_line(&mut self, case: &Case) -> Option<u64> {
         let digest = Sha256::digest(case.id.as_bytes());
         let key = digest.first_chunk::<16>().copied()?;
-        let unused = !self.seen.contains_key(&key);
-        let first = *self.seen.entry(key).or_insert(case.line);
-        (!unused).then_some(first)
+        let is_first = !self.first_lines.contains_key(&key);
+        let first = *self.first_lines.entry(key).or_insert(case.line);
+        (!is_first).then_some(first)
     }
 
-    fn check_number(&self, case: &Case) -> Result<(), String> {
-        let (n, least) = (case.responses.len(), self.min_responses);
-        if n >= least {
+    fn check_response_count(&self, case: &Case) -> Result<(), String> {
+        let (n, minimum) = (case.responses.len(), self.min_responses);
+        if n >= minimum {
             return Ok(());
         }
         let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
@@ -187,10 +191,10 @@ impl CaseAssembler {
             [one] => format!("one response (model {one})"),
             many => format!("{n} responses ({})", many.join(", ")),
         };
-        let needed = if least == 2 {
+        let needed = if minimum == 2 {
             "two".to_owned()
         } else {
-            least.to_string()
+            minimum.to_string()
         };
         let reference = match &case.reference {
             Some(_) if !self.with_reference => ", or --with-reference to judge the reference too",
@@ -204,7 +208,7 @@ impl CaseAssembler {
 }
 
 /// Adds the reference as a response of the model `reference`.
-fn join_reference(case: &mut Case) -> Result<(), String> {
+fn add_reference_response(case: &mut Case) -> Result<(), String> {
     const MODEL: &str = "reference";
     let Some(text) = case.reference.clone().filter(|t| !t.trim().is_empty()) else {
         return Ok(());
@@ -246,12 +250,12 @@ mod tests {
             case,
             keys: vec![id.into()],
             file: Path::new("cases.jsonl").into(),
-            faults: Vec::new(),
-            wanted: true,
+            field_problems: Vec::new(),
+            is_selected: true,
         }
     }
 
-    fn assembly(with_reference: bool) -> CaseAssembler {
+    fn assembler(with_reference: bool) -> CaseAssembler {
         let options = SourceOptions {
             with_reference,
             ..SourceOptions::default()
@@ -259,14 +263,14 @@ mod tests {
         CaseAssembler::new(AnswerIndex::default(), &options)
     }
 
-    /// The last entry: the case, or why there is none.
+    /// Returns the last entry: the case, or the problem of the whole case.
     fn finish(assembly: &mut CaseAssembler, draft: Draft) -> CaseResult {
-        assembly.finish(draft).pop().unwrap()
+        assembly.assemble(draft).pop().unwrap()
     }
 
     #[test]
     fn repeated_id_is_a_problem() {
-        let mut assembly = assembly(false);
+        let mut assembly = assembler(false);
         let two = [("a", "yes"), ("b", "no")];
         assert!(finish(&mut assembly, draft("x", 3, &two)).is_ok());
         assert!(finish(&mut assembly, draft("y", 4, &two)).is_ok());
@@ -281,10 +285,10 @@ mod tests {
     #[test]
     fn one_response_needs_the_reference_to_form_a_pair() {
         let one = [("a", "no")];
-        let problem = finish(&mut assembly(false), draft("x", 1, &one)).unwrap_err();
+        let problem = finish(&mut assembler(false), draft("x", 1, &one)).unwrap_err();
         assert!(problem.message.contains("two or more"), "{problem}");
         assert!(problem.message.contains("--with-reference"), "{problem}");
-        let case = finish(&mut assembly(true), draft("x", 1, &one)).unwrap();
+        let case = finish(&mut assembler(true), draft("x", 1, &one)).unwrap();
         assert_eq!(
             case.responses[1],
             Response {
@@ -292,13 +296,14 @@ mod tests {
                 text: "yes".into()
             }
         );
-        let twice = finish(&mut assembly(true), draft("x", 1, &[("reference", "no")])).unwrap_err();
+        let twice =
+            finish(&mut assembler(true), draft("x", 1, &[("reference", "no")])).unwrap_err();
         assert!(twice.message.contains("reference"));
     }
 
     #[test]
     fn empty_questions_and_repeated_models_are_problems() {
-        let mut assembly = assembly(false);
+        let mut assembly = assembler(false);
         let empty =
             finish(&mut assembly, draft("x", 1, &[("a", "yes"), ("b", " \n")])).unwrap_err();
         assert!(
@@ -323,34 +328,42 @@ mod tests {
         let texts = [("a", "yes"), ("b", ""), ("c", "no"), ("d", " ")];
         let mut draft = draft("x", 5, &texts);
         draft.case.labels = Some(crate::data::cases::CaseLabels {
-            last: Some(vec![1.0, 2.0, 3.0, 4.0]),
+            final_scores: Some(vec![1.0, 2.0, 3.0, 4.0]),
             ..Default::default()
         });
-        let entries = assembly(false).finish(draft);
+        let entries = assembler(false).assemble(draft);
         let [Err(b), Err(d), Ok(case)] = entries.as_slice() else {
             panic!("{entries:?}")
         };
-        let pairs = |p: &InputProblem| p.pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
+        let pairs = |p: &InputProblem| {
+            p.affected_pairs()
+                .iter()
+                .map(|p| p.concat())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(pairs(b), ["ab", "bc", "bd"]);
         assert_eq!(pairs(d), ["ad", "cd"]);
         assert_eq!(
-            (b.line, b.id.as_deref(), b.is_case()),
+            (b.line, b.id.as_deref(), b.affects_whole_case()),
             (5, Some("x"), false)
         );
         assert!(d.message.contains("response 4 (model d) is empty"), "{d}");
         let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
         assert_eq!(models, ["a", "c"]);
-        assert_eq!(case.labels.as_ref().unwrap().last, Some(vec![1.0, 3.0]));
+        assert_eq!(
+            case.labels.as_ref().unwrap().final_scores,
+            Some(vec![1.0, 3.0])
+        );
     }
 
     #[test]
     fn unreadable_case_names_its_models() {
         let texts = [("a", "yes"), ("b", "")];
-        let problem = finish(&mut assembly(false), draft("x", 1, &texts)).unwrap_err();
-        assert!(problem.is_case());
-        assert_eq!(problem.pairs(), [["a".to_owned(), "b".to_owned()]]);
-        let nameless = [("a", "yes"), (" ", "no")];
-        let problem = finish(&mut assembly(false), draft("y", 1, &nameless)).unwrap_err();
+        let problem = finish(&mut assembler(false), draft("x", 1, &texts)).unwrap_err();
+        assert!(problem.affects_whole_case());
+        assert_eq!(problem.affected_pairs(), [["a".to_owned(), "b".to_owned()]]);
+        let unnamed = [("a", "yes"), (" ", "no")];
+        let problem = finish(&mut assembler(false), draft("y", 1, &unnamed)).unwrap_err();
         assert!(problem.message.contains("empty `model`"), "{problem}");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Returns the id in a JSON value; `None` if it is neither a number nor a string.
-pub(crate) fn id_text(value: &Value) -> Option<String> {
+pub(crate) fn parse_id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|t| !t.is_empty()),
         Value::Number(number) => Some(match number.as_f64() {
@@ -17,16 +17,16 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the id in a malformed JSON line, if it is readable.
-pub(super) fn id_in_broken(line: &str, field: &str) -> Option<String> {
+/// Returns the id in the field `field` of a malformed JSON line, if it is readable.
+pub(super) fn find_id_in_malformed(line: &str, field: &str) -> Option<String> {
     let (_, rest) = line.split_once(&format!("\"{field}\""))?;
     let rest = rest.trim_start().strip_prefix(':')?;
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-    values.next()?.ok().as_ref().and_then(id_text)
+    values.next()?.ok().as_ref().and_then(parse_id)
 }
 
-/// The type of a JSON value, for messages.
-pub(crate) fn kind(value: &Value) -> &'static str {
+/// Returns the type of a JSON value with an article, for messages.
+pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -45,24 +45,24 @@ mod tests {
     #[test]
     fn numbers_and_strings_are_equal_ids() {
         let ids = [json!(7), json!(7.0), json!(" 7 "), json!("7")];
-        assert!(ids.iter().all(|v| id_text(v).as_deref() == Some("7")));
-        assert_eq!(id_text(&json!(7.5)).as_deref(), Some("7.5"));
-        assert_eq!(id_text(&json!("")), None);
-        assert_eq!(id_text(&json!(null)), None);
-        assert_eq!(id_text(&json!([1])), None);
+        assert!(ids.iter().all(|v| parse_id(v).as_deref() == Some("7")));
+        assert_eq!(parse_id(&json!(7.5)).as_deref(), Some("7.5"));
+        assert_eq!(parse_id(&json!("")), None);
+        assert_eq!(parse_id(&json!(null)), None);
+        assert_eq!(parse_id(&json!([1])), None);
     }
 
     #[test]
     fn id_in_a_torn_line_is_found() {
         assert_eq!(
-            id_in_broken(r#"{"id": "a1", "ques"#, "id").as_deref(),
+            find_id_in_malformed(r#"{"id": "a1", "ques"#, "id").as_deref(),
             Some("a1")
         );
         assert_eq!(
-            id_in_broken(r#"{"id":12, "ques"#, "id").as_deref(),
+            find_id_in_malformed(r#"{"id":12, "ques"#, "id").as_deref(),
             Some("12")
         );
-        assert_eq!(id_in_broken(r#"{"id": "a1"#, "id"), None);
-        assert_eq!(id_in_broken("no", "id"), None);
+        assert_eq!(find_id_in_malformed(r#"{"id": "a1"#, "id"), None);
+        assert_eq!(find_id_in_malformed("no", "id"), None);
     }
 }

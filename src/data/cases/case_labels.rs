@@ -6,18 +6,18 @@ use acem3_experts::{Aspect, Criterion};
 use serde_json::{Map, Value};
 
 use super::case::CaseLabels;
-use crate::data::cases::case_id::kind;
+use crate::data::cases::case_id::json_type;
 
 /// Parses labels. Unknown names are errors, so that a misspelt criterion is not ignored.
 pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
     let mut labels = CaseLabels::default();
-    for (key, value) in object(value, "labels")? {
+    for (key, value) in expect_object(value, "labels")? {
         match key.as_str() {
             "final" if value.is_null() => {}
-            "final" => labels.last = Some(scores(&value, "labels.final")?),
-            "aspects" => labels.aspects = group(value, "aspects", Aspect::ALL, Aspect::key)?,
+            "final" => labels.final_scores = Some(parse_scores(&value, "labels.final")?),
+            "aspects" => labels.aspects = parse_group(value, "aspects", Aspect::ALL, Aspect::key)?,
             "criteria" => {
-                labels.criteria = group(value, "criteria", Criterion::ALL, Criterion::key)?;
+                labels.criteria = parse_group(value, "criteria", Criterion::ALL, Criterion::key)?;
             }
             _ => {
                 return Err(format!(
@@ -29,17 +29,17 @@ pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
     Ok(labels)
 }
 
-/// Message for labels that are left out.
-pub(super) fn left_out(fault: &str) -> String {
-    format!("{fault}\nhint: the case is judged without its labels; fix them and run again")
+/// Returns the message for labels that are left out.
+pub(super) fn labels_ignored_message(reason: &str) -> String {
+    format!("{reason}\nhint: the case is judged without its labels; fix them and run again")
 }
 
 /// Checks that there is one score per response.
-pub(super) fn check(labels: &CaseLabels, responses: usize) -> Result<(), String> {
-    let last = labels.last.iter().map(|s| ("final", s));
+pub(super) fn check_score_counts(labels: &CaseLabels, responses: usize) -> Result<(), String> {
+    let final_scores = labels.final_scores.iter().map(|s| ("final", s));
     let aspects = labels.aspects.iter().map(|(a, s)| (a.key(), s));
     let criteria = labels.criteria.iter().map(|(c, s)| (c.key(), s));
-    match last
+    match final_scores
         .chain(aspects)
         .chain(criteria)
         .find(|(_, s)| s.len() != responses)
@@ -52,45 +52,51 @@ pub(super) fn check(labels: &CaseLabels, responses: usize) -> Result<(), String>
     }
 }
 
-/// Keeps the scores of the kept responses.
-pub(super) fn keep(labels: &mut CaseLabels, kept: &[bool]) {
-    let all = labels.last.iter_mut();
-    let all = all.chain(labels.aspects.values_mut());
-    for scores in all.chain(labels.criteria.values_mut()) {
+/// Removes the scores of removed responses. `kept` has one entry per response.
+pub(super) fn retain_responses(labels: &mut CaseLabels, kept: &[bool]) {
+    let lists = labels.final_scores.iter_mut();
+    let lists = lists.chain(labels.aspects.values_mut());
+    for scores in lists.chain(labels.criteria.values_mut()) {
         let mut kept = kept.iter();
         scores.retain(|_| kept.next().copied().unwrap_or(true));
     }
 }
 
-fn object(value: Value, name: &str) -> Result<Map<String, Value>, String> {
+fn expect_object(value: Value, name: &str) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(map) => Ok(map),
-        other => Err(format!("`{name}` is {}, expected an object", kind(&other))),
+        other => Err(format!(
+            "`{name}` is {}, expected an object",
+            json_type(&other)
+        )),
     }
 }
 
-fn group<K: Ord + Copy, const N: usize>(
+fn parse_group<K: Ord + Copy, const N: usize>(
     value: Value,
     name: &str,
     all: [K; N],
     key_of: impl Fn(K) -> &'static str,
 ) -> Result<BTreeMap<K, Vec<f64>>, String> {
     let mut group = BTreeMap::new();
-    for (key, value) in object(value, &format!("labels.{name}"))? {
+    for (key, value) in expect_object(value, &format!("labels.{name}"))? {
         let known = all.into_iter().find(|&k| key_of(k) == key).ok_or_else(|| {
             let names = all.map(&key_of).join(", ");
             format!("`labels.{name}` has the unknown name `{key}`, expected one of {names}")
         })?;
-        group.insert(known, scores(&value, &format!("labels.{name}.{key}"))?);
+        group.insert(
+            known,
+            parse_scores(&value, &format!("labels.{name}.{key}"))?,
+        );
     }
     Ok(group)
 }
 
-fn scores(value: &Value, name: &str) -> Result<Vec<f64>, String> {
+fn parse_scores(value: &Value, name: &str) -> Result<Vec<f64>, String> {
     let Value::Array(items) = value else {
         return Err(format!(
             "`{name}` is {}, expected an array of scores",
-            kind(value)
+            json_type(value)
         ));
     };
     let score = |item: &Value| match item.as_f64() {
@@ -98,7 +104,7 @@ fn scores(value: &Value, name: &str) -> Result<Vec<f64>, String> {
         Some(_) => Err(format!("`{name}` has the score {item}, expected 0 to 5")),
         None => Err(format!(
             "`{name}` has {} in it, expected scores 0 to 5",
-            kind(item)
+            json_type(item)
         )),
     };
     items.iter().map(score).collect()
@@ -117,22 +123,28 @@ mod tests {
             "criteria": {"factual_accuracy": [5, 0], "tone_and_empathy": [3, 3]},
         }))
         .unwrap();
-        assert_eq!(labels.last, Some(vec![5.0, 0.5]));
+        assert_eq!(labels.final_scores, Some(vec![5.0, 0.5]));
         assert_eq!(labels.aspects[&Aspect::MedicalKnowledge], [4.0, 1.0]);
         assert_eq!(labels.criteria.len(), 2);
-        assert!(check(&labels, 2).is_ok());
-        assert!(check(&labels, 3).unwrap_err().contains("final"));
+        assert!(check_score_counts(&labels, 2).is_ok());
+        assert!(
+            check_score_counts(&labels, 3)
+                .unwrap_err()
+                .contains("final")
+        );
     }
 
     #[test]
     fn unknown_names_are_errors() {
-        let fault = |v| parse(v).unwrap_err();
-        assert!(fault(json!({"finale": [1, 2]})).contains("finale"));
-        assert!(fault(json!({"criteria": {"accuracy": [1, 2]}})).contains("factual_accuracy"));
-        assert!(fault(json!({"final": [1, 5.5]})).contains("5.5"));
-        assert!(fault(json!({"final": [1, -1]})).contains("-1"));
-        assert!(fault(json!({"final": [1, null]})).contains("null"));
-        assert!(fault(json!({"final": 3})).contains("a number"));
-        assert!(fault(json!([1, 2])).contains("an array"));
+        let parse_error_of = |v| parse(v).unwrap_err();
+        assert!(parse_error_of(json!({"finale": [1, 2]})).contains("finale"));
+        assert!(
+            parse_error_of(json!({"criteria": {"accuracy": [1, 2]}})).contains("factual_accuracy")
+        );
+        assert!(parse_error_of(json!({"final": [1, 5.5]})).contains("5.5"));
+        assert!(parse_error_of(json!({"final": [1, -1]})).contains("-1"));
+        assert!(parse_error_of(json!({"final": [1, null]})).contains("null"));
+        assert!(parse_error_of(json!({"final": 3})).contains("a number"));
+        assert!(parse_error_of(json!([1, 2])).contains("an array"));
     }
 }

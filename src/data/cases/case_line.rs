@@ -1,6 +1,7 @@
-//! One line of `cases.jsonl`, as the program writes it and as its JSON Schema describes it.
+//! One line of `cases.jsonl`, as written and as described by its JSON Schema.
 //!
-//! Reading is more lenient than the schema: an error in labels, `meta` or one response costs only that part.
+//! Reading is more lenient than the schema: an error in labels, `meta` or one response affects only
+//! that part.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -38,7 +39,7 @@ pub struct CaseLine {
     pub meta: Map<String, Value>,
 }
 
-/// The forms of an identifier.
+/// JSON types of an identifier.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]

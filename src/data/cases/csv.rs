@@ -1,6 +1,6 @@
 //! `questions.csv`: a table with the columns `id`, `image`, `question` and optionally `reference`.
 //!
-//! Other columns go to `meta`. The responses come from answers files.
+//! Other columns become fields of `meta`. The responses come from answers files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::case::{Case, InputProblem};
-use super::jsonl::image;
+use super::jsonl::image_source;
 use crate::data::cases::case_assembler::{Draft, Drafts};
 use crate::data::cases::csv_rows::CsvSheet;
 
-/// Indices of the known columns.
-struct Columns {
+/// Column names and the indices of the known columns.
+struct QuestionColumns {
     names: Vec<String>,
     id: usize,
     image: usize,
@@ -29,40 +29,40 @@ struct Columns {
 ///
 /// # Errors
 /// The file cannot be opened, or a column is missing.
-pub(super) fn drafts(path: &Path) -> Result<Drafts> {
+pub(super) fn read_drafts(path: &Path) -> Result<Drafts> {
     let sheet = CsvSheet::open(path)?;
-    let columns = columns(&sheet, path)?;
+    let columns = find_columns(&sheet, path)?;
     let file: Arc<Path> = path.into();
     Ok(Box::new(sheet.rows.map(move |(line, row)| {
-        let drafted = match row {
-            Ok(row) => draft(&row, &columns, &file, line),
-            Err(fault) => Err((None, fault)),
+        let draft = match row {
+            Ok(row) => parse_draft(&row, &columns, &file, line),
+            Err(message) => Err((None, message)),
         };
-        drafted.map_err(|(id, fault)| InputProblem::parse(&file, line, id, fault))
+        draft.map_err(|(id, message)| InputProblem::parse_error(&file, line, id, message))
     })))
 }
 
-/// Number of rows.
-pub(super) fn count(path: &Path) -> Result<u64> {
+/// Returns the number of rows.
+pub(super) fn count_rows(path: &Path) -> Result<u64> {
     Ok(CsvSheet::open(path)?.rows.count() as u64)
 }
 
-fn columns(sheet: &CsvSheet, path: &Path) -> Result<Columns> {
+fn find_columns(sheet: &CsvSheet, path: &Path) -> Result<QuestionColumns> {
     let names = &sheet.names;
-    let find = |wanted: &str| names.iter().position(|n| n.eq_ignore_ascii_case(wanted));
+    let find = |column: &str| names.iter().position(|n| n.eq_ignore_ascii_case(column));
     let (Some(id), Some(image), Some(question)) = (find("id"), find("image"), find("question"))
     else {
         let all = ["id", "image", "question"];
         let missing: Vec<_> = all.into_iter().filter(|n| find(n).is_none()).collect();
         bail!(
             "{}: no column {}, found {}\nhint: the first line must contain the columns \
-             id,image,question (and perhaps reference); for cases without images leave `image` empty",
+             id,image,question (and optionally reference); for cases without images leave `image` empty",
             path.display(),
             missing.join(", "),
             names.join(", ")
         );
     };
-    Ok(Columns {
+    Ok(QuestionColumns {
         id,
         image,
         question,
@@ -72,33 +72,34 @@ fn columns(sheet: &CsvSheet, path: &Path) -> Result<Columns> {
     })
 }
 
+/// Id of the row, if readable, and the error message.
 type RowError = (Option<String>, String);
 
-fn draft(
+fn parse_draft(
     row: &ByteRecord,
-    columns: &Columns,
+    columns: &QuestionColumns,
     file: &Arc<Path>,
     line: u64,
 ) -> Result<Draft, RowError> {
-    let cell = |index: usize| cell(row, index, columns);
+    let cell = |index: usize| cell_text(row, index, columns);
     let id = cell(columns.id).map_err(|e| (None, e))?.trim().to_owned();
     if id.is_empty() {
         return Err((None, "the id is empty".into()));
     }
-    let with_id = |fault: String| (Some(id.clone()), fault);
+    let with_id = |message: String| (Some(id.clone()), message);
     if row.len() != columns.names.len() {
         let (found, expected) = (row.len(), columns.names.len());
-        let fault = format!(
+        let message = format!(
             "the row has {found} columns, expected {expected}\n\
              hint: quote texts that contain `{}` or quotes, and double the quotes inside",
             columns.delimiter
         );
-        return Err(with_id(fault));
+        return Err(with_id(message));
     }
     let name = cell(columns.image).map_err(with_id)?;
     let image = match name.trim() {
         "" => None,
-        name => Some(image(name, file).map_err(with_id)?),
+        name => Some(image_source(name, file).map_err(with_id)?),
     };
     let question = cell(columns.question).map_err(with_id)?.to_owned();
     let reference = columns.reference.map(cell).transpose().map_err(with_id)?;
@@ -133,12 +134,16 @@ fn draft(
         case,
         keys,
         file: Arc::clone(file),
-        faults: Vec::new(),
-        wanted: true,
+        field_problems: Vec::new(),
+        is_selected: true,
     })
 }
 
-fn cell<'r>(row: &'r ByteRecord, index: usize, columns: &Columns) -> Result<&'r str, String> {
+fn cell_text<'r>(
+    row: &'r ByteRecord,
+    index: usize,
+    columns: &QuestionColumns,
+) -> Result<&'r str, String> {
     let bytes = row.get(index).unwrap_or_default();
     std::str::from_utf8(bytes).map_err(|_| {
         let name = columns.names.get(index).map_or("", String::as_str);
@@ -155,8 +160,8 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("questions.csv");
         std::fs::write(&path, bytes)?;
-        let drafts: Vec<_> = drafts(&path)?.collect();
-        assert_eq!(count(&path)?, drafts.len() as u64);
+        let drafts: Vec<_> = read_drafts(&path)?.collect();
+        assert_eq!(count_rows(&path)?, drafts.len() as u64);
         Ok(drafts)
     }
 
@@ -209,7 +214,7 @@ mod tests {
             .encode_utf16()
             .flat_map(u16::to_le_bytes)
             .collect();
-        for (bytes, fault) in [
+        for (bytes, expected) in [
             (wide.as_slice(), "UTF-16"),
             (b"id,image,question\n1,,q\0\n", "bytes of value 0"),
             (b"id,image,question\r1,,q\r", "carriage returns"),
@@ -219,7 +224,10 @@ mod tests {
             ),
         ] {
             let error = read(bytes).err().unwrap().to_string();
-            assert!(error.contains(fault) && error.contains("hint:"), "{error}");
+            assert!(
+                error.contains(expected) && error.contains("hint:"),
+                "{error}"
+            );
         }
         assert_eq!(read(b"id,image,question,,\n1,,q,,\n").unwrap().len(), 1);
     }
@@ -229,7 +237,7 @@ mod tests {
         let table = "id,image,question\n1,,\"is\nit?\"\n\n2,,\"open\n3,,Q\n4,,\"open, too\n5,,Q";
         for end in ["", "\n", "\r\n\n"] {
             let drafts = read(format!("{table}{end}").as_bytes()).unwrap();
-            let told: Vec<(u64, Option<&str>)> = drafts
+            let rows: Vec<(u64, Option<&str>)> = drafts
                 .iter()
                 .map(|draft| match draft {
                     Ok(draft) => (draft.case.line, Some(draft.case.id.as_str())),
@@ -239,9 +247,10 @@ mod tests {
                     }
                 })
                 .collect();
-            assert_eq!(told[0], (2, Some("1")), "{told:?}");
-            // The two open quotes close each other; the columns tell.
-            assert_eq!(told.last(), Some(&(8, Some("5"))), "{told:?}");
+            assert_eq!(rows[0], (2, Some("1")), "{rows:?}");
+            // The two unclosed quotes close each other, so that the row has a wrong number of
+            // columns.
+            assert_eq!(rows.last(), Some(&(8, Some("5"))), "{rows:?}");
         }
         let drafts = read(b"id,image,question\n1,,\"open\n2,,Q\n3,,Q\n").unwrap();
         let lines: Vec<_> = drafts

@@ -1,11 +1,11 @@
-//! Rows of hand-written CSV files: blank lines, line breaks in quotes, unclosed quotes.
+//! Rows of hand-written CSV files, with blank lines, line breaks in quotes, and unclosed quotes.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use ::csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
-use anyhow::{Context as _, Result as Opened, bail};
+use anyhow::{Context as _, bail};
 
 use crate::support::files::regular_file;
 
@@ -23,14 +23,15 @@ impl CsvSheet {
     /// Opens a table and reads its header.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is not UTF-8 with line feeds, or has two columns with the same name.
-    pub(crate) fn open(path: &Path) -> Opened<Self> {
+    /// The file cannot be opened or read, is not UTF-8 with line feeds, or has two columns with the
+    /// same name.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let context = || format!("table {} cannot be opened", path.display());
         let file = regular_file::open(path).with_context(context)?;
-        let beginning = beginning(path).with_context(context)?;
-        check_encoding(&beginning, path)?;
-        let delimiter = delimiter(&beginning);
-        let mut reader = table(BufReader::new(file), delimiter, true);
+        let head = read_head(path).with_context(context)?;
+        check_encoding(&head, path)?;
+        let delimiter = detect_delimiter(&head);
+        let mut reader = table_reader(BufReader::new(file), delimiter, true);
         let context = || format!("the header of {} cannot be read", path.display());
         let header = reader.byte_headers().with_context(context)?;
         let name = |field: &[u8]| {
@@ -38,7 +39,10 @@ impl CsvSheet {
             String::from_utf8_lossy(field).trim().to_owned()
         };
         let names: Vec<String> = header.iter().map(name).collect();
-        if names.iter().any(|name| name.as_bytes() == END.trim_ascii()) {
+        if names
+            .iter()
+            .any(|name| name.as_bytes() == SENTINEL_LINE.trim_ascii())
+        {
             bail!(
                 "{}: the table is empty\nhint: the first line must contain the column names",
                 path.display()
@@ -53,8 +57,8 @@ impl CsvSheet {
     }
 }
 
-/// The first bytes of a file, including the header.
-fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads the first 64 KiB of a file, which include the header.
+fn read_head(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular_file::open(path)?
         .take(1 << 16)
@@ -63,31 +67,31 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Rejects UTF-16 and lone carriage returns, which would parse as one long header.
-fn check_encoding(beginning: &[u8], path: &Path) -> Opened<()> {
-    let wide = beginning.starts_with(b"\xFF\xFE") || beginning.starts_with(b"\xFE\xFF");
+fn check_encoding(head: &[u8], path: &Path) -> anyhow::Result<()> {
+    let has_utf16_mark = head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF");
     // In UTF-16, every second byte of ASCII text is zero.
-    let half = |pair: &&[u8]| pair.contains(&0);
-    let halves = beginning.chunks_exact(2).filter(half).count();
-    let fault = if wide || halves > beginning.len() / 4 {
-        "a text in UTF-16, expected UTF-8"
-    } else if beginning.contains(&0) {
-        "it holds bytes of value 0, expected a text"
-    } else if beginning.contains(&b'\r') && !beginning.contains(&b'\n') {
-        "lines end in carriage returns alone, expected line feeds"
+    let has_zero = |pair: &&[u8]| pair.contains(&0);
+    let zero_pairs = head.chunks_exact(2).filter(has_zero).count();
+    let message = if has_utf16_mark || zero_pairs > head.len() / 4 {
+        "the file is UTF-16, expected UTF-8"
+    } else if head.contains(&0) {
+        "the file contains bytes of value 0, expected text"
+    } else if head.contains(&b'\r') && !head.contains(&b'\n') {
+        "lines end in carriage returns, expected line feeds"
     } else {
         return Ok(());
     };
     bail!(
-        "{}: {fault}\nhint: save the table as `CSV UTF-8`",
+        "{}: {message}\nhint: save the table as `CSV UTF-8`",
         path.display()
     )
 }
 
 /// Rejects repeated column names. Several columns may have no name.
-fn check_names(names: &[String], path: &Path) -> Opened<()> {
+fn check_names(names: &[String], path: &Path) -> anyhow::Result<()> {
     for (i, name) in names.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
-        let mut before = names.iter().take(i);
-        if before.any(|other| other.eq_ignore_ascii_case(name)) {
+        let mut earlier = names.iter().take(i);
+        if earlier.any(|other| other.eq_ignore_ascii_case(name)) {
             bail!(
                 "{}: the column `{name}` appears twice\nhint: rename one of them",
                 path.display()
@@ -97,10 +101,11 @@ fn check_names(names: &[String], path: &Path) -> Opened<()> {
     Ok(())
 }
 
-/// The most frequent delimiter in the header. Spreadsheets in some languages write `;`, others a tab.
-fn delimiter(beginning: &[u8]) -> u8 {
+/// Returns the most frequent delimiter in the header. Spreadsheets in some languages write `;` or a
+/// tab.
+fn detect_delimiter(head: &[u8]) -> u8 {
     let (mut counts, mut quoted) = ([(0, b','), (0, b';'), (0, b'\t')], false);
-    for byte in beginning {
+    for byte in head {
         match byte {
             b'"' => quoted = !quoted,
             b'\n' if !quoted => break,
@@ -112,45 +117,47 @@ fn delimiter(beginning: &[u8]) -> u8 {
             }
         }
     }
-    let most = counts.into_iter().rev().max_by_key(|(n, _)| *n);
-    most.map_or(b',', |(_, delimiter)| delimiter)
+    let most_frequent = counts.into_iter().rev().max_by_key(|(n, _)| *n);
+    most_frequent.map_or(b',', |(_, delimiter)| delimiter)
 }
 
 /// A table followed by a sentinel line.
 type CsvReader = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
 
 /// The sentinel line after the table. An unclosed quote consumes it.
-const END: &[u8] = b"\n\0end\0\n";
+const SENTINEL_LINE: &[u8] = b"\n\0end\0\n";
 /// Maximum number of restarts after unclosed quotes.
-const RESUMED: u32 = 100;
+const MAX_RESUMES: u32 = 100;
 
-/// Reads a table from the current position of `file`.
-fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
+/// Creates a reader from the current position of `file`.
+fn table_reader(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
     let mut builder = ReaderBuilder::new();
     builder
         .delimiter(delimiter)
         .flexible(true)
         .has_headers(headers)
         .terminator(Terminator::Any(b'\n'));
-    builder.from_reader(file.chain(END))
+    builder.from_reader(file.chain(SENTINEL_LINE))
 }
 
-/// The non-blank rows with their line numbers.
+/// Iterator over the non-blank rows with their line numbers.
 pub(crate) struct CsvRows {
     reader: CsvReader,
     path: PathBuf,
     delimiter: u8,
-    /// Number of lines before the reader's first line.
-    before: u64,
-    resumed: u32,
+    /// Number of lines of the file before the first line of the reader.
+    skipped_lines: u64,
+    /// Number of restarts after unclosed quotes.
+    restarts: u32,
     ended: bool,
 }
 
 /// An item of a table.
 enum CsvItem {
+    /// A complete row.
     Row(ByteRecord),
     /// A row with an unclosed quote.
-    Open,
+    UnclosedQuote,
 }
 
 impl CsvRows {
@@ -160,26 +167,33 @@ impl CsvRows {
             reader,
             path: path.to_owned(),
             delimiter,
-            before: 0,
-            resumed: 0,
+            skipped_lines: 0,
+            restarts: 0,
             ended: false,
         }
     }
 
-    /// Reads a row. The position of the csv reader includes blank lines before the row.
-    fn read(&mut self) -> ::csv::Result<Option<(u64, CsvItem)>> {
+    /// Reads a row and its line number. The position of the csv reader includes blank lines before
+    /// the row.
+    fn read_row(&mut self) -> ::csv::Result<Option<(u64, CsvItem)>> {
         let mut row = ByteRecord::new();
         while self.reader.read_byte_record(&mut row)? {
-            let within = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
-            let behind = self.before + self.reader.position().line();
+            let inner_breaks = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
+            let end = self.skipped_lines + self.reader.position().line();
             let mut fields: Vec<&[u8]> = row.iter().collect();
-            if fields.last().is_some_and(|last| last.ends_with(END)) {
-                return Ok(Some((behind.saturating_sub(within), CsvItem::Open)));
+            if fields
+                .last()
+                .is_some_and(|last| last.ends_with(SENTINEL_LINE))
+            {
+                return Ok(Some((
+                    end.saturating_sub(inner_breaks),
+                    CsvItem::UnclosedQuote,
+                )));
             }
-            if fields == [END.trim_ascii()] {
+            if fields == [SENTINEL_LINE.trim_ascii()] {
                 break;
             }
-            let line = behind.saturating_sub(1 + within);
+            let line = end.saturating_sub(1 + inner_breaks);
             if let Some(last) = fields.last_mut() {
                 *last = last.strip_suffix(b"\r").unwrap_or(last);
             }
@@ -190,15 +204,15 @@ impl CsvRows {
         Ok(None)
     }
 
-    /// Restarts after a line of the file.
-    fn resume(&mut self, line: u64) -> io::Result<()> {
+    /// Restarts the reader after a line of the file.
+    fn restart_after(&mut self, line: u64) -> io::Result<()> {
         let mut file = BufReader::new(regular_file::open(&self.path)?);
         for _ in 0..line {
             file.skip_until(b'\n')?;
         }
-        self.reader = table(file, self.delimiter, false);
-        self.before = line;
-        self.resumed += 1;
+        self.reader = table_reader(file, self.delimiter, false);
+        self.skipped_lines = line;
+        self.restarts += 1;
         Ok(())
     }
 }
@@ -210,30 +224,30 @@ impl Iterator for CsvRows {
         if self.ended {
             return None;
         }
-        let stop = |error: &dyn std::fmt::Display| {
+        let stop_message = |error: &dyn std::fmt::Display| {
             format!("the table cannot be read any further: {error}")
         };
-        match self.read() {
+        match self.read_row() {
             Ok(None) => None,
             Ok(Some((line, CsvItem::Row(row)))) => Some((line, Ok(row))),
-            Ok(Some((line, CsvItem::Open))) => {
-                let mut fault = String::from(
+            Ok(Some((line, CsvItem::UnclosedQuote))) => {
+                let mut message = String::from(
                     "a quote is opened in this row and never closed\n\
                      hint: close it, or double the quotes inside a text",
                 );
-                if self.resumed == RESUMED {
+                if self.restarts == MAX_RESUMES {
                     self.ended = true;
-                    fault = stop(&"too many quotes are never closed");
-                } else if let Err(error) = self.resume(line) {
+                    message = stop_message(&"too many quotes are never closed");
+                } else if let Err(error) = self.restart_after(line) {
                     self.ended = true;
-                    fault = stop(&error);
+                    message = stop_message(&error);
                 }
-                Some((line, Err(fault)))
+                Some((line, Err(message)))
             }
             Err(error) => {
                 self.ended = true;
-                let line = self.before + self.reader.position().line();
-                Some((line, Err(stop(&error))))
+                let line = self.skipped_lines + self.reader.position().line();
+                Some((line, Err(stop_message(&error))))
             }
         }
     }

@@ -7,31 +7,34 @@ use anyhow::Result;
 use serde_json::Map;
 
 use super::case::{Case, ImageSource, InputProblem};
-use super::layout::stem;
+use super::layout::file_stem;
 use super::parquet::{VqaRow, VqaRows};
 use crate::data::cases::case_assembler::{Draft, Drafts};
 
-/// Reads the cases of the shards of a split, in order. Row numbers, which are the question ids of answers, count through
-/// all shards.
-pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
-    let mut before = 0;
+/// Reads the cases of the shards of a split, in order.
+///
+/// Row numbers are the question ids of answers. They continue from one shard to the next.
+pub(super) fn read_drafts(shards: &[PathBuf]) -> Result<Drafts> {
+    let mut first_row = 0;
     let mut opened = Vec::new();
     for path in shards {
         let rows = VqaRows::open(path)?;
-        let total = rows.total();
-        opened.push((before, rows, ParquetShard::new(path)));
-        before += total;
+        let total = rows.row_count();
+        opened.push((first_row, rows, ParquetShard::new(path)));
+        first_row += total;
     }
     Ok(Box::new(opened.into_iter().flat_map(
-        |(before, rows, shard)| rows.map(move |(index, row)| shard.draft(before + index, row)),
+        |(first_row, rows, shard)| {
+            rows.map(move |(index, row)| shard.parse_draft(first_row + index, row))
+        },
     )))
 }
 
-/// Number of rows.
-pub(super) fn count(shards: &[PathBuf]) -> Result<u64> {
+/// Returns the number of rows of all shards.
+pub(super) fn count_rows(shards: &[PathBuf]) -> Result<u64> {
     shards
         .iter()
-        .map(|path| Ok(VqaRows::open(path)?.total()))
+        .map(|path| Ok(VqaRows::open(path)?.row_count()))
         .sum()
 }
 
@@ -45,14 +48,15 @@ impl ParquetShard {
     fn new(path: &Path) -> Self {
         Self {
             file: path.into(),
-            stem: stem(path),
-            dataset: dataset_of(path),
+            stem: file_stem(path),
+            dataset: dataset_name(path),
         }
     }
 
-    fn draft(&self, index: u64, row: Result<VqaRow, String>) -> Result<Draft, InputProblem> {
+    fn parse_draft(&self, index: u64, row: Result<VqaRow, String>) -> Result<Draft, InputProblem> {
         let id = format!("{}-{index}", self.stem);
-        let problem = |fault| InputProblem::parse(&self.file, index + 1, Some(id.clone()), fault);
+        let problem =
+            |message| InputProblem::parse_error(&self.file, index + 1, Some(id.clone()), message);
         let row = row.map_err(problem)?;
         let name = row.path.unwrap_or_else(|| id.clone());
         let image = row.image.map(|bytes| ImageSource::Bytes {
@@ -82,20 +86,21 @@ impl ParquetShard {
             case,
             keys: vec![index.to_string(), id],
             file: Arc::clone(&self.file),
-            faults: Vec::new(),
-            wanted: true,
+            field_problems: Vec::new(),
+            is_selected: true,
         })
     }
 }
 
-/// Whether an answer is yes or no.
+/// Returns true if an answer is yes or no.
 fn is_yes_no(answer: &str) -> bool {
     let word = answer.trim().trim_end_matches('.');
     word.eq_ignore_ascii_case("yes") || word.eq_ignore_ascii_case("no")
 }
 
-/// Name of the data set, from the folder names: one of the two known data sets, otherwise the folder of the shards.
-fn dataset_of(path: &Path) -> String {
+/// Returns the name of the data set: `path_vqa` or `vqa_rad` if a folder has that name, otherwise
+/// the folder of the shards.
+fn dataset_name(path: &Path) -> String {
     let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let names: Vec<String> = full
         .iter()
@@ -103,11 +108,11 @@ fn dataset_of(path: &Path) -> String {
         .map(|part| part.to_string_lossy().to_lowercase())
         .collect();
     for name in &names {
-        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        if plain.contains("pathvqa") {
+        let alphanumeric: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        if alphanumeric.contains("pathvqa") {
             return "path_vqa".into();
         }
-        if plain.contains("vqarad") {
+        if alphanumeric.contains("vqarad") {
             return "vqa_rad".into();
         }
     }
@@ -117,7 +122,7 @@ fn dataset_of(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parquet::tests::{ParquetCells, write};
+    use super::super::parquet::tests::{ParquetCells, write_parquet};
     use super::*;
 
     #[test]
@@ -125,19 +130,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("Path-VQA").join("data");
         std::fs::create_dir_all(&folder).unwrap();
-        let named: ParquetCells = [
+        let complete: ParquetCells = [
             Some(b"jpeg"),
             Some(b"a.jpg"),
             Some(b"is it?"),
             Some(b"Yes."),
         ];
-        let bare: ParquetCells = [Some(b"jpeg"), None, Some(b"what?"), Some(b" liver ")];
-        let blind: ParquetCells = [None, None, Some(b"what?"), None];
+        let without_name: ParquetCells = [Some(b"jpeg"), None, Some(b"what?"), Some(b" liver ")];
+        let without_image: ParquetCells = [None, None, Some(b"what?"), None];
         let shards = [folder.join("test-0.parquet"), folder.join("test-1.parquet")];
-        write(&shards[0], &[&[named, bare]]);
-        write(&shards[1], &[&[bare, blind]]);
-        assert_eq!(count(&shards).unwrap(), 4);
-        let found: Vec<_> = drafts(&shards).unwrap().collect();
+        write_parquet(&shards[0], &[&[complete, without_name]]);
+        write_parquet(&shards[1], &[&[without_name, without_image]]);
+        assert_eq!(count_rows(&shards).unwrap(), 4);
+        let found: Vec<_> = read_drafts(&shards).unwrap().collect();
         let first = found[0].as_ref().unwrap();
         assert_eq!(first.case.meta["dataset"], "path_vqa");
         assert_eq!(first.case.meta["answer_type"], "closed");
@@ -154,13 +159,16 @@ mod tests {
     #[test]
     fn data_set_name_comes_from_folders() {
         assert_eq!(
-            dataset_of(Path::new("/x/vqa_rad/data/train.parquet")),
+            dataset_name(Path::new("/x/vqa_rad/data/train.parquet")),
             "vqa_rad"
         );
         assert_eq!(
-            dataset_of(Path::new("/x/path-vqa/train/0000.parquet")),
+            dataset_name(Path::new("/x/path-vqa/train/0000.parquet")),
             "path_vqa"
         );
-        assert_eq!(dataset_of(Path::new("/x/Mine/data/train.parquet")), "mine");
+        assert_eq!(
+            dataset_name(Path::new("/x/Mine/data/train.parquet")),
+            "mine"
+        );
     }
 }

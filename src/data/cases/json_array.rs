@@ -1,52 +1,54 @@
 //! Reads the elements of a large JSON array one at a time.
 //!
-//! The released data sets are single arrays of thousands of objects. Splitting at top-level commas keeps memory
-//! constant and isolates malformed elements.
+//! The released data sets are single arrays of thousands of objects. Splitting at top-level commas
+//! keeps memory constant and isolates malformed elements.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result as Opened};
+use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 
 use super::case::InputProblem;
-use super::lines::LONGEST;
+use super::lines::MAX_LINE_BYTES;
 use super::python_json;
-use crate::data::cases::case_id::{id_in_broken, id_text};
+use crate::data::cases::case_id::{find_id_in_malformed, parse_id};
 use crate::support::files::regular_file;
 
-/// A row of an array file, with its line.
+/// A row of an array file with its line number, or its problem.
 pub(super) type NumberedRow<T> = Result<(u64, T), InputProblem>;
 
-/// Reads the rows of an array file of `T` with ids in the field `id`.
+/// Reads the rows of a JSON array file. The field `id` contains their ids.
 ///
 /// # Errors
 /// The file cannot be opened.
-pub(super) fn rows<T: DeserializeOwned>(
+pub(super) fn read_rows<T: DeserializeOwned>(
     path: &Path,
     id: &'static str,
-) -> Opened<impl Iterator<Item = NumberedRow<T>> + use<T>> {
+) -> anyhow::Result<impl Iterator<Item = NumberedRow<T>> + use<T>> {
     let opened =
         regular_file::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
     let file: Arc<Path> = path.into();
     Ok(
         Elements::new(BufReader::new(opened)).map(move |(line, element)| {
-            let bytes = element.map_err(|fault| InputProblem::parse(&file, line, None, fault))?;
-            let broken = |id, e: serde_json::Error| {
-                InputProblem::parse(
+            let bytes =
+                element.map_err(|message| InputProblem::parse_error(&file, line, None, message))?;
+            let malformed_row = |id, e: serde_json::Error| {
+                InputProblem::parse_error(
                     &file,
                     line,
                     id,
-                    format!("broken row: {}", python_json::reason(&e)),
+                    format!("malformed row: {}", python_json::error_reason(&e)),
                 )
             };
             let text = String::from_utf8_lossy(&bytes);
-            let value = python_json::read(&text).map_err(|e| broken(id_in_broken(&text, id), e))?;
-            let found = value.get(id).and_then(id_text);
+            let value = python_json::parse(&text)
+                .map_err(|e| malformed_row(find_id_in_malformed(&text, id), e))?;
+            let found = value.get(id).and_then(parse_id);
             serde_json::from_value(value)
                 .map(|row| (line, row))
-                .map_err(|e| broken(found, e))
+                .map_err(|e| malformed_row(found, e))
         }),
     )
 }
@@ -75,7 +77,8 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    fn byte(&mut self) -> io::Result<Option<u8>> {
+    /// Reads a byte and counts line breaks.
+    fn next_byte(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.reader.fill_buf() {
                 Ok(chunk) => {
@@ -92,9 +95,10 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    fn open(&mut self) -> Result<(), String> {
+    /// Reads up to the bracket that opens the array.
+    fn enter_array(&mut self) -> Result<(), String> {
         loop {
-            match self.byte().map_err(unreadable)? {
+            match self.next_byte().map_err(read_error)? {
                 Some(0xEF | 0xBB | 0xBF) => {}
                 Some(b) if b.is_ascii_whitespace() => {}
                 Some(b'[') => return Ok(()),
@@ -103,12 +107,13 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    /// Reads up to the comma or bracket that ends the element.
-    fn element(&mut self) -> Result<Option<(u64, Vec<u8>)>, String> {
+    /// Reads the next element, up to the comma or bracket that ends it; `None` at the end of the
+    /// array.
+    fn next_element(&mut self) -> Result<Option<(u64, Vec<u8>)>, String> {
         let (mut bytes, mut depth, mut quoted, mut escaped) = (Vec::new(), 0_u32, false, false);
         let mut start = self.line;
         loop {
-            let Some(byte) = self.byte().map_err(unreadable)? else {
+            let Some(byte) = self.next_byte().map_err(read_error)? else {
                 self.state = ArrayState::Ended;
                 return Err("the file ends within the array".into());
             };
@@ -133,9 +138,9 @@ impl<R: BufRead> Elements<R> {
                 }
             }
             bytes.push(byte);
-            if bytes.len() > LONGEST {
+            if bytes.len() > MAX_LINE_BYTES {
                 self.state = ArrayState::Ended;
-                return Err(format!("the element is longer than {LONGEST} bytes"));
+                return Err(format!("the element is longer than {MAX_LINE_BYTES} bytes"));
             }
         }
     }
@@ -147,20 +152,20 @@ impl<R: BufRead> Iterator for Elements<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.state == ArrayState::Start {
-            if let Err(fault) = self.open() {
+            if let Err(message) = self.enter_array() {
                 self.state = ArrayState::Ended;
-                return Some((self.line, Err(fault)));
+                return Some((self.line, Err(message)));
             }
             self.state = ArrayState::Inside;
         }
         if self.state == ArrayState::Ended {
             return None;
         }
-        match self.element() {
+        match self.next_element() {
             Ok(found) => found.map(|(line, bytes)| (line, Ok(bytes))),
-            Err(fault) => {
+            Err(message) => {
                 self.state = ArrayState::Ended;
-                Some((self.line, Err(fault)))
+                Some((self.line, Err(message)))
             }
         }
     }
@@ -170,7 +175,7 @@ impl<R: BufRead> Iterator for Elements<R> {
     clippy::needless_pass_by_value,
     reason = "it is the argument of map_err"
 )]
-fn unreadable(error: io::Error) -> String {
+fn read_error(error: io::Error) -> String {
     format!("the file cannot be read any further: {error}")
 }
 

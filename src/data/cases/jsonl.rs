@@ -15,45 +15,45 @@ use super::case::{Case, ImageSource, InputProblem, ProblemScope, Response};
 use super::lines::Lines;
 use super::python_json;
 use crate::data::cases::case_assembler::{Draft, Drafts};
-use crate::data::cases::case_id::{id_in_broken, id_text, kind};
+use crate::data::cases::case_id::{find_id_in_malformed, json_type, parse_id};
 use crate::data::cases::case_labels;
 use crate::support::files::regular_file;
 
-/// Reads the cases of a file. Image paths are relative to it.
-pub(super) fn drafts(path: &Path) -> Result<Drafts> {
-    let opened = open(path)?;
+/// Reads the cases of a file. Image paths are relative to the file.
+pub(super) fn read_drafts(path: &Path) -> Result<Drafts> {
+    let opened = open_file(path)?;
     let file: Arc<Path> = path.into();
     Ok(Box::new(Lines::new(BufReader::new(opened)).map(
         move |(line, text)| {
             let parsed = text
                 .map_err(LineError::from)
-                .and_then(|text| parse(&text, &file));
+                .and_then(|text| parse_case(&text, &file));
             match parsed {
-                Ok((case, faults)) => {
+                Ok((case, field_problems)) => {
                     let keys = vec![case.id.clone()];
                     Ok(Draft {
                         case: Case { line, ..case },
                         keys,
                         file: Arc::clone(&file),
-                        faults,
-                        wanted: true,
+                        field_problems,
+                        is_selected: true,
                     })
                 }
-                Err(fault) => Err(InputProblem {
-                    loss: ProblemScope::Case(fault.models),
-                    ..InputProblem::parse(&file, line, fault.id, fault.message)
+                Err(error) => Err(InputProblem {
+                    scope: ProblemScope::Case(error.models),
+                    ..InputProblem::parse_error(&file, line, error.id, error.message)
                 }),
             }
         },
     )))
 }
 
-/// Number of non-blank lines.
-pub(super) fn count(path: &Path) -> Result<u64> {
-    Ok(Lines::new(BufReader::new(open(path)?)).count() as u64)
+/// Returns the number of non-blank lines.
+pub(super) fn count_lines(path: &Path) -> Result<u64> {
+    Ok(Lines::new(BufReader::new(open_file(path)?)).count() as u64)
 }
 
-fn open(path: &Path) -> Result<File> {
+fn open_file(path: &Path) -> Result<File> {
     regular_file::open(path).with_context(|| {
         format!(
             "cases file {} cannot be opened\nhint: check the path and its permissions",
@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<File> {
     })
 }
 
-/// A malformed line, with the fields that could be read.
+/// The error of a malformed line, with the readable fields.
 #[derive(Debug, Default)]
 struct LineError {
     id: Option<String>,
@@ -79,34 +79,34 @@ impl From<String> for LineError {
     }
 }
 
-/// Parses a case, and returns problems in fields that no verdict needs.
-fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
-    let value = python_json::read(line).map_err(|e| LineError {
-        id: id_in_broken(line, "id"),
-        ..LineError::from(broken(&e))
+/// Parses a case. Also returns the problems in fields that the judge does not see.
+fn parse_case(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
+    let value = python_json::parse(line).map_err(|e| LineError {
+        id: find_id_in_malformed(line, "id"),
+        ..LineError::from(malformed_line_message(&e))
     })?;
     let Value::Object(fields) = value else {
-        let message = format!("the line is {}, expected an object", kind(&value));
+        let message = format!("the line is {}, expected an object", json_type(&value));
         return Err(message.into());
     };
-    let models = models(fields.get("responses"));
-    let fault = |id: Option<&String>, message: String| LineError {
+    let models = known_models(fields.get("responses"));
+    let line_error = |id: Option<&String>, message: String| LineError {
         id: id.cloned(),
         models: models.clone(),
         message,
     };
     let id = match fields.get("id") {
-        None => return Err(fault(None, "field `id` is missing".into())),
-        Some(id) => id_text(id).ok_or_else(|| {
+        None => return Err(line_error(None, "field `id` is missing".into())),
+        Some(id) => parse_id(id).ok_or_else(|| {
             let found = match id {
                 Value::String(_) => "empty",
-                other => kind(other),
+                other => json_type(other),
             };
             let message = format!("field `id` is {found}, expected a number or a text");
-            fault(None, message)
+            line_error(None, message)
         })?,
     };
-    let asked = fields.contains_key("question");
+    let has_question = fields.contains_key("question");
     let mut case = Case {
         id,
         image: None,
@@ -118,31 +118,33 @@ fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
         extra: Map::new(),
         line: 0,
     };
-    let filled = if asked {
+    let filled = if has_question {
         Ok(())
     } else {
         Err("field `question` is missing".to_owned())
     };
-    let mut spared = Vec::new();
+    let mut field_problems = Vec::new();
     let filled = filled.and_then(|()| {
         let mut fields = fields.into_iter();
-        fields.try_for_each(|(name, value)| match spare(&mut case, &name, value) {
-            Ok(None) => Ok(()),
-            Ok(Some(value)) => fill(&mut case, name, value, file),
-            Err(fault) => {
-                spared.push(fault);
-                Ok(())
-            }
-        })
+        fields.try_for_each(
+            |(name, value)| match fill_optional_field(&mut case, &name, value) {
+                Ok(None) => Ok(()),
+                Ok(Some(value)) => fill_field(&mut case, name, value, file),
+                Err(message) => {
+                    field_problems.push(message);
+                    Ok(())
+                }
+            },
+        )
     });
     match filled {
-        Ok(()) => Ok((case, spared)),
-        Err(message) => Err(fault(Some(&case.id), message)),
+        Ok(()) => Ok((case, field_problems)),
+        Err(message) => Err(line_error(Some(&case.id), message)),
     }
 }
 
-/// The models of a possibly malformed case.
-fn models(responses: Option<&Value>) -> Vec<String> {
+/// Returns the models of a possibly malformed case.
+fn known_models(responses: Option<&Value>) -> Vec<String> {
     let mut models: Vec<String> = Vec::new();
     for response in responses.and_then(Value::as_array).into_iter().flatten() {
         let model = response.get("model").and_then(Value::as_str);
@@ -155,13 +157,13 @@ fn models(responses: Option<&Value>) -> Vec<String> {
     models
 }
 
-/// Stores a field that the judge does not see; its problems affect no verdict. Returns any other field.
-fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, String> {
+/// Stores `labels` or `meta`, which the judge does not see. Returns the value of any other field.
+fn fill_optional_field(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, String> {
     match (name, value) {
         ("labels" | "meta", Value::Null) => Ok(None),
         ("labels", value) => {
-            let labels =
-                case_labels::parse(value).map_err(|fault| case_labels::left_out(&fault))?;
+            let labels = case_labels::parse(value)
+                .map_err(|reason| case_labels::labels_ignored_message(&reason))?;
             case.labels = Some(labels);
             Ok(None)
         }
@@ -171,15 +173,15 @@ fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, Str
         }
         ("meta", other) => Err(format!(
             "field `meta` is {}, expected an object\nhint: the case is judged without it",
-            kind(&other)
+            json_type(&other)
         )),
         (_, value) => Ok(Some(value)),
     }
 }
 
-/// Message for malformed JSON, without the line number.
-fn broken(error: &serde_json::Error) -> String {
-    let reason = python_json::reason(error);
+/// Returns the message for malformed JSON, without the line number.
+fn malformed_line_message(error: &serde_json::Error) -> String {
+    let reason = python_json::error_reason(error);
     format!(
         "malformed JSON at column {}: {reason}\nhint: each line must be one object, as \
          {{\"id\", \"image\", \"question\", \"responses\"}}",
@@ -187,14 +189,14 @@ fn broken(error: &serde_json::Error) -> String {
     )
 }
 
-fn fill(case: &mut Case, name: String, value: Value, file: &Path) -> Result<(), String> {
+fn fill_field(case: &mut Case, name: String, value: Value, file: &Path) -> Result<(), String> {
     match name.as_str() {
         "id" => {}
-        "question" => case.question = text(value, &name)?,
+        "question" => case.question = expect_string(value, &name)?,
         "image" | "reference" | "responses" if value.is_null() => {}
-        "image" => case.image = Some(image(&text(value, &name)?, file)?),
-        "reference" => case.reference = Some(text(value, &name)?),
-        "responses" => case.responses = responses(value)?,
+        "image" => case.image = Some(image_source(&expect_string(value, &name)?, file)?),
+        "reference" => case.reference = Some(expect_string(value, &name)?),
+        "responses" => case.responses = parse_responses(value)?,
         _ => {
             case.extra.insert(name, value);
         }
@@ -202,8 +204,8 @@ fn fill(case: &mut Case, name: String, value: Value, file: &Path) -> Result<(), 
     Ok(())
 }
 
-/// The image with this name; the path is relative to the file.
-pub(super) fn image(name: &str, file: &Path) -> Result<ImageSource, String> {
+/// Returns the source of an image. Its path is relative to the file.
+pub(super) fn image_source(name: &str, file: &Path) -> Result<ImageSource, String> {
     if name.trim().is_empty() {
         return Err("field `image` is empty: leave it out for a case without an image".into());
     }
@@ -211,19 +213,19 @@ pub(super) fn image(name: &str, file: &Path) -> Result<ImageSource, String> {
     Ok(ImageSource::File(folder.join(name)))
 }
 
-fn text(value: Value, name: &str) -> Result<String, String> {
+fn expect_string(value: Value, name: &str) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
         other => Err(format!(
             "field `{name}` is {}, expected a string",
-            kind(&other)
+            json_type(&other)
         )),
     }
 }
 
-fn responses(value: Value) -> Result<Vec<Response>, String> {
+fn parse_responses(value: Value) -> Result<Vec<Response>, String> {
     let Value::Array(items) = value else {
-        let found = kind(&value);
+        let found = json_type(&value);
         return Err(format!(
             "field `responses` is {found}, expected [{{model, text}}, ...]"
         ));
@@ -231,30 +233,30 @@ fn responses(value: Value) -> Result<Vec<Response>, String> {
     items
         .into_iter()
         .enumerate()
-        .map(|(index, item)| response(index + 1, item))
+        .map(|(index, item)| parse_response(index + 1, item))
         .collect()
 }
 
-fn response(number: usize, value: Value) -> Result<Response, String> {
+fn parse_response(number: usize, value: Value) -> Result<Response, String> {
     let Value::Object(mut fields) = value else {
         return Err(format!(
             "response {number} is {}, expected {{model, text}}",
-            kind(&value)
+            json_type(&value)
         ));
     };
-    let mut take = |name: &str| match fields.get_mut(name).map(Value::take) {
+    let mut take_string = |name: &str| match fields.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Ok(text),
         // A response without text affects only this response.
         _ if name == "text" => Ok(String::new()),
         Some(other) => Err(format!(
             "`{name}` of response {number} is {}, expected a string",
-            kind(&other)
+            json_type(&other)
         )),
         None => Err(format!("response {number} has no `{name}`")),
     };
     Ok(Response {
-        model: take("model")?,
-        text: take("text")?,
+        model: take_string("model")?,
+        text: take_string("text")?,
     })
 }
 
@@ -264,14 +266,14 @@ mod tests {
 
     const FILE: &str = "set/cases.jsonl";
 
-    fn fault(line: &str) -> (Option<String>, String) {
-        let fault = parse(line, Path::new(FILE)).unwrap_err();
-        (fault.id, fault.message)
+    fn parse_failure(line: &str) -> (Option<String>, String) {
+        let error = parse_case(line, Path::new(FILE)).unwrap_err();
+        (error.id, error.message)
     }
 
     fn case(line: &str) -> Case {
-        let (case, faults) = parse(line, Path::new(FILE)).unwrap();
-        assert_eq!(faults, [""; 0]);
+        let (case, field_problems) = parse_case(line, Path::new(FILE)).unwrap();
+        assert_eq!(field_problems, [""; 0]);
         case
     }
 
@@ -294,7 +296,7 @@ mod tests {
             }
         );
         assert_eq!(case.reference.as_deref(), Some("yes"));
-        assert_eq!(case.labels.unwrap().last, Some(vec![5.0, 1.0]));
+        assert_eq!(case.labels.unwrap().final_scores, Some(vec![5.0, 1.0]));
         assert_eq!(case.meta["organ"], "lung");
         assert_eq!(case.extra.keys().collect::<Vec<_>>(), ["zeta", "alpha"]);
     }
@@ -314,50 +316,65 @@ mod tests {
 
     #[test]
     fn problems_have_line_and_message() {
-        assert_eq!(fault("[1]").0, None);
-        assert_eq!(fault(r#"{"id": "k", "question"#).0.as_deref(), Some("k"));
-        let named = |line: &str, part: &str| {
-            let (id, message) = fault(line);
+        assert_eq!(parse_failure("[1]").0, None);
+        assert_eq!(
+            parse_failure(r#"{"id": "k", "question"#).0.as_deref(),
+            Some("k")
+        );
+        let check_failure = |line: &str, part: &str| {
+            let (id, message) = parse_failure(line);
             assert!(message.contains(part), "{message}");
             id
         };
-        assert_eq!(named(r#"{"question": "q"}"#, "`id` is missing"), None);
-        assert_eq!(named(r#"{"id": [], "question": "q"}"#, "an array"), None);
         assert_eq!(
-            named(r#"{"id": 1}"#, "`question` is missing").as_deref(),
+            check_failure(r#"{"question": "q"}"#, "`id` is missing"),
+            None
+        );
+        assert_eq!(
+            check_failure(r#"{"id": [], "question": "q"}"#, "an array"),
+            None
+        );
+        assert_eq!(
+            check_failure(r#"{"id": 1}"#, "`question` is missing").as_deref(),
             Some("1")
         );
-        named(r#"{"id": 1, "question": 2}"#, "`question` is a number");
-        named(
+        check_failure(r#"{"id": 1, "question": 2}"#, "`question` is a number");
+        check_failure(
             r#"{"id": 1, "question": "q", "image": " "}"#,
             "`image` is empty",
         );
-        named(
+        check_failure(
             r#"{"id": 1, "question": "q", "responses": "r"}"#,
             "`responses` is a string",
         );
-        named(
+        check_failure(
             r#"{"id": 1, "question": "q", "responses": ["r"]}"#,
             "response 1 is a string",
         );
-        named(
+        check_failure(
             r#"{"id": 1, "question": "q", "responses": [{"text": "t"}]}"#,
             "no `model`",
         );
-        named(
+        check_failure(
             r#"{"id": 1, "question": "q", "responses": [{"model": 1}]}"#,
             "`model` of response 1",
         );
-        named(r#"{"id": 1, "question": "\ud8"}"#, "malformed JSON");
+        check_failure(r#"{"id": 1, "question": "\ud8"}"#, "malformed JSON");
     }
 
     #[test]
     fn malformed_optional_field_affects_no_verdict() {
         let line = r#"{"id": 1, "question": "q", "labels": {"x": 1}, "meta": 1,
             "responses": [{"model": "a", "text": 4}, {"model": "b", "text": "no"}]}"#;
-        let (case, faults) = parse(line, Path::new(FILE)).unwrap();
-        assert!(faults[0].contains("unknown name `x`"), "{faults:?}");
-        assert!(faults[1].contains("`meta` is a number"), "{faults:?}");
+        let (case, field_problems) = parse_case(line, Path::new(FILE)).unwrap();
+        assert!(
+            field_problems[0].contains("unknown name `x`"),
+            "{field_problems:?}"
+        );
+        assert!(
+            field_problems[1].contains("`meta` is a number"),
+            "{field_problems:?}"
+        );
         assert_eq!(case.responses[0].text, "");
         assert_eq!((case.labels, case.meta.len()), (None, 0));
     }
@@ -365,7 +382,7 @@ mod tests {
     #[test]
     fn malformed_line_names_its_models() {
         let line = r#"{"id": 1, "question": 2, "responses": [{"model": "a"}, {"model": "b"}, 3]}"#;
-        let fault = parse(line, Path::new(FILE)).unwrap_err();
-        assert_eq!(fault.models, ["a", "b"]);
+        let error = parse_case(line, Path::new(FILE)).unwrap_err();
+        assert_eq!(error.models, ["a", "b"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Detects the layout of a path.
+//! Detects the layout of a source.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -24,40 +24,41 @@ pub(super) enum SourceLayout {
     Hub(Vec<PathBuf>),
 }
 
-const LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answers/*.jsonl; \
+const KNOWN_LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answers/*.jsonl; \
     a .jsonl file of cases; VQA-RAD's json with images/; SLAKE's json with imgs/; \
     .parquet files with image, question and answer";
 
-/// Detects the layout of a path. `split` selects one of several splits in a folder.
+/// Detects the layout of the source at a path. `split` selects one of several splits in a folder.
 ///
 /// # Errors
 /// The path does not exist, has no known layout, or has several splits.
-pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
+pub(super) fn detect(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     if !path.exists() {
         bail!(
-            "{} does not exist\nhint: expected {LAYOUTS}",
+            "{} does not exist\nhint: expected {KNOWN_LAYOUTS}",
             path.display()
         );
     }
     if path.is_dir() {
-        folder(path, split)
+        detect_folder(path, split)
     } else {
-        file(path)
+        detect_file(path)
     }
 }
 
-fn file(path: &Path) -> Result<SourceLayout> {
+fn detect_file(path: &Path) -> Result<SourceLayout> {
     // Check the file type first: a pipe may be named `cases.jsonl`.
-    regular_file::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    regular_file::check_regular(path)
+        .with_context(|| format!("{} cannot be read", path.display()))?;
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("jsonl" | "ndjson") => Ok(SourceLayout::Cases(path.to_path_buf())),
         Some("csv" | "tsv") => Ok(SourceLayout::Questions(path.to_path_buf())),
         Some("parquet") => Ok(SourceLayout::Hub(vec![path.to_path_buf()])),
-        _ => match sniff(path)? {
+        _ => match detect_by_content(path)? {
             Some(layout) => Ok(layout),
             None => bail!(
-                "{}: unknown layout\nhint: expected {LAYOUTS}; \
+                "{}: unknown layout\nhint: expected {KNOWN_LAYOUTS}; \
                  an array of cases must be written one per line in a .jsonl file",
                 path.display()
             ),
@@ -66,7 +67,7 @@ fn file(path: &Path) -> Result<SourceLayout> {
 }
 
 /// Detects the layout from the first bytes of a file.
-fn sniff(path: &Path) -> Result<Option<SourceLayout>> {
+fn detect_by_content(path: &Path) -> Result<Option<SourceLayout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
     let file = regular_file::open(path).with_context(unreadable)?;
@@ -89,37 +90,39 @@ fn sniff(path: &Path) -> Result<Option<SourceLayout>> {
     })
 }
 
-fn folder(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
+fn detect_folder(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     for (name, layout) in [
         ("cases.jsonl", SourceLayout::Cases as fn(_) -> _),
         ("questions.csv", SourceLayout::Questions),
     ] {
         let file = path.join(name);
         if file.exists() {
-            regular_file::check(&file)
+            regular_file::check_regular(&file)
                 .with_context(|| format!("{} cannot be read", file.display()))?;
             return Ok(layout(file));
         }
     }
     let mut found: BTreeMap<String, SourceLayout> = BTreeMap::new();
-    for file in files(path, "json")? {
-        if let Some(layout @ (SourceLayout::Slake(_) | SourceLayout::VqaRad(_))) = sniff(&file)? {
-            found.insert(stem(&file), layout);
+    for file in files_with_extension(path, "json")? {
+        if let Some(layout @ (SourceLayout::Slake(_) | SourceLayout::VqaRad(_))) =
+            detect_by_content(&file)?
+        {
+            found.insert(file_stem(&file), layout);
         }
     }
     if found.is_empty() {
-        found = shards(path)?
+        found = find_shards(path)?
             .into_iter()
             .map(|(name, files)| (name, SourceLayout::Hub(files)))
             .collect();
     }
     if found.is_empty() {
-        return Err(nothing(path));
+        return Err(no_cases_error(path));
     }
-    choose(path, found, split)
+    select_split(path, found, split)
 }
 
-fn choose(
+fn select_split(
     path: &Path,
     mut found: BTreeMap<String, SourceLayout>,
     split: Option<&str>,
@@ -146,21 +149,26 @@ fn choose(
             first.display()
         );
     }
-    found.into_values().next().context("a split was lost")
+    found.into_values().next().context("no split found")
 }
 
-/// Parquet files by split, in the folder and one level below it (`data/`, or one folder per split).
-fn shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
+/// Finds Parquet files by split, in the folder and one level below it (`data/`, or one folder per
+/// split).
+fn find_shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     let mut folders = vec![path.to_path_buf()];
-    folders.extend(entries(path)?.into_iter().filter(|entry| entry.is_dir()));
+    folders.extend(
+        list_folder(path)?
+            .into_iter()
+            .filter(|entry| entry.is_dir()),
+    );
     for folder in folders {
-        for file in files(&folder, "parquet")? {
-            let name = stem(&file);
-            // `train-00000-of-00002` is a shard of `train`; `train/0000` is one too.
+        for file in files_with_extension(&folder, "parquet")? {
+            let name = file_stem(&file);
+            // `train-00000-of-00002` and `train/0000` are shards of `train`.
             let split = match name.split_once('-') {
                 Some((split, rest)) if rest.contains("-of-") => split.to_owned(),
-                _ if name.bytes().all(|b| b.is_ascii_digit()) => stem(&folder),
+                _ if name.bytes().all(|b| b.is_ascii_digit()) => file_stem(&folder),
                 _ => name,
             };
             found.entry(split).or_default().push(file);
@@ -169,15 +177,15 @@ fn shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     Ok(found)
 }
 
-fn nothing(path: &Path) -> anyhow::Error {
-    let lines = files(path, "jsonl").unwrap_or_default();
+fn no_cases_error(path: &Path) -> anyhow::Error {
+    let lines = files_with_extension(path, "jsonl").unwrap_or_default();
     let hint = match lines.first() {
-        Some(file) if holds_preferences(file) => format!(
-            "{} holds preferences, for a trainer; `acem3 data phantoms` makes cases to judge",
+        Some(file) if contains_preferences(file) => format!(
+            "{} contains preference pairs for training; run `acem3 data phantoms` to generate cases",
             file.display()
         ),
-        Some(file) => format!("to judge the cases in {0}, give that file", file.display()),
-        None => "`acem3 judge --help` shows what is read".to_owned(),
+        Some(file) => format!("pass the file {0} to judge its cases", file.display()),
+        None => "run `acem3 judge --help` for the supported layouts".to_owned(),
     };
     anyhow::anyhow!(
         "{}: unknown layout, looked for cases.jsonl, questions.csv, VQA-RAD's or \
@@ -186,8 +194,8 @@ fn nothing(path: &Path) -> anyhow::Error {
     )
 }
 
-/// Whether a file starts with a preference pair, as written by `data preferences`.
-fn holds_preferences(file: &Path) -> bool {
+/// Returns true if a file starts with a preference pair, as written by `acem3 data preferences`.
+fn contains_preferences(file: &Path) -> bool {
     let mut line = String::new();
     let first = regular_file::open(file)
         .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
@@ -198,7 +206,7 @@ fn holds_preferences(file: &Path) -> bool {
             .all(|name| value.get(name).is_some())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+fn list_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let unreadable = || format!("folder {} cannot be read", folder.display());
     let mut paths = Vec::new();
     for entry in folder.read_dir().with_context(unreadable)? {
@@ -208,19 +216,22 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The files of a folder with an extension, sorted by name.
-pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
-    let wanted = |path: &PathBuf| {
+/// Returns the files of a folder with an extension, sorted by name.
+pub(super) fn files_with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let has_extension = |path: &PathBuf| {
         path.is_file()
             && path
                 .extension()
                 .is_some_and(|e| e.eq_ignore_ascii_case(extension))
     };
-    Ok(entries(folder)?.into_iter().filter(wanted).collect())
+    Ok(list_folder(folder)?
+        .into_iter()
+        .filter(has_extension)
+        .collect())
 }
 
-/// The name of a file without its extension.
-pub(super) fn stem(path: &Path) -> String {
+/// Returns the name of a file without its extension.
+pub(super) fn file_stem(path: &Path) -> String {
     path.file_stem()
         .map(|s| s.to_string_lossy().into_owned())
         .unwrap_or_default()
@@ -231,7 +242,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    fn create_files(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);
@@ -243,87 +254,97 @@ mod tests {
 
     #[test]
     fn folders_are_detected() {
-        let cases = tree(&[("cases.jsonl", ""), ("questions.csv", "")]);
-        let found = recognise(cases.path(), None).unwrap();
+        let cases = create_files(&[("cases.jsonl", ""), ("questions.csv", "")]);
+        let found = detect(cases.path(), None).unwrap();
         assert_eq!(found, SourceLayout::Cases(cases.path().join("cases.jsonl")));
-        let table = tree(&[("questions.csv", ""), ("answers/a.jsonl", "")]);
+        let table = create_files(&[("questions.csv", ""), ("answers/a.jsonl", "")]);
         assert!(matches!(
-            recognise(table.path(), None).unwrap(),
+            detect(table.path(), None).unwrap(),
             SourceLayout::Questions(_)
         ));
-        let rad = tree(&[
+        let rad = create_files(&[
             ("VQA_RAD Dataset Public.json", "[{\"image_name\": 1}]"),
             ("x.json", "{}"),
         ]);
         assert!(matches!(
-            recognise(rad.path(), None).unwrap(),
+            detect(rad.path(), None).unwrap(),
             SourceLayout::VqaRad(_)
         ));
     }
 
     #[test]
     fn several_splits_need_a_flag() {
-        let slake = tree(&[
+        let slake = create_files(&[
             ("train.json", "[{\"img_name\": 1}]"),
             ("test.json", "[\"img_name\"]"),
         ]);
-        let error = recognise(slake.path(), None).unwrap_err().to_string();
+        let error = detect(slake.path(), None).unwrap_err().to_string();
         assert!(
             error.contains("test, train") && error.contains("hint:"),
             "{error}"
         );
-        let named = recognise(slake.path(), Some("train")).unwrap();
-        assert_eq!(named, SourceLayout::Slake(slake.path().join("train.json")));
-        let none = recognise(slake.path(), Some("dev"))
-            .unwrap_err()
-            .to_string();
-        assert!(none.contains("no split dev"), "{none}");
+        let selected = detect(slake.path(), Some("train")).unwrap();
+        assert_eq!(
+            selected,
+            SourceLayout::Slake(slake.path().join("train.json"))
+        );
+        let error = detect(slake.path(), Some("dev")).unwrap_err().to_string();
+        assert!(error.contains("no split dev"), "{error}");
 
         let names = [
             "data/a-00001-of-00002.parquet",
             "data/a-00000-of-00002.parquet",
         ];
-        let hub = tree(&[(names[0], ""), (names[1], ""), ("README.md", "")]);
+        let hub = create_files(&[(names[0], ""), (names[1], ""), ("README.md", "")]);
         let shards = [names[1], names[0]]
             .map(|name| hub.path().join(name))
             .to_vec();
-        assert_eq!(
-            recognise(hub.path(), None).unwrap(),
-            SourceLayout::Hub(shards)
-        );
-        let converted = tree(&[("train/0000.parquet", ""), ("test/0000.parquet", "")]);
-        let error = recognise(converted.path(), None).unwrap_err().to_string();
+        assert_eq!(detect(hub.path(), None).unwrap(), SourceLayout::Hub(shards));
+        let converted = create_files(&[("train/0000.parquet", ""), ("test/0000.parquet", "")]);
+        let error = detect(converted.path(), None).unwrap_err().to_string();
         assert!(error.contains("test, train"), "{error}");
     }
 
     #[test]
     fn files_are_detected_by_content() {
-        let dir = tree(&[
+        let dir = create_files(&[
             ("a.json", "\u{feff} [\n{\"img_name\""),
             ("b.json", "[{\"image_name\""),
             ("c.json", "{\"id\": 1}"),
             ("d.bin", "PAR1"),
             ("e.json", "[{\"id\": 1}]"),
         ]);
-        let at = |name: &str| recognise(&dir.path().join(name), None);
-        assert!(matches!(at("a.json").unwrap(), SourceLayout::Slake(_)));
-        assert!(matches!(at("b.json").unwrap(), SourceLayout::VqaRad(_)));
-        assert!(matches!(at("c.json").unwrap(), SourceLayout::Cases(_)));
-        assert!(matches!(at("d.bin").unwrap(), SourceLayout::Hub(_)));
+        let detect_in_dir = |name: &str| detect(&dir.path().join(name), None);
+        assert!(matches!(
+            detect_in_dir("a.json").unwrap(),
+            SourceLayout::Slake(_)
+        ));
+        assert!(matches!(
+            detect_in_dir("b.json").unwrap(),
+            SourceLayout::VqaRad(_)
+        ));
+        assert!(matches!(
+            detect_in_dir("c.json").unwrap(),
+            SourceLayout::Cases(_)
+        ));
+        assert!(matches!(
+            detect_in_dir("d.bin").unwrap(),
+            SourceLayout::Hub(_)
+        ));
         assert!(
-            at("e.json")
+            detect_in_dir("e.json")
                 .unwrap_err()
                 .to_string()
                 .contains("one per line")
         );
         assert!(
-            at("none")
+            detect_in_dir("none")
                 .unwrap_err()
                 .to_string()
                 .contains("does not exist")
         );
-        let nothing = tree(&[("mine.jsonl", ""), ("images/a.png", "")]);
-        let error = recognise(nothing.path(), None).unwrap_err().to_string();
+        let nothing = create_files(&[("mine.jsonl", ""), ("images/a.png", "")]);
+        let error = detect(nothing.path(), None).unwrap_err().to_string();
         assert!(
             error.contains("cases.jsonl") && error.contains("mine.jsonl"),
             "{error}"

@@ -1,21 +1,22 @@
 //! Numbered lines of a text file. Malformed lines do not end the stream.
 //!
-//! `BufRead::lines` stops at invalid UTF-8 and reads lines of any length into memory. Input files need a reader
-//! that does neither.
+//! In contrast to `BufRead::lines`, [`Lines`] continues after invalid UTF-8 and limits the length
+//! of a line.
 
 use std::io::{self, BufRead};
 
 /// Maximum length of a line, in bytes.
-pub(super) const LONGEST: usize = 16 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Lines without line breaks. Blank lines are skipped, a byte-order mark is removed.
+/// Iterator over numbered lines, without line breaks, blank lines and byte-order mark.
 pub(crate) struct Lines<R> {
     reader: R,
+    /// Number of the last line, from 1.
     number: u64,
-    longest: usize,
+    max_bytes: usize,
     ended: bool,
     /// Number of the last line if it has no line break.
-    torn: Option<u64>,
+    torn_line: Option<u64>,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -24,23 +25,24 @@ impl<R: BufRead> Lines<R> {
         Self {
             reader,
             number: 0,
-            longest: LONGEST,
+            max_bytes: MAX_LINE_BYTES,
             ended: false,
-            torn: None,
+            torn_line: None,
         }
     }
 
-    /// Whether this is a last line without line break, which another program may still be writing.
+    /// Returns true if this line is the last one and has no line break. Another program may still
+    /// be writing it.
     pub(crate) fn is_torn(&self, number: u64) -> bool {
-        self.torn == Some(number)
+        self.torn_line == Some(number)
     }
 
-    /// Reads a line without its line break; `None` at the end. The flag is set if the line was too long and its rest was
-    /// skipped.
-    fn read(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
+    /// Reads a line without its line break; `None` at the end. The flag is true if the line was too
+    /// long; the rest of the line is skipped.
+    fn read_line(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         let mut line = Vec::new();
-        let mut cut = false;
-        let mut any = false;
+        let mut is_truncated = false;
+        let mut has_bytes = false;
         loop {
             let chunk = match self.reader.fill_buf() {
                 Ok(chunk) => chunk,
@@ -48,26 +50,26 @@ impl<R: BufRead> Lines<R> {
                 Err(e) => return Err(e),
             };
             if chunk.is_empty() {
-                if any {
-                    self.torn = Some(self.number + 1);
+                if has_bytes {
+                    self.torn_line = Some(self.number + 1);
                 }
-                return Ok(any.then_some((line, cut)));
+                return Ok(has_bytes.then_some((line, is_truncated)));
             }
-            any = true;
+            has_bytes = true;
             let end = chunk.iter().position(|&b| b == b'\n');
             let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
-            let room = self.longest.saturating_sub(line.len());
-            cut |= part.len() > room;
+            let room = self.max_bytes.saturating_sub(line.len());
+            is_truncated |= part.len() > room;
             line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
             let used = part.len() + usize::from(end.is_some());
             self.reader.consume(used);
             if end.is_some() {
-                return Ok(Some((line, cut)));
+                return Ok(Some((line, is_truncated)));
             }
         }
     }
 
-    fn text(&self, line: &[u8]) -> Result<String, String> {
+    fn decode(&self, line: &[u8]) -> Result<String, String> {
         let mark: &[u8] = if self.number == 1 {
             b"\xEF\xBB\xBF"
         } else {
@@ -92,13 +94,13 @@ impl<R: BufRead> Iterator for Lines<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            let read = self.read();
+            let read = self.read_line();
             self.number += 1;
             let text = match read {
                 Ok(Some((_, true))) => {
-                    Err(format!("the line is longer than {} bytes", self.longest))
+                    Err(format!("the line is longer than {} bytes", self.max_bytes))
                 }
-                Ok(Some((line, false))) => self.text(&line),
+                Ok(Some((line, false))) => self.decode(&line),
                 Ok(None) => {
                     self.ended = true;
                     return None;
@@ -111,7 +113,7 @@ impl<R: BufRead> Iterator for Lines<R> {
             match text {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => return Some((self.number, Ok(line))),
-                Err(fault) => return Some((self.number, Err(fault))),
+                Err(message) => return Some((self.number, Err(message))),
             }
         }
         None
@@ -128,9 +130,9 @@ mod tests {
         let numbers: Vec<u64> = lines.by_ref().map(|(number, _)| number).collect();
         assert_eq!(numbers, [1, 3, 4]);
         assert_eq!([1, 3, 4].map(|n| lines.is_torn(n)), [false, false, true]);
-        let mut whole = Lines::new(&b"a\nb\n"[..]);
-        assert_eq!(whole.by_ref().count(), 2);
-        assert!(!whole.is_torn(2));
+        let mut complete = Lines::new(&b"a\nb\n"[..]);
+        assert_eq!(complete.by_ref().count(), 2);
+        assert!(!complete.is_torn(2));
     }
 
     #[test]
@@ -151,14 +153,14 @@ mod tests {
     fn overlong_line_is_skipped() {
         let text = [b"x".repeat(50), b"\nshort\n".to_vec()].concat();
         let mut lines = Lines::new(io::BufReader::with_capacity(8, &text[..]));
-        lines.longest = 20;
+        lines.max_bytes = 20;
         assert!(lines.next().unwrap().1.is_err());
         assert_eq!(lines.next(), Some((2, Ok("short".into()))));
         assert_eq!(lines.next(), None);
     }
 
     #[test]
-    fn names_utf_16() {
+    fn utf_16_is_named_in_the_error() {
         let first = Lines::new(&b"\xFF\xFE{\0\n\0"[..]).next().unwrap();
         assert!(first.1.unwrap_err().contains("UTF-16"));
     }

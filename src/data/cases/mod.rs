@@ -1,11 +1,11 @@
 //! Reads cases from files as a stream.
 //!
-//! [`open`] detects the layout of a path and returns a [`CaseSource`], an iterator over cases. An unreadable
-//! case is an [`InputProblem`] with its line and does not end the stream. Only the answers of models are
-//! kept in memory; cases and images are read one by one.
+//! [`open`] detects the layout of a path and returns a [`CaseSource`], an iterator over cases. An
+//! unreadable case is an [`InputProblem`] with its line and does not end the stream. Only answers
+//! files are held in memory; cases and images are read one by one.
 //!
-//! A reader per layout (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub`) reads drafts; one
-//! `CaseAssembler` completes them by the same rules.
+//! Each layout has a reader of drafts (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`). The
+//! `CaseAssembler` completes all drafts by the same rules.
 
 mod answer_index;
 mod answer_line;
@@ -32,11 +32,11 @@ mod source_options;
 mod unusable_lines;
 mod vqa_rad;
 
-pub(crate) use crate::data::cases::case_id::{id_text, kind};
+pub(crate) use crate::data::cases::case_id::{json_type, parse_id};
 pub(crate) use crate::data::cases::case_labels::parse as parse_labels;
 pub(crate) use crate::data::cases::csv_rows::CsvSheet;
 pub(crate) use lines::Lines;
-pub(crate) use source::root;
+pub(crate) use source::base_folder;
 
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,

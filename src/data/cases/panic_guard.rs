@@ -10,9 +10,9 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `call` and converts a panic to an error without printing it. Panics of other code and threads are printed as
-/// usual.
-pub(super) fn guard<T>(call: impl FnOnce() -> errors::Result<T>) -> Result<T, String> {
+/// Runs `call` and converts a panic to an error without printing it. Panics of other code and
+/// threads are still printed.
+pub(super) fn catch_panic<T>(call: impl FnOnce() -> errors::Result<T>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let print = take_hook();
@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn panic_becomes_an_error() {
-        let given: &[u8] = &[];
-        let result = guard(|| Ok(given[usize::from(given.is_empty())]));
+        let empty: &[u8] = &[];
+        let result = catch_panic(|| Ok(empty[usize::from(empty.is_empty())]));
         assert!(result.unwrap_err().contains("damaged"));
-        assert_eq!(guard(|| Ok(1)), Ok(1));
+        assert_eq!(catch_panic(|| Ok(1)), Ok(1));
         assert!(!GUARDED.get());
     }
 }

@@ -1,6 +1,8 @@
-//! Parquet files with the columns `image {bytes, path}`, `question` and `answer`, read a few rows at a time.
+//! Parquet files with the columns `image {bytes, path}`, `question` and `answer`, read a few rows
+//! at a time.
 //!
-//! The files are untrusted: an error or panic of the Parquet library ends its row group with a message.
+//! The files are untrusted. An error or panic of the Parquet library ends its row group with a
+//! message.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,11 +16,11 @@ use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use crate::data::cases::panic_guard::guard;
+use crate::data::cases::panic_guard::catch_panic;
 use crate::support::files::regular_file;
 
 /// Rows per read, to limit the images in memory.
-const BATCH: usize = 16;
+const BATCH_ROWS: usize = 16;
 
 /// One row.
 #[derive(Clone, Debug)]
@@ -36,74 +38,75 @@ pub(super) struct VqaRow {
 /// The rows of one file.
 pub(super) struct VqaRows {
     file: SerializedFileReader<File>,
-    /// Leaf indices of image bytes, image path, question and answer.
-    leaves: [Option<usize>; 4],
-    group: usize,
+    /// Column indices of image bytes, image path, question and answer.
+    column_indices: [Option<usize>; 4],
+    /// Index of the next row group.
+    group_index: usize,
     columns: Option<[Option<ParquetColumn>; 4]>,
     batch: VecDeque<Result<VqaRow, String>>,
     /// Number of rows read.
     row: u64,
-    /// The first row of the row group after this one.
-    next_group: u64,
+    /// Row number at which the open row group ends.
+    group_end: u64,
 }
 
 impl VqaRows {
     /// Opens a file and finds its columns.
     ///
     /// # Errors
-    /// The file is not a Parquet file, or has other columns.
+    /// The file is not a Parquet file, or a column is missing.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = || path.display().to_string();
         let opened =
             regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
-        let file = guard(|| SerializedFileReader::new(opened))
+        let file = catch_panic(|| SerializedFileReader::new(opened))
             .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
-        let leaves = leaves(&file).with_context(name)?;
+        let column_indices = find_columns(&file).with_context(name)?;
         let batch = VecDeque::new();
         Ok(Self {
             file,
-            leaves,
-            group: 0,
+            column_indices,
+            group_index: 0,
             columns: None,
             batch,
             row: 0,
-            next_group: 0,
+            group_end: 0,
         })
     }
 
-    /// Number of rows according to the metadata.
-    pub(super) fn total(&self) -> u64 {
+    /// Returns the number of rows according to the metadata.
+    pub(super) fn row_count(&self) -> u64 {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// Opens the columns of the next row group.
-    fn advance(&mut self) -> Result<bool, String> {
-        let (file, group, leaves) = (&self.file, self.group, self.leaves);
+    /// Opens the columns of the next row group; false at the end of the file.
+    fn open_next_group(&mut self) -> Result<bool, String> {
+        let (file, group, indices) = (&self.file, self.group_index, self.column_indices);
         if group >= file.num_row_groups() {
             return Ok(false);
         }
-        self.group += 1;
-        self.row = self.next_group;
+        self.group_index += 1;
+        self.row = self.group_end;
         let rows = file
             .metadata()
             .row_groups()
             .get(group)
             .map_or(0, RowGroupMetaData::num_rows);
-        self.next_group += u64::try_from(rows).unwrap_or(0);
-        let columns = guard(|| {
+        self.group_end += u64::try_from(rows).unwrap_or(0);
+        let columns = catch_panic(|| {
             let reader = file.get_row_group(group)?;
             let mut columns = [const { None }; 4];
-            for (column, leaf) in columns.iter_mut().zip(leaves) {
-                let Some(leaf) = leaf else { continue };
-                let levels = reader
+            for (column, index) in columns.iter_mut().zip(indices) {
+                let Some(index) = index else { continue };
+                let level = reader
                     .metadata()
-                    .column(leaf)
+                    .column(index)
                     .column_descr()
                     .max_def_level();
                 if let ColumnReader::ByteArrayColumnReader(reader) =
-                    reader.get_column_reader(leaf)?
+                    reader.get_column_reader(index)?
                 {
-                    *column = Some(ParquetColumn { reader, levels });
+                    *column = Some(ParquetColumn { reader, level });
                 }
             }
             Ok(columns)
@@ -113,20 +116,20 @@ impl VqaRows {
     }
 
     /// Reads the next few rows; false at the end of the file.
-    fn fill(&mut self) -> Result<bool, String> {
+    fn fill_batch(&mut self) -> Result<bool, String> {
         loop {
             if let Some(columns) = &mut self.columns {
-                let rows = guard(|| Ok(read(columns)))??;
+                let rows = catch_panic(|| Ok(read_rows(columns)))??;
                 if !rows.is_empty() {
                     self.batch.extend(rows);
                     return Ok(true);
                 }
                 self.columns = None;
-                if self.row < self.next_group {
-                    return Err("the file ends before them".into());
+                if self.row < self.group_end {
+                    return Err("the file ends early".into());
                 }
             }
-            if !self.advance()? {
+            if !self.open_next_group()? {
                 return Ok(false);
             }
         }
@@ -139,15 +142,15 @@ impl Iterator for VqaRows {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.batch.is_empty() {
-            match self.fill() {
+            match self.fill_batch() {
                 Ok(true) => {}
                 Ok(false) => return None,
-                Err(fault) => {
+                Err(message) => {
                     self.columns = None;
-                    let (first, last) = (self.row, self.next_group);
-                    let fault = format!("rows {} to {last} cannot be read: {fault}", first + 1);
+                    let (first, last) = (self.row, self.group_end);
+                    let message = format!("rows {} to {last} cannot be read: {message}", first + 1);
                     self.row = last;
-                    return Some((first, Err(fault)));
+                    return Some((first, Err(message)));
                 }
             }
         }
@@ -160,24 +163,24 @@ impl Iterator for VqaRows {
 /// A column of the open row group.
 struct ParquetColumn {
     reader: ColumnReaderImpl<ByteArrayType>,
-    /// The definition level of a value that is present.
-    levels: i16,
+    /// Definition level of a value that is not null.
+    level: i16,
 }
 
 impl ParquetColumn {
     /// Reads the next values; `None` for null.
-    fn read(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
+    fn read_cells(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
         let (mut levels, mut values) = (Vec::new(), Vec::new());
         let (records, ..) = self
             .reader
-            .read_records(BATCH, Some(&mut levels), None, &mut values)
+            .read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)
             .map_err(|e| e.to_string())?;
         let mut values = values.into_iter();
-        if self.levels == 0 {
+        if self.level == 0 {
             return Ok(values.map(Some).collect());
         }
         let cell = |level| {
-            if level == self.levels {
+            if level == self.level {
                 values.next()
             } else {
                 None
@@ -188,10 +191,12 @@ impl ParquetColumn {
 }
 
 /// Reads the next few rows of all columns.
-fn read(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<Result<VqaRow, String>>, String> {
+fn read_rows(
+    columns: &mut [Option<ParquetColumn>; 4],
+) -> Result<Vec<Result<VqaRow, String>>, String> {
     let mut cells = columns
         .iter_mut()
-        .map(|c| c.as_mut().map(ParquetColumn::read).transpose());
+        .map(|c| c.as_mut().map(ParquetColumn::read_cells).transpose());
     let mut next = || cells.next().unwrap_or(Ok(None));
     let (image, path, question, answer) = (next()?, next()?, next()?, next()?);
     let rows = question.as_ref().map_or(0, Vec::len);
@@ -211,34 +216,34 @@ fn read(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<Result<VqaRow, S
             .map(|i| Arc::from(i.data()));
         Ok(VqaRow {
             image,
-            path: text(cell(&path, r), "path")?,
-            question: text(cell(&question, r), "question")?.ok_or("the question is null")?,
-            answer: text(cell(&answer, r), "answer")?,
+            path: utf8_cell(cell(&path, r), "path")?,
+            question: utf8_cell(cell(&question, r), "question")?.ok_or("the question is null")?,
+            answer: utf8_cell(cell(&answer, r), "answer")?,
         })
     };
     Ok((0..rows).map(row).collect())
 }
 
-fn text(cell: Option<ByteArray>, name: &str) -> Result<Option<String>, String> {
+fn utf8_cell(cell: Option<ByteArray>, name: &str) -> Result<Option<String>, String> {
     cell.map(|c| String::from_utf8(c.data().to_vec()))
         .transpose()
         .map_err(|_| format!("column `{name}` is not UTF-8"))
 }
 
-/// Finds the columns.
-fn leaves(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
+/// Finds the indices of image bytes, image path, question and answer.
+fn find_columns(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<_> = schema.columns().iter().map(|c| c.path().string()).collect();
-    let find = |names_of: &[&str]| -> Result<Option<usize>> {
+    let find = |paths: &[&str]| -> Result<Option<usize>> {
         let found = schema.columns().iter().enumerate().find(|(_, c)| {
             let path = c.path().string();
-            names_of.contains(&path.as_str())
+            paths.contains(&path.as_str())
         });
         let Some((index, column)) = found else {
             return Ok(None);
         };
         if column.physical_type() != Type::BYTE_ARRAY || column.max_rep_level() != 0 {
-            bail!("column {} is not of texts or bytes", column.path().string());
+            bail!("column {}: expected text or bytes", column.path().string());
         }
         Ok(Some(index))
     };
@@ -276,7 +281,7 @@ pub(super) mod tests {
     pub(crate) type ParquetCells = [Option<&'static [u8]>; 4];
 
     /// Writes row groups in the hub's layout.
-    pub(crate) fn write(path: &Path, groups: &[&[ParquetCells]]) {
+    pub(crate) fn write_parquet(path: &Path, groups: &[&[ParquetCells]]) {
         let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
         let properties = Arc::new(WriterProperties::builder().build());
         let mut writer =
@@ -303,32 +308,32 @@ pub(super) mod tests {
         writer.close().unwrap();
     }
 
-    fn rows(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
+    fn read_all(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
         VqaRows::open(path)
             .map(|rows| rows.take(100).collect())
             .unwrap_or_default()
     }
 
-    fn sample(path: &Path) {
+    fn write_sample(path: &Path) {
         let full: ParquetCells = [
             Some(b"\xFF\xD8jpeg"),
             Some(b"a.jpg"),
             Some(b"is it?"),
             Some(b"yes"),
         ];
-        let bare: ParquetCells = [None, None, Some(b"why?"), None];
-        let broken: ParquetCells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
+        let blank: ParquetCells = [None, None, Some(b"why?"), None];
+        let malformed: ParquetCells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
         let many = vec![full; 40];
-        write(path, &[&many, &[bare, broken, full]]);
+        write_parquet(path, &[&many, &[blank, malformed, full]]);
     }
 
     #[test]
     fn rows_are_read_across_batches_and_row_groups() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
-        sample(&path);
-        assert_eq!(VqaRows::open(&path).unwrap().total(), 43);
-        let rows = rows(&path);
+        write_sample(&path);
+        assert_eq!(VqaRows::open(&path).unwrap().row_count(), 43);
+        let rows = read_all(&path);
         assert_eq!(
             rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(),
             (0..43).collect::<Vec<_>>()
@@ -337,9 +342,9 @@ pub(super) mod tests {
         assert_eq!(first.image.as_deref(), Some(&b"\xFF\xD8jpeg"[..]));
         assert_eq!(first.path.as_deref(), Some("a.jpg"));
         assert_eq!(first.answer.as_deref(), Some("yes"));
-        let bare = rows[40].1.as_ref().unwrap();
+        let blank = rows[40].1.as_ref().unwrap();
         assert_eq!(
-            (&bare.image, &bare.answer, bare.question.as_str()),
+            (&blank.image, &blank.answer, blank.question.as_str()),
             (&None, &None, "why?")
         );
         assert!(rows[41].1.as_ref().unwrap_err().contains("UTF-8"));
@@ -368,23 +373,23 @@ pub(super) mod tests {
         );
     }
 
-    /// Whatever is done to the bytes, reading ends, and with no more rows than there were.
+    /// Reading a damaged file ends and never returns more rows than the original file has.
     #[test]
     fn damaged_files_give_errors() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
-        sample(&path);
+        write_sample(&path);
         let bytes = fs::read(&path).unwrap();
         let damaged = dir.path().join("b.parquet");
         for end in (0..bytes.len()).step_by(7) {
             fs::write(&damaged, &bytes[..end]).unwrap();
-            assert!(rows(&damaged).is_empty(), "cut at {end}");
+            assert!(read_all(&damaged).is_empty(), "cut at {end}");
         }
-        for place in (0..bytes.len()).step_by(3) {
+        for offset in (0..bytes.len()).step_by(3) {
             let mut bytes = bytes.clone();
-            bytes[place] ^= 1 << (place % 8);
+            bytes[offset] ^= 1 << (offset % 8);
             fs::write(&damaged, &bytes).unwrap();
-            assert!(rows(&damaged).len() <= 43, "byte {place}");
+            assert!(read_all(&damaged).len() <= 43, "byte {offset}");
         }
     }
 }

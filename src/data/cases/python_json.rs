@@ -1,54 +1,55 @@
-//! Reads the JSON extensions of Python's `json` module: `NaN`, `Infinity`, numbers beyond the range of a double, and
-//! lone surrogates.
+//! Reads the JSON extensions of Python's `json` module: `NaN`, `Infinity`, numbers outside the
+//! range of a double, and lone surrogates.
 //!
-//! Values without JSON equivalent become `null`, and lone surrogates become U+FFFD, so that an optional field does not
-//! make a case unreadable.
+//! Such numbers become `null`, and lone surrogates become U+FFFD, so that an optional field does
+//! not make a case unreadable.
 
 use serde_json::Value;
 
-/// Parses JSON, or Python's extension of it.
-pub(super) fn read(text: &str) -> serde_json::Result<Value> {
+/// Parses JSON with Python's extensions.
+pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     let strict = serde_json::from_str(text);
-    strict.or_else(|error| match mended(text) {
-        Some(mended) => serde_json::from_str(&mended).map_err(|_| error),
+    strict.or_else(|error| match to_standard_json(text) {
+        Some(standard) => serde_json::from_str(&standard).map_err(|_| error),
         None => Err(error),
     })
 }
 
-/// Message of a JSON error without its line number, which is always 1 for single lines.
-pub(super) fn reason(error: &serde_json::Error) -> String {
+/// Returns the message of a JSON error without its line number, which is always 1 for a single
+/// line.
+pub(super) fn error_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
     reason.to_owned()
 }
 
 /// Converts the extensions to JSON; `None` if there are none.
-fn mended(text: &str) -> Option<String> {
-    let mut plain = String::with_capacity(text.len());
+fn to_standard_json(text: &str) -> Option<String> {
+    let mut standard = String::with_capacity(text.len());
     let mut rest = text;
     let mut changed = false;
     while let Some(first) = rest.chars().next() {
-        let (token, own) = if first == '"' {
-            let end = end_of_string(rest);
-            let string = whole_characters(&rest[..end]);
+        let (length, replacement) = if first == '"' {
+            let end = string_length(rest);
+            let string = replace_lone_surrogates(&rest[..end]);
             changed |= string.is_some();
             (end, string)
-        } else if is_bare(first) {
-            let end = rest.find(|c| !is_bare(c)).unwrap_or(rest.len());
-            let null = is_no_number(&rest[..end]).then(|| "null".to_owned());
+        } else if is_bare_char(first) {
+            let end = rest.find(|c| !is_bare_char(c)).unwrap_or(rest.len());
+            let null = is_python_only_number(&rest[..end]).then(|| "null".to_owned());
             changed |= null.is_some();
             (end, null)
         } else {
             (first.len_utf8(), None)
         };
-        plain.push_str(own.as_deref().unwrap_or(&rest[..token]));
-        rest = &rest[token..];
+        standard.push_str(replacement.as_deref().unwrap_or(&rest[..length]));
+        rest = &rest[length..];
     }
-    changed.then_some(plain)
+    changed.then_some(standard)
 }
 
-/// Length of the string that starts here, including quotes.
-fn end_of_string(text: &str) -> usize {
+/// Returns the length of the string that starts here, including quotes.
+fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (i, c) in text.char_indices().skip(1) {
         match c {
@@ -61,12 +62,12 @@ fn end_of_string(text: &str) -> usize {
     text.len()
 }
 
-fn is_bare(c: char) -> bool {
+fn is_bare_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
 }
 
-/// Whether a bare word is a number in Python but not in JSON.
-fn is_no_number(word: &str) -> bool {
+/// Returns true if an unquoted word is a number in Python but not in JSON.
+fn is_python_only_number(word: &str) -> bool {
     let digits = word.trim_start_matches('-');
     match word.parse::<f64>() {
         Ok(value) if !value.is_finite() => {
@@ -77,12 +78,12 @@ fn is_no_number(word: &str) -> bool {
 }
 
 /// Replaces lone surrogates in a quoted string; `None` if there are none.
-fn whole_characters(string: &str) -> Option<String> {
-    let mut whole = String::with_capacity(string.len());
+fn replace_lone_surrogates(string: &str) -> Option<String> {
+    let mut replaced = String::with_capacity(string.len());
     let (mut rest, mut changed) = (string, false);
-    while let Some(at) = rest.find('\\') {
-        whole.push_str(&rest[..at]);
-        rest = &rest[at..];
+    while let Some(backslash) = rest.find('\\') {
+        replaced.push_str(&rest[..backslash]);
+        rest = &rest[backslash..];
         let unit = |text: &str| -> Option<u16> {
             let digits = text.strip_prefix("\\u")?.get(..4)?;
             u16::from_str_radix(digits, 16).ok()
@@ -101,17 +102,17 @@ fn whole_characters(string: &str) -> Option<String> {
             None => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
         };
         if length == 0 {
-            whole.push('\u{fffd}');
+            replaced.push('\u{fffd}');
             changed = true;
             rest = rest.get(6..).unwrap_or_default();
         } else {
-            let (kept, behind) = rest.split_at_checked(length).unwrap_or((rest, ""));
-            whole.push_str(kept);
-            rest = behind;
+            let (character, tail) = rest.split_at_checked(length).unwrap_or((rest, ""));
+            replaced.push_str(character);
+            rest = tail;
         }
     }
-    whole.push_str(rest);
-    changed.then_some(whole)
+    replaced.push_str(rest);
+    changed.then_some(replaced)
 }
 
 #[cfg(test)]
@@ -123,12 +124,12 @@ mod tests {
     fn python_extensions_are_read() {
         let text = r#"{"a": NaN, "b": [-Infinity, 1e999, 2], "c": "NaN \" 1e999", "d": 1}"#;
         let expected = json!({"a": null, "b": [null, null, 2], "c": "NaN \" 1e999", "d": 1});
-        assert_eq!(read(text).unwrap(), expected);
-        let halves =
+        assert_eq!(parse(text).unwrap(), expected);
+        let surrogates =
             r#"{"a": "x \ud83d y", "b": "\udc00\ud83d\ude00\\ud83d", "c": "\ud83d\u0041"}"#;
         let expected =
             json!({"a": "x \u{fffd} y", "b": "\u{fffd}\u{1f600}\\ud83d", "c": "\u{fffd}A"});
-        assert_eq!(read(halves).unwrap(), expected);
+        assert_eq!(parse(surrogates).unwrap(), expected);
     }
 
     #[test]
@@ -142,7 +143,7 @@ mod tests {
             "{\"a\": 1e999 2}",
             "\"\\",
         ] {
-            assert!(read(text).is_err(), "{text}");
+            assert!(parse(text).is_err(), "{text}");
         }
     }
 }

@@ -4,45 +4,54 @@ use super::case::{Case, Response};
 use crate::data::cases::answer_index::MissingResponse;
 use crate::data::cases::case_labels;
 
-/// A removed response.
+/// A removed response, or a problem that removes none.
 pub(super) struct RemovedResponse {
     /// The error message.
     pub(super) message: String,
-    /// The model.
+    /// The model; `None` if no response was removed.
     pub(super) model: Option<Box<str>>,
     /// The pairs that cannot be judged.
     pub(super) pairs: Box<[[String; 2]]>,
 }
 
 /// Removes responses and their labels from a case.
-pub(super) fn leave_out(case: &mut Case, lost: Vec<MissingResponse>) -> Vec<RemovedResponse> {
-    let gone = |model: &String| lost.iter().position(|l| l.model == *model);
+pub(super) fn remove_responses(
+    case: &mut Case,
+    missing: Vec<MissingResponse>,
+) -> Vec<RemovedResponse> {
+    let missing_index = |model: &String| missing.iter().position(|l| l.model == *model);
     let models: Vec<&String> = case.responses.iter().map(|r| &r.model).collect();
-    let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); lost.len()];
+    let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); missing.len()];
     for (i, a) in models.iter().enumerate() {
         for b in models.iter().skip(i + 1) {
             // Count a pair of two missing responses once.
-            if let Some(of) = gone(a).or(gone(b)).and_then(|l| pairs.get_mut(l)) {
-                of.push([(*a).clone(), (*b).clone()]);
+            if let Some(affected) = missing_index(a)
+                .or(missing_index(b))
+                .and_then(|l| pairs.get_mut(l))
+            {
+                affected.push([(*a).clone(), (*b).clone()]);
             }
         }
     }
-    let kept: Vec<bool> = models.iter().map(|model| gone(model).is_none()).collect();
+    let kept: Vec<bool> = models
+        .iter()
+        .map(|model| missing_index(model).is_none())
+        .collect();
     if let Some(labels) = &mut case.labels {
-        case_labels::keep(labels, &kept);
+        case_labels::retain_responses(labels, &kept);
     }
-    case.responses.retain(|r| gone(&r.model).is_none());
-    let loose = |(lost, pairs): (MissingResponse, Vec<_>)| RemovedResponse {
-        message: lost.message,
-        model: Some(lost.model.into()),
+    case.responses.retain(|r| missing_index(&r.model).is_none());
+    let removed = |(response, pairs): (MissingResponse, Vec<_>)| RemovedResponse {
+        message: response.message,
+        model: Some(response.model.into()),
         pairs: pairs.into(),
     };
-    lost.into_iter().zip(pairs).map(loose).collect()
+    missing.into_iter().zip(pairs).map(removed).collect()
 }
 
-/// Checks the responses of the case; those without text are missing.
-pub(super) fn check_own(responses: &[Response]) -> Result<Vec<MissingResponse>, String> {
-    let mut lost = Vec::new();
+/// Checks the responses of a case and returns those without text.
+pub(super) fn check_responses(responses: &[Response]) -> Result<Vec<MissingResponse>, String> {
+    let mut missing = Vec::new();
     for (index, response) in responses.iter().enumerate() {
         let (number, model) = (index + 1, &response.model);
         if model.trim().is_empty() {
@@ -63,8 +72,8 @@ pub(super) fn check_own(responses: &[Response]) -> Result<Vec<MissingResponse>, 
                  hint: each response needs {{\"model\", \"text\"}}; its pairs are left out"
             );
             let model = model.clone();
-            lost.push(MissingResponse { model, message });
+            missing.push(MissingResponse { model, message });
         }
     }
-    Ok(lost)
+    Ok(missing)
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::case::{Case, ImageSource, InputProblem};
 use super::source_options::Lang;
 use crate::data::cases::case_assembler::{Draft, Drafts};
-use crate::data::cases::case_id::{id_text, kind};
-use crate::data::cases::json_array::{NumberedRow, rows};
+use crate::data::cases::case_id::{json_type, parse_id};
+use crate::data::cases::json_array::{NumberedRow, read_rows};
 
 /// A row of the release, with the fields in use.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,29 +45,32 @@ struct SlakeRow {
 
 impl SlakeRow {
     /// Reads the rows of a split.
-    fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
-        rows(path, "qid")
+    fn read_all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
+        read_rows(path, "qid")
     }
 }
 
 /// Reads the cases of a split. Cases in other languages are marked as unselected.
-pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
+pub(super) fn read_drafts(path: &Path, lang: Lang) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
-    Ok(Box::new(SlakeRow::all(path)?.map(move |row| {
+    Ok(Box::new(SlakeRow::read_all(path)?.map(move |row| {
         let (line, row) = row?;
-        let wanted = lang.includes(&row.q_lang);
-        let draft = draft(row, line, &file)?;
-        Ok(Draft { wanted, ..draft })
+        let is_selected = lang.includes(&row.q_lang);
+        let draft = parse_draft(row, line, &file)?;
+        Ok(Draft {
+            is_selected,
+            ..draft
+        })
     })))
 }
 
-fn draft(row: SlakeRow, line: u64, file: &Arc<Path>) -> Result<Draft, InputProblem> {
-    let Some(qid) = id_text(&row.qid) else {
-        let fault = format!(
+fn parse_draft(row: SlakeRow, line: u64, file: &Arc<Path>) -> Result<Draft, InputProblem> {
+    let Some(qid) = parse_id(&row.qid) else {
+        let message = format!(
             "field `qid` is {}, expected a number or a text",
-            kind(&row.qid)
+            json_type(&row.qid)
         );
-        return Err(InputProblem::parse(file, line, None, fault));
+        return Err(InputProblem::parse_error(file, line, None, message));
     };
     let id = format!("slake-{qid}");
     let mut meta = Map::new();
@@ -100,8 +103,8 @@ fn draft(row: SlakeRow, line: u64, file: &Arc<Path>) -> Result<Draft, InputProbl
         case,
         keys,
         file: Arc::clone(file),
-        faults: Vec::new(),
-        wanted: true,
+        field_problems: Vec::new(),
+        is_selected: true,
     })
 }
 
@@ -122,16 +125,20 @@ mod tests {
         let text = format!("[{},\n{},\n{{\"qid\": 9}}]", row(1, "en"), row(2, "zh"));
         std::fs::write(&path, text).unwrap();
         let ids = |lang| -> Vec<_> {
-            drafts(&path, lang)
+            read_drafts(&path, lang)
                 .unwrap()
-                .filter(|d| d.as_ref().map_or(true, |d| d.wanted))
+                .filter(|d| d.as_ref().map_or(true, |d| d.is_selected))
                 .map(|d| d.map_or_else(|p| format!("{:?}", p.id), |d| d.case.id))
                 .collect()
         };
         assert_eq!(ids(Lang::En), ["slake-1", "Some(\"9\")"]);
         assert_eq!(ids(Lang::Zh), ["slake-2", "Some(\"9\")"]);
         assert_eq!(ids(Lang::All).len(), 3);
-        let first = drafts(&path, Lang::En).unwrap().next().unwrap().unwrap();
+        let first = read_drafts(&path, Lang::En)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap();
         let image = dir.path().join("imgs/xmlab1/source.jpg");
         assert_eq!(first.case.image, Some(ImageSource::File(image)));
         assert_eq!(first.case.meta["modality"], "MRI");

@@ -1,8 +1,8 @@
-//! How to read a source of cases, and the items it yields.
+//! Options for reading a source of cases.
 
 use std::path::PathBuf;
 
-use acem3_vision::View;
+use acem3_vision::DicomView;
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, InputProblem};
@@ -19,7 +19,7 @@ pub struct SourceOptions {
     pub lang: Lang,
     /// Split to read from a folder.
     pub split: Option<String>,
-    /// Whether to append the reference answer as the response of a model named `reference`. Labels do not cover it.
+    /// True to add the reference as the response of a model named `reference`. It has no labels.
     pub with_reference: bool,
     /// Minimum number of responses per case; two make a pair.
     pub min_responses: usize,
@@ -45,7 +45,7 @@ pub struct SourceSpec {
     /// Options for reading it.
     pub options: SourceOptions,
     /// Frame and window of DICOM images.
-    pub view: View,
+    pub dicom_view: DicomView,
 }
 
 /// Languages of questions.
@@ -62,7 +62,7 @@ pub enum Lang {
 }
 
 impl Lang {
-    /// Whether a question with this language code is selected.
+    /// Returns true if questions with this language code are selected.
     pub(super) fn includes(self, code: &str) -> bool {
         match self {
             Self::En => code == "en",

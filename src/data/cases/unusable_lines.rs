@@ -1,7 +1,7 @@
 //! Unusable lines of answers files, stored until their case is read.
 //!
-//! Each line is reported once: with its case, or after the last case. With `--limit`, lines of later cases are not
-//! reported.
+//! Each line is reported once: with its case, or after the last case. With `--limit`, lines of
+//! later cases are not reported.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,62 +10,63 @@ use super::case::InputProblem;
 /// Unusable lines by their effect.
 #[derive(Default)]
 pub(super) struct UnusableLines {
-    /// By question (if readable) and model: each explains one missing answer.
-    missing: HashMap<(Option<String>, usize), VecDeque<InputProblem>>,
-    /// Repeated answers of a model to a question.
-    repeated: HashMap<String, Vec<InputProblem>>,
+    /// Lines that each explain a missing answer, by question (if readable) and model.
+    explanations: HashMap<(Option<String>, usize), VecDeque<InputProblem>>,
+    /// Repeated answers of a model, by question.
+    duplicates: HashMap<String, Vec<InputProblem>>,
     /// Lines without a readable model.
-    nobodys: Vec<InputProblem>,
+    unattributed: Vec<InputProblem>,
 }
 
 impl UnusableLines {
     /// Adds a line that explains a missing answer.
-    pub(super) fn explains(
+    pub(super) fn add_explanation(
         &mut self,
         question: Option<String>,
         model: usize,
         problem: InputProblem,
     ) {
-        let all = self.missing.entry((question, model)).or_default();
-        all.push_back(problem);
+        let problems = self.explanations.entry((question, model)).or_default();
+        problems.push_back(problem);
     }
 
     /// Adds a repeated answer.
-    pub(super) fn repeats(&mut self, question: String, problem: InputProblem) {
-        self.repeated.entry(question).or_default().push(problem);
+    pub(super) fn add_duplicate(&mut self, question: String, problem: InputProblem) {
+        self.duplicates.entry(question).or_default().push(problem);
     }
 
     /// Adds a line without model.
-    pub(super) fn of_nobody(&mut self, problem: InputProblem) {
-        self.nobodys.push(problem);
+    pub(super) fn add_unattributed(&mut self, problem: InputProblem) {
+        self.unattributed.push(problem);
     }
 
-    /// Removes and returns the line that explains a missing answer to the question with one of these ids. If `guess` allows, this may be the first
-    /// line without readable question.
-    pub(super) fn explanation(
+    /// Removes and returns the line that explains a missing answer to the question with one of
+    /// these ids. If there is none and `allow_guess` is true, this is the first line of the model
+    /// without a readable question.
+    pub(super) fn take_explanation(
         &mut self,
         keys: &[String],
         model: usize,
-        guess: bool,
+        allow_guess: bool,
     ) -> Option<InputProblem> {
         let exact = keys.iter().map(|key| Some(key.clone()));
-        let mut keys = exact.chain(guess.then_some(None));
-        keys.find_map(|key| self.missing.get_mut(&(key, model))?.pop_front())
+        let mut keys = exact.chain(allow_guess.then_some(None));
+        keys.find_map(|key| self.explanations.get_mut(&(key, model))?.pop_front())
     }
 
     /// Removes and returns the repeated answers to the question with one of these ids.
-    pub(super) fn repetitions(&mut self, keys: &[String]) -> Vec<InputProblem> {
-        let found = keys.iter().filter_map(|key| self.repeated.remove(key));
+    pub(super) fn take_duplicates(&mut self, keys: &[String]) -> Vec<InputProblem> {
+        let found = keys.iter().filter_map(|key| self.duplicates.remove(key));
         found.flatten().collect()
     }
 
     /// Removes and returns the remaining lines, in order.
-    pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
-        let missing = self.missing.drain().flat_map(|(_, left)| left);
-        let repeated = self.repeated.drain().flat_map(|(_, left)| left);
-        let mut left: Vec<InputProblem> = missing.chain(repeated).collect();
-        left.append(&mut self.nobodys);
-        left.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        left
+    pub(super) fn take_remaining(&mut self) -> Vec<InputProblem> {
+        let explanations = self.explanations.drain().flat_map(|(_, lines)| lines);
+        let duplicates = self.duplicates.drain().flat_map(|(_, lines)| lines);
+        let mut lines: Vec<InputProblem> = explanations.chain(duplicates).collect();
+        lines.append(&mut self.unattributed);
+        lines.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        lines
     }
 }

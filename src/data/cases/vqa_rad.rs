@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::case::{Case, ImageSource, InputProblem};
 use crate::data::cases::case_assembler::{Draft, Drafts};
-use crate::data::cases::case_id::{id_text, kind};
-use crate::data::cases::json_array::{NumberedRow, rows};
+use crate::data::cases::case_id::{json_type, parse_id};
+use crate::data::cases::json_array::{NumberedRow, read_rows};
 
 /// A row of the release, with the fields in use.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,59 +39,68 @@ struct VqaRadRow {
 
 impl VqaRadRow {
     /// Reads the rows of the release.
-    fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
-        rows(path, "qid")
+    fn read_all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
+        read_rows(path, "qid")
     }
 
-    /// The answer as text; `None` if it is neither string nor number.
+    /// Returns the answer as text; `None` if it is neither string nor number.
     fn answer_text(&self) -> Option<String> {
         match &self.answer {
             Value::String(text) => Some(text.trim().to_owned()),
-            number @ Value::Number(_) => id_text(number),
+            number @ Value::Number(_) => parse_id(number),
             _ => None,
         }
     }
 }
 
-/// The image folder next to the file, as named in this release or in the archive.
-fn images(path: &Path) -> PathBuf {
+/// Returns the image folder next to the file. Its name differs between the release and the archive.
+fn image_folder(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let archive = folder.join("VQA_RAD Image Folder");
-    let plain = folder.join("images");
-    if archive.is_dir() && !plain.is_dir() {
+    let release = folder.join("images");
+    if archive.is_dir() && !release.is_dir() {
         archive
     } else {
-        plain
+        release
     }
 }
 
 /// Reads the cases of the release.
-pub(super) fn drafts(path: &Path) -> Result<Drafts> {
+pub(super) fn read_drafts(path: &Path) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
-    let images = images(path);
-    Ok(Box::new(VqaRadRow::all(path)?.map(move |row| {
+    let images = image_folder(path);
+    Ok(Box::new(VqaRadRow::read_all(path)?.map(move |row| {
         let (line, row) = row?;
-        draft(row, line, &images, &file)
-            .map_err(|(id, fault)| InputProblem::parse(&file, line, id, fault))
+        parse_draft(row, line, &images, &file)
+            .map_err(|(id, message)| InputProblem::parse_error(&file, line, id, message))
     })))
 }
 
+/// Id of the row, if readable, and the error message.
 type VqaRadError = (Option<String>, String);
 
-fn draft(row: VqaRadRow, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, VqaRadError> {
-    let qid = id_text(&row.qid).ok_or_else(|| {
+fn parse_draft(
+    row: VqaRadRow,
+    line: u64,
+    images: &Path,
+    file: &Arc<Path>,
+) -> Result<Draft, VqaRadError> {
+    let qid = parse_id(&row.qid).ok_or_else(|| {
         (
             None,
             format!(
                 "field `qid` is {}, expected a number or a text",
-                kind(&row.qid)
+                json_type(&row.qid)
             ),
         )
     })?;
     let id = format!("vqa_rad-{qid}");
     let Some(reference) = row.answer_text() else {
-        let fault = format!("field `answer` is {}, expected a text", kind(&row.answer));
-        return Err((Some(id), fault));
+        let message = format!(
+            "field `answer` is {}, expected a text",
+            json_type(&row.answer)
+        );
+        return Err((Some(id), message));
     };
     let mut meta = Map::new();
     meta.insert("dataset".into(), "vqa_rad".into());
@@ -120,8 +129,8 @@ fn draft(row: VqaRadRow, line: u64, images: &Path, file: &Arc<Path>) -> Result<D
         case,
         keys,
         file: Arc::clone(file),
-        faults: Vec::new(),
-        wanted: true,
+        field_problems: Vec::new(),
+        is_selected: true,
     })
 }
 
@@ -143,7 +152,7 @@ mod tests {
 {"qid": null, "image_name": "a.jpg", "question": "Is it?", "answer": "no"}
 ]"#;
         std::fs::write(&path, text).unwrap();
-        let drafts: Vec<_> = drafts(&path).unwrap().collect();
+        let drafts: Vec<_> = read_drafts(&path).unwrap().collect();
         let first = drafts[0].as_ref().unwrap();
         assert_eq!(first.keys, ["0", "vqa_rad-0"]);
         assert_eq!(
@@ -178,8 +187,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.json");
         std::fs::create_dir(dir.path().join("VQA_RAD Image Folder")).unwrap();
-        assert!(images(&path).ends_with("VQA_RAD Image Folder"));
+        assert!(image_folder(&path).ends_with("VQA_RAD Image Folder"));
         std::fs::create_dir(dir.path().join("images")).unwrap();
-        assert!(images(&path).ends_with("images"));
+        assert!(image_folder(&path).ends_with("images"));
     }
 }

@@ -14,8 +14,8 @@ const FILLERS: [&str; 19] = [
 /// Words that negate an answer.
 const NEGATIONS: [&str; 5] = ["no", "not", "without", "non", "absent"];
 
-/// Synonyms in these data sets; the first of each group is the canonical form.
-const SAME: [&[&str]; 23] = [
+/// Synonyms in these data sets. The first of each group is the canonical form.
+const SYNONYMS: [&[&str]; 23] = [
     &["0", "zero", "none"],
     &["1", "one", "single", "solitary"],
     &["2", "two", "pair"],
@@ -44,7 +44,7 @@ const SAME: [&[&str]; 23] = [
 /// Splits a text into canonical words: lower case, singular, in order.
 ///
 /// "x-ray", "x ray" and "xray" are one word; other hyphens separate words.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(super) fn canonical_words(text: &str) -> Vec<String> {
     let text = text
         .to_lowercase()
         .replace("x-ray", "xray")
@@ -61,64 +61,74 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 /// Returns the set of meaningful words, or of all words if none is meaningful.
 pub(super) fn terms(text: &str) -> BTreeSet<String> {
-    let words = words(text);
-    let meaning: BTreeSet<String> = words
+    let words = canonical_words(text);
+    let meaningful: BTreeSet<String> = words
         .iter()
         .filter(|w| !FILLERS.contains(&w.as_str()))
         .cloned()
         .collect();
-    if meaning.is_empty() {
+    if meaningful.is_empty() {
         words.into_iter().collect()
     } else {
-        meaning
+        meaningful
     }
 }
 
 /// Normalises an answer: its canonical words, separated by single spaces.
-pub(super) fn normal(text: &str) -> String {
-    words(text).join(" ")
+pub(super) fn normalize(text: &str) -> String {
+    canonical_words(text).join(" ")
 }
 
 /// Returns `Some(true)` for "yes", `Some(false)` for "no" and `None` for any other answer.
-pub(super) fn yes_no(text: &str) -> Option<bool> {
-    match normal(text).as_str() {
+pub(super) fn parse_yes_no(text: &str) -> Option<bool> {
+    match normalize(text).as_str() {
         "yes" => Some(true),
         "no" => Some(false),
         _ => None,
     }
 }
 
-/// Returns true if the words of one answer include those of the other. Such an answer is not clearly wrong.
-pub(super) fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
-    let negated = |words: &BTreeSet<String>| NEGATIONS.iter().any(|n| words.contains(*n));
-    if negated(a) != negated(b) {
+/// Returns true if the words of one answer include those of the other. Such an answer is not
+/// clearly wrong.
+pub(super) fn overlaps(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
+    let is_negated = |words: &BTreeSet<String>| NEGATIONS.iter().any(|n| words.contains(*n));
+    if is_negated(a) != is_negated(b) {
         return false;
     }
-    let within = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
+    let includes = |many: &BTreeSet<String>, few: &BTreeSet<String>| {
         few.iter()
-            .all(|word| many.iter().any(|other| alike(word, other)))
+            .all(|word| many.iter().any(|other| is_same_word(word, other)))
     };
-    within(a, b) || within(b, a)
+    includes(b, a) || includes(a, b)
 }
 
-/// Returns true if two words are equal, or if they have at least five bytes and differ by one typing error.
-fn alike(a: &str, b: &str) -> bool {
-    a == b || (a.len().min(b.len()) >= 5 && a.len().abs_diff(b.len()) <= 1 && one_slip(a, b))
+/// Returns true if two words are equal, or if they have at least five bytes and differ by one
+/// typing error.
+fn is_same_word(a: &str, b: &str) -> bool {
+    a == b
+        || (a.len().min(b.len()) >= 5 && a.len().abs_diff(b.len()) <= 1 && is_one_edit_apart(a, b))
 }
 
-/// Returns true if two words differ by one inserted, missing or changed letter, or by two swapped letters.
-fn one_slip(a: &str, b: &str) -> bool {
-    let front = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    let (x, y) = (rest(a.as_bytes(), front), rest(b.as_bytes(), front));
-    let exchanged = match (x, y) {
+/// Returns true if two words differ by one inserted, missing or changed letter, or by two swapped
+/// letters.
+fn is_one_edit_apart(a: &str, b: &str) -> bool {
+    let prefix = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    let (x, y) = (
+        suffix_from(a.as_bytes(), prefix),
+        suffix_from(b.as_bytes(), prefix),
+    );
+    let is_swap = match (x, y) {
         ([x0, x1, x_rest @ ..], [y0, y1, y_rest @ ..]) => x0 == y1 && x1 == y0 && x_rest == y_rest,
         _ => false,
     };
-    exchanged || rest(x, 1) == rest(y, 1) || x == rest(y, 1) || rest(x, 1) == y
+    is_swap
+        || suffix_from(x, 1) == suffix_from(y, 1)
+        || x == suffix_from(y, 1)
+        || suffix_from(x, 1) == y
 }
 
-fn rest(bytes: &[u8], from: usize) -> &[u8] {
-    bytes.get(from..).unwrap_or_default()
+fn suffix_from(bytes: &[u8], start: usize) -> &[u8] {
+    bytes.get(start..).unwrap_or_default()
 }
 
 fn singular(word: &str) -> &str {
@@ -129,7 +139,7 @@ fn singular(word: &str) -> &str {
 }
 
 fn canonical(word: &str) -> String {
-    let group = SAME.iter().find(|group| group.contains(&word));
+    let group = SYNONYMS.iter().find(|group| group.contains(&word));
     group
         .and_then(|g| g.first())
         .map_or(word, |first| first)
@@ -140,13 +150,13 @@ fn canonical(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn same(a: &str, b: &str) -> bool {
-        overlap(&terms(a), &terms(b))
+    fn do_overlap(a: &str, b: &str) -> bool {
+        overlaps(&terms(a), &terms(b))
     }
 
     #[test]
     fn spelling_variants_overlap() {
-        assert_eq!(normal("Transverse  Plane"), normal("axial plane."));
+        assert_eq!(normalize("Transverse  Plane"), normalize("axial plane."));
         for (a, b) in [
             ("Yes.", "yes"),
             ("the Lungs", "Lung"),
@@ -160,7 +170,7 @@ mod tests {
             ("abcess", "abscess"),
             ("Lower Right Lobe", "Lower Right Lung"),
         ] {
-            assert!(same(a, b), "{a} / {b}");
+            assert!(do_overlap(a, b), "{a} / {b}");
         }
     }
 
@@ -176,10 +186,14 @@ mod tests {
             ("Contrast CT", "non-contrast CT"),
             ("with contrast", "without contrast"),
         ] {
-            assert!(!same(a, b), "{a} / {b}");
+            assert!(!do_overlap(a, b), "{a} / {b}");
         }
         assert_eq!(
-            (yes_no("Yes. "), yes_no("NO"), yes_no("maybe")),
+            (
+                parse_yes_no("Yes. "),
+                parse_yes_no("NO"),
+                parse_yes_no("maybe")
+            ),
             (Some(true), Some(false), None)
         );
     }

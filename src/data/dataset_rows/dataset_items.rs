@@ -9,14 +9,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::data::cases;
 use crate::data::cases::{Case, ImageSource, SourceOptions};
-use crate::data::dataset_rows::answer_terms::yes_no;
+use crate::data::dataset_rows::answer_terms::parse_yes_no;
 
 /// A question about an image with its reference answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatasetItem {
     /// Image. Items about the same embedded image share its bytes.
     pub image: ImageSource,
-    /// Image identifier, equal for items about the same image; used for bootstrap clusters and splits.
+    /// Image identifier, equal for items about the same image. Used for bootstrap clusters and
+    /// splits.
     pub image_key: String,
     /// `slake`, `vqa_rad` or `path_vqa`.
     pub dataset: &'static str,
@@ -24,18 +25,18 @@ pub struct DatasetItem {
     pub question: String,
     /// Reference answer.
     pub answer: String,
-    /// True if the question is closed: answered by yes or no, or by one of its options.
-    pub closed: bool,
-    /// Question type, within which answers are exchangeable: SLAKE's content type, VQA-RAD's question
-    /// type, and the first two words of the question in other data sets.
-    pub group: String,
+    /// True for a closed question, which is answered by yes or no or by one of its options.
+    pub is_closed: bool,
+    /// Question type: SLAKE's content type, VQA-RAD's question type, or the first two words of the
+    /// question. Answers to questions of one type are plausible for each other.
+    pub question_type: String,
     /// Organ or body part, if given by the data set.
     pub organ: Option<String>,
     /// Modality, if given by the data set.
     pub modality: Option<String>,
 }
 
-/// A split of the data sets. Splits of one data set have no image in common.
+/// A split of the data sets. Train and held-out splits have no image in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetSplit {
     /// SLAKE's `train.json` in English.
@@ -55,16 +56,17 @@ pub enum DatasetSplit {
 }
 
 impl DatasetSplit {
-    fn parts(self) -> Vec<Self> {
+    /// Returns the splits of single data sets that make up this split.
+    fn components(self) -> Vec<Self> {
         match self {
             Self::Train => vec![Self::SlakeTrain, Self::VqaRadTrain, Self::PathVqaTrain],
             Self::HeldOut => vec![Self::SlakeValidate, Self::VqaRadHeldOut],
-            one => vec![one],
+            split => vec![split],
         }
     }
 
     /// Returns the name of the data set, its path in the data folder and the split to read.
-    fn place(self) -> (&'static str, &'static str, Option<&'static str>) {
+    fn location(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Self::SlakeTrain | Self::Train => ("slake", "slake/train.json", None),
             Self::SlakeValidate | Self::HeldOut => ("slake", "slake/validate.json", None),
@@ -73,10 +75,11 @@ impl DatasetSplit {
         }
     }
 
-    fn holds(self, image_key: &str) -> bool {
+    /// Returns true if the split includes this image.
+    fn includes(self, image_key: &str) -> bool {
         match self {
-            Self::VqaRadTrain => !held_out(image_key),
-            Self::VqaRadHeldOut => held_out(image_key),
+            Self::VqaRadTrain => !is_held_out(image_key),
+            Self::VqaRadHeldOut => is_held_out(image_key),
             _ => true,
         }
     }
@@ -87,27 +90,29 @@ impl DatasetSplit {
 ///
 /// # Errors
 /// If a data set is missing or has a malformed row.
-pub fn load_real(data_root: &Path, split: DatasetSplit) -> Result<Vec<DatasetItem>> {
+pub fn load_dataset_items(data_root: &Path, split: DatasetSplit) -> Result<Vec<DatasetItem>> {
     let mut items = Vec::new();
-    for part in split.parts() {
-        let (dataset, place, name) = part.place();
+    for part in split.components() {
+        let (dataset, path, split) = part.location();
         let options = SourceOptions {
-            split: name.map(str::to_owned),
+            split: split.map(str::to_owned),
             min_responses: 0,
             ..SourceOptions::default()
         };
         let mut images = ImagePool::default();
-        let source = cases::open(&data_root.join(place), &options)
+        let source = cases::open(&data_root.join(path), &options)
             .with_context(|| format!("could not open the data set {dataset}"))?;
         for case in source {
-            items.extend(item(case?, dataset, &mut images).filter(|i| part.holds(&i.image_key)));
+            items.extend(
+                to_item(case?, dataset, &mut images).filter(|i| part.includes(&i.image_key)),
+            );
         }
     }
     Ok(items)
 }
 
-fn item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<DatasetItem> {
-    let text = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+fn to_item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<DatasetItem> {
+    let normalize_spaces = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let meta = |name: &str| {
         let value = case
             .meta
@@ -116,35 +121,35 @@ fn item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<Dat
             .unwrap_or_default();
         Some(value.to_owned()).filter(|v| !v.is_empty())
     };
-    let answer = text(case.reference.as_deref()?);
-    let question = text(&case.question);
+    let answer = normalize_spaces(case.reference.as_deref()?);
+    let question = normalize_spaces(&case.question);
     let group = match dataset {
         "slake" => meta("content_type"),
-        "vqa_rad" => meta("question_type").map(|kind| question_type(&kind)),
+        "vqa_rad" => meta("question_type").map(|kind| normalize_question_type(&kind)),
         _ => None,
     };
     let group = group.unwrap_or_else(|| first_words(&question));
     let closed = meta("answer_type").is_some_and(|kind| kind.eq_ignore_ascii_case("closed"))
-        || yes_no(&answer).is_some();
+        || parse_yes_no(&answer).is_some();
     let (organ, modality) = (meta("organ").or_else(|| meta("location")), meta("modality"));
-    let (image, image_key) = images.shared(case.image?, dataset);
-    let whole = !answer.is_empty();
-    let found = DatasetItem {
+    let (image, image_key) = images.intern(case.image?, dataset);
+    let has_answer = !answer.is_empty();
+    let item = DatasetItem {
         image,
         image_key,
         dataset,
         question,
         answer,
-        closed,
-        group,
+        is_closed: closed,
+        question_type: group,
         organ,
         modality,
     };
-    whole.then_some(found)
+    has_answer.then_some(item)
 }
 
 /// Returns the first of VQA-RAD's question types, with two known misspellings corrected.
-fn question_type(kind: &str) -> String {
+fn normalize_question_type(kind: &str) -> String {
     let first = kind
         .split(',')
         .next()
@@ -167,8 +172,9 @@ fn first_words(question: &str) -> String {
     words.join(" ")
 }
 
-/// Returns true for about one image in ten, by a hash of its key, so the split does not depend on other images.
-fn held_out(image_key: &str) -> bool {
+/// Returns true for about one image in ten, by a hash of its key, so the split does not depend on
+/// other images.
+fn is_held_out(image_key: &str) -> bool {
     let digest = Sha256::digest(image_key.as_bytes());
     let number = digest
         .first_chunk::<8>()
@@ -184,7 +190,7 @@ pub(super) struct ImagePool {
 
 impl ImagePool {
     /// Returns the image with shared bytes, and its key.
-    pub(super) fn shared(&mut self, image: ImageSource, dataset: &str) -> (ImageSource, String) {
+    pub(super) fn intern(&mut self, image: ImageSource, dataset: &str) -> (ImageSource, String) {
         match image {
             ImageSource::File(path) => {
                 let name = path
@@ -227,8 +233,8 @@ mod tests {
             name: name.into(),
             bytes: [1, 2].into(),
         };
-        let (a, a_key) = images.shared(image("a"), "path_vqa");
-        let (b, b_key) = images.shared(image("b"), "path_vqa");
+        let (a, a_key) = images.intern(image("a"), "path_vqa");
+        let (b, b_key) = images.intern(image("b"), "path_vqa");
         assert_eq!(a_key, b_key);
         let (ImageSource::Bytes { bytes: a, .. }, ImageSource::Bytes { bytes: b, .. }) = (a, b)
         else {
@@ -236,15 +242,15 @@ mod tests {
         };
         assert!(Arc::ptr_eq(&a, &b));
         let file = ImageSource::File("imgs/xmlab7/source.jpg".into());
-        assert_eq!(images.shared(file, "slake").1, "slake/xmlab7");
+        assert_eq!(images.intern(file, "slake").1, "slake/xmlab7");
     }
 
     #[test]
     fn about_one_tenth_is_held_out() {
-        let held = (0..10_000)
-            .filter(|i| held_out(&format!("vqa_rad/synpic{i}.jpg")))
+        let held_out = (0..10_000)
+            .filter(|i| is_held_out(&format!("vqa_rad/synpic{i}.jpg")))
             .count();
-        assert!((900..1100).contains(&held), "{held}");
-        assert_eq!(question_type("PRSE, ABN "), "PRES");
+        assert!((900..1100).contains(&held_out), "{held_out}");
+        assert_eq!(normalize_question_type("PRSE, ABN "), "PRES");
     }
 }

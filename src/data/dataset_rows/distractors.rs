@@ -11,33 +11,36 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::dataset_rows::answer_terms::{normal, overlap, terms, yes_no};
+use crate::data::dataset_rows::answer_terms::{normalize, overlaps, parse_yes_no, terms};
 use crate::data::dataset_rows::dataset_items::DatasetItem;
 use crate::data::dataset_rows::question_options;
 
-/// Number of most similar questions that half of the samples come from. Most of these are the same
-/// question about other images.
-const NEAREST: usize = 16;
+/// Number of most similar questions that half of the samples come from. Most of them have the same
+/// text and are about other images.
+const NEAREST_QUESTIONS: usize = 16;
 
-/// Upper limit of candidates for the other half, which uses the most similar quarter of the question type.
-const OF_ITS_KIND: usize = 128;
+/// Upper limit of candidates for the other half, which uses the most similar quarter of the
+/// question type.
+const MAX_NEAREST_QUESTIONS: usize = 128;
 
 /// Random noise added to similarities, which shuffles equally similar questions.
 const JITTER: f32 = 0.05;
 
 /// Right answers of a set of items, indexed by question.
 ///
-/// Build the pool from many items. To measure on a held-out split, use the items of both the train and
-/// the held-out split.
+/// Build the pool from many items. To measure on a held-out split, use the items of both the train
+/// and the held-out split.
 pub struct DistractorPool {
+    /// Distinct answers.
     answers: Vec<PooledAnswer>,
-    given: Vec<AnswerUse>,
-    /// Indices into `given` by data set and question type; the empty type has all of a data set.
-    pools: HashMap<(&'static str, String), Vec<usize>>,
+    /// Occurrences of answers.
+    uses: Vec<AnswerUse>,
+    /// Indices into `uses` by data set and question type; the empty type has all of a data set.
+    uses_by_type: HashMap<(&'static str, String), Vec<usize>>,
     /// Indices into `answers` by data set and normal form.
-    spellings: HashMap<(&'static str, String), usize>,
+    by_normal_form: HashMap<(&'static str, String), usize>,
     /// Word ids of question words.
-    words: HashMap<String, u32>,
+    vocabulary: HashMap<String, u32>,
     /// Rarity weight of each word id.
     rarity: Vec<f32>,
 }
@@ -51,12 +54,13 @@ struct PooledAnswer {
 
 /// One occurrence of an answer.
 struct AnswerUse {
+    /// Index of the answer.
     answer: usize,
     /// Word ids of the question, sorted.
     question: Vec<u32>,
 }
 
-/// Shape of an answer. The wrong answer should have the same shape as the right one.
+/// Shape of an answer. A wrong answer should have the shape of the right one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnswerShape {
     YesNo,
@@ -66,12 +70,12 @@ enum AnswerShape {
     Sentence,
 }
 
-fn shape(text: &str) -> AnswerShape {
+fn answer_shape(text: &str) -> AnswerShape {
     let words = terms(text);
-    let digits = |w: &String| w.bytes().all(|b| b.is_ascii_digit());
+    let is_number = |w: &String| w.bytes().all(|b| b.is_ascii_digit());
     match words.len() {
-        _ if yes_no(text).is_some() => AnswerShape::YesNo,
-        0..=1 if words.iter().all(digits) => AnswerShape::Number,
+        _ if parse_yes_no(text).is_some() => AnswerShape::YesNo,
+        0..=1 if words.iter().all(is_number) => AnswerShape::Number,
         0..=2 => AnswerShape::Word,
         3..=6 => AnswerShape::Phrase,
         _ => AnswerShape::Sentence,
@@ -81,96 +85,99 @@ fn shape(text: &str) -> AnswerShape {
 impl DistractorPool {
     /// Builds the pool from the answers to `items`.
     pub fn new(items: &[DatasetItem]) -> Self {
-        let mut pools = Self {
+        let mut pool = Self {
             answers: Vec::new(),
-            given: Vec::new(),
-            pools: HashMap::new(),
-            spellings: HashMap::new(),
-            words: HashMap::new(),
+            uses: Vec::new(),
+            uses_by_type: HashMap::new(),
+            by_normal_form: HashMap::new(),
+            vocabulary: HashMap::new(),
             rarity: Vec::new(),
         };
-        pools.add_words(items);
-        pools.add_answers(items);
-        for item in items.iter().filter(|item| yes_no(&item.answer).is_none()) {
-            let key = (item.dataset, normal(&item.answer));
-            let Some(&answer) = pools.spellings.get(&key) else {
+        pool.index_words(items);
+        pool.collect_answers(items);
+        for item in items
+            .iter()
+            .filter(|item| parse_yes_no(&item.answer).is_none())
+        {
+            let key = (item.dataset, normalize(&item.answer));
+            let Some(&answer) = pool.by_normal_form.get(&key) else {
                 continue;
             };
-            let index = pools.given.len();
-            pools.given.push(AnswerUse {
+            let index = pool.uses.len();
+            pool.uses.push(AnswerUse {
                 answer,
-                question: pools.numbers(&item.question),
+                question: pool.word_ids(&item.question),
             });
-            for kind in [item.group.as_str(), ""] {
-                pools
-                    .pools
+            for kind in [item.question_type.as_str(), ""] {
+                pool.uses_by_type
                     .entry((item.dataset, kind.to_owned()))
                     .or_default()
                     .push(index);
             }
         }
-        pools
+        pool
     }
 
-    /// Assigns ids to the words of the questions. Rarity is the logarithm of the inverse frequency.
-    fn add_words(&mut self, items: &[DatasetItem]) {
+    /// Assigns ids to the words of the questions. The rarity of a word is the logarithm of its
+    /// inverse frequency.
+    fn index_words(&mut self, items: &[DatasetItem]) {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for item in items {
             for word in terms(&item.question) {
                 *counts.entry(word).or_default() += 1;
             }
         }
-        for (number, (word, count)) in counts.into_iter().enumerate() {
-            self.words.insert(word, number as u32);
+        for (id, (word, count)) in counts.into_iter().enumerate() {
+            self.vocabulary.insert(word, id as u32);
             self.rarity
                 .push((items.len() as f32 / count as f32).ln() + 0.1);
         }
     }
 
     /// Collects the distinct answers, each in its most frequent spelling.
-    fn add_answers(&mut self, items: &[DatasetItem]) {
-        let mut spelt: BTreeMap<(&'static str, String), BTreeMap<&str, u32>> = BTreeMap::new();
+    fn collect_answers(&mut self, items: &[DatasetItem]) {
+        let mut spellings: BTreeMap<(&'static str, String), BTreeMap<&str, u32>> = BTreeMap::new();
         for item in items {
-            let forms = spelt
-                .entry((item.dataset, normal(&item.answer)))
+            let counts = spellings
+                .entry((item.dataset, normalize(&item.answer)))
                 .or_default();
-            *forms.entry(&item.answer).or_default() += 1;
+            *counts.entry(&item.answer).or_default() += 1;
         }
-        for (key, forms) in spelt {
-            let most_frequent = forms
+        for (key, counts) in spellings {
+            let most_frequent = counts
                 .into_iter()
                 .max_by_key(|&(text, count)| (count, Reverse(text)));
             let text = most_frequent.map_or("", |(text, _)| text);
-            self.spellings.insert(key, self.answers.len());
+            self.by_normal_form.insert(key, self.answers.len());
             self.answers.push(PooledAnswer {
                 text: text.to_owned(),
                 terms: terms(text),
-                shape: shape(text),
+                shape: answer_shape(text),
             });
         }
     }
 
-    fn numbers(&self, question: &str) -> Vec<u32> {
-        let mut numbers: Vec<u32> = terms(question)
+    fn word_ids(&self, question: &str) -> Vec<u32> {
+        let mut ids: Vec<u32> = terms(question)
             .iter()
-            .filter_map(|word| self.words.get(word).copied())
+            .filter_map(|word| self.vocabulary.get(word).copied())
             .collect();
-        numbers.sort_unstable();
-        numbers
+        ids.sort_unstable();
+        ids
     }
 
-    /// Samples a wrong answer to the item's question, in the spelling of its data set. Returns `None`
-    /// if there is no candidate.
-    pub fn draw(&self, item: &DatasetItem, rng: &mut ChaCha8Rng) -> Option<String> {
-        if let Some(yes) = yes_no(&item.answer) {
-            return Some(in_style_of(&item.answer, if yes { "no" } else { "yes" }));
+    /// Samples a wrong answer to the item's question, in the spelling of its data set. Returns
+    /// `None` if there is no candidate.
+    pub fn sample(&self, item: &DatasetItem, rng: &mut ChaCha8Rng) -> Option<String> {
+        if let Some(yes) = parse_yes_no(&item.answer) {
+            return Some(match_style(&item.answer, if yes { "no" } else { "yes" }));
         }
-        let options = question_options::others(&item.question, &item.answer);
+        let options = question_options::other_options(&item.question, &item.answer);
         if let Some(option) = options.get(rng.random_range(0..options.len().max(1))) {
-            let known = self.spellings.get(&(item.dataset, normal(option)));
+            let known = self.by_normal_form.get(&(item.dataset, normalize(option)));
             let known = known.and_then(|&index| self.answers.get(index));
             return Some(
-                known.map_or_else(|| in_style_of(&item.answer, option), |a| a.text.clone()),
+                known.map_or_else(|| match_style(&item.answer, option), |a| a.text.clone()),
             );
         }
         let wrong = self.candidates(item);
@@ -184,30 +191,30 @@ impl DistractorPool {
     /// Returns wrong answers to questions of the item's type, with the shape of the right answer if
     /// possible. Excludes answers whose words all occur in the question.
     fn candidates(&self, item: &DatasetItem) -> Vec<&AnswerUse> {
-        let (right, look) = (terms(&item.answer), shape(&item.answer));
-        let asked = terms(&item.question);
-        let mut known: HashMap<usize, bool> = HashMap::new();
-        for kind in [item.group.as_str(), ""] {
-            let pool = self.pools.get(&(item.dataset, kind.to_owned()));
+        let (right, shape) = (terms(&item.answer), answer_shape(&item.answer));
+        let question = terms(&item.question);
+        let mut is_wrong: HashMap<usize, bool> = HashMap::new();
+        for kind in [item.question_type.as_str(), ""] {
+            let pool = self.uses_by_type.get(&(item.dataset, kind.to_owned()));
             let pool = pool.map(Vec::as_slice).unwrap_or_default();
             let mut wrong: Vec<&AnswerUse> =
-                pool.iter().filter_map(|&i| self.given.get(i)).collect();
-            wrong.retain(|given| {
-                *known.entry(given.answer).or_insert_with(|| {
-                    let answer = self.answers.get(given.answer);
-                    let said = |answer: &&PooledAnswer| answer.terms.is_subset(&asked);
+                pool.iter().filter_map(|&i| self.uses.get(i)).collect();
+            wrong.retain(|answer_use| {
+                *is_wrong.entry(answer_use.answer).or_insert_with(|| {
+                    let answer = self.answers.get(answer_use.answer);
+                    let is_in_question = |answer: &&PooledAnswer| answer.terms.is_subset(&question);
                     answer
-                        .filter(|a| !said(a))
-                        .is_some_and(|a| !overlap(&a.terms, &right))
+                        .filter(|a| !is_in_question(a))
+                        .is_some_and(|a| !overlaps(&a.terms, &right))
                 })
             });
-            let looks_same = |given: &&AnswerUse| {
+            let has_same_shape = |answer_use: &&AnswerUse| {
                 self.answers
-                    .get(given.answer)
-                    .is_some_and(|a| a.shape == look)
+                    .get(answer_use.answer)
+                    .is_some_and(|a| a.shape == shape)
             };
-            if wrong.iter().any(looks_same) {
-                wrong.retain(looks_same);
+            if wrong.iter().any(has_same_shape) {
+                wrong.retain(has_same_shape);
             }
             if !wrong.is_empty() {
                 return wrong;
@@ -223,24 +230,28 @@ impl DistractorPool {
         wrong: &[&'a AnswerUse],
         rng: &mut ChaCha8Rng,
     ) -> Vec<&'a AnswerUse> {
-        let question = self.numbers(&item.question);
+        let question = self.word_ids(&item.question);
         let mut ranked: Vec<(f32, &AnswerUse)> = Vec::with_capacity(wrong.len());
-        for given in wrong {
-            let likeness = self.likeness(&question, &given.question);
-            ranked.push((likeness + JITTER * rng.random::<f32>(), given));
+        for answer_use in wrong {
+            let similarity = self.question_similarity(&question, &answer_use.question);
+            ranked.push((similarity + JITTER * rng.random::<f32>(), answer_use));
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let many = (ranked.len() / 4).clamp(NEAREST, OF_ITS_KIND);
-        let size = if rng.random_bool(0.5) { NEAREST } else { many };
+        let larger = (ranked.len() / 4).clamp(NEAREST_QUESTIONS, MAX_NEAREST_QUESTIONS);
+        let size = if rng.random_bool(0.5) {
+            NEAREST_QUESTIONS
+        } else {
+            larger
+        };
         ranked
             .into_iter()
             .take(size)
-            .map(|(_, given)| given)
+            .map(|(_, answer_use)| answer_use)
             .collect()
     }
 
     /// Returns the rarity-weighted Jaccard similarity of the words of two questions, 0 to 1.
-    fn likeness(&self, a: &[u32], b: &[u32]) -> f32 {
+    fn question_similarity(&self, a: &[u32], b: &[u32]) -> f32 {
         let weight = |word: &u32| self.rarity.get(*word as usize).copied().unwrap_or(0.0);
         let shared: f32 = a
             .iter()
@@ -252,17 +263,17 @@ impl DistractorPool {
     }
 }
 
-/// Returns `text` with the capitalisation and full stop of `model`.
-fn in_style_of(model: &str, text: &str) -> String {
+/// Returns `text` with the capitalisation and full stop of `reference`.
+fn match_style(reference: &str, text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next();
-    let capital = model.chars().next().is_some_and(char::is_uppercase);
+    let is_capitalized = reference.chars().next().is_some_and(char::is_uppercase);
     let start: String = match first {
-        Some(c) if capital => c.to_uppercase().collect(),
+        Some(c) if is_capitalized => c.to_uppercase().collect(),
         Some(c) => c.to_string(),
         None => String::new(),
     };
-    let stop = if model.ends_with('.') { "." } else { "" };
+    let stop = if reference.ends_with('.') { "." } else { "" };
     format!("{start}{}{stop}", letters.as_str())
 }
 
@@ -279,30 +290,36 @@ mod tests {
             dataset: "slake",
             question: question.into(),
             answer: answer.into(),
-            closed: yes_no(answer).is_some() || question.contains(" or "),
-            group: group.into(),
+            is_closed: parse_yes_no(answer).is_some() || question.contains(" or "),
+            question_type: group.into(),
             organ: None,
             modality: None,
         }
     }
 
-    fn draws(items: &[DatasetItem], index: usize) -> BTreeMap<String, u32> {
+    fn sample_counts(items: &[DatasetItem], index: usize) -> BTreeMap<String, u32> {
         let wrong = DistractorPool::new(items);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let mut seen = BTreeMap::new();
+        let mut counts = BTreeMap::new();
         for _ in 0..400 {
-            *seen
-                .entry(wrong.draw(&items[index], &mut rng).unwrap())
+            *counts
+                .entry(wrong.sample(&items[index], &mut rng).unwrap())
                 .or_default() += 1;
         }
-        seen
+        counts
     }
 
     #[test]
     fn yes_and_no_are_paired_in_same_style() {
         let items = [item("Is it?", "Yes.", "A"), item("Is it?", "no", "A")];
-        assert_eq!(draws(&items, 0).into_keys().collect::<Vec<_>>(), ["No."]);
-        assert_eq!(draws(&items, 1).into_keys().collect::<Vec<_>>(), ["yes"]);
+        assert_eq!(
+            sample_counts(&items, 0).into_keys().collect::<Vec<_>>(),
+            ["No."]
+        );
+        assert_eq!(
+            sample_counts(&items, 1).into_keys().collect::<Vec<_>>(),
+            ["yes"]
+        );
     }
 
     #[test]
@@ -312,8 +329,14 @@ mod tests {
             item("Which is seen?", "Spleen", "Organ"),
             item("Which is bigger, lung or kidney?", "Lung", "Size"),
         ];
-        assert_eq!(draws(&items, 0).into_keys().collect::<Vec<_>>(), ["Spleen"]);
-        assert_eq!(draws(&items, 2).into_keys().collect::<Vec<_>>(), ["Kidney"]);
+        assert_eq!(
+            sample_counts(&items, 0).into_keys().collect::<Vec<_>>(),
+            ["Spleen"]
+        );
+        assert_eq!(
+            sample_counts(&items, 2).into_keys().collect::<Vec<_>>(),
+            ["Kidney"]
+        );
     }
 
     #[test]
@@ -324,9 +347,9 @@ mod tests {
         for same in ["lungs", "Left Lung", "the lung.", "2"] {
             items.push(item("What organ is it?", same, "Organ"));
         }
-        let seen = draws(&items, 0);
-        assert_eq!(seen.keys().collect::<Vec<_>>(), ["Heart", "Liver"]);
-        let proportion = f64::from(seen["Liver"]) / 400.0;
+        let counts = sample_counts(&items, 0);
+        assert_eq!(counts.keys().collect::<Vec<_>>(), ["Heart", "Liver"]);
+        let proportion = f64::from(counts["Liver"]) / 400.0;
         assert!((0.65..0.85).contains(&proportion), "{proportion}");
     }
 
@@ -335,11 +358,14 @@ mod tests {
         let items =
             ["2", "1", "both lungs", "three", "Yes"].map(|a| item("How many?", a, "Quantity"));
         assert_eq!(
-            draws(&items, 0).into_keys().collect::<Vec<_>>(),
+            sample_counts(&items, 0).into_keys().collect::<Vec<_>>(),
             ["1", "three"]
         );
         let alone = [item("How many?", "2", "Quantity")];
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        assert_eq!(DistractorPool::new(&alone).draw(&alone[0], &mut rng), None);
+        assert_eq!(
+            DistractorPool::new(&alone).sample(&alone[0], &mut rng),
+            None
+        );
     }
 }

@@ -11,7 +11,7 @@ mod model_answers;
 mod question_options;
 mod reference_match;
 
-pub use crate::data::dataset_rows::dataset_items::{DatasetItem, DatasetSplit, load_real};
+pub use crate::data::dataset_rows::dataset_items::{DatasetItem, DatasetSplit, load_dataset_items};
 pub use crate::data::dataset_rows::distractors::DistractorPool;
-pub use crate::data::dataset_rows::reference_match::agrees;
+pub use crate::data::dataset_rows::reference_match::matches_reference;
 pub use model_answers::{ModelPair, path_vqa_model_pairs};

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result};
 
 use crate::data::cases;
 use crate::data::cases::{Case, ImageSource, Response, SourceOptions};
-use crate::data::dataset_rows::answer_terms::yes_no;
+use crate::data::dataset_rows::answer_terms::parse_yes_no;
 use crate::data::dataset_rows::dataset_items::ImagePool;
-use crate::data::dataset_rows::reference_match::agrees;
+use crate::data::dataset_rows::reference_match::matches_reference;
 
 /// Two models' answers to a closed question. Exactly one agrees with the reference.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,13 +28,14 @@ pub struct ModelPair {
     pub responses: [Response; 2],
     /// Index of the answer that agrees with the reference: 0 or 1.
     pub better: usize,
-    /// True if the other answer is the opposite. Otherwise it contains neither yes nor no and may be
-    /// a paraphrase of the right answer.
+    /// True if the other answer is the opposite. Otherwise it contains neither yes nor no and may
+    /// be a paraphrase of the right answer.
     pub opposed: bool,
 }
 
-/// Returns all pairs of models with one right answer to the closed questions in `rows` of Path-VQA's
-/// validation split. Reads `path_vqa/` and `answers/path_vqa_validation/` in `data_root`.
+/// Returns all pairs of models with one right answer to the closed questions in `rows` of
+/// Path-VQA's validation split. Reads `path_vqa/` and `answers/path_vqa_validation/` in
+/// `data_root`.
 ///
 /// # Errors
 /// If the data or the answers are missing or malformed.
@@ -51,13 +52,13 @@ pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<Mo
     for case in source.take(usize::try_from(rows.end).unwrap_or(usize::MAX)) {
         let case = case?;
         if rows.contains(&(case.line - 1)) {
-            pairs.extend(pairs_of(case, &mut images));
+            pairs.extend(model_pairs(case, &mut images));
         }
     }
     Ok(pairs)
 }
 
-fn pairs_of(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
+fn model_pairs(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
     let Case {
         image,
         question,
@@ -69,13 +70,13 @@ fn pairs_of(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
     let (Some(image), Some(reference)) = (image, reference) else {
         return Vec::new();
     };
-    if yes_no(&reference).is_none() {
+    if parse_yes_no(&reference).is_none() {
         return Vec::new();
     }
-    let (image, image_key) = images.shared(image, "path_vqa");
+    let (image, image_key) = images.intern(image, "path_vqa");
     let verdicts: Vec<_> = responses
         .iter()
-        .map(|r| agrees(&r.text, &reference, true))
+        .map(|r| matches_reference(&r.text, &reference, true))
         .collect();
     let judged: Vec<_> = responses.iter().zip(verdicts).collect();
     let mut pairs = Vec::new();
@@ -128,8 +129,8 @@ mod tests {
             extra: Map::new(),
             line: 8,
         };
-        let pairs = pairs_of(case.clone(), &mut ImagePool::default());
-        let seen: Vec<_> = pairs
+        let pairs = model_pairs(case.clone(), &mut ImagePool::default());
+        let found: Vec<_> = pairs
             .iter()
             .map(|p| {
                 let models = [&p.responses[0].model[..], &p.responses[1].model[..]].concat();
@@ -142,12 +143,12 @@ mod tests {
             ("bd", 1, true),
             ("cd", 1, false),
         ];
-        assert_eq!(seen, expected.map(|(m, b, o)| (m.to_owned(), b, o)));
+        assert_eq!(found, expected.map(|(m, b, o)| (m.to_owned(), b, o)));
         assert_eq!(pairs[0].row, 7);
         let open = Case {
             reference: Some("a nodule".into()),
             ..case
         };
-        assert!(pairs_of(open, &mut ImagePool::default()).is_empty());
+        assert!(model_pairs(open, &mut ImagePool::default()).is_empty());
     }
 }

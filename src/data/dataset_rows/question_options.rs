@@ -1,19 +1,19 @@
 //! Extracts the options of a question such as "heart or lung?" or "T1, T2, or FLAIR?".
 
-use crate::data::dataset_rows::answer_terms::{overlap, terms};
+use crate::data::dataset_rows::answer_terms::{overlaps, terms};
 
-/// Most words of an option; longer options cannot be separated from the rest of the question.
-const LONGEST: usize = 3;
+/// Maximum number of words of an option. Longer options cannot be separated from the question.
+const MAX_OPTION_WORDS: usize = 3;
 
-/// Returns the options of a question other than the reference answer. The list is empty if the question
-/// has no options or if the reference is not one of them.
-pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
+/// Returns the options of a question other than the reference answer. The list is empty if the
+/// question has no options or if the reference is not one of them.
+pub(super) fn other_options(question: &str, reference: &str) -> Vec<String> {
     let text = question.trim().trim_end_matches(['?', '.', ' ']);
     let Some((before, after)) = text.rsplit_once(" or ") else {
         return Vec::new();
     };
     let size = reference.split_whitespace().count().max(1);
-    if size > LONGEST {
+    if size > MAX_OPTION_WORDS {
         return Vec::new();
     }
     let mut listed: Vec<&str> = before
@@ -32,19 +32,20 @@ pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
     }
     options.push(first_words(after, size));
     let right = terms(reference);
-    let is_right = |option: &String| overlap(&terms(option), &right);
-    if !options.iter().any(is_right) && !last_is(before, &right) {
+    let is_right = |option: &String| overlaps(&terms(option), &right);
+    if !options.iter().any(is_right) && !ends_with_answer(before, &right) {
         return Vec::new();
     }
     options.retain(|option| !option.is_empty() && !is_right(option));
     options
         .into_iter()
-        .map(|option| with_head(option, reference, before))
+        .map(|option| complete_option(option, reference, before))
         .collect()
 }
 
-/// Completes a shortened option: "gray or white matter", answered by "white matter", gives "gray matter".
-fn with_head(option: String, reference: &str, before: &str) -> String {
+/// Completes a shortened option: "gray or white matter", answered by "white matter", gives "gray
+/// matter".
+fn complete_option(option: String, reference: &str, before: &str) -> String {
     let words: Vec<_> = reference.split_whitespace().collect();
     match words.last() {
         Some(&head) if words.len() > 1 && option.split_whitespace().count() < words.len() => {
@@ -60,7 +61,7 @@ fn with_head(option: String, reference: &str, before: &str) -> String {
 }
 
 /// Returns true if the part before "or" ends with the right answer.
-fn last_is(before: &str, right: &std::collections::BTreeSet<String>) -> bool {
+fn ends_with_answer(before: &str, right: &std::collections::BTreeSet<String>) -> bool {
     terms(&last_words(before, right.len())).is_subset(right)
 }
 
@@ -105,10 +106,10 @@ mod tests {
             ),
             ("Is this an AP or PA film?", "PA", "AP"),
         ] {
-            let found = others(question, reference);
+            let found = other_options(question, reference);
             assert_eq!(found, [other], "{question}");
         }
-        let three = others(
+        let three = other_options(
             "Which is the biggest in this image,lung,liver or heart?",
             "Lung",
         );
@@ -117,9 +118,9 @@ mod tests {
 
     #[test]
     fn question_without_choice_has_no_options() {
-        assert!(others("Is the lung healthy?", "Yes").is_empty());
-        assert!(others("Is it in the liver or spleen?", "Both kidneys").is_empty());
-        let long = others(
+        assert!(other_options("Is the lung healthy?", "Yes").is_empty());
+        assert!(other_options("Is it in the liver or spleen?", "Both kidneys").is_empty());
+        let long = other_options(
             "Is it inside the patient or on the patient's skin?",
             "on the patient's skin",
         );

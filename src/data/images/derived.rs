@@ -1,4 +1,4 @@
-//! Images that are not read from files.
+//! Images computed by the program instead of read from files.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use super::LoadedImage;
 use crate::support::digest::Digest;
 
 /// Returns a grey image of the same size.
-pub(crate) fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
+pub(crate) fn blank_image(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
     let (width, height) = (image.width(), image.height());
     let decoded = DecodedImage::from_rgb(width, height, vec![127; width * height * 3]);
     let decoded = decoded.context("the image has no pixels")?;
-    Ok(loaded("blank", decoded))
+    Ok(image_from_pixels("blank", decoded))
 }
 
-/// Wraps pixels as an image whose hash is computed from size and pixels.
-pub(crate) fn loaded(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
+/// Creates an image from pixels. Its hash is computed from width and pixels.
+pub(crate) fn image_from_pixels(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
     let mut bytes = decoded.width().to_le_bytes().to_vec();
     bytes.extend_from_slice(decoded.data());
-    let sha256 = Digest::of(&bytes);
+    let sha256 = Digest::sha256(&bytes);
     Arc::new(LoadedImage {
         name: name.to_owned(),
         sha256,

@@ -1,8 +1,8 @@
 //! Reads, hashes and decodes the images of cases, with a small cache.
 //!
-//! Data sets often have several consecutive questions about one image, so [`ImageReader`] caches the
-//! most recent images. Each record key needs the hash; only judging needs the pixels, so an image is
-//! decoded on first use.
+//! Data sets often have several consecutive questions about one image, so [`ImageReader`] caches
+//! the most recent images. Every record key needs the hash of an image, but only judging needs the
+//! pixels. Therefore an image is decoded on first use.
 
 pub(crate) mod derived;
 pub mod image_cluster;
@@ -12,7 +12,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use acem3_vision::{DecodeError, DecodedImage, Format, Limits, View, decode_view, detect_format};
+use acem3_vision::{
+    DecodeError, DecodedImage, DicomView, FileFormat, ImageLimits, decode_with_view, detect_format,
+};
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
@@ -22,7 +24,7 @@ use crate::support::digest::Digest;
 use crate::support::files::regular_file;
 
 /// Number of cached images.
-const KEPT: usize = 4;
+const CACHED_IMAGES: usize = 4;
 
 /// A decoded image.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ pub struct LoadedImage {
     pub name: String,
     /// SHA-256 of the encoded bytes.
     pub sha256: Digest,
-    /// Pixels.
+    /// Decoded pixels.
     pub decoded: DecodedImage,
 }
 
@@ -43,7 +45,7 @@ pub struct EncodedImage {
     /// SHA-256 of the encoded bytes.
     pub sha256: Digest,
     bytes: Arc<[u8]>,
-    view: View,
+    view: DicomView,
     loaded: OnceLock<Result<Arc<LoadedImage>, String>>,
 }
 
@@ -62,16 +64,16 @@ impl EncodedImage {
 
     /// Returns true for a DICOM object.
     pub fn is_dicom(&self) -> bool {
-        matches!(detect_format(&self.bytes), Ok(Format::Dicom))
+        matches!(detect_format(&self.bytes), Ok(FileFormat::Dicom))
     }
 
     /// Returns a hash of everything about the image that can change a verdict: its bytes and, for a
     /// DICOM object, the selected frame and window.
     pub fn key(&self) -> Digest {
-        if self.view == View::default() || !self.is_dicom() {
+        if self.view == DicomView::default() || !self.is_dicom() {
             return self.sha256;
         }
-        Digest::of(format!("{} {:?}", self.sha256, self.view).as_bytes())
+        Digest::sha256(format!("{} {}", self.sha256, self.view.key_text()).as_bytes())
     }
 
     /// Decodes the image, or returns the pixels decoded before.
@@ -79,9 +81,9 @@ impl EncodedImage {
     /// # Errors
     ///
     /// If the image cannot be decoded. The message starts with the image's name.
-    pub fn load(&self, limits: &Limits) -> Result<Arc<LoadedImage>, String> {
+    pub fn load(&self, limits: &ImageLimits) -> Result<Arc<LoadedImage>, String> {
         let load = || {
-            let decoded = decode_view(&self.bytes, limits, &self.view)
+            let decoded = decode_with_view(&self.bytes, limits, &self.view)
                 .map_err(|error| format!("{}: {error}", self.name))?;
             Ok(Arc::new(LoadedImage {
                 name: self.name.clone(),
@@ -97,37 +99,38 @@ impl EncodedImage {
 #[derive(Debug)]
 pub struct ImageReader {
     root: PathBuf,
-    limits: Limits,
-    view: View,
+    limits: ImageLimits,
+    view: DicomView,
+    /// The most recent images, the newest last.
     recent: VecDeque<(ImageSource, Arc<EncodedImage>)>,
 }
 
 impl ImageReader {
     /// Creates a reader; image names are relative to the folder `root`.
-    pub fn new(root: PathBuf, limits: Limits) -> Self {
+    pub fn new(root: PathBuf, limits: ImageLimits) -> Self {
         Self {
             root,
             limits,
-            view: View::default(),
-            recent: VecDeque::with_capacity(KEPT),
+            view: DicomView::default(),
+            recent: VecDeque::with_capacity(CACHED_IMAGES),
         }
     }
 
     /// Sets the frame and window of DICOM images.
     #[must_use]
-    pub fn viewed(self, view: View) -> Self {
+    pub fn with_dicom_view(self, view: DicomView) -> Self {
         Self { view, ..self }
     }
 
     /// Returns the size limits of images.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ImageLimits {
         &self.limits
     }
 
     /// Returns the name of an image in records and messages.
     pub fn name(&self, source: &ImageSource) -> String {
         match source {
-            ImageSource::File(path) => relative(path, &self.root),
+            ImageSource::File(path) => relative_path(path, &self.root),
             ImageSource::Bytes { name, .. } => name.clone(),
         }
     }
@@ -138,15 +141,19 @@ impl ImageReader {
     ///
     /// If the image cannot be read. The message starts with the image's name.
     pub fn read(&mut self, source: &ImageSource) -> Result<Arc<EncodedImage>, String> {
-        if let Some((_, image)) = self.recent.iter().find(|(kept, _)| is_same(kept, source)) {
+        if let Some((_, image)) = self
+            .recent
+            .iter()
+            .find(|(cached, _)| is_same_source(cached, source))
+        {
             return Ok(Arc::clone(image));
         }
         let name = self.name(source);
         let bytes = match source {
-            ImageSource::File(path) => self.bytes_of(path).map_err(|e| format!("{name}: {e}"))?,
+            ImageSource::File(path) => self.read_bytes(path).map_err(|e| format!("{name}: {e}"))?,
             ImageSource::Bytes { bytes, .. } => Arc::clone(bytes),
         };
-        let sha256 = Digest::of(&bytes);
+        let sha256 = Digest::sha256(&bytes);
         let image = Arc::new(EncodedImage {
             name,
             sha256,
@@ -154,7 +161,7 @@ impl ImageReader {
             view: self.view.clone(),
             loaded: OnceLock::new(),
         });
-        if self.recent.len() == KEPT {
+        if self.recent.len() == CACHED_IMAGES {
             self.recent.pop_front();
         }
         self.recent.push_back((source.clone(), Arc::clone(&image)));
@@ -171,7 +178,7 @@ impl ImageReader {
         self.read(source)?.load(&limits)
     }
 
-    fn bytes_of(&self, path: &Path) -> Result<Arc<[u8]>, String> {
+    fn read_bytes(&self, path: &Path) -> Result<Arc<[u8]>, String> {
         let describe = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => {
                 "no such file\nhint: image paths are relative to the file that names them"
@@ -186,18 +193,18 @@ impl ImageReader {
             _ => format!("cannot be read: {error}"),
         };
         let file = regular_file::open(path).map_err(describe)?;
-        let (length, most) = (
+        let (length, max_bytes) = (
             file.metadata().map_err(describe)?.len(),
             self.limits.bytes as u64,
         );
-        if length > most {
-            let got = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > max_bytes {
+            let size = usize::try_from(length).unwrap_or(usize::MAX);
             let limit = self.limits.bytes;
-            return Err(DecodeError::TooManyBytes { got, limit }.to_string());
+            return Err(DecodeError::TooManyBytes { size, limit }.to_string());
         }
         let mut bytes = Vec::new();
         // The file may grow while it is read, or its metadata may not give a length.
-        file.take(most.saturating_add(1))
+        file.take(max_bytes.saturating_add(1))
             .read_to_end(&mut bytes)
             .map_err(describe)?;
         Ok(bytes.into())
@@ -208,7 +215,7 @@ impl ImageReader {
 ///
 /// # Errors
 /// If the encoder fails.
-pub fn png(image: &DecodedImage) -> image::ImageResult<Vec<u8>> {
+pub fn encode_png(image: &DecodedImage) -> image::ImageResult<Vec<u8>> {
     let (width, height) = (image.width() as u32, image.height() as u32);
     let mut bytes = Vec::new();
     PngEncoder::new(&mut bytes).write_image(
@@ -220,25 +227,26 @@ pub fn png(image: &DecodedImage) -> image::ImageResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a path relative to a folder, with `/` as separator; the path itself if it is not in the folder.
-pub fn relative(path: &Path, root: &Path) -> String {
-    let typed = path;
-    let inside = |path: &Path, root: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
+/// Returns a path relative to a folder, with `/` as separator; the path itself if it is not in the
+/// folder.
+pub fn relative_path(path: &Path, root: &Path) -> String {
+    let original = path;
+    let strip_root = |path: &Path, root: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
     // One path may be absolute and the other relative to the working folder.
-    let whole = || {
-        inside(
+    let strip_absolute = || {
+        strip_root(
             &std::path::absolute(path).ok()?,
             &std::path::absolute(root).ok()?,
         )
     };
-    let path = inside(path, root).or_else(whole);
-    let path = path.as_deref().unwrap_or(typed);
+    let path = strip_root(path, root).or_else(strip_absolute);
+    let path = path.as_deref().unwrap_or(original);
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/").replace("//", "/")
 }
 
 /// Returns true if two sources are the same image, without comparing embedded bytes.
-fn is_same(a: &ImageSource, b: &ImageSource) -> bool {
+fn is_same_source(a: &ImageSource, b: &ImageSource) -> bool {
     match (a, b) {
         (ImageSource::File(a), ImageSource::File(b)) => a == b,
         (ImageSource::Bytes { bytes: a, .. }, ImageSource::Bytes { bytes: b, .. }) => {
@@ -252,7 +260,7 @@ fn is_same(a: &ImageSource, b: &ImageSource) -> bool {
 mod tests {
     use super::*;
 
-    fn png() -> Vec<u8> {
+    fn png_bytes() -> Vec<u8> {
         let mut bytes = io::Cursor::new(Vec::new());
         image::GrayImage::new(2, 1)
             .write_to(&mut bytes, image::ImageFormat::Png)
@@ -265,25 +273,25 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("images/a.png");
         std::fs::create_dir_all(dir.path().join("images")).unwrap();
-        std::fs::write(&path, png()).unwrap();
-        let mut images = ImageReader::new(dir.path().to_owned(), Limits::default());
+        std::fs::write(&path, png_bytes()).unwrap();
+        let mut images = ImageReader::new(dir.path().to_owned(), ImageLimits::default());
         let source = ImageSource::File(path.clone());
         let first = images.read(&source).unwrap();
         std::fs::remove_file(&path).unwrap();
         let again = images.read(&source).unwrap();
         assert!(Arc::ptr_eq(&first, &again));
-        let limits = Limits::default();
+        let limits = ImageLimits::default();
         let loaded = first.load(&limits).unwrap();
         assert!(Arc::ptr_eq(&loaded, &again.load(&limits).unwrap()));
         assert_eq!((loaded.name.as_str(), loaded.pixels()), ("images/a.png", 2));
-        assert_eq!(loaded.sha256, Digest::of(&png()));
+        assert_eq!(loaded.sha256, Digest::sha256(&png_bytes()));
     }
 
     #[test]
     fn read_errors_start_with_image_name() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("b.png"), b"text").unwrap();
-        let mut images = ImageReader::new(dir.path().to_owned(), Limits::default());
+        let mut images = ImageReader::new(dir.path().to_owned(), ImageLimits::default());
         let mut error = |name: &str| {
             let source = ImageSource::File(dir.path().join(name));
             let limits = *images.limits();
@@ -307,10 +315,10 @@ mod tests {
             "{}",
             error("")
         );
-        std::fs::write(dir.path().join("c.png"), png()).unwrap();
+        std::fs::write(dir.path().join("c.png"), png_bytes()).unwrap();
         let mut images = ImageReader::new(
             dir.path().to_owned(),
-            Limits {
+            ImageLimits {
                 bytes: 10,
                 pixels: 1,
             },
@@ -326,7 +334,7 @@ mod tests {
 
     #[test]
     fn cache_size_is_limited() {
-        let mut images = ImageReader::new(PathBuf::new(), Limits::default());
+        let mut images = ImageReader::new(PathBuf::new(), ImageLimits::default());
         let embedded = |n: u8| ImageSource::Bytes {
             name: n.to_string(),
             bytes: vec![n].into(),
@@ -335,6 +343,6 @@ mod tests {
         for source in &sources {
             images.read(source).unwrap();
         }
-        assert_eq!(images.recent.len(), KEPT);
+        assert_eq!(images.recent.len(), CACHED_IMAGES);
     }
 }

@@ -1,6 +1,6 @@
 //! Recognises the columns of a label file by name.
 
-use super::target::{ScoreTarget, plain};
+use super::target::{ScoreTarget, normalize_name};
 
 /// Content of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +20,15 @@ pub(super) enum LabelColumn {
     /// The score of a response of a pair: 0 is the first, 1 the second.
     PairScore(usize),
     /// Scores or preferences for one score target.
-    Of(ScoreTarget),
+    TargetRating(ScoreTarget),
     /// Scores or preferences of one rater.
-    By(String),
+    RaterRating(String),
     /// An unused column.
     Other,
 }
 
 /// Column names without case and punctuation, and their content.
-const NAMES: [(&[&str], LabelColumn); 9] = [
+const KNOWN_NAMES: [(&[&str], LabelColumn); 9] = [
     (
         &[
             "case",
@@ -94,7 +94,7 @@ const NAMES: [(&[&str], LabelColumn); 9] = [
 ];
 
 /// Prefixes of column names that contain the ratings of one rater.
-const RATERS: [&str; 6] = [
+const RATER_PREFIXES: [&str; 6] = [
     "rater",
     "annotator",
     "doctor",
@@ -104,27 +104,28 @@ const RATERS: [&str; 6] = [
 ];
 
 impl LabelColumn {
-    /// Returns the content of a column with this name. `raters` lists columns with the ratings of one rater each.
-    pub(super) fn named(name: &str, raters: &[String]) -> Self {
+    /// Returns the content of a column with this name. `raters` lists columns with the ratings of
+    /// one rater each.
+    pub(super) fn from_header(name: &str, raters: &[String]) -> Self {
         if raters.iter().any(|rater| rater == name) {
-            return Self::By(name.to_owned());
+            return Self::RaterRating(name.to_owned());
         }
-        let plain = plain(name);
-        let known = NAMES
+        let plain = normalize_name(name);
+        let known = KNOWN_NAMES
             .iter()
             .find(|(names, _)| names.contains(&plain.as_str()));
         if let Some((_, column)) = known {
             return column.clone();
         }
-        if let Some(target) = ScoreTarget::named(name) {
-            return Self::Of(target);
+        if let Some(target) = ScoreTarget::parse_name(name) {
+            return Self::TargetRating(target);
         }
         let one_rater = |start: &&str| {
             let rest = plain.strip_prefix(*start);
             rest.is_some_and(|rest| rest.chars().all(char::is_numeric) || rest.chars().count() == 1)
         };
-        if RATERS.iter().any(one_rater) {
-            return Self::By(name.to_owned());
+        if RATER_PREFIXES.iter().any(one_rater) {
+            return Self::RaterRating(name.to_owned());
         }
         Self::Other
     }

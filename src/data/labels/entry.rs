@@ -18,7 +18,7 @@ pub struct LabelEntry {
     /// Score target.
     pub target: ScoreTarget,
     /// The score or preference.
-    pub what: LabelValue,
+    pub value: LabelValue,
 }
 
 /// A score of a response, or a preference between two.
@@ -33,7 +33,7 @@ pub enum LabelValue {
     },
     /// A preference.
     Preference {
-        /// The two models. May be absent if the case has only one pair.
+        /// The two models; `None` if the row names none. The case must then have a single pair.
         models: Option<[String; 2]>,
         /// Preferred response.
         vote: Vote,
@@ -41,10 +41,10 @@ pub enum LabelValue {
 }
 
 /// Rater name used if the file has none.
-pub const ONE_RATER: &str = "labels";
+pub const UNNAMED_RATER: &str = "labels";
 
 /// Converts the cells of a row to labels. Empty cells are missing ratings.
-pub(super) fn entries(
+pub(super) fn parse_row(
     line: u64,
     cells: &[(LabelColumn, &str, String)],
 ) -> Result<Vec<LabelEntry>, String> {
@@ -53,11 +53,15 @@ pub(super) fn entries(
     let mut pair_scores = BTreeMap::new();
     for (column, name, text) in cells.iter().filter(|(_, _, text)| !is_missing(text)) {
         match column {
-            LabelColumn::Value => entries.push(row.entry(&row.rater, row.target, name, text)?),
-            LabelColumn::Of(target) => entries.push(row.entry(&row.rater, *target, name, text)?),
-            LabelColumn::By(rater) => entries.push(row.entry(rater, row.target, name, text)?),
+            LabelColumn::Value => entries.push(row.parse_cell(&row.rater, row.target, name, text)?),
+            LabelColumn::TargetRating(target) => {
+                entries.push(row.parse_cell(&row.rater, *target, name, text)?)
+            }
+            LabelColumn::RaterRating(rater) => {
+                entries.push(row.parse_cell(rater, row.target, name, text)?)
+            }
             LabelColumn::PairScore(i) => {
-                pair_scores.insert(*i, number(name, text)?);
+                pair_scores.insert(*i, parse_score(name, text)?);
             }
             _ => {}
         }
@@ -69,16 +73,16 @@ pub(super) fn entries(
                 .to_owned());
         };
         let model = models[i].clone();
-        let what = LabelValue::Score { model, value };
-        entries.push(row.of(&row.rater, row.target, what));
+        let score = LabelValue::Score { model, value };
+        entries.push(row.new_entry(&row.rater, row.target, score));
     }
     Ok(entries)
 }
 
 impl LabelEntry {
     /// Maps a score from its scale to 0–5. Preferences stay unchanged.
-    pub(super) fn stretch(&mut self, [low, high]: [f64; 2]) -> Result<(), String> {
-        if let LabelValue::Score { value, .. } = &mut self.what {
+    pub(super) fn rescale(&mut self, [low, high]: [f64; 2]) -> Result<(), String> {
+        if let LabelValue::Score { value, .. } = &mut self.value {
             if !(low..=high).contains(value) {
                 return Err(format!("score {value} is outside --scale {low},{high}"));
             }
@@ -107,7 +111,7 @@ impl LabelRow {
         };
         let case = cell(&LabelColumn::Case).ok_or("the case id is missing")?;
         let target = match cell(&LabelColumn::Target) {
-            Some(name) => ScoreTarget::named(&name).ok_or_else(|| unknown_target(&name))?,
+            Some(name) => ScoreTarget::parse_name(&name).ok_or_else(|| unknown_target(&name))?,
             None => ScoreTarget::Final,
         };
         let models = match (
@@ -126,7 +130,7 @@ impl LabelRow {
         Ok(Self {
             line,
             case,
-            rater: cell(&LabelColumn::Rater).unwrap_or_else(|| ONE_RATER.to_owned()),
+            rater: cell(&LabelColumn::Rater).unwrap_or_else(|| UNNAMED_RATER.to_owned()),
             target,
             model: cell(&LabelColumn::Model),
             models,
@@ -134,38 +138,38 @@ impl LabelRow {
     }
 
     /// Parses a cell: a score if the row has a `model`, otherwise a preference.
-    fn entry(
+    fn parse_cell(
         &self,
         rater: &str,
         target: ScoreTarget,
         name: &str,
         text: &str,
     ) -> Result<LabelEntry, String> {
-        let what = match &self.model {
+        let value = match &self.model {
             Some(model) => LabelValue::Score {
                 model: model.clone(),
-                value: number(name, text)?,
+                value: parse_score(name, text)?,
             },
             None => LabelValue::Preference {
                 models: self.models.clone(),
-                vote: Vote::read(text),
+                vote: Vote::parse(text),
             },
         };
-        Ok(self.of(rater, target, what))
+        Ok(self.new_entry(rater, target, value))
     }
 
-    fn of(&self, rater: &str, target: ScoreTarget, what: LabelValue) -> LabelEntry {
+    fn new_entry(&self, rater: &str, target: ScoreTarget, value: LabelValue) -> LabelEntry {
         LabelEntry {
             line: self.line,
             case: self.case.clone(),
             rater: rater.to_owned(),
             target,
-            what,
+            value,
         }
     }
 }
 
-/// Error message for an unknown score target.
+/// Returns the error message for an unknown score target.
 pub(super) fn unknown_target(name: &str) -> String {
     let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
     format!(
@@ -183,7 +187,7 @@ fn is_missing(text: &str) -> bool {
 }
 
 /// Parses a finite number with a decimal point or decimal comma.
-fn number(name: &str, text: &str) -> Result<f64, String> {
+fn parse_score(name: &str, text: &str) -> Result<f64, String> {
     let value = text.trim().replace(',', ".").parse::<f64>();
     match value {
         Ok(value) if value.is_finite() => Ok(value),
@@ -203,13 +207,19 @@ mod tests {
         let cells: Vec<_> = header
             .iter()
             .zip(cells)
-            .map(|(name, text)| (LabelColumn::named(name, &[]), *name, (*text).to_owned()))
+            .map(|(name, text)| {
+                (
+                    LabelColumn::from_header(name, &[]),
+                    *name,
+                    (*text).to_owned(),
+                )
+            })
             .collect();
-        entries(3, &cells)
+        parse_row(3, &cells)
     }
 
     fn scores(header: &[&str], cells: &[&str]) -> Vec<(String, String, &'static str, f64)> {
-        let score = |entry: LabelEntry| match entry.what {
+        let score = |entry: LabelEntry| match entry.value {
             LabelValue::Score { model, value } => (model, entry.rater, entry.target.key(), value),
             LabelValue::Preference { .. } => panic!("expected a score"),
         };
@@ -238,7 +248,7 @@ mod tests {
             &["id", "system", "final", "EXP", "note"],
             &["1", "m", "3", "", "x"],
         );
-        assert_eq!(found, [("m".into(), ONE_RATER.into(), "final", 3.0)]);
+        assert_eq!(found, [("m".into(), UNNAMED_RATER.into(), "final", 3.0)]);
         let found = scores(
             &["id", "model", "rater_1", "rater_2"],
             &["1", "m", "3", "5"],
@@ -254,10 +264,10 @@ mod tests {
             &["9", "1", "2", "0"],
         )
         .unwrap();
-        let votes: Vec<_> = found.into_iter().map(|entry| entry.what).collect();
-        let vote = |words: &str| LabelValue::Preference {
+        let votes: Vec<_> = found.into_iter().map(|entry| entry.value).collect();
+        let vote = |text: &str| LabelValue::Preference {
             models: None,
-            vote: Vote::Words(words.into()),
+            vote: Vote::Text(text.into()),
         };
         assert_eq!(votes, [vote("2"), vote("0")]);
         let header = ["case", "model_a", "model_b", "score_a", "score_b"];
@@ -269,10 +279,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            found[0].what,
+            found[0].value,
             LabelValue::Preference {
                 models: Some(["x".into(), "y".into()]),
-                vote: Vote::Words("y".into())
+                vote: Vote::Text("y".into())
             }
         );
     }

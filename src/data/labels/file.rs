@@ -8,16 +8,16 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value};
 
 use super::column::LabelColumn;
-use super::entry::{LabelEntry, LabelValue, ONE_RATER, entries};
+use super::entry::{LabelEntry, LabelValue, UNNAMED_RATER, parse_row};
 use super::record_labels;
-use crate::data::cases::{CsvSheet, Lines, id_text, kind, parse_labels};
+use crate::data::cases::{CsvSheet, Lines, json_type, parse_id, parse_labels};
 use crate::support::files::{csv_formula, regular_file};
 
 /// Options for reading a label file.
 #[derive(Clone, Debug, Default)]
 pub struct LabelOptions {
     /// Columns that contain the ratings of one rater each.
-    pub raters: Vec<String>,
+    pub rater_columns: Vec<String>,
     /// Lowest and highest score of the labels' scale, which is mapped to 0–5.
     pub scale: Option<[f64; 2]>,
 }
@@ -28,22 +28,22 @@ pub struct LabelFile {
     /// Scores and preferences.
     pub entries: Vec<LabelEntry>,
     /// Columns with unknown names, which are ignored.
-    pub unused: BTreeSet<String>,
+    pub unused_columns: BTreeSet<String>,
 }
 
 impl LabelFile {
     /// Returns a warning if any score is outside 0–5.
-    pub fn beyond(&self) -> Option<String> {
-        let scores = self.entries.iter().filter_map(|entry| match entry.what {
+    pub fn out_of_range_note(&self) -> Option<String> {
+        let scores = self.entries.iter().filter_map(|entry| match entry.value {
             LabelValue::Score { value, .. } => Some((entry.line, value)),
             LabelValue::Preference { .. } => None,
         });
         let scores: Vec<(u64, f64)> = scores.collect();
-        let beyond = scores
+        let out_of_range = scores
             .iter()
             .filter(|(_, score)| !(0.0..=5.0).contains(score));
-        let (line, first) = beyond.clone().next()?;
-        let ends = scores.iter().fold(
+        let (line, first) = out_of_range.clone().next()?;
+        let range = scores.iter().fold(
             [f64::INFINITY, -f64::INFINITY],
             |[low, high], (_, score)| [low.min(*score), high.max(*score)],
         );
@@ -51,16 +51,16 @@ impl LabelFile {
             "{} of {} scores are outside the judge's range 0 to 5, first {first} in line {line}; the scores range from {} to \
              {}\nhint: correct mistyped scores; if the labels use another scale, pass --scale MIN,MAX to make errors and \
              kappas comparable (correlations and orders do not depend on the scale)",
-            beyond.count(),
+            out_of_range.count(),
             scores.len(),
-            ends[0],
-            ends[1]
+            range[0],
+            range[1]
         ))
     }
 }
 
 /// Columns that identify a table written by `acem3 report`.
-const EXPORTED: [&str; 4] = ["judge", "status", "order", "final_a"];
+const REPORT_COLUMNS: [&str; 4] = ["judge", "status", "order", "final_a"];
 
 /// Cells of a table row or of an object: column, name and text.
 type RowCells<'a> = Vec<(LabelColumn, &'a str, String)>;
@@ -69,16 +69,16 @@ type RowCells<'a> = Vec<(LabelColumn, &'a str, String)>;
 ///
 /// # Errors
 ///
-/// If the file cannot be opened or a row is invalid. The message contains the file, the line and the expected and
-/// found values. Labels are scarce, so an invalid row is never skipped silently.
+/// If the file cannot be opened or a row is invalid. The message contains the file, the line and
+/// the expected and found values. Labels are scarce, so an invalid row is never skipped silently.
 pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let json = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("jsonl") || e.eq_ignore_ascii_case("json"));
     let mut file = if json {
-        objects(path, options)?
+        read_objects(path, options)?
     } else {
-        table(path, options)?
+        read_table(path, options)?
     };
     if file.entries.is_empty() {
         bail!(
@@ -89,35 +89,35 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     if let Some(scale) = options.scale {
         for entry in &mut file.entries {
             entry
-                .stretch(scale)
-                .map_err(|error| at(path, entry.line, &error))?;
+                .rescale(scale)
+                .map_err(|error| line_error(path, entry.line, &error))?;
         }
     }
     Ok(file)
 }
 
-fn at(path: &Path, line: u64, error: &str) -> anyhow::Error {
+fn line_error(path: &Path, line: u64, error: &str) -> anyhow::Error {
     anyhow!("{} line {line}: {error}", path.display())
 }
 
-fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
+fn read_table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let sheet = CsvSheet::open(path)?;
     let mut columns: Vec<LabelColumn> = sheet
         .names
         .iter()
-        .map(|name| LabelColumn::named(name, &options.raters))
+        .map(|name| LabelColumn::from_header(name, &options.rater_columns))
         .collect();
-    leave_own(&mut columns, &sheet.names);
-    check(&columns, &sheet.names, &options.raters)
+    ignore_judge_columns(&mut columns, &sheet.names);
+    check_columns(&columns, &sheet.names, &options.rater_columns)
         .map_err(|error| anyhow!("{}: {error}", path.display()))?;
     let mut file = LabelFile::default();
     for (column, name) in columns.iter().zip(&sheet.names) {
         if *column == LabelColumn::Other {
-            file.unused.insert(name.clone());
+            file.unused_columns.insert(name.clone());
         }
     }
     for (line, row) in sheet.rows {
-        let row = row.map_err(|error| at(path, line, &error))?;
+        let row = row.map_err(|error| line_error(path, line, &error))?;
         if row.len() != columns.len() {
             let error = format!(
                 "the row has {} columns, expected {}",
@@ -125,46 +125,52 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
                 columns.len()
             );
             let hint = "quote texts that contain commas or quotes";
-            return Err(at(path, line, &format!("{error}\nhint: {hint}")));
+            return Err(line_error(path, line, &format!("{error}\nhint: {hint}")));
         }
         let mut cells = RowCells::new();
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
-                .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
+                .map_err(|_| line_error(path, line, &format!("column `{name}` is not UTF-8")))?;
             cells.push((
                 column.clone(),
                 name,
                 csv_formula::unescape_formula(text).to_owned(),
             ));
         }
-        let found = entries(line, &cells).map_err(|error| at(path, line, &error))?;
+        let found = parse_row(line, &cells).map_err(|error| line_error(path, line, &error))?;
         file.entries.extend(found);
     }
     Ok(file)
 }
 
-/// Ignores the judge's columns in a table written by `acem3 report`: `order` always, and `label` if a rater added
-/// another rating column.
-fn leave_own(columns: &mut [LabelColumn], names: &[String]) {
-    if !EXPORTED
+/// Ignores the judge's columns in a table written by `acem3 report`: `order` always, and `label` if
+/// a rater added another rating column.
+fn ignore_judge_columns(columns: &mut [LabelColumn], names: &[String]) {
+    if !REPORT_COLUMNS
         .iter()
         .all(|name| names.iter().any(|known| known == name))
     {
         return;
     }
-    let own = ["order", "label"];
-    let rating = |column: &LabelColumn| matches!(column, LabelColumn::Value | LabelColumn::By(_));
-    let mut pairs = columns.iter().zip(names);
-    let added = pairs.any(|(column, name)| rating(column) && !own.contains(&name.as_str()));
+    let judge_columns = ["order", "label"];
+    let is_rating =
+        |column: &LabelColumn| matches!(column, LabelColumn::Value | LabelColumn::RaterRating(_));
+    let mut named_columns = columns.iter().zip(names);
+    let has_added_rating = named_columns
+        .any(|(column, name)| is_rating(column) && !judge_columns.contains(&name.as_str()));
     for (column, name) in columns.iter_mut().zip(names) {
-        if name == "order" || added && name == "label" {
+        if name == "order" || has_added_rating && name == "label" {
             *column = LabelColumn::Other;
         }
     }
 }
 
 /// Checks that a table has the columns required for labels.
-fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result<(), String> {
+fn check_columns(
+    columns: &[LabelColumn],
+    names: &[String],
+    raters: &[String],
+) -> Result<(), String> {
     let has = |wanted: &dyn Fn(&LabelColumn) -> bool| columns.iter().any(wanted);
     let found = names.join(", ");
     if let Some(missing) = raters.iter().find(|rater| !names.contains(rater)) {
@@ -190,16 +196,16 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
              hint: pass --rater-columns {first},{second} if they are two raters; otherwise remove or rename one"
         ));
     }
-    let rating = |c: &LabelColumn| {
+    let is_rating = |c: &LabelColumn| {
         matches!(
             c,
             LabelColumn::Value
                 | LabelColumn::PairScore(_)
-                | LabelColumn::Of(_)
-                | LabelColumn::By(_)
+                | LabelColumn::TargetRating(_)
+                | LabelColumn::RaterRating(_)
         )
     };
-    if !has(&rating) {
+    if !has(&is_rating) {
         return Err(format!(
             "no rating column, found {found}\n\
              hint: name a column `score`, `preference` or after a criterion, or pass rater columns with --rater-columns"
@@ -208,33 +214,33 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     Ok(())
 }
 
-fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
+fn read_objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let opened = regular_file::open(path)
         .with_context(|| format!("labels {} cannot be opened", path.display()))?;
     let mut file = LabelFile::default();
     for (line, text) in Lines::new(BufReader::new(opened)) {
-        let text = text.map_err(|error| at(path, line, &error))?;
+        let text = text.map_err(|error| line_error(path, line, &error))?;
         let value: Value = serde_json::from_str(&text).map_err(|e| {
             let hint = "write one JSON object per line (JSONL)";
-            at(path, line, &format!("broken JSON: {e}\nhint: {hint}"))
+            line_error(path, line, &format!("malformed JSON: {e}\nhint: {hint}"))
         })?;
         let Value::Object(object) = value else {
-            let error = format!("expected an object, found {}", kind(&value));
-            return Err(at(path, line, &error));
+            let error = format!("expected an object, found {}", json_type(&value));
+            return Err(line_error(path, line, &error));
         };
         let found = if object.get("labels").is_some_and(Value::is_object) {
-            of_case(line, object)
+            parse_case(line, object)
         } else {
-            of_object(line, &object, options, &mut file.unused)
+            parse_object(line, &object, options, &mut file.unused_columns)
         };
         file.entries
-            .extend(found.map_err(|error| at(path, line, &error))?);
+            .extend(found.map_err(|error| line_error(path, line, &error))?);
     }
     Ok(file)
 }
 
 /// Reads a flat object, whose fields are columns.
-fn of_object(
+fn parse_object(
     line: u64,
     object: &Map<String, Value>,
     options: &LabelOptions,
@@ -242,7 +248,7 @@ fn of_object(
 ) -> Result<Vec<LabelEntry>, String> {
     let mut cells = RowCells::new();
     for (name, value) in object {
-        let column = LabelColumn::named(name, &options.raters);
+        let column = LabelColumn::from_header(name, &options.rater_columns);
         let text = match value {
             _ if column == LabelColumn::Other => {
                 unused.insert(name.clone());
@@ -250,42 +256,42 @@ fn of_object(
             }
             Value::Null => String::new(),
             Value::Number(number) if column != LabelColumn::Case => number.to_string(),
-            other => id_text(other)
+            other => parse_id(other)
                 .or_else(|| other.as_str().map(str::to_owned))
                 .ok_or_else(|| {
                     format!(
                         "`{name}`: expected a number or a string, found {}",
-                        kind(other)
+                        json_type(other)
                     )
                 })?,
         };
         cells.push((column, name, text));
     }
-    entries(line, &cells)
+    parse_row(line, &cells)
 }
 
 /// Reads a case in the format of `acem3 judge`, whose `labels` have one score per response.
-fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>, String> {
+fn parse_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>, String> {
     let labels = object.remove("labels").unwrap_or_default();
     let labels = parse_labels(labels)?;
     let text = |names: [&str; 2]| {
         names
             .iter()
-            .find_map(|name| object.get(*name).and_then(id_text))
+            .find_map(|name| object.get(*name).and_then(parse_id))
     };
     let case = text(["case", "id"]).ok_or("the case id is missing")?;
-    let rater = text(["rater", "annotator"]).unwrap_or_else(|| ONE_RATER.to_owned());
+    let rater = text(["rater", "annotator"]).unwrap_or_else(|| UNNAMED_RATER.to_owned());
     let model = |value: &Value| match value {
-        Value::Object(response) => response.get("model").and_then(id_text),
-        other => id_text(other),
+        Value::Object(response) => response.get("model").and_then(parse_id),
+        other => parse_id(other),
     };
-    let named = ["models", "pair", "responses"]
+    let model_list = ["models", "pair", "responses"]
         .iter()
         .filter_map(|name| object.get(*name)?.as_array())
         .find_map(|list| list.iter().map(model).collect::<Option<Vec<String>>>());
-    let models = named.ok_or(
+    let models = model_list.ok_or(
         "labels without models\n\
          hint: add \"models\": [\"a\", \"b\"] in the order of the scores",
     )?;
-    record_labels::spread(line, &case, &rater, (&models, &labels))
+    record_labels::entries_per_model(line, &case, &rater, (&models, &labels))
 }

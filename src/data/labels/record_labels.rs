@@ -1,11 +1,11 @@
 //! Labels in the format of cases: one score per response and score target.
 
-use super::entry::{LabelEntry, LabelValue, ONE_RATER};
+use super::entry::{LabelEntry, LabelValue, UNNAMED_RATER};
 use super::target::ScoreTarget;
 use crate::data::cases::CaseLabels;
 
 /// Returns the labels that a record copied from its case.
-pub fn own(
+pub fn labels_from_record(
     case: Option<&str>,
     pair: Option<&[String; 2]>,
     labels: Option<&CaseLabels>,
@@ -15,18 +15,18 @@ pub fn own(
         return Vec::new();
     };
     // Records written by acem3 have one score per response, so the conversion does not fail.
-    spread(line, case, ONE_RATER, (pair, labels)).unwrap_or_default()
+    entries_per_model(line, case, UNNAMED_RATER, (pair, labels)).unwrap_or_default()
 }
 
 /// Converts the labels of a case to one entry per model and score target.
-pub(super) fn spread(
+pub(super) fn entries_per_model(
     line: u64,
     case: &str,
     rater: &str,
     (models, labels): (&[String], &CaseLabels),
 ) -> Result<Vec<LabelEntry>, String> {
     let last = labels
-        .last
+        .final_scores
         .iter()
         .map(|scores| (ScoreTarget::Final, scores));
     let aspects = labels
@@ -52,7 +52,7 @@ pub(super) fn spread(
             case: case.to_owned(),
             rater: rater.to_owned(),
             target,
-            what: LabelValue::Score {
+            value: LabelValue::Score {
                 model: model.clone(),
                 value: *value,
             },

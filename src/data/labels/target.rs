@@ -33,12 +33,12 @@ impl ScoreTarget {
 
     /// Returns the target with this name: the name used in files, the name in the papers, or an
     /// abbreviation of ACE-M³ or HDCEval. Ignores case, spaces, hyphens and underscores.
-    pub fn named(name: &str) -> Option<Self> {
-        let name = plain(name);
+    pub fn parse_name(name: &str) -> Option<Self> {
+        let name = normalize_name(name);
         Self::all().find(|target| {
-            plain(target.key()) == name
-                || plain(target.title()) == name
-                || target.short().contains(&name.as_str())
+            normalize_name(target.key()) == name
+                || normalize_name(target.title()) == name
+                || target.abbreviations().contains(&name.as_str())
         })
     }
 
@@ -50,7 +50,7 @@ impl ScoreTarget {
         }
     }
 
-    fn short(self) -> &'static [&'static str] {
+    fn abbreviations(self) -> &'static [&'static str] {
         match self {
             Self::Final => &["conclusion", "total"],
             Self::Aspect(Aspect::Expression) => &["exp"],
@@ -73,7 +73,7 @@ impl ScoreTarget {
 }
 
 /// Removes punctuation and spaces from a name and converts it to lower case.
-pub(super) fn plain(name: &str) -> String {
+pub(super) fn normalize_name(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
 }
@@ -87,7 +87,8 @@ impl Serialize for ScoreTarget {
 impl<'de> Deserialize<'de> for ScoreTarget {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::named(&name).ok_or_else(|| D::Error::custom(format!("unknown criterion `{name}`")))
+        Self::parse_name(&name)
+            .ok_or_else(|| D::Error::custom(format!("unknown criterion `{name}`")))
     }
 }
 
@@ -98,11 +99,11 @@ mod tests {
     #[test]
     fn names_identify_targets_uniquely() {
         for target in ScoreTarget::all() {
-            assert_eq!(ScoreTarget::named(target.key()), Some(target));
-            assert_eq!(ScoreTarget::named(target.title()), Some(target));
-            for short in target.short() {
+            assert_eq!(ScoreTarget::parse_name(target.key()), Some(target));
+            assert_eq!(ScoreTarget::parse_name(target.title()), Some(target));
+            for short in target.abbreviations() {
                 assert_eq!(
-                    ScoreTarget::named(&short.to_uppercase()),
+                    ScoreTarget::parse_name(&short.to_uppercase()),
                     Some(target),
                     "{short}"
                 );
@@ -110,9 +111,9 @@ mod tests {
         }
         assert_eq!(ScoreTarget::all().count(), 14);
         assert_eq!(
-            ScoreTarget::named("Up to date information"),
-            ScoreTarget::named("UI")
+            ScoreTarget::parse_name("Up to date information"),
+            ScoreTarget::parse_name("UI")
         );
-        assert_eq!(ScoreTarget::named("beauty"), None);
+        assert_eq!(ScoreTarget::parse_name("beauty"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::target::plain;
+use super::target::normalize_name;
 
 /// A rater's preference between two responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,11 +10,12 @@ pub enum Vote {
     /// `Greater` if the first response is preferred, `Equal` for a tie, `Less` for the second.
     Order(Ordering),
     /// Text: the position of the preferred response, a word for a tie, or a model name.
-    Words(String),
+    Text(String),
 }
 
-/// Words for the first response, a tie and the second response, without case, spaces and punctuation.
-const WORDS: [(Ordering, &[&str]); 3] = [
+/// Words for the first response, a tie and the second response, without case, spaces and
+/// punctuation.
+const POSITION_WORDS: [(Ordering, &[&str]); 3] = [
     (
         Ordering::Greater,
         &[
@@ -69,13 +70,13 @@ const WORDS: [(Ordering, &[&str]); 3] = [
 ];
 
 impl Vote {
-    /// Parses `>`, `=` or `<`; stores any other text as words.
-    pub fn read(text: &str) -> Self {
+    /// Parses `>`, `=` or `<`; stores any other text as [`Vote::Text`].
+    pub fn parse(text: &str) -> Self {
         match text.trim() {
             ">" => Self::Order(Ordering::Greater),
             "=" => Self::Order(Ordering::Equal),
             "<" => Self::Order(Ordering::Less),
-            words => Self::Words(words.to_owned()),
+            text => Self::Text(text.to_owned()),
         }
     }
 
@@ -83,27 +84,29 @@ impl Vote {
     ///
     /// # Errors
     ///
-    /// If the text is neither a position nor a model, or if it is the position of one response and the model of the
-    /// other.
+    /// If the text is neither a position nor a model, or if it is the position of one response and
+    /// the model of the other.
     pub fn order(&self, models: [&str; 2]) -> Result<Ordering, String> {
-        let words = match self {
+        let text = match self {
             Self::Order(order) => return Ok(*order),
-            Self::Words(words) => words,
+            Self::Text(text) => text,
         };
-        let plain = plain(words);
-        let place = WORDS.iter().find(|(_, of)| of.contains(&plain.as_str()));
-        let place = place.map(|(order, _)| *order);
-        let model = models.iter().position(|model| model == words);
+        let plain = normalize_name(text);
+        let position = POSITION_WORDS
+            .iter()
+            .find(|(_, texts)| texts.contains(&plain.as_str()));
+        let position = position.map(|(order, _)| *order);
+        let model = models.iter().position(|model| model == text);
         let model = model.map(|i| [Ordering::Greater, Ordering::Less][i]);
         let [a, b] = models;
-        match (place, model) {
-            (Some(place), Some(model)) if place != model => Err(format!(
-                "ambiguous preference `{words}`: the name of one model and the position of the other\n\
+        match (position, model) {
+            (Some(position), Some(model)) if position != model => Err(format!(
+                "ambiguous preference `{text}`: the name of one model and the position of the other\n\
                  hint: write >, = or < to compare {a} and {b} in this order"
             )),
-            (place, model) => model.or(place).ok_or_else(|| {
+            (position, model) => model.or(position).ok_or_else(|| {
                 format!(
-                    "unknown preference `{words}`\n\
+                    "unknown preference `{text}`\n\
                      hint: write >, = or <; a, b or tie; 1, 2 or 0; or one of {a} and {b}"
                 )
             }),
@@ -119,7 +122,7 @@ mod tests {
 
     #[test]
     fn votes_parse_positions_and_models() {
-        let order = |text: &str, models| Vote::read(text).order(models);
+        let order = |text: &str, models| Vote::parse(text).order(models);
         let plain = ["m", "n"];
         for (text, expected) in [
             (">", Greater),

@@ -10,15 +10,15 @@ use image::ImageFormat;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
-use super::{Phantom, WrittenResponse, phantom};
+use super::{Phantom, WrittenResponse, generate_phantom};
 use crate::data::cases::{CaseLabels, CaseLine, Response};
-use crate::data::phantoms::random_choice::{RandomChoice, dice};
+use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::support::terminal::interrupt::Interrupt;
 
 /// Marker file of a folder written by this generator.
-const MARK: &str = "phantoms.json";
+const MARKER_FILE: &str = "phantoms.json";
 /// Value of the `generator` field of the marker file.
 const GENERATOR: &str = "acem3 phantoms";
 /// Fictitious model names of the responses.
@@ -28,44 +28,46 @@ const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 /// earlier output of this generator. Equal arguments give equal bytes.
 ///
 /// # Errors
-/// If `n` is 0, if the user interrupts, if `dir` contains files of other programs, or if a file cannot be
-/// written.
-pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
+/// If `n` is 0, if the user interrupts, if `dir` contains files of other programs, or if a file
+/// cannot be written.
+pub fn write_folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
         bail!(
             "--count: expected at least 1, found 0\nhint: pass `--count 12` for a small demo folder"
         );
     }
-    clear(dir)?;
+    prepare_folder(dir)?;
     let images = dir.join("images");
     create_folder(&images)?;
-    // The marker is written first, so that an interrupted run can be repeated in the same folder.
-    let mark = json!({
+    // Write the marker first, so that an interrupted run can be repeated in the same folder.
+    let marker = json!({
         "generator": GENERATOR,
         "version": env!("CARGO_PKG_VERSION"),
         "seed": seed,
         "n": n,
     });
-    atomic_file::write(&dir.join(MARK), format!("{mark:#}\n").as_bytes())?;
+    atomic_file::write_atomic(&dir.join(MARKER_FILE), format!("{marker:#}\n").as_bytes())?;
     let mut lines = String::new();
     for index in 0..n {
-        interrupt.check("the folder is incomplete; run the same command to regenerate it")?;
-        let phantom = phantom(seed, index);
+        interrupt
+            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        let phantom = generate_phantom(seed, index);
         let id = format!("phantom-{seed}-{index:05}");
         let path = images.join(format!("{id}.png"));
         phantom
             .image
             .save_with_format(&path, ImageFormat::Png)
             .with_context(|| format!("cannot write {}", path.display()))?;
-        let mut rng = dice(seed, index, u64::from_le_bytes(*b"models\0\0"));
-        let case = case(&id, &phantom, &mut rng);
+        let mut rng = stream_rng(seed, index, u64::from_le_bytes(*b"models\0\0"));
+        let case = case_line(&id, &phantom, &mut rng);
         writeln!(lines, "{}", serde_json::to_string(&case)?)?;
     }
-    atomic_file::write(&dir.join("cases.jsonl"), lines.as_bytes())
+    atomic_file::write_atomic(&dir.join("cases.jsonl"), lines.as_bytes())
 }
 
-/// Removes an earlier output of this generator. Returns an error if the folder contains other files.
-fn clear(dir: &Path) -> Result<()> {
+/// Removes an earlier output of this generator. Returns an error if the folder contains other
+/// files.
+fn prepare_folder(dir: &Path) -> Result<()> {
     if !dir.exists() {
         return Ok(());
     }
@@ -73,50 +75,50 @@ fn clear(dir: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    let mark = fs::read(dir.join(MARK)).ok();
-    let mark = mark.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    let ours = mark.is_some_and(|mark| mark["generator"] == GENERATOR);
+    let marker = fs::read(dir.join(MARKER_FILE)).ok();
+    let marker = marker.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let is_ours = marker.is_some_and(|marker| marker["generator"] == GENERATOR);
     let images = dir.join("images");
-    let drawn = if images.is_dir() {
+    let image_names = if images.is_dir() {
         list_names(&images)?
     } else {
         Vec::new()
     };
-    let known = |name: &&String| {
+    let is_known = |name: &&String| {
         let part = name.strip_suffix(".part").unwrap_or(name);
         part == "images"
-            || [MARK, "cases.jsonl"]
+            || [MARKER_FILE, "cases.jsonl"]
                 .iter()
                 .any(|file| file.starts_with(part))
     };
-    let strange = names.iter().find(|name| !known(name));
-    let strange = strange.or_else(|| drawn.iter().find(|name| !is_drawn(name)));
-    if !ours || strange.is_some() {
+    let foreign = names.iter().find(|name| !is_known(name));
+    let foreign = foreign.or_else(|| image_names.iter().find(|name| !is_generated_name(name)));
+    if !is_ours || foreign.is_some() {
         bail!(
             "--out {}: expected an empty folder or an earlier output of this command, found {}\n\
              hint: choose a folder that does not exist yet",
             dir.display(),
-            strange
+            foreign
                 .or(names.first())
                 .map_or("other files", String::as_str)
         );
     }
-    for name in &drawn {
+    for name in &image_names {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(())
 }
 
-/// Returns true if the file name is one of this generator's image names.
-fn is_drawn(name: &str) -> bool {
+/// Returns true if this generator gives an image this name.
+fn is_generated_name(name: &str) -> bool {
     let number = name.strip_prefix("phantom-");
     let number = number.and_then(|rest| rest.strip_suffix(".png"));
     number.is_some_and(|n| n.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
 
 /// Converts a phantom to a line of `cases.jsonl`.
-fn case(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> CaseLine {
+fn case_line(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> CaseLine {
     let first = rng.below(MODELS.len());
     let second = (first + 1 + rng.below(MODELS.len() - 1)) % MODELS.len();
     let models = [first, second].map(|i| MODELS.get(i).copied().unwrap_or_default());
@@ -131,39 +133,42 @@ fn case(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> CaseLine {
         question: phantom.question.text.clone(),
         responses: responses.collect(),
         reference: Some(phantom.reference.clone()),
-        labels: Some(labels(&phantom.responses)),
-        meta: meta(phantom),
+        labels: Some(case_labels(&phantom.responses)),
+        meta: case_meta(phantom),
     }
 }
 
-fn labels(responses: &[WrittenResponse; 2]) -> CaseLabels {
+fn case_labels(responses: &[WrittenResponse; 2]) -> CaseLabels {
     let both = |value: &dyn Fn(&WrittenResponse) -> f64| responses.iter().map(value).collect();
-    let mean = |aspect| both(&|r| (r.aspect(aspect) * 10_000.0).round() / 10_000.0);
+    let mean = |aspect| both(&|r| (r.aspect_mean(aspect) * 10_000.0).round() / 10_000.0);
     let score = |criterion| both(&|r| f64::from(r.score(criterion)));
     CaseLabels {
-        last: Some(both(&|r| f64::from(r.conclusion.score))),
+        final_scores: Some(both(&|r| f64::from(r.conclusion.score))),
         aspects: Aspect::ALL.map(|aspect| (aspect, mean(aspect))).into(),
         criteria: Criterion::ALL.map(|c| (c, score(c))).into(),
     }
 }
 
-fn meta(phantom: &Phantom) -> Map<String, Value> {
+fn case_meta(phantom: &Phantom) -> Map<String, Value> {
     let scene = &phantom.scene;
     let fields = [
         ("kind", json!(scene.kind.key())),
-        ("count", json!(scene.count())),
+        ("count", json!(scene.lesion_count())),
         ("side", json!(scene.side.map_or("none", |side| side.key()))),
         ("size", json!(scene.size.map_or("none", |size| size.key()))),
         ("tone", json!(scene.tone.map_or("none", |tone| tone.key()))),
         ("question", json!(phantom.question.kind.key())),
-        ("defects", json!(phantom.responses.each_ref().map(defects))),
+        (
+            "defects",
+            json!(phantom.responses.each_ref().map(defect_keys)),
+        ),
     ];
     let named = fields.map(|(name, value)| (name.to_owned(), value));
     named.into_iter().collect()
 }
 
 /// Returns the keys of a response's defects, including wrong facts and unanswered concerns.
-fn defects(response: &WrittenResponse) -> Vec<&'static str> {
+fn defect_keys(response: &WrittenResponse) -> Vec<&'static str> {
     let accuracy = response.score(Criterion::FactualAccuracy);
     let fact = match accuracy {
         1 => Some("wrong"),
@@ -180,14 +185,14 @@ mod tests {
     use super::*;
 
     fn make_folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
-        folder(dir, n, seed, &Interrupt::default())
+        write_folder(dir, n, seed, &Interrupt::default())
     }
 
-    fn bytes(dir: &Path) -> Vec<Vec<u8>> {
+    fn read_files(dir: &Path) -> Vec<Vec<u8>> {
         let mut names = list_names(&dir.join("images")).unwrap();
         names.sort();
         let images = names.iter().map(|name| dir.join("images").join(name));
-        let files = images.chain([dir.join("cases.jsonl"), dir.join(MARK)]);
+        let files = images.chain([dir.join("cases.jsonl"), dir.join(MARKER_FILE)]);
         files.map(|file| fs::read(file).unwrap()).collect()
     }
 
@@ -196,7 +201,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         make_folder(&dir.path().join("a"), 5, 9).unwrap();
         make_folder(&dir.path().join("b"), 5, 9).unwrap();
-        assert_eq!(bytes(&dir.path().join("a")), bytes(&dir.path().join("b")));
+        assert_eq!(
+            read_files(&dir.path().join("a")),
+            read_files(&dir.path().join("b"))
+        );
     }
 
     #[test]

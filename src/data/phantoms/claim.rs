@@ -20,33 +20,33 @@ pub struct Claim {
     /// The right answer in a few words.
     pub truth: String,
     /// Number of concerns of the question (one or two).
-    pub asked: usize,
+    pub concerns_asked: usize,
     /// Number of concerns that the response answers.
-    pub answered: usize,
+    pub concerns_answered: usize,
     /// Number of right answers.
-    pub right: usize,
+    pub right_answers: usize,
     /// Name of the unanswered concern ("side"); empty if there is none or it is unknown.
-    pub left_out: String,
+    pub unanswered_concern: String,
 }
 
 impl Claim {
     /// Creates a claim for a question with one concern.
-    pub fn single(sentence: &str, short: &str, truth: &str, right: bool) -> Self {
+    pub fn with_one_concern(sentence: &str, short: &str, truth: &str, right: bool) -> Self {
         Self {
             sentence: sentence.to_owned(),
             bare: short.to_owned(),
             short: short.to_owned(),
             truth: truth.to_owned(),
-            asked: 1,
-            answered: 1,
-            right: usize::from(right),
-            left_out: String::new(),
+            concerns_asked: 1,
+            concerns_answered: 1,
+            right_answers: usize::from(right),
+            unanswered_concern: String::new(),
         }
     }
 
     /// Returns the score for factual accuracy, from the proportion of given answers that are right.
     pub fn accuracy(&self) -> u8 {
-        match (self.answered, self.right) {
+        match (self.concerns_answered, self.right_answers) {
             (0, _) => 0,
             (_, 0) => 1,
             (answered, right) if right >= answered => 5,
@@ -54,38 +54,41 @@ impl Claim {
         }
     }
 
-    /// Returns the score for addressing multiple concerns, from the proportion of answered concerns.
+    /// Returns the score for addressing multiple concerns, from the proportion of answered
+    /// concerns.
     pub fn coverage(&self) -> u8 {
-        match self.answered {
+        match self.concerns_answered {
             0 => 0,
-            answered if answered >= self.asked => 5,
+            answered if answered >= self.concerns_asked => 5,
             _ => 2,
         }
     }
 }
 
-/// Wrong facts of a claim.
+/// Number of wrong facts of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FactErrors {
-    None,
-    /// One of two facts, or the only fact.
-    Some,
-    All,
+    /// All facts are right.
+    NoneWrong,
+    /// One of two facts is wrong, or the only one.
+    OneWrong,
+    /// All facts are wrong.
+    AllWrong,
 }
 
 /// Selects the facts, right or wrong, that a response states.
-pub(crate) fn facts(
+pub(crate) fn choose_facts(
     question: &Question,
     scene: &Scene,
-    wrong: FactErrors,
+    errors: FactErrors,
     rng: &mut impl RandomChoice,
 ) -> Vec<Fact> {
-    let truth = question.truth(scene);
-    let alone = truth.len() == 1;
-    let spared = match wrong {
-        FactErrors::None => return truth,
-        FactErrors::Some if !alone => Some(rng.below(truth.len())),
-        FactErrors::Some | FactErrors::All => None,
+    let truth = question.correct_facts(scene);
+    let is_single = truth.len() == 1;
+    let right_index = match errors {
+        FactErrors::NoneWrong => return truth,
+        FactErrors::OneWrong if !is_single => Some(rng.below(truth.len())),
+        FactErrors::OneWrong | FactErrors::AllWrong => None,
     };
     if let (Some(proposed), [fact]) = (question.proposed, truth.as_slice())
         && proposed != *fact
@@ -93,80 +96,83 @@ pub(crate) fn facts(
         // A wrong answer to a false proposal accepts the proposal.
         return vec![proposed];
     }
-    let lie = |(i, fact): (usize, &Fact), rng: &mut _| {
-        if spared == Some(i) {
+    let state_fact = |(i, fact): (usize, &Fact), rng: &mut _| {
+        if right_index == Some(i) {
             *fact
         } else {
-            Fact::other(*fact, scene, alone, rng)
+            Fact::false_alternative(*fact, scene, is_single, rng)
         }
     };
     truth
         .iter()
         .enumerate()
-        .map(|entry| lie(entry, rng))
+        .map(|entry| state_fact(entry, rng))
         .collect()
 }
 
-/// Builds the claim with these facts. With `partly`, one of two facts is left out at random.
-pub(crate) fn claim(
+/// Builds the claim with these facts. With `omits_concern`, one of two facts is left out at random.
+pub(crate) fn claim_from_facts(
     question: &Question,
     scene: &Scene,
     facts: &[Fact],
-    partly: bool,
+    omits_concern: bool,
     rng: &mut impl RandomChoice,
 ) -> Claim {
-    let truth = question.truth(scene);
-    let plural = scene.count() > 1;
-    let right = |fact: &Fact| truth.contains(fact);
+    let truth = question.correct_facts(scene);
+    let plural = scene.lesion_count() > 1;
+    let is_right = |fact: &Fact| truth.contains(fact);
     let mut claim = Claim {
-        truth: short(question, &truth),
-        asked: truth.len(),
+        truth: short_form(question, &truth),
+        concerns_asked: truth.len(),
         ..Claim::default()
     };
     let stated: Vec<Fact> = match facts {
-        [first, second] if partly => {
-            let (kept, lost) = if rng.chance(0.5) {
+        [first, second] if omits_concern => {
+            let (stated, omitted) = if rng.chance(0.5) {
                 (first, second)
             } else {
                 (second, first)
             };
-            lost.concern().word().clone_into(&mut claim.left_out);
-            vec![*kept]
+            omitted
+                .concern()
+                .word()
+                .clone_into(&mut claim.unanswered_concern);
+            vec![*stated]
         }
         _ => facts.to_vec(),
     };
-    claim.answered = stated.len();
-    claim.right = stated.iter().filter(|fact| right(fact)).count();
-    claim.bare = bare(question, &stated);
-    claim.short = short(question, &stated);
-    claim.sentence = sentence(question, &stated, plural, rng);
+    claim.concerns_answered = stated.len();
+    claim.right_answers = stated.iter().filter(|fact| is_right(fact)).count();
+    claim.bare = bare_phrase(question, &stated);
+    claim.short = short_form(question, &stated);
+    claim.sentence = write_sentence(question, &stated, plural, rng);
     claim
 }
 
-/// Returns the short form of an answer: its facts, then yes or no to a proposal. The facts come first
-/// because a judge generates tokens in order and needs the fact before the conclusion.
-pub(crate) fn short(question: &Question, facts: &[Fact]) -> String {
-    match agreement(question, facts) {
-        Some(word) => format!("{}, so {word}", words(facts)),
-        None => words(facts),
+/// Returns the short form of an answer: its facts, then yes or no to a proposal. The facts come
+/// first because a judge generates tokens in order and needs the fact before the conclusion.
+pub(crate) fn short_form(question: &Question, facts: &[Fact]) -> String {
+    match yes_or_no(question, facts) {
+        Some(word) => format!("{}, so {word}", join_facts(facts)),
+        None => join_facts(facts),
     }
 }
 
 /// Returns the bare phrase of an answer: yes or no to a proposal, then the facts.
-fn bare(question: &Question, facts: &[Fact]) -> String {
-    match agreement(question, facts) {
-        Some(word) => format!("{word}, {}", words(facts)),
-        None => words(facts),
+fn bare_phrase(question: &Question, facts: &[Fact]) -> String {
+    match yes_or_no(question, facts) {
+        Some(word) => format!("{word}, {}", join_facts(facts)),
+        None => join_facts(facts),
     }
 }
 
-fn words(facts: &[Fact]) -> String {
-    let words: Vec<&str> = facts.iter().map(|fact| fact.short()).collect();
-    words.join(", ")
+fn join_facts(facts: &[Fact]) -> String {
+    let texts: Vec<&str> = facts.iter().map(|fact| fact.short_text()).collect();
+    texts.join(", ")
 }
 
 /// Returns "yes" or "no" to a proposal; `None` if the question proposes nothing.
-fn agreement(question: &Question, facts: &[Fact]) -> Option<&'static str> {
+fn yes_or_no(question: &Question, facts: &[Fact]) -> Option<&'static str> {
     let proposed = question.proposed?;
     Some(if facts.contains(&proposed) {
         "yes"
@@ -176,7 +182,7 @@ fn agreement(question: &Question, facts: &[Fact]) -> Option<&'static str> {
 }
 
 /// Writes one sentence with the facts.
-pub(crate) fn sentence(
+pub(crate) fn write_sentence(
     question: &Question,
     facts: &[Fact],
     plural: bool,
@@ -184,68 +190,73 @@ pub(crate) fn sentence(
 ) -> String {
     let body = match (question.kind, facts) {
         (QuestionKind::CountAndSide, [count, side]) => {
-            let noun = place(*side);
+            let noun = side_phrase(*side);
             let form = rng.below(2);
             match form {
-                0 => format!("{} {noun}", exist(*count)),
-                _ => format!("I see {} {noun}", count.short()),
+                0 => format!("{} {noun}", count_clause(*count)),
+                _ => format!("I see {} {noun}", count.short_text()),
             }
         }
         (QuestionKind::SizeAndTone, [size, tone]) => {
-            format!("{} {} and {}", subject(plural), size.short(), tone.short())
+            format!(
+                "{} {} and {}",
+                lesion_subject(plural),
+                size.short_text(),
+                tone.short_text()
+            )
         }
         (QuestionKind::PresenceAndModality, [presence, modality]) => {
             format!(
                 "{}, and this is {}",
-                lone(*presence, plural, rng),
-                modality.noun()
+                capitalized_clause(*presence, plural, rng),
+                modality.with_article()
             )
         }
-        (_, [fact, ..]) => lone(*fact, plural, rng),
+        (_, [fact, ..]) => capitalized_clause(*fact, plural, rng),
         (_, []) => return String::new(),
     };
-    match agreement(question, facts) {
-        Some("yes") => format!("Yes, {}.", lower(&body)),
-        Some(_) => format!("No, {}.", lower(&body)),
+    match yes_or_no(question, facts) {
+        Some("yes") => format!("Yes, {}.", lower_first_letter(&body)),
+        Some(_) => format!("No, {}.", lower_first_letter(&body)),
         None => format!("{body}."),
     }
 }
 
 /// Writes one fact as a clause with a capital letter.
-fn lone(fact: Fact, plural: bool, rng: &mut impl RandomChoice) -> String {
+fn capitalized_clause(fact: Fact, plural: bool, rng: &mut impl RandomChoice) -> String {
     let first = rng.chance(0.5);
     match fact {
-        Fact::Modality(_) if first => format!("This is {}", fact.noun()),
-        Fact::Modality(_) => format!("The picture is {}", fact.noun()),
+        Fact::Modality(_) if first => format!("This is {}", fact.with_article()),
+        Fact::Modality(_) => format!("The picture is {}", fact.with_article()),
         Fact::Presence(true) if first => "Yes, a lesion is visible".to_owned(),
         Fact::Presence(true) => "Yes, the image shows a lesion".to_owned(),
         Fact::Presence(false) if first => "No, no lesion is visible".to_owned(),
         Fact::Presence(false) => "No, the image shows no lesion".to_owned(),
-        Fact::Count(_) if first => exist(fact),
-        Fact::Count(_) => format!("I see {}", fact.short()),
-        Fact::Side(_) if first => format!("{} {}", subject(plural), place(fact)),
+        Fact::Count(_) if first => count_clause(fact),
+        Fact::Count(_) => format!("I see {}", fact.short_text()),
+        Fact::Side(_) if first => format!("{} {}", lesion_subject(plural), side_phrase(fact)),
         Fact::Side(_) => {
             let verb = if plural {
                 "The lesions lie"
             } else {
                 "The lesion lies"
             };
-            format!("{verb} {}", place(fact))
+            format!("{verb} {}", side_phrase(fact))
         }
-        Fact::Size(_) => format!("{} {}", subject(plural), fact.short()),
-        Fact::Tone(_) if first => format!("{} {}", subject(plural), fact.short()),
+        Fact::Size(_) => format!("{} {}", lesion_subject(plural), fact.short_text()),
+        Fact::Tone(_) if first => format!("{} {}", lesion_subject(plural), fact.short_text()),
         Fact::Tone(_) => {
             let verb = if plural {
                 "The lesions look"
             } else {
                 "The lesion looks"
             };
-            format!("{verb} {}", fact.short())
+            format!("{verb} {}", fact.short_text())
         }
     }
 }
 
-fn subject(plural: bool) -> &'static str {
+fn lesion_subject(plural: bool) -> &'static str {
     if plural {
         "The lesions are"
     } else {
@@ -253,24 +264,24 @@ fn subject(plural: bool) -> &'static str {
     }
 }
 
-fn exist(count: Fact) -> String {
+fn count_clause(count: Fact) -> String {
     let verb = if count == Fact::Count(1) {
         "There is"
     } else {
         "There are"
     };
-    format!("{verb} {}", count.short())
+    format!("{verb} {}", count.short_text())
 }
 
-fn place(side: Fact) -> String {
+fn side_phrase(side: Fact) -> String {
     match side {
         Fact::Side(super::lesion::LesionSide::Both) => "on both sides".to_owned(),
-        other => format!("on the {}", other.short()),
+        other => format!("on the {}", other.short_text()),
     }
 }
 
 /// Converts the first letter to lower case, for use after "Yes,"; keeps the pronoun "I".
-fn lower(text: &str) -> String {
+fn lower_first_letter(text: &str) -> String {
     if text.starts_with("I ") {
         return text.to_owned();
     }

@@ -198,12 +198,12 @@ pub const RULES: &[Rule] = &[
 ];
 
 impl Defect {
-    /// Its row of the table.
+    /// Returns the rule of this defect.
     pub fn rule(self) -> Option<&'static Rule> {
         RULES.iter().find(|rule| rule.defect == self)
     }
 
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         self.rule().map_or("", |rule| rule.key)
     }

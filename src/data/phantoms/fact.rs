@@ -53,12 +53,13 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// Returns the true fact about a concern; `None` if the concern requires a lesion and there is none.
-    pub fn of(scene: &Scene, concern: Concern) -> Option<Self> {
+    /// Returns the true fact about a concern; `None` if the concern requires a lesion and there is
+    /// none.
+    pub fn from_scene(scene: &Scene, concern: Concern) -> Option<Self> {
         match concern {
             Concern::Modality => Some(Self::Modality(scene.kind)),
-            Concern::Presence => Some(Self::Presence(scene.count() > 0)),
-            Concern::Count => Some(Self::Count(scene.count())),
+            Concern::Presence => Some(Self::Presence(scene.lesion_count() > 0)),
+            Concern::Count => Some(Self::Count(scene.lesion_count())),
             Concern::Side => scene.side.map(Self::Side),
             Concern::Size => scene.size.map(Self::Size),
             Concern::Tone => scene.tone.map(Self::Tone),
@@ -78,7 +79,7 @@ impl Fact {
     }
 
     /// Returns the short form for analyses: "two lesions", "left side", "CT image", "yes".
-    pub fn short(self) -> &'static str {
+    pub fn short_text(self) -> &'static str {
         match self {
             Self::Modality(kind) => match kind {
                 PhantomKind::Ct => "CT image",
@@ -100,30 +101,41 @@ impl Fact {
         }
     }
 
-    /// Returns a modality with its article ("a CT image"); for other facts the same as [`Fact::short`].
-    pub(crate) fn noun(self) -> &'static str {
+    /// Returns a modality with its article ("a CT image"). For other facts, this is
+    /// [`Fact::short_text`].
+    pub(crate) fn with_article(self) -> &'static str {
         match self {
             Self::Modality(PhantomKind::Ct) => "a CT image",
             Self::Modality(PhantomKind::Mri) => "an MRI image",
             Self::Modality(PhantomKind::Radiograph) => "an X-ray image",
             Self::Modality(PhantomKind::Histology) => "a histology image",
-            other => other.short(),
+            other => other.short_text(),
         }
     }
 
     /// Returns a false fact about the same concern.
-    /// `alone` permits a count of zero, which leaves no answer to a second concern.
-    pub(crate) fn other(self, scene: &Scene, alone: bool, rng: &mut impl RandomChoice) -> Self {
+    ///
+    /// `is_single`: the question has no other concern, so a count of zero is possible.
+    pub(crate) fn false_alternative(
+        self,
+        scene: &Scene,
+        is_single: bool,
+        rng: &mut impl RandomChoice,
+    ) -> Self {
         let pool: Vec<Self> = match self {
             Self::Modality(_) => PhantomKind::ALL.map(Self::Modality).to_vec(),
             Self::Presence(_) => [true, false].map(Self::Presence).to_vec(),
             Self::Count(_) => {
                 // A single lesion cannot be on both sides.
-                let both = scene.side == Some(LesionSide::Both);
-                let least = if alone { 0 } else { 1 + usize::from(both) };
-                (least..=3).map(Self::Count).collect()
+                let on_both_sides = scene.side == Some(LesionSide::Both);
+                let minimum = if is_single {
+                    0
+                } else {
+                    1 + usize::from(on_both_sides)
+                };
+                (minimum..=3).map(Self::Count).collect()
             }
-            Self::Side(_) if scene.count() < 2 => [LesionSide::Left, LesionSide::Right]
+            Self::Side(_) if scene.lesion_count() < 2 => [LesionSide::Left, LesionSide::Right]
                 .map(Self::Side)
                 .to_vec(),
             Self::Side(_) => [LesionSide::Left, LesionSide::Right, LesionSide::Both]
@@ -136,11 +148,11 @@ impl Fact {
                 .map(Self::Tone)
                 .to_vec(),
         };
-        let truth = Self::of(scene, self.concern());
+        let truth = Self::from_scene(scene, self.concern());
         let wrong: Vec<Self> = pool
             .into_iter()
             .filter(|fact| *fact != self && Some(*fact) != truth)
             .collect();
-        rng.pick(&wrong).unwrap_or(self)
+        rng.choose(&wrong).unwrap_or(self)
     }
 }

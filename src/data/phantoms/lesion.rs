@@ -1,23 +1,23 @@
 //! Lesions of a phantom, and the image types they appear in.
 
-/// The kind of image a phantom imitates.
+/// Image modality that a phantom imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhantomKind {
-    /// An axial slice: a bright ring around grey tissue.
+    /// Axial slice: a bright ring around grey tissue.
     Ct,
-    /// A brain-like slice with ventricles on a dark ground.
+    /// Brain-like slice with ventricles on a dark background.
     Mri,
-    /// Two dark lungs beside a bright mediastinum.
+    /// Two dark lungs and a bright mediastinum between them.
     Radiograph,
     /// Pink tissue with many small nuclei.
     Histology,
 }
 
 impl PhantomKind {
-    /// The four kinds, in the order of their class numbers.
+    /// The four modalities, in the order of their class indices.
     pub const ALL: [Self; 4] = [Self::Ct, Self::Mri, Self::Radiograph, Self::Histology];
 
-    /// The name in `meta` and in messages.
+    /// Returns the name in `meta` and in messages.
     pub fn key(self) -> &'static str {
         match self {
             Self::Ct => "ct",
@@ -28,19 +28,19 @@ impl PhantomKind {
     }
 }
 
-/// Where the lesions of a scene lie, as seen in the image (left is the image's left).
+/// Side of the lesions of a scene. Left is the left side of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LesionSide {
-    /// All in the left half.
+    /// All lesions are in the left half.
     Left,
-    /// All in the right half.
+    /// All lesions are in the right half.
     Right,
-    /// At least one in either half.
+    /// Each half has at least one lesion.
     Both,
 }
 
 impl LesionSide {
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -50,17 +50,17 @@ impl LesionSide {
     }
 }
 
-/// The size shared by the lesions of a scene.
+/// Size of all lesions of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LesionSize {
-    /// A radius of 4 to 5 pixels.
+    /// Radius of 4 to 5 pixels.
     Small,
-    /// A radius of 9 to 10 pixels.
+    /// Radius of 9 to 10 pixels.
     Large,
 }
 
 impl LesionSize {
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -69,7 +69,7 @@ impl LesionSize {
     }
 }
 
-/// The tone shared by the lesions of a scene, against the tissue around them.
+/// Tone of all lesions of a scene, relative to the tissue around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LesionTone {
     /// Brighter than the tissue.
@@ -79,7 +79,7 @@ pub enum LesionTone {
 }
 
 impl LesionTone {
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Bright => "bright",
@@ -88,15 +88,15 @@ impl LesionTone {
     }
 }
 
-/// One lesion, in pixels of the image.
+/// A lesion. Positions and radius are in pixels of the image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lesion {
-    /// Centre, from the left edge.
+    /// Distance of the centre from the left edge.
     pub x: f32,
-    /// Centre, from the upper edge.
+    /// Distance of the centre from the upper edge.
     pub y: f32,
     /// Mean radius.
     pub radius: f32,
-    /// Horizontal against vertical half-axis, near 1.
+    /// Ratio of the horizontal to the vertical half-axis, near 1.
     pub stretch: f32,
 }

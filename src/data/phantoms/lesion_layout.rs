@@ -1,13 +1,14 @@
-//! Positions of the lesions of a scene: in the tissue, on the given side, at a distance from each other.
+//! Positions of the lesions of a scene: in the tissue, on the given side, and apart from each
+//! other.
 
 use super::body_frame::BodyFrame;
 use super::lesion::{Lesion, LesionSide, LesionSize, PhantomKind};
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// Number of random layouts to try before using the fixed layout.
-const LAYOUTS: usize = 80;
+const MAX_LAYOUTS: usize = 80;
 /// Number of positions to try for one lesion of a layout.
-const SPOTS: usize = 40;
+const MAX_POSITIONS: usize = 40;
 
 /// Lesions to place, and the body that contains them.
 pub(crate) struct LesionLayout {
@@ -18,23 +19,26 @@ pub(crate) struct LesionLayout {
     pub(crate) size: LesionSize,
 }
 
-/// Places the lesions of a scene that has at least one.
-pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
-    let halves = halves(plan, rng);
-    let shapes: Vec<(f32, f32)> = halves.iter().map(|_| shape(plan.size, rng)).collect();
-    for _ in 0..LAYOUTS {
-        if let Some(found) = layout(plan, &halves, &shapes, rng) {
+/// Places the lesions of a scene with at least one lesion.
+pub(crate) fn place_lesions(layout: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
+    let halves = choose_halves(layout, rng);
+    let shapes: Vec<(f32, f32)> = halves
+        .iter()
+        .map(|_| choose_shape(layout.size, rng))
+        .collect();
+    for _ in 0..MAX_LAYOUTS {
+        if let Some(found) = try_layout(layout, &halves, &shapes, rng) {
             return found;
         }
     }
-    column(&halves, &shapes)
+    fixed_layout(&halves, &shapes)
 }
 
 /// Chooses the half of each lesion; true is left.
-fn halves(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
+fn choose_halves(layout: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
     let odd = rng.chance(0.5);
-    (0..plan.count)
-        .map(|i| match plan.side {
+    (0..layout.count)
+        .map(|i| match layout.side {
             LesionSide::Left => true,
             LesionSide::Right => false,
             LesionSide::Both => (i % 2 == 0) == odd,
@@ -42,7 +46,7 @@ fn halves(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
         .collect()
 }
 
-fn shape(size: LesionSize, rng: &mut impl RandomChoice) -> (f32, f32) {
+fn choose_shape(size: LesionSize, rng: &mut impl RandomChoice) -> (f32, f32) {
     let radius = match size {
         LesionSize::Small => rng.between(4.0, 5.0),
         LesionSize::Large => rng.between(9.0, 10.0),
@@ -50,21 +54,21 @@ fn shape(size: LesionSize, rng: &mut impl RandomChoice) -> (f32, f32) {
     (radius, rng.between(0.9, 1.1))
 }
 
-fn layout(
-    plan: &LesionLayout,
+fn try_layout(
+    layout: &LesionLayout,
     halves: &[bool],
     shapes: &[(f32, f32)],
     rng: &mut impl RandomChoice,
 ) -> Option<Vec<Lesion>> {
     let mut placed: Vec<Lesion> = Vec::with_capacity(halves.len());
-    // Minimum distance between two lesions in pixels; three large lesions must fit into one lung.
-    let gap = if plan.size == LesionSize::Small {
+    // Minimum distance between two lesions in pixels. Three large lesions must fit into one lung.
+    let gap = if layout.size == LesionSize::Small {
         9.0
     } else {
         5.0
     };
     for (&left, &(radius, stretch)) in halves.iter().zip(shapes) {
-        let spot = (0..SPOTS).find_map(|_| {
+        let spot = (0..MAX_POSITIONS).find_map(|_| {
             let reach = rng.between(10.0, 56.0);
             let x = if left { 64.0 - reach } else { 64.0 + reach };
             let lesion = Lesion {
@@ -78,7 +82,7 @@ fn layout(
                 let room = (other.radius + radius) * 1.1 + gap;
                 dx * dx + dy * dy >= room * room
             });
-            (apart && holds(plan, &lesion)).then_some(lesion)
+            (apart && is_in_tissue(layout, &lesion)).then_some(lesion)
         })?;
         placed.push(spot);
     }
@@ -86,9 +90,9 @@ fn layout(
 }
 
 /// Returns true if the lesion is in tissue, away from the midline and the edge.
-fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
+fn is_in_tissue(layout: &LesionLayout, lesion: &Lesion) -> bool {
     let outer = lesion.radius * 1.1;
-    let midline = match plan.kind {
+    let midline = match layout.kind {
         PhantomKind::Ct | PhantomKind::Histology => 5.0,
         PhantomKind::Mri => 10.0,
         PhantomKind::Radiograph => 3.0,
@@ -96,12 +100,12 @@ fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
     if (lesion.x - 64.0).abs() < outer + midline {
         return false;
     }
-    let (u, v) = plan.frame.inside(lesion.x, lesion.y);
-    match plan.kind {
-        PhantomKind::Ct | PhantomKind::Mri => within((u, v), plan.frame.axes, outer + 7.0),
+    let (u, v) = layout.frame.to_body_axes(lesion.x, lesion.y);
+    match layout.kind {
+        PhantomKind::Ct | PhantomKind::Mri => is_in_ellipse((u, v), layout.frame.axes, outer + 7.0),
         PhantomKind::Radiograph => {
-            let lung = plan.frame.lung();
-            within(
+            let lung = layout.frame.lungs();
+            is_in_ellipse(
                 (u.abs() - lung.offset, v),
                 (lung.axes.0, lung.axes.1),
                 outer + 1.0,
@@ -114,13 +118,13 @@ fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
     }
 }
 
-fn within((u, v): (f32, f32), axes: (f32, f32), margin: f32) -> bool {
+fn is_in_ellipse((u, v): (f32, f32), axes: (f32, f32), margin: f32) -> bool {
     let (a, b) = ((axes.0 - margin).max(1.0), (axes.1 - margin).max(1.0));
     (u / a) * (u / a) + (v / b) * (v / b) <= 1.0
 }
 
 /// Returns the fixed layout, which fits every body: one column in each half.
-fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
+fn fixed_layout(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
     let rows = [64.0, 37.0, 91.0];
     let places = halves.iter().zip(shapes).zip(rows);
     places

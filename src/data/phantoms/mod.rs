@@ -1,9 +1,9 @@
-//! Phantoms: synthetic medical images with known lesions, a question, two responses of known quality,
-//! and the exact evaluation of each response.
+//! Phantoms: synthetic medical images with known lesions, a question, two responses of known
+//! quality, and the exact evaluation of each response.
 //!
 //! Phantoms serve as training data, as a demo and as a test of any judge. Rules define the right
-//! verdict, so errors of a judge that ignores the image are visible. A phantom is a pure function of
-//! a seed and an index, with equal bytes on every platform.
+//! verdict, so errors of a judge that ignores the image are visible. A phantom is a pure function
+//! of a seed and an index, with equal bytes on every platform.
 
 pub(crate) mod body_frame;
 pub mod case_folder;
@@ -28,7 +28,7 @@ pub use fact::{Concern, Fact};
 pub use lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 pub use question::{Question, QuestionKind};
 pub use rules::Defect;
-pub use scene::{Attributes, SIDE, Scene, scene};
+pub use scene::{Attributes, SIDE, Scene, generate_scene};
 
 use image::RgbImage;
 use rand_chacha::ChaCha8Rng;
@@ -50,27 +50,27 @@ pub struct Phantom {
 }
 
 /// Generates phantom `index` of a seed, for measurement.
-pub fn phantom(seed: u64, index: u64) -> Phantom {
-    with_mix(seed, index, FactMix::MEASURED)
+pub fn generate_phantom(seed: u64, index: u64) -> Phantom {
+    generate_with_mix(seed, index, FactMix::MEASUREMENT)
 }
 
-/// Generates phantom `index` of a seed, for training. In contrast to [`phantom`], the correctness of one
-/// response reveals less about that of the other.
-pub fn practice(seed: u64, index: u64) -> Phantom {
-    with_mix(seed, index, FactMix::TAUGHT)
+/// Generates phantom `index` of a seed, for training. In contrast to [`generate_phantom`], the
+/// correctness of one response reveals less about that of the other.
+pub fn training_phantom(seed: u64, index: u64) -> Phantom {
+    generate_with_mix(seed, index, FactMix::TRAINING)
 }
 
-/// Returns the responses of [`practice`] without drawing the image.
-pub fn practice_responses(seed: u64, index: u64) -> [WrittenResponse; 2] {
-    let scene = scene(seed, index);
-    words(&scene, (seed, index), FactMix::TAUGHT).1
+/// Generates the responses of [`training_phantom`] without drawing the image.
+pub fn training_responses(seed: u64, index: u64) -> [WrittenResponse; 2] {
+    let scene = generate_scene(seed, index);
+    question_and_responses(&scene, (seed, index), FactMix::TRAINING).1
 }
 
-fn with_mix(seed: u64, index: u64, mix: FactMix) -> Phantom {
-    let scene = scene(seed, index);
-    let (question, responses, mut rng) = words(&scene, (seed, index), mix);
-    let truth = question.truth(&scene);
-    let reference = claim::sentence(&question, &truth, scene.count() > 1, &mut rng);
+fn generate_with_mix(seed: u64, index: u64, mix: FactMix) -> Phantom {
+    let scene = generate_scene(seed, index);
+    let (question, responses, mut rng) = question_and_responses(&scene, (seed, index), mix);
+    let truth = question.correct_facts(&scene);
+    let reference = claim::write_sentence(&question, &truth, scene.lesion_count() > 1, &mut rng);
     let image = draw(&scene);
     Phantom {
         scene,
@@ -81,18 +81,18 @@ fn with_mix(seed: u64, index: u64, mix: FactMix) -> Phantom {
     }
 }
 
-/// Returns question, responses and the random generator in its state after them.
-fn words(
+/// Returns the question, the responses, and the random generator that continues after them.
+fn question_and_responses(
     scene: &Scene,
     (seed, index): (u64, u64),
     mix: FactMix,
 ) -> (Question, [WrittenResponse; 2], ChaCha8Rng) {
-    let mut rng = crate::data::phantoms::random_choice::dice(
+    let mut rng = crate::data::phantoms::random_choice::stream_rng(
         seed,
         index,
         u64::from_le_bytes(*b"words\0\0\0"),
     );
-    let question = Question::any(scene, &mut rng);
-    let responses = response::pair(scene, &question, mix, &mut rng);
+    let question = Question::sample_applicable(scene, &mut rng);
+    let responses = response::response_pair(scene, &question, mix, &mut rng);
     (question, responses, rng)
 }

@@ -74,15 +74,15 @@ impl QuestionKind {
     }
 
     /// Returns true if the premise holds: side, size and tone require a lesion.
-    pub fn fits(self, scene: &Scene) -> bool {
-        let lesions = scene.count() > 0;
+    pub fn is_applicable(self, scene: &Scene) -> bool {
+        let has_lesion = scene.lesion_count() > 0;
         match self {
             // "How many, and on which side?" requires a lesion too.
-            Self::CountAndSide => lesions,
+            Self::CountAndSide => has_lesion,
             _ => self
                 .concerns()
                 .iter()
-                .all(|&concern| Fact::of(scene, concern).is_some()),
+                .all(|&concern| Fact::from_scene(scene, concern).is_some()),
         }
     }
 }
@@ -100,21 +100,21 @@ pub struct Question {
 
 impl Question {
     /// Samples a question of this type in one of its phrasings; `None` if the premise fails.
-    pub(crate) fn draw(
+    pub(crate) fn sample(
         kind: QuestionKind,
         scene: &Scene,
         rng: &mut impl RandomChoice,
     ) -> Option<Self> {
-        if !kind.fits(scene) {
+        if !kind.is_applicable(scene) {
             return None;
         }
         let proposed = match kind {
             QuestionKind::Verify(concern) => {
-                let truth = Fact::of(scene, concern)?;
+                let truth = Fact::from_scene(scene, concern)?;
                 let fact = if rng.chance(0.5) {
                     truth
                 } else {
-                    truth.other(scene, true, rng)
+                    truth.false_alternative(scene, true, rng)
                 };
                 // Yes and no are ambiguous as answers to "Are there no lesions?".
                 Some(if fact == Fact::Count(0) {
@@ -126,10 +126,10 @@ impl Question {
             _ => None,
         };
         let phrase = match proposed {
-            Some(fact) => proposal(fact, rng),
+            Some(fact) => sample_proposal(fact, rng),
             None => rng.phrase(phrasings(kind)),
         };
-        let text = number(phrase, scene.count());
+        let text = pluralize(phrase, scene.lesion_count());
         Some(Self {
             kind,
             proposed,
@@ -138,16 +138,16 @@ impl Question {
     }
 
     /// Samples a question whose premise holds, with equal probability for every type.
-    pub(crate) fn any(scene: &Scene, rng: &mut impl RandomChoice) -> Self {
-        let fitting: Vec<QuestionKind> = QuestionKind::ALL
+    pub(crate) fn sample_applicable(scene: &Scene, rng: &mut impl RandomChoice) -> Self {
+        let applicable: Vec<QuestionKind> = QuestionKind::ALL
             .into_iter()
-            .filter(|kind| kind.fits(scene))
+            .filter(|kind| kind.is_applicable(scene))
             .collect();
         let kind = rng
-            .pick(&fitting)
+            .choose(&applicable)
             .unwrap_or(QuestionKind::Ask(Concern::Modality));
-        // Every type in `fitting` can be sampled.
-        Self::draw(kind, scene, rng).unwrap_or_else(|| Self {
+        // Every type in `applicable` can be sampled.
+        Self::sample(kind, scene, rng).unwrap_or_else(|| Self {
             kind: QuestionKind::Ask(Concern::Modality),
             proposed: None,
             text: rng
@@ -157,23 +157,23 @@ impl Question {
     }
 
     /// Returns the facts of the right answer, one per concern.
-    pub fn truth(&self, scene: &Scene) -> Vec<Fact> {
+    pub fn correct_facts(&self, scene: &Scene) -> Vec<Fact> {
         self.kind
             .concerns()
             .iter()
-            .filter_map(|&c| Fact::of(scene, c))
+            .filter_map(|&c| Fact::from_scene(scene, c))
             .collect()
     }
 }
 
-/// What a `Verify` question may propose about a scene.
-pub(super) fn proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
+/// Returns the facts that a `Verify` question may propose about a scene.
+pub(super) fn possible_proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
     use super::lesion::{LesionSide, LesionSize, LesionTone};
     match concern {
         Concern::Modality => PhantomKind::ALL.map(Fact::Modality).to_vec(),
         Concern::Presence => vec![Fact::Presence(true)],
         Concern::Count => [1, 2, 3].map(Fact::Count).to_vec(),
-        Concern::Side if scene.count() < 2 => [LesionSide::Left, LesionSide::Right]
+        Concern::Side if scene.lesion_count() < 2 => [LesionSide::Left, LesionSide::Right]
             .map(Fact::Side)
             .to_vec(),
         Concern::Side => [LesionSide::Left, LesionSide::Right, LesionSide::Both]
@@ -188,7 +188,7 @@ pub(super) fn proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
     }
 }
 
-fn proposal(fact: Fact, rng: &mut impl RandomChoice) -> &'static str {
+fn sample_proposal(fact: Fact, rng: &mut impl RandomChoice) -> &'static str {
     rng.phrase(proposal_texts(fact))
 }
 
@@ -285,8 +285,8 @@ pub(super) fn phrasings(kind: QuestionKind) -> &'static [&'static str] {
     }
 }
 
-/// Puts "the lesion is" into the plural where the scene has several.
-pub(super) fn number(text: &str, count: usize) -> String {
+/// Replaces "the lesion is" by the plural if the scene has several lesions.
+pub(super) fn pluralize(text: &str, count: usize) -> String {
     if count < 2 || !text.contains("the lesion") {
         return text.to_owned();
     }

@@ -1,11 +1,12 @@
 //! Random choices that are equal on every platform and for every version of the `rand` crates. They
-//! use only the bit stream of `ChaCha`, no distribution of `rand`.
+//! use only the bit stream of `ChaCha` and no distribution of `rand`.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Creates the generator for one purpose (`tag`) of one phantom. Different tags have different streams.
-pub(crate) fn dice(seed: u64, index: u64, tag: u64) -> ChaCha8Rng {
+/// Creates the generator for one purpose (`tag`) of one phantom. Different tags have different
+/// streams.
+pub(crate) fn stream_rng(seed: u64, index: u64, tag: u64) -> ChaCha8Rng {
     let mut key = [0u8; 32];
     for (slot, byte) in key.iter_mut().zip(seed.to_le_bytes()) {
         *slot = byte;
@@ -41,13 +42,13 @@ pub(crate) trait RandomChoice: RngCore {
     }
 
     /// Returns one of the items; `None` for an empty slice.
-    fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+    fn choose<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         items.get(self.below(items.len())).copied()
     }
 
     /// Returns one of the phrases; an empty string for an empty slice.
     fn phrase(&mut self, phrases: &[&'static str]) -> &'static str {
-        self.pick(phrases).unwrap_or_default()
+        self.choose(phrases).unwrap_or_default()
     }
 }
 

@@ -1,11 +1,11 @@
-//! Writes a response from a claim and defects, together with its exact evaluation. Used for phantoms
-//! and for real data.
+//! Writes a response from a claim and defects, together with its exact evaluation. Used for
+//! phantoms and for real data.
 
 use acem3_experts::{Aspect, Criterion};
 use rand::RngCore;
 
 use super::claim::Claim;
-use super::rules::{Defect, phrase};
+use super::rules::{Defect, analysis_for_score};
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// A response and its exact evaluation.
@@ -24,12 +24,12 @@ pub struct WrittenResponse {
 impl WrittenResponse {
     /// Returns the score on a criterion.
     pub fn score(&self, criterion: Criterion) -> u8 {
-        let mut found = self.ratings.iter().filter(|(c, _)| *c == criterion);
-        found.next().map_or(0, |(_, rating)| rating.score)
+        let mut ratings = self.ratings.iter().filter(|(c, _)| *c == criterion);
+        ratings.next().map_or(0, |(_, rating)| rating.score)
     }
 
     /// Returns the mean score of an aspect's criteria, 0 to 5.
-    pub fn aspect(&self, aspect: Aspect) -> f64 {
+    pub fn aspect_mean(&self, aspect: Aspect) -> f64 {
         let criteria = aspect.criteria();
         let sum: u32 = criteria.iter().map(|c| u32::from(self.score(*c))).sum();
         f64::from(sum) / criteria.len().max(1) as f64
@@ -45,10 +45,12 @@ pub struct ExactRating {
     pub score: u8,
 }
 
+/// Sentences that express uncertainty.
 const HEDGES: &[&str] = &[
     "A radiologist should confirm this.",
     "Please have a doctor check this.",
 ];
+/// Courteous closing sentences.
 const COURTESIES: &[&str] = &[
     "I hope this helps.",
     "Thank you for asking.",
@@ -56,25 +58,26 @@ const COURTESIES: &[&str] = &[
 ];
 
 /// Writes a response with this claim and these defects, and its evaluation.
-/// `rng` chooses the wording. The scores depend on the claim, the defects and on whether the text has a
-/// courtesy.
+///
+/// `rng` chooses the wording. The scores depend only on the claim, the defects and the presence of
+/// a courtesy.
 pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> WrittenResponse {
     let (text, courteous) = compose(claim, defects, rng);
     let evasive = defects.contains(&Defect::Evasive);
     let ratings: Vec<(Criterion, ExactRating)> = Criterion::ALL
         .into_iter()
         .map(|criterion| {
-            let score = score(criterion, claim, defects, courteous);
+            let score = criterion_score(criterion, claim, defects, courteous);
             (
                 criterion,
                 ExactRating {
-                    analysis: analysis(criterion, score, claim, evasive),
+                    analysis: criterion_analysis(criterion, score, claim, evasive),
                     score,
                 },
             )
         })
         .collect();
-    let conclusion = conclude(ratings.iter().map(|(c, rating)| (*c, rating.score)));
+    let conclusion = final_rating(ratings.iter().map(|(c, rating)| (*c, rating.score)));
     WrittenResponse {
         text,
         ratings,
@@ -85,29 +88,29 @@ pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> Writ
 
 /// Returns the text, and true if it ends with a courtesy.
 fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (String, bool) {
-    let has = |defect| defects.contains(&defect);
-    if has(Defect::Bare) {
-        return (capital(&claim.bare), false);
+    let has_defect = |defect| defects.contains(&defect);
+    if has_defect(Defect::Bare) {
+        return (capitalize(&claim.bare), false);
     }
     let (mut before, mut after, mut end): (Vec<String>, Vec<String>, Vec<String>) =
         Default::default();
-    let (mut hedged, mut courteous) = (defects.len() < 2 && rng.chance(0.5), rng.chance(0.5));
-    let mut core = claim.sentence.clone();
+    let (mut add_hedge, mut add_courtesy) = (defects.len() < 2 && rng.chance(0.5), rng.chance(0.5));
+    let mut statement = claim.sentence.clone();
     for &defect in defects {
-        let words = spoil(defect, rng);
+        let phrase = apply_defect(defect, rng);
         match defect {
-            Defect::Evasive => core = words,
-            Defect::Muddled | Defect::Winding => before.push(words),
-            Defect::Truncated => end.push(words),
+            Defect::Evasive => statement = phrase,
+            Defect::Muddled | Defect::Winding => before.push(phrase),
+            Defect::Truncated => end.push(phrase),
             Defect::OtherPicture | Defect::OffTopic | Defect::Insult | Defect::Rude
                 if rng.chance(0.5) =>
             {
-                before.insert(0, words);
+                before.insert(0, phrase);
             }
-            _ => after.push(words),
+            _ => after.push(phrase),
         }
         // Omit text that contradicts the defect.
-        hedged &= !matches!(
+        add_hedge &= !matches!(
             defect,
             Defect::Certain
                 | Defect::TooSure
@@ -116,40 +119,40 @@ fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (S
                 | Defect::Curt
                 | Defect::Evasive
         );
-        courteous &= !matches!(
+        add_courtesy &= !matches!(
             defect,
             Defect::Insult | Defect::Rude | Defect::Curt | Defect::Truncated
         );
     }
     let mut parts = before;
-    parts.push(core);
+    parts.push(statement);
     parts.extend(after);
-    if hedged {
+    if add_hedge {
         parts.push(rng.phrase(HEDGES).to_owned());
     }
-    if courteous {
+    if add_courtesy {
         parts.push(rng.phrase(COURTESIES).to_owned());
     }
     parts.extend(end);
     parts.retain(|part| !part.is_empty());
-    (parts.join(" "), courteous)
+    (parts.join(" "), add_courtesy)
 }
 
 /// Returns the phrase that shows a defect, truncated or garbled if the defect requires it.
-fn spoil(defect: Defect, rng: &mut impl RandomChoice) -> String {
+fn apply_defect(defect: Defect, rng: &mut impl RandomChoice) -> String {
     let words = rng.phrase(defect.rule().map_or(&[], |rule| rule.phrases));
     match defect {
         Defect::Truncated => {
-            let whole: Vec<&str> = words.split(' ').collect();
+            let parts: Vec<&str> = words.split(' ').collect();
             // Keep at least two words and remove at least two.
-            let kept = 2 + rng.below(whole.len().saturating_sub(3));
-            whole
-                .get(..kept)
-                .map_or_else(String::new, |kept| kept.join(" "))
+            let length = 2 + rng.below(parts.len().saturating_sub(3));
+            parts
+                .get(..length)
+                .map_or_else(String::new, |parts| parts.join(" "))
         }
         Defect::Garbled => words
             .split(' ')
-            .map(|word| garble(word, rng))
+            .map(|word| scramble_letters(word, rng))
             .collect::<Vec<String>>()
             .join(" "),
         _ => words.to_owned(),
@@ -157,7 +160,7 @@ fn spoil(defect: Defect, rng: &mut impl RandomChoice) -> String {
 }
 
 /// Swaps letters within a word; short words stay unchanged.
-fn garble(word: &str, rng: &mut impl RandomChoice) -> String {
+fn scramble_letters(word: &str, rng: &mut impl RandomChoice) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     if letters.len() > 3 {
         let at = rng.below(letters.len() - 2);
@@ -167,7 +170,7 @@ fn garble(word: &str, rng: &mut impl RandomChoice) -> String {
     letters.into_iter().collect()
 }
 
-fn score(criterion: Criterion, claim: &Claim, defects: &[Defect], courteous: bool) -> u8 {
+fn criterion_score(criterion: Criterion, claim: &Claim, defects: &[Defect], courteous: bool) -> u8 {
     let best = match criterion {
         Criterion::FactualAccuracy => claim.accuracy(),
         Criterion::AddressingMultipleConcerns => claim.coverage(),
@@ -181,47 +184,50 @@ fn score(criterion: Criterion, claim: &Claim, defects: &[Defect], courteous: boo
     lowered.map(|(_, level)| *level).fold(best, u8::min)
 }
 
-fn analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> String {
+fn criterion_analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> String {
     match criterion {
         Criterion::FactualAccuracy => {
-            let silent = evasive || claim.short.is_empty() || claim.answered == 0;
+            let silent = evasive || claim.short.is_empty() || claim.concerns_answered == 0;
             let claimed = if silent { "nothing" } else { &claim.short };
-            finding(claimed, &claim.truth, score)
+            factual_analysis(claimed, &claim.truth, score)
         }
-        Criterion::AddressingMultipleConcerns if score == 2 && !claim.left_out.is_empty() => {
-            format!("Leaves out the {}.", claim.left_out)
+        Criterion::AddressingMultipleConcerns
+            if score == 2 && !claim.unanswered_concern.is_empty() =>
+        {
+            format!("Leaves out the {}.", claim.unanswered_concern)
         }
-        Criterion::AddressingMultipleConcerns if score == 5 && claim.asked > 1 => {
+        Criterion::AddressingMultipleConcerns if score == 5 && claim.concerns_asked > 1 => {
             "Answers both concerns.".to_owned()
         }
-        _ => phrase(criterion, score).to_owned(),
+        _ => analysis_for_score(criterion, score).to_owned(),
     }
 }
 
-/// Returns the analysis for factual accuracy: the claim, the content of the image, and their agreement
-/// according to `score`.
-pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
+/// Returns the analysis for factual accuracy: the claim, the content of the image, and their
+/// agreement according to `score`.
+pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
     let agreement = match score {
         0 => "nothing to compare",
         1 => "they differ",
         5 => "they agree",
         _ => "they agree in part",
     };
-    format!("Claims {claimed}{SHOWN} {shown}: {agreement}.")
+    format!("Claims {claimed}{FINDING_SEPARATOR} {shown}: {agreement}.")
 }
 
 /// Separator between the claim and the finding in an analysis of factual accuracy.
-pub const SHOWN: &str = "; the image shows";
+pub const FINDING_SEPARATOR: &str = "; the image shows";
 
 /// Returns the range of the finding (the content of the image) in an analysis of factual accuracy.
-pub fn found(analysis: &str) -> Option<std::ops::Range<usize>> {
+pub fn shown_range(analysis: &str) -> Option<std::ops::Range<usize>> {
     let end = analysis.rfind(':')?;
-    let start = analysis.get(..end)?.find(SHOWN)? + SHOWN.len();
+    let start = analysis.get(..end)?.find(FINDING_SEPARATOR)? + FINDING_SEPARATOR.len();
     Some(start..end)
 }
 
-/// Returns the final rating: the lowest score, where scores on expression criteria count one point more.
-pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
+/// Returns the final rating: the lowest score, with one point added to scores of expression
+/// criteria.
+pub fn final_rating(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
     for (criterion, score) in scores {
         let weight = score + u8::from(criterion.aspect() == Aspect::Expression);
@@ -241,7 +247,7 @@ pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
     }
 }
 
-fn capital(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters
         .next()
@@ -251,15 +257,15 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::phantoms::random_choice::dice;
+    use crate::data::phantoms::random_choice::stream_rng;
 
-    fn real() -> Claim {
-        Claim::single("The liver is on the left.", "left", "right", false)
+    fn wrong_claim() -> Claim {
+        Claim::with_one_concern("The liver is on the left.", "left", "right", false)
     }
 
     #[test]
     fn wrong_answer_is_scored_by_its_claim() {
-        let written = write(&real(), &[], &mut dice(1, 2, 3));
+        let written = write(&wrong_claim(), &[], &mut stream_rng(1, 2, 3));
         assert!(written.text.starts_with("The liver is on the left."));
         assert_eq!(written.score(Criterion::FactualAccuracy), 1);
         assert_eq!(
@@ -272,8 +278,8 @@ mod tests {
 
     #[test]
     fn bare_phrase_does_not_lower_final_score() {
-        let claim = Claim::single("The liver is on the right.", "right", "right", true);
-        let written = write(&claim, &[Defect::Bare], &mut dice(1, 2, 3));
+        let claim = Claim::with_one_concern("The liver is on the right.", "right", "right", true);
+        let written = write(&claim, &[Defect::Bare], &mut stream_rng(1, 2, 3));
         assert_eq!(written.text, "Right");
         assert_eq!(written.score(Criterion::ExpressionIntegrity), 4);
         assert_eq!(written.conclusion.analysis, "No weakness.");
@@ -282,7 +288,7 @@ mod tests {
 
     #[test]
     fn evasive_answer_has_no_claim() {
-        let written = write(&real(), &[Defect::Evasive], &mut dice(1, 2, 3));
+        let written = write(&wrong_claim(), &[Defect::Evasive], &mut stream_rng(1, 2, 3));
         assert!(!written.text.contains("liver"));
         assert_eq!(
             written.ratings[4].1.analysis,
@@ -294,10 +300,10 @@ mod tests {
 
     #[test]
     fn defects_lower_only_scores_of_their_rule() {
-        let claim = Claim::single("It is a lung.", "lung", "lung", true);
+        let claim = Claim::with_one_concern("It is a lung.", "lung", "lung", true);
         for rule in crate::data::phantoms::defect_table::RULES {
             for draw in 0..8 {
-                let written = write(&claim, &[rule.defect], &mut dice(4, draw, 3));
+                let written = write(&claim, &[rule.defect], &mut stream_rng(4, draw, 3));
                 for (criterion, rating) in &written.ratings {
                     let row = rule.lowers.iter().find(|(c, _)| c == criterion);
                     match (row, criterion) {
@@ -313,7 +319,11 @@ mod tests {
     #[test]
     fn truncated_answer_keeps_claim_without_full_stop() {
         for draw in 0..50 {
-            let written = write(&real(), &[Defect::Truncated], &mut dice(7, draw, 3));
+            let written = write(
+                &wrong_claim(),
+                &[Defect::Truncated],
+                &mut stream_rng(7, draw, 3),
+            );
             assert!(
                 written.text.starts_with("The liver is on the left. "),
                 "{}",
@@ -325,17 +335,17 @@ mod tests {
 
     #[test]
     fn expression_defects_lower_final_score_less() {
-        let claim = Claim::single("It is a lung.", "lung", "lung", true);
+        let claim = Claim::with_one_concern("It is a lung.", "lung", "lung", true);
         let written = write(
             &claim,
             &[Defect::Slang, Defect::TooSure],
-            &mut dice(1, 2, 3),
+            &mut stream_rng(1, 2, 3),
         );
         assert_eq!(
             written.conclusion.analysis,
             "Weakest: Handling Uncertainty 3."
         );
-        let written = write(&claim, &[Defect::Slang], &mut dice(1, 2, 3));
+        let written = write(&claim, &[Defect::Slang], &mut stream_rng(1, 2, 3));
         assert_eq!(
             written.conclusion.analysis,
             "Weakest: Language Appropriateness 3."

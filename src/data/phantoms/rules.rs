@@ -119,7 +119,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
 ];
 
 /// Returns the analysis for a score of a criterion; empty above 5.
-pub fn phrase(criterion: Criterion, level: u8) -> &'static str {
+pub fn analysis_for_score(criterion: Criterion, level: u8) -> &'static str {
     let row = LEVELS.iter().find(|(c, _)| *c == criterion);
     row.and_then(|(_, levels)| levels.get(usize::from(level)).copied())
         .unwrap_or_default()
@@ -199,7 +199,7 @@ mod tests {
                 assert!((1..=8).contains(&text.split(' ').count()), "{text}");
                 assert!(text.ends_with('.'), "{text}");
                 assert_eq!(levels.iter().filter(|other| *other == text).count(), 1);
-                assert_eq!(phrase(*criterion, level as u8), *text);
+                assert_eq!(analysis_for_score(*criterion, level as u8), *text);
             }
         }
     }

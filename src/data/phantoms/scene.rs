@@ -3,7 +3,7 @@
 use super::body_frame::BodyFrame;
 use super::lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 use crate::data::phantoms::lesion_layout;
-use crate::data::phantoms::random_choice::{RandomChoice, dice};
+use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
 
 /// Side length of a phantom image in pixels.
 pub const SIDE: u32 = 128;
@@ -21,6 +21,7 @@ pub struct Scene {
     pub size: Option<LesionSize>,
     /// Tone of the lesions; `None` without lesions.
     pub tone: Option<LesionTone>,
+    /// Geometry and exposure of the body.
     pub(crate) frame: BodyFrame,
 }
 
@@ -60,20 +61,20 @@ impl Attributes {
     ];
 
     /// Returns the five class indices: kind, count, side, size, tone.
-    pub fn classes(&self) -> [usize; 5] {
+    pub fn class_indices(&self) -> [usize; 5] {
         [self.kind, self.count, self.side, self.size, self.tone]
     }
 }
 
 impl Scene {
     /// Returns the number of lesions, 0 to 3.
-    pub fn count(&self) -> usize {
+    pub fn lesion_count(&self) -> usize {
         self.lesions.len()
     }
 
     /// Returns the lesion map of an `n·n` patch grid, row by row: 0 no lesion, 1 part of a lesion,
     /// 2 centre of a lesion.
-    pub fn marks(&self, n: usize) -> Vec<usize> {
+    pub fn lesion_map(&self, n: usize) -> Vec<usize> {
         let step = SIDE as f32 / n as f32;
         let mark = |row: usize, column: usize| {
             let (left, top) = (column as f32 * step, row as f32 * step);
@@ -99,7 +100,7 @@ impl Scene {
                 .iter()
                 .position(|k| *k == self.kind)
                 .unwrap_or(0),
-            count: self.count(),
+            count: self.lesion_count(),
             side: self.side.map_or(0, |side| match side {
                 LesionSide::Left => 1,
                 LesionSide::Right => 2,
@@ -116,15 +117,15 @@ impl Scene {
 }
 
 /// Generates the scene of phantom `index` of a seed.
-pub fn scene(seed: u64, index: u64) -> Scene {
-    let mut rng = dice(seed, index, u64::from_le_bytes(*b"scene\0\0\0"));
-    let kind = rng.pick(&PhantomKind::ALL).unwrap_or(PhantomKind::Ct);
+pub fn generate_scene(seed: u64, index: u64) -> Scene {
+    let mut rng = stream_rng(seed, index, u64::from_le_bytes(*b"scene\0\0\0"));
+    let kind = rng.choose(&PhantomKind::ALL).unwrap_or(PhantomKind::Ct);
     let count = if rng.chance(0.15) {
         0
     } else {
         1 + rng.below(3)
     };
-    let frame = frame(kind, &mut rng);
+    let frame = generate_frame(kind, &mut rng);
     if count == 0 {
         return Scene {
             kind,
@@ -150,7 +151,7 @@ pub fn scene(seed: u64, index: u64) -> Scene {
     } else {
         LesionTone::Dark
     };
-    let lesions = lesion_layout::lesions(
+    let lesions = lesion_layout::place_lesions(
         &lesion_layout::LesionLayout {
             kind,
             frame,
@@ -170,14 +171,15 @@ pub fn scene(seed: u64, index: u64) -> Scene {
     }
 }
 
-fn frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
+fn generate_frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
     let (axes, tilt) = match kind {
         PhantomKind::Ct => ((rng.between(55.0, 60.0), rng.between(46.0, 53.0)), 0.10),
         PhantomKind::Mri => ((rng.between(49.0, 54.0), rng.between(55.0, 60.0)), 0.08),
         PhantomKind::Radiograph => ((rng.between(58.0, 63.0), rng.between(56.0, 62.0)), 0.03),
         PhantomKind::Histology => ((64.0, 64.0), 0.5),
     };
-    // A rational parametrisation of the circle avoids `sin`, whose last digit depends on the platform.
+    // A rational parametrisation of the circle avoids `sin`, whose last digit depends on the
+    // platform.
     let t = rng.between(-tilt, tilt);
     let norm = 1.0 + t * t;
     let wander = 2.5;
@@ -187,9 +189,9 @@ fn frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
             64.0 + rng.between(-wander, wander),
         ),
         axes,
-        turn: ((1.0 - t * t) / norm, 2.0 * t / norm),
+        rotation: ((1.0 - t * t) / norm, 2.0 * t / norm),
         gain: rng.between(0.9, 1.08),
-        lift: rng.between(-6.0, 8.0),
-        grain: rng.next_u64(),
+        brightness_offset: rng.between(-6.0, 8.0),
+        noise_seed: rng.next_u64(),
     }
 }

@@ -1,20 +1,25 @@
-//! Every question about a phantom scene, with its answer.
+//! All questions about a phantom scene, with their answers.
 
 use super::claim;
 use super::fact::Fact;
-use super::question::{Question, QuestionKind, number, phrasings, proposal_texts, proposals};
+use super::question::{
+    Question, QuestionKind, phrasings, pluralize, possible_proposals, proposal_texts,
+};
 use super::scene::Scene;
 
 impl Scene {
-    /// Every question that can be asked of this scene, in every phrasing and with every proposal,
-    /// with its short right answer ("two lesions, left side"; "right side, so no").
-    pub fn facts(&self) -> Vec<(Question, String)> {
+    /// Returns all questions about this scene, in all phrasings and with all proposals, each with its
+    /// short right answer ("two lesions, left side"; "right side, so no").
+    pub fn all_questions(&self) -> Vec<(Question, String)> {
         let mut all = Vec::new();
-        for kind in QuestionKind::ALL.into_iter().filter(|kind| kind.fits(self)) {
+        for kind in QuestionKind::ALL
+            .into_iter()
+            .filter(|kind| kind.is_applicable(self))
+        {
             let mut texts: Vec<(Option<Fact>, &str)> = Vec::new();
             match kind {
                 QuestionKind::Verify(concern) => {
-                    for fact in proposals(concern, self) {
+                    for fact in possible_proposals(concern, self) {
                         texts.extend(proposal_texts(fact).iter().map(|text| (Some(fact), *text)));
                     }
                 }
@@ -24,9 +29,9 @@ impl Scene {
                 let question = Question {
                     kind,
                     proposed,
-                    text: number(text, self.count()),
+                    text: pluralize(text, self.lesion_count()),
                 };
-                let truth = claim::short(&question, &question.truth(self));
+                let truth = claim::short_form(&question, &question.correct_facts(self));
                 all.push((question, truth));
             }
         }

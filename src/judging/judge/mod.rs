@@ -25,12 +25,12 @@ pub struct PairJob {
 }
 
 impl PairJob {
-    /// The question.
+    /// Returns the question.
     pub fn question(&self) -> &str {
         &self.case.question
     }
 
-    /// The texts of the two responses, in pair order.
+    /// Returns the texts of the two responses, in pair order.
     pub fn responses(&self) -> [&str; 2] {
         self.pair.map(|i| {
             self.case
@@ -41,7 +41,7 @@ impl PairJob {
     }
 }
 
-/// Why a pair or case has no verdict.
+/// Reason why a pair or case has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unscored {
     /// Category of the failure.
@@ -52,16 +52,16 @@ pub struct Unscored {
 
 /// Returns verdicts on pairs.
 ///
-/// A verdict depends only on its own job, never on the batch.
+/// A verdict depends only on its job, never on the rest of the batch.
 pub trait Judge {
-    /// Name for tables, on one line, with version or hash.
+    /// Returns the name for tables, on one line, with version or hash.
     fn name(&self) -> String;
 
-    /// Device for the manifest.
+    /// Returns the device, for the manifest.
     fn device(&self) -> String;
 
-    /// Everything that can change a verdict: hashes of weights, tokenizer, rubric and layout, decoding
-    /// settings, presentation orders. It is part of the key of every verdict.
+    /// Returns everything that can change a verdict: hashes of weights, tokenizer, rubric and
+    /// layout, decoding settings, and presentation orders. It is part of the key of every verdict.
     fn provenance(&self) -> Provenance;
 
     /// Judges pairs and returns one result per job, in order.

@@ -26,7 +26,8 @@ pub struct RecordedVerdict {
     pub aspects: BTreeMap<Aspect, [f64; 2]>,
     /// The combined score of each criterion, 0 to 5.
     pub criteria: BTreeMap<Criterion, [f64; 2]>,
-    /// Whether the preferred response changes with the presentation order; `None` if only one was judged.
+    /// Whether the preferred response changes with the presentation order; `None` if only one was
+    /// judged.
     pub flip: Option<bool>,
     /// Results of each presentation order.
     pub orders: Vec<RecordedOrder>,
@@ -109,7 +110,8 @@ impl RecordedVerdict {
     ///
     /// # Errors
     ///
-    /// The verdict has no presentation order, lacks a criterion, or contains a number that is not finite.
+    /// The verdict has no presentation order, lacks a criterion, or contains a number that is not
+    /// finite.
     pub fn from_verdict(verdict: &Verdict) -> anyhow::Result<Self> {
         anyhow::ensure!(
             !verdict.orders.is_empty(),
@@ -142,16 +144,16 @@ impl RecordedVerdict {
              hint: check the weights of the panel, or use --dtype f32"
         );
         Ok(Self {
-            order: verdict.order().into(),
-            scores: verdict.scores().map(rounded),
-            expected: verdict.expected().map(rounded),
+            order: verdict.preference().into(),
+            scores: verdict.scores().map(round_to_4_decimals),
+            expected: verdict.expected_scores().map(round_to_4_decimals),
             aspects: Aspect::ALL
-                .map(|a| (a, verdict.aspect(a).map(rounded)))
+                .map(|a| (a, verdict.aspect_scores(a).map(round_to_4_decimals)))
                 .into(),
             criteria: Criterion::ALL
-                .map(|c| (c, verdict.criterion(c).map(rounded)))
+                .map(|c| (c, verdict.criterion_scores(c).map(round_to_4_decimals)))
                 .into(),
-            flip: verdict.flip(),
+            flip: verdict.is_flipped(),
             orders: verdict
                 .orders
                 .iter()
@@ -188,17 +190,21 @@ impl ScorePair {
         let cut = each.map(|rating| rating.cut);
         Self {
             scores: each.map(|rating| rating.score.value),
-            expected: each.map(|rating| rounded(rating.score.expected())),
-            spread: each.map(|rating| rounded(rating.score.spread())),
+            expected: each.map(|rating| round_to_4_decimals(rating.score.expected())),
+            spread: each.map(|rating| round_to_4_decimals(rating.score.std_dev())),
             analyses: analysed.then(|| each.map(|rating| rating.analysis.clone())),
             cut: cut.contains(&true).then_some(cut),
-            probabilities: each.map(|r| r.score.probabilities.map(|p| rounded(f64::from(p)))),
+            probabilities: each.map(|r| {
+                r.score
+                    .probabilities
+                    .map(|p| round_to_4_decimals(f64::from(p)))
+            }),
         }
     }
 }
 
 /// Rounds to four decimals, so that records do not depend on the last bits of a computation.
-fn rounded(value: f64) -> f64 {
+fn round_to_4_decimals(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 

@@ -1,7 +1,8 @@
 //! A judge without weights for tests: its scores are a hash of its input.
 //!
-//! Scores depend on the texts, the image and the presentation order only, like those of a real judge.
-//! `--help` does not list it, because its verdicts mean nothing. CONTRIBUTING.md describes it.
+//! Scores depend on the texts, the image and the presentation order only, like those of a real
+//! judge. `--help` does not list it, because its verdicts mean nothing. CONTRIBUTING.md describes
+//! it.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
-/// Marker text: the scripted judge reports a response that contains it as too long.
+/// Marker text. The scripted judge reports a response that contains it as too long.
 pub const TOO_LONG: &str = "[[too long]]";
 
 /// A deterministic judge for tests.
@@ -26,6 +27,7 @@ pub struct ScriptedJudge {
     fail_after: Option<u64>,
     single_order: bool,
     scores_only: bool,
+    /// Number of pairs judged so far.
     judged: u64,
 }
 
@@ -48,7 +50,10 @@ impl ScriptedJudge {
                 ("seed", Ok(seed)) => judge.seed = seed,
                 ("slow", Ok(ms)) => judge.delay = Duration::from_millis(ms),
                 ("fail-after", Ok(pairs)) => judge.fail_after = Some(pairs),
-                _ => bail!("--panel scripted: unknown part `{part}`"),
+                _ => bail!(
+                    "--panel scripted: unknown option `{part}`, \
+                     expected seed=N, slow=MS or fail-after=N"
+                ),
             }
         }
         Ok(judge)
@@ -76,7 +81,7 @@ impl ScriptedJudge {
         let mut logits = [0.0; 6];
         for (logit, byte) in logits
             .iter_mut()
-            .zip(Digest::of(format!("{input} {text}").as_bytes()).bytes())
+            .zip(Digest::sha256(format!("{input} {text}").as_bytes()).as_bytes())
         {
             *logit = f32::from(*byte) / 48.0;
         }

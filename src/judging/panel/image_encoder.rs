@@ -1,6 +1,7 @@
-//! Image encoder of a member: preprocessing, vision tower and projector, from decoded image to image tokens.
+//! Image encoder of a member: preprocessing, vision tower and projector. Converts decoded images to
+//! image tokens.
 
-use acem3_projector::{Projector, TileLayout, pack};
+use acem3_projector::{Projector, TileLayout, pack_tiles};
 use acem3_vision::{AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
@@ -10,8 +11,8 @@ use crate::checkpoints::panel::member::VisionSetup;
 
 /// Image encoder that the members of a trunk share.
 pub(crate) struct ImageEncoder {
-    view: ImageInput,
-    /// The token that ends a row of patches of tiles, shape `(c)`.
+    input: ImageInput,
+    /// Embedding that ends each row of tile patches, shape `(c)`; `None` without tiles.
     newline: Option<Tensor>,
     tower: VisionTower,
     projector: Projector,
@@ -27,48 +28,49 @@ enum ImageInput {
 }
 
 impl ImageEncoder {
-    /// Loads vision tower and projector from the checkpoint under `vb`.
-    pub(crate) fn load(sight: &VisionSetup, vb: &VarBuilder, device: &Device) -> Result<Self> {
+    /// Loads the vision tower and the projector from the checkpoint under `vb`.
+    pub(crate) fn load(setup: &VisionSetup, vb: &VarBuilder, device: &Device) -> Result<Self> {
         let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
-        let processor = sight.processor.clone();
-        let (view, newline) = match &sight.pinpoints {
+        let processor = setup.processor.clone();
+        let (input, newline) = match &setup.pinpoints {
             None => (ImageInput::Whole(processor), None),
             Some(pinpoints) => {
-                let newline = model.get(sight.projector.hidden_size, "image_newline")?;
+                let newline = model.get(setup.projector.hidden_size, "image_newline")?;
                 let any_res = AnyRes::new(processor, pinpoints.clone())?;
                 (ImageInput::Tiled(any_res), Some(newline))
             }
         };
         Ok(Self {
-            view,
+            input,
             newline,
-            tower: VisionTower::load(&vision, &sight.vision, sight.selection)?,
-            projector: Projector::load(&model.pp("mm_projector"), &sight.projector)?,
+            tower: VisionTower::load(&vision, &setup.vision, setup.selection)?,
+            projector: Projector::load(&model.pp("mm_projector"), &setup.projector)?,
             device: device.clone(),
         })
     }
 
-    /// Returns the tokens of an image; with tiles, their number depends on the image size. The inner error
-    /// concerns this image, the outer one the panel.
+    /// Returns the tokens of an image. With tiles, their number depends on the image size.
+    ///
+    /// The inner error is about this image, the outer one about the panel.
     ///
     /// # Shapes
     /// `(p, c)`.
-    pub(crate) fn see(&self, image: &DecodedImage) -> Result<Result<Tensor, ProcessError>> {
+    pub(crate) fn encode(&self, image: &DecodedImage) -> Result<Result<Tensor, ProcessError>> {
         match self.prepare(image) {
-            Ok(tiles) => Ok(Ok(self.tokens(&tiles)?)),
-            Err(error @ ProcessError::Oblong { .. }) => Ok(Err(error)),
+            Ok(tiles) => Ok(Ok(self.project(&tiles)?)),
+            Err(error @ ProcessError::TooElongated { .. }) => Ok(Err(error)),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Preprocesses an image: the complete image, and tiles if configured.
     pub(crate) fn prepare(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
-        match &self.view {
+        match &self.input {
             ImageInput::Whole(processor) => Ok(Tiles {
                 pixel_values: processor.preprocess(image)?.unsqueeze(0)?,
                 grid: (0, 0),
-                image: (image.height(), image.width()),
+                image_size: (image.height(), image.width()),
             }),
             ImageInput::Tiled(any_res) => any_res.preprocess(image),
         }
@@ -78,7 +80,7 @@ impl ImageEncoder {
     ///
     /// # Shapes
     /// `(p, c)`.
-    pub(crate) fn tokens(&self, tiles: &Tiles) -> candle::Result<Tensor> {
+    pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
         let pixel_values = tiles.pixel_values.to_device(&self.device)?;
         let tokens = self
             .projector
@@ -87,22 +89,23 @@ impl ImageEncoder {
             None => tokens.squeeze(0),
             Some(newline) => {
                 let (rows, columns) = tiles.grid;
-                let (token_rows, token_columns) = tiles.unpadded(self.tower.config().grid());
+                let (token_rows, token_columns) =
+                    tiles.content_region(self.tower.config().grid_side());
                 let layout = TileLayout {
                     rows,
                     columns,
                     token_rows,
                     token_columns,
                 };
-                pack(&tokens, &layout, newline)
+                pack_tiles(&tokens, &layout, newline)
             }
         }
     }
 
     /// Encodes a grey image, so that incompatible settings are reported before the first case.
-    pub(crate) fn test(&self) -> Result<()> {
+    pub(crate) fn self_test(&self) -> Result<()> {
         let grey = DecodedImage::from_rgb(64, 64, vec![127; 64 * 64 * 3]);
-        let tokens = self.see(&grey.context("a grey image")?)??;
+        let tokens = self.encode(&grey.context("a grey image")?)??;
         let values = tokens.flatten_all()?.to_vec1::<f32>()?;
         if values.iter().any(|value| !value.is_finite()) {
             bail!(

@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 
 use serde::Serialize;
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::member::{Member, VisionSetup};
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::store::tensor_store::TensorIdentity;
-use crate::judging::panel::trunk_group::{TrunkGroup, together, trunk_layers};
+use crate::judging::panel::trunk_group::{TrunkGroup, group_members, trunk_layers};
 use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
 
@@ -33,8 +33,8 @@ pub struct Inspection {
     pub sizes: WeightSizes,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
-    /// Hash of these hashes, which identifies the panel in tables. The judge hash of a record also
-    /// covers the settings of its run, so it differs.
+    /// Hash of these hashes, which identifies the panel in tables. It differs from the judge hash
+    /// of a record, which also covers the settings of the run.
     pub panel_sha256: String,
 }
 
@@ -45,23 +45,23 @@ pub struct MemberReport {
     pub member: &'static str,
     /// Model type.
     pub kind: String,
-    /// The file that describes it.
+    /// The file that describes the member.
     pub origin: String,
-    /// Layers of its decoder.
+    /// Number of decoder layers.
     pub layers: usize,
-    /// Hidden size of its decoder.
+    /// Hidden size of the decoder.
     pub hidden_size: usize,
     /// Context length, in tokens.
     pub context: usize,
     /// Number of parameters.
     pub parameters: usize,
-    /// Encodings of its tensors in the files.
+    /// Encodings of the tensors in the files.
     pub dtypes: Vec<&'static str>,
     /// Tokenizer.
     pub tokenizer: TokenizerReport,
     /// Vision tower and projector; absent for a text-only member.
     pub encoder: Option<EncoderReport>,
-    /// Hash of each of its files.
+    /// Hash of each file.
     pub files: BTreeMap<String, String>,
 }
 
@@ -79,7 +79,7 @@ pub struct TokenizerReport {
 /// Report about a vision tower and its projector.
 #[derive(Clone, Debug, Serialize)]
 pub struct EncoderReport {
-    /// Side of its input image, in pixels.
+    /// Side of the input image, in pixels.
     pub image_size: usize,
     /// Side of a patch, in pixels.
     pub patch_size: usize,
@@ -89,7 +89,8 @@ pub struct EncoderReport {
     pub hidden_size: usize,
     /// Image tokens in a prompt; with tiles, only those of the complete image.
     pub image_tokens: usize,
-    /// Most image tokens in a prompt, if the number of tiles depends on the image size.
+    /// Maximum number of image tokens in a prompt, if the number of tiles depends on the image
+    /// size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_image_tokens: Option<usize>,
 }
@@ -97,76 +98,80 @@ pub struct EncoderReport {
 /// Report about a trunk.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrunkReport {
-    /// Names of its members.
+    /// Names of the members.
     pub members: Vec<&'static str>,
-    /// Layers that all its members share.
+    /// Number of layers that all members share.
     pub shared_layers: usize,
-    /// Layers of each member.
+    /// Number of layers of each member.
     pub layers: usize,
 }
 
-/// Parameters, and bytes in the files and in memory (f32, or quantised blocks).
+/// Number of parameters, and bytes in files and in memory (f32 or quantised blocks).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct WeightSizes {
-    /// Parameters of all members, shared tensors counted for each member.
+    /// Parameters of all members. A shared tensor counts for each member.
     pub parameters: usize,
-    /// Parameters in memory, equal tensors counted once.
+    /// Parameters in memory. Equal tensors count once.
     pub parameters_shared: usize,
-    /// Bytes in the files, shared tensors counted for each member.
+    /// Bytes in the files. A shared tensor counts for each member.
     pub bytes: usize,
-    /// Bytes in the files, equal tensors counted once.
+    /// Bytes in the files. Equal tensors count once.
     pub bytes_shared: usize,
     /// Bytes of the weights in memory.
     pub bytes_loaded: usize,
 }
 
 /// Reads a panel, checks that it loads, and reports its members, sizes and hashes.
-pub fn inspect(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Inspection> {
-    let recipe = PanelDefinition::read(files, place, downloads)?;
-    let groups = together(&recipe.members);
-    let settings = acem3_experts::generate::Settings {
-        analysis_tokens: recipe.asking.analysis_tokens,
+pub fn inspect(
+    files: &PanelFiles,
+    placement: &Placement,
+    downloads: HubDownloads,
+) -> Result<Inspection> {
+    let definition = PanelDefinition::read(files, placement, downloads)?;
+    let groups = group_members(&definition.members);
+    let settings = acem3_experts::generate::GenerationSettings {
+        analysis_tokens: definition.prompt_config.analysis_tokens,
         scores_only: false,
     };
     let mut trunks = Vec::new();
     for group in groups {
         let names = group.iter().filter_map(|i| MEMBERS.get(*i).copied());
-        let layers = group.iter().filter_map(|i| recipe.members.get(*i));
+        let layers = group.iter().filter_map(|i| definition.members.get(*i));
         trunks.push(TrunkReport {
             members: names.collect(),
-            shared_layers: trunk_layers(&recipe.members, &group),
+            shared_layers: trunk_layers(&definition.members, &group),
             layers: layers
                 .map(|m| m.decoder.num_hidden_layers)
                 .max()
                 .unwrap_or(0),
         });
         TrunkGroup::new(
-            &recipe.members,
+            &definition.members,
             group,
-            &recipe.asking,
+            &definition.prompt_config,
             settings,
-            &place.device,
+            &placement.device,
         )?;
     }
-    let layout =
-        serde_json::to_value(recipe.asking.layout).context("cannot serialize the layout")?;
+    let layout = serde_json::to_value(definition.prompt_config.layout)
+        .context("cannot serialize the layout")?;
     Ok(Inspection {
-        name: recipe.asking.name,
+        name: definition.prompt_config.name,
         layout: layout.as_str().unwrap_or_default().to_owned(),
         members: MEMBERS
             .iter()
-            .zip(&recipe.members)
-            .map(|(name, member)| MemberReport::of(name, member))
+            .zip(&definition.members)
+            .map(|(name, member)| MemberReport::new(name, member))
             .collect(),
         trunks,
-        sizes: WeightSizes::of(&recipe.members),
-        panel_sha256: judge_digest(&recipe.hashes).to_string(),
-        hashes: recipe.hashes,
+        sizes: WeightSizes::new(&definition.members),
+        panel_sha256: judge_digest(&definition.hashes).to_string(),
+        hashes: definition.hashes,
     })
 }
 
 impl MemberReport {
-    fn of(name: &'static str, member: &Member) -> Self {
+    fn new(name: &'static str, member: &Member) -> Self {
         let tensors = member.weights.tensors.values();
         let mut dtypes: Vec<&'static str> = tensors
             .clone()
@@ -176,51 +181,51 @@ impl MemberReport {
         dtypes.dedup();
         Self {
             member: name,
-            kind: member.kind.clone(),
+            kind: member.model_type.clone(),
             origin: member.origin.clone(),
             layers: member.decoder.num_hidden_layers,
             hidden_size: member.decoder.hidden_size,
             context: member.decoder.max_position_embeddings,
-            parameters: tensors.map(|t| t.identity.parameters()).sum(),
+            parameters: tensors.map(|t| t.identity.parameter_count()).sum(),
             dtypes,
             tokenizer: TokenizerReport {
                 file: member.tokenizer.file.clone(),
-                tokens: member.tokenizer.text.vocabulary(),
+                tokens: member.tokenizer.text.vocab_size(),
                 sha256: member.tokenizer.hash.clone(),
             },
-            encoder: member.sight.as_ref().map(EncoderReport::of),
+            encoder: member.vision.as_ref().map(EncoderReport::new),
             files: member.files.clone(),
         }
     }
 }
 
 impl EncoderReport {
-    fn of(sight: &VisionSetup) -> Self {
-        let vision = &sight.vision;
-        let image_tokens = vision.tokens(sight.selection);
+    fn new(setup: &VisionSetup) -> Self {
+        let vision = &setup.vision;
+        let image_tokens = vision.token_count(setup.selection);
         // Patches per side, plus one token at the end of each row.
-        let tiled = |[height, width]: &[usize; 2]| {
-            let patches = |side: usize| side / vision.image_size.max(1) * vision.grid();
+        let tile_tokens = |[height, width]: &[usize; 2]| {
+            let patches = |side: usize| side / vision.image_size.max(1) * vision.grid_side();
             patches(*height) * (patches(*width) + 1)
         };
-        let most = |points: &Vec<[usize; 2]>| points.iter().map(tiled).max();
+        let max_tile_tokens = |points: &Vec<[usize; 2]>| points.iter().map(tile_tokens).max();
         Self {
             image_size: vision.image_size,
             patch_size: vision.patch_size,
             layers: vision.num_hidden_layers,
             hidden_size: vision.hidden_size,
             image_tokens,
-            most_image_tokens: sight
+            most_image_tokens: setup
                 .pinpoints
                 .as_ref()
-                .and_then(most)
-                .map(|most| image_tokens + most),
+                .and_then(max_tile_tokens)
+                .map(|tokens| image_tokens + tokens),
         }
     }
 }
 
 impl WeightSizes {
-    fn of(members: &[Member]) -> Self {
+    fn new(members: &[Member]) -> Self {
         let mut sizes = Self {
             parameters: 0,
             parameters_shared: 0,
@@ -230,15 +235,15 @@ impl WeightSizes {
         };
         let mut seen: HashSet<&Arc<TensorIdentity>> = HashSet::new();
         for stored in members.iter().flat_map(|m| m.weights.tensors.values()) {
-            let values = stored.identity.parameters();
-            let bytes = stored.identity.bytes();
+            let values = stored.identity.parameter_count();
+            let bytes = stored.identity.byte_len();
             sizes.parameters += values;
             sizes.bytes += bytes;
             if seen.insert(&stored.identity) {
                 sizes.parameters_shared += values;
                 sizes.bytes_shared += bytes;
-                let kept = &stored.values;
-                sizes.bytes_loaded += kept.elem_count() * kept.dtype().size_in_bytes();
+                let loaded = &stored.values;
+                sizes.bytes_loaded += loaded.elem_count() * loaded.dtype().size_in_bytes();
             }
         }
         sizes
@@ -247,7 +252,7 @@ impl WeightSizes {
 
 impl Inspection {
     /// Returns the report as text.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = format!("panel {}, layout {}\n", self.name, self.layout);
         // Writing to a string cannot fail.
         for m in &self.members {

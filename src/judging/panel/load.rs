@@ -1,69 +1,74 @@
-//! Loading of a panel from its files.
+//! Loads a panel from its files.
 
 use std::collections::BTreeMap;
 
-use crate::checkpoints::hub::{Downloads, HubStamp};
+use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
-use acem3_experts::generate::Settings;
+use acem3_experts::generate::GenerationSettings;
 use anyhow::Result;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
-use crate::judging::panel::trunk_group::{TrunkGroup, together};
+use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 
 /// A loaded panel.
 pub struct Panel {
-    pub(super) asking: PromptConfig,
+    /// Prompt settings.
+    pub(super) prompt_config: PromptConfig,
     /// Members, grouped by shared trunk.
     pub(super) groups: Vec<TrunkGroup>,
     /// Hashes of everything that can change a verdict.
     pub(super) hashes: BTreeMap<String, String>,
-    pub(super) settings: Settings,
-    pub(super) place: Placement,
-    hub: Vec<HubStamp>,
+    /// Generation settings.
+    pub(super) settings: GenerationSettings,
+    /// Device and dtype.
+    pub(super) placement: Placement,
+    /// Snapshots downloaded from the hub.
+    hub: Vec<HubSource>,
 }
 
 impl Panel {
-    /// Loads a panel to a device. `downloads` provides the checkpoints given by hub id. `scores_only`: no
-    /// analyses are generated.
+    /// Loads a panel to a device. `downloads` provides the checkpoints given by hub id. With
+    /// `scores_only`, the members generate no analyses.
     pub fn load(
         files: &PanelFiles,
         scores_only: bool,
-        place: &Placement,
-        downloads: Downloads,
+        placement: &Placement,
+        downloads: HubDownloads,
     ) -> Result<Self> {
         let PanelDefinition {
-            asking,
+            prompt_config,
             members,
             hashes,
             hub,
-        } = PanelDefinition::read(files, place, downloads)?;
-        let settings = Settings {
-            analysis_tokens: asking.analysis_tokens,
+        } = PanelDefinition::read(files, placement, downloads)?;
+        let settings = GenerationSettings {
+            analysis_tokens: prompt_config.analysis_tokens,
             scores_only,
         };
-        let groups = together(&members).into_iter();
-        let groups =
-            groups.map(|group| TrunkGroup::new(&members, group, &asking, settings, &place.device));
+        let groups = group_members(&members).into_iter();
+        let groups = groups.map(|group| {
+            TrunkGroup::new(&members, group, &prompt_config, settings, &placement.device)
+        });
         let groups = groups.collect::<Result<_>>()?;
         Ok(Self {
-            asking,
+            prompt_config,
             groups,
             hashes,
             settings,
-            place: place.clone(),
+            placement: placement.clone(),
             hub,
         })
     }
 
     /// Returns the panel's name in tables and records.
     pub fn name(&self) -> &str {
-        &self.asking.name
+        &self.prompt_config.name
     }
 
     /// Returns the snapshots downloaded from the hub.
-    pub fn hub(&self) -> &[HubStamp] {
+    pub fn hub(&self) -> &[HubSource] {
         &self.hub
     }
 

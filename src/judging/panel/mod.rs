@@ -1,7 +1,7 @@
-//! The panel judge: four members, loaded from files, that judge pairs.
+//! The panel judge: four members, loaded from files, that judge pairs together.
 //!
-//! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The computation is in the
-//! library crates.
+//! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The library
+//! crates do the computation.
 
 pub(crate) mod image_encoder;
 mod inspect;

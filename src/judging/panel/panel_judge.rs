@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_conclusion::{MEMBER, OrderVerdict, Verdict};
-use acem3_experts::generate::{ImageTokens, Prefixes, Task};
+use acem3_conclusion::{CONCLUSION_MEMBER, OrderVerdict, Verdict};
+use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
 use acem3_experts::prompt::JudgeInput;
 use acem3_experts::{Aspect, BranchEvaluation, BranchJudge, Error, Rating};
 use anyhow::{Context, Result};
 use candle::DType;
 
 use super::load::Panel;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
@@ -20,19 +20,19 @@ use crate::judging::panel::trunk_group::TrunkGroup;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::support::device::Placement;
 
-/// Ratings of a member for one pass, or the reason for none.
+/// Ratings of a member for one pass, or its error.
 type MemberOutput = Result<Vec<Rating>, Error>;
 
 /// Image tokens for each trunk group; `None` for text-only groups.
 type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 
-/// Capacity of the image cache in tokens.
+/// Capacity of the image cache, in tokens.
 const IMAGE_TOKENS: usize = 1 << 14;
 
 /// Options of a judge run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JudgeOptions {
-    /// Judge one presentation order instead of both.
+    /// True to judge one presentation order instead of both.
     pub single_order: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct PanelJudge {
 /// Caches of a trunk group between batches.
 #[derive(Default)]
 struct GroupCache {
-    prefixes: Prefixes,
+    prefixes: PrefixCache,
     images: HashMap<String, Arc<ImageTokens>>,
 }
 
@@ -65,8 +65,12 @@ impl PanelJudge {
     ///
     /// # Errors
     /// If the files are not a valid panel, or do not fit the device.
-    pub fn open(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
-        let panel = Panel::load(files, false, place, downloads)?;
+    pub fn load(
+        files: &PanelFiles,
+        placement: &Placement,
+        downloads: HubDownloads,
+    ) -> Result<Self> {
+        let panel = Panel::load(files, false, placement, downloads)?;
         Ok(Self::new(panel, JudgeOptions::default()))
     }
 
@@ -79,12 +83,12 @@ impl PanelJudge {
         }
     }
 
-    /// Creates the passes of all jobs: both orders, or one if configured.
-    fn passes<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
+    /// Creates the passes of all jobs: two per job, or one if configured.
+    fn create_passes<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
         let mut passes = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let images = match &job.image {
-                Some(image) => self.see(image)?,
+                Some(image) => self.encode_image(image)?,
                 None => Ok(self.panel.groups.iter().map(|_| None).collect()),
             };
             let orders: &[bool] = if self.options.single_order {
@@ -103,7 +107,7 @@ impl PanelJudge {
                     job: i,
                     swapped: *swapped,
                     input: JudgeInput {
-                        image: job.image.is_some(),
+                        has_image: job.image.is_some(),
                         question: job.question(),
                         responses,
                     },
@@ -116,59 +120,59 @@ impl PanelJudge {
     }
 
     /// Encodes an image for each trunk group.
-    fn see(&mut self, image: &LoadedImage) -> Result<Result<GroupImages, Unscored>> {
-        let mut all = Vec::with_capacity(self.caches.len());
+    fn encode_image(&mut self, image: &LoadedImage) -> Result<Result<GroupImages, Unscored>> {
+        let mut images = Vec::with_capacity(self.caches.len());
         for (group, cache) in self.panel.groups.iter().zip(&mut self.caches) {
-            match cache.see(group, image)? {
-                Ok(seen) => all.push(seen),
+            match cache.encode_image(group, image)? {
+                Ok(tokens) => images.push(tokens),
                 Err(unscored) => return Ok(Err(unscored)),
             }
         }
-        Ok(Ok(all))
+        Ok(Ok(images))
     }
 
     /// Generates the evaluations of the three branch experts for all passes.
-    fn evaluate(&mut self, passes: &mut [PairPass]) -> Result<()> {
-        let mut asked: Vec<&mut PairPass> = passes
+    fn run_branches(&mut self, passes: &mut [PairPass]) -> Result<()> {
+        let mut open_passes: Vec<&mut PairPass> = passes
             .iter_mut()
             .filter(|pass| pass.branches.is_ok())
             .collect();
         // Output of each expert for each pass, in the order of the aspects.
-        let mut written: Vec<[Option<MemberOutput>; 3]> =
-            asked.iter().map(|_| Default::default()).collect();
+        let mut outputs: Vec<[Option<MemberOutput>; 3]> =
+            open_passes.iter().map(|_| Default::default()).collect();
         let groups = self.panel.groups.iter().zip(&mut self.caches);
-        for (g, (group, cache)) in groups.enumerate() {
-            let mut tasks: Vec<Task> = Vec::new();
-            let mut places = Vec::new();
-            for (place, pass) in asked.iter().enumerate() {
-                let (input, image) = pass.input_for(g);
-                let all = group
+        for (group_index, (group, cache)) in groups.enumerate() {
+            let mut tasks: Vec<GenerationTask> = Vec::new();
+            let mut positions = Vec::new();
+            for (pass_index, pass) in open_passes.iter().enumerate() {
+                let (input, image) = pass.input_for(group_index);
+                let branch_tasks = group
                     .branches
                     .tasks(&input, image, group.engine.tokenizer())?;
-                for (aspect, mut task) in all.into_iter().enumerate() {
-                    if let Some(head) = group.head(aspect) {
+                for (aspect, mut task) in branch_tasks.into_iter().enumerate() {
+                    if let Some(head) = group.head_index(aspect) {
                         task.member = head;
                         tasks.push(task);
-                        places.push((place, aspect));
+                        positions.push((pass_index, aspect));
                     }
                 }
             }
-            let texts = group.engine.write(&tasks, &mut cache.prefixes)?;
-            for ((place, aspect), text) in places.into_iter().zip(texts) {
-                let slot = written
-                    .get_mut(place)
-                    .and_then(|slots| slots.get_mut(aspect));
+            let generated = group.engine.generate(&tasks, &mut cache.prefixes)?;
+            for ((pass_index, aspect), output) in positions.into_iter().zip(generated) {
+                let slot = outputs
+                    .get_mut(pass_index)
+                    .and_then(|outputs| outputs.get_mut(aspect));
                 if let Some(slot) = slot {
-                    *slot = Some(text);
+                    *slot = Some(output);
                 }
             }
         }
-        for (pass, written) in asked.iter_mut().zip(written) {
-            for (aspect, ratings) in Aspect::ALL.into_iter().zip(written) {
+        for (pass, outputs) in open_passes.iter_mut().zip(outputs) {
+            for (aspect, ratings) in Aspect::ALL.into_iter().zip(outputs) {
                 let ratings = ratings.context("the panel has no member for an aspect")?;
                 match (ratings, &mut pass.branches) {
                     (Ok(ratings), Ok(branches)) => {
-                        branches.push(BranchJudge::evaluation(aspect, ratings));
+                        branches.push(BranchJudge::build_evaluation(aspect, ratings));
                     }
                     (Err(error), branches) => *branches = Err(unscored(error)?),
                     (Ok(_), Err(_)) => {}
@@ -179,28 +183,38 @@ impl PanelJudge {
     }
 
     /// Generates the output of the conclusion model for all passes that the experts completed.
-    fn conclude(&mut self, passes: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
+    fn run_conclusion(&mut self, passes: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
         let groups = self.panel.groups.iter().zip(&mut self.caches);
         let indexed_groups = groups.enumerate();
-        let mut indexed_groups =
-            indexed_groups.filter_map(|(g, (group, m))| Some((g, group.head(MEMBER)?, group, m)));
-        let (g, head, group, cache) = indexed_groups.next().context("no conclusion model")?;
+        let mut indexed_groups = indexed_groups.filter_map(|(group_index, (group, cache))| {
+            Some((
+                group_index,
+                group.head_index(CONCLUSION_MEMBER)?,
+                group,
+                cache,
+            ))
+        });
+        let (group_index, head, group, cache) =
+            indexed_groups.next().context("no conclusion model")?;
         let mut tasks = Vec::new();
         for pass in passes {
             if let Ok(branches) = &pass.branches {
-                let (input, image) = pass.input_for(g);
+                let (input, image) = pass.input_for(group_index);
                 let tokenizer = group.engine.tokenizer();
                 let mut task = group.conclusion.task(&input, image, branches, tokenizer)?;
                 task.member = head;
                 tasks.push(task);
             }
         }
-        let mut written = group.engine.write(&tasks, &mut cache.prefixes)?.into_iter();
+        let mut outputs = group
+            .engine
+            .generate(&tasks, &mut cache.prefixes)?
+            .into_iter();
         Ok(passes
             .iter()
-            .map(|s| {
-                if s.branches.is_ok() {
-                    written.next()
+            .map(|pass| {
+                if pass.branches.is_ok() {
+                    outputs.next()
                 } else {
                     None
                 }
@@ -214,7 +228,7 @@ impl PairPass<'_> {
     fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
         let image = self.images.get(group).and_then(Option::as_ref);
         let input = JudgeInput {
-            image: image.is_some(),
+            has_image: image.is_some(),
             ..self.input.clone()
         };
         (input, image)
@@ -222,23 +236,24 @@ impl PairPass<'_> {
 }
 
 impl GroupCache {
-    /// Returns the tokens of an image. Each image is encoded alone, so its tokens do not depend on the batch.
-    fn see(
+    /// Returns the tokens of an image. Each image is encoded alone, so its tokens do not depend on
+    /// the batch.
+    fn encode_image(
         &mut self,
         group: &TrunkGroup,
         image: &LoadedImage,
     ) -> Result<Result<Option<Arc<ImageTokens>>, Unscored>> {
-        let Some(eyes) = &group.eyes else {
+        let Some(image_encoder) = &group.image_encoder else {
             return Ok(Ok(None));
         };
         let key = image.sha256.to_string();
         if let Some(tokens) = self.images.get(&key) {
             return Ok(Ok(Some(tokens.clone())));
         }
-        let seen = eyes
-            .see(&image.decoded)
+        let encoded = image_encoder
+            .encode(&image.decoded)
             .with_context(|| image.name.clone())?;
-        let tokens = match seen {
+        let tokens = match encoded {
             Ok(tokens) => tokens,
             Err(error) => {
                 let message = format!("{}: {error}", image.name);
@@ -252,9 +267,9 @@ impl GroupCache {
             key: key.clone(),
             tokens,
         });
-        let lengths = self.images.values().map(|kept| kept.tokens.dim(0));
-        let kept = lengths.sum::<candle::Result<usize>>()?;
-        if kept + tokens.tokens.dim(0)? > IMAGE_TOKENS {
+        let lengths = self.images.values().map(|cached| cached.tokens.dim(0));
+        let cached_tokens = lengths.sum::<candle::Result<usize>>()?;
+        if cached_tokens + tokens.tokens.dim(0)? > IMAGE_TOKENS {
             self.images.clear();
         }
         self.images.insert(key, tokens.clone());
@@ -270,7 +285,7 @@ impl Judge for PanelJudge {
     }
 
     fn device(&self) -> String {
-        match self.panel.place.device.location() {
+        match self.panel.placement.device.location() {
             candle::DeviceLocation::Cpu => "cpu".to_owned(),
             candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
             candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
@@ -291,8 +306,8 @@ impl Judge for PanelJudge {
             "analyses"
         };
         provenance.insert("engine".to_owned(), "greedy f32, version 1".to_owned());
-        if self.panel.place.dtype != DType::F32 {
-            let dtype = self.panel.place.dtype.as_str();
+        if self.panel.placement.dtype != DType::F32 {
+            let dtype = self.panel.placement.dtype.as_str();
             provenance.insert("weights".to_owned(), dtype.to_owned());
         }
         provenance.insert("orders".to_owned(), orders.to_owned());
@@ -301,9 +316,9 @@ impl Judge for PanelJudge {
     }
 
     fn judge(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
-        let mut passes = self.passes(jobs)?;
-        self.evaluate(&mut passes)?;
-        let conclusions = self.conclude(&passes)?;
+        let mut passes = self.create_passes(jobs)?;
+        self.run_branches(&mut passes)?;
+        let conclusions = self.run_conclusion(&passes)?;
         let mut verdicts: Vec<Result<Verdict, Unscored>> = jobs
             .iter()
             .map(|_| Ok(Verdict { orders: Vec::new() }))
@@ -350,8 +365,8 @@ fn in_pair_order(
     }
 }
 
-/// Converts errors about a single case (too long, values that are not finite) to unscored; returns other
-/// errors.
+/// Converts errors about a single case (too long, values that are not finite) to unscored; returns
+/// other errors.
 fn unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => Ok(Unscored {

@@ -1,16 +1,16 @@
-//! Groups of members that share a trunk, which is computed once per group.
+//! Groups of members that share a trunk. The trunk is computed once per group.
 
 use acem3_conclusion::ConclusionModel;
 use acem3_experts::BranchJudge;
 use acem3_experts::decoder::{Head, Trunk};
-use acem3_experts::generate::{Engine, Settings};
+use acem3_experts::generate::{Engine, GenerationSettings};
 use acem3_experts::prompt::{BranchPrompts, Rubric};
 use anyhow::{Context, Result};
 use candle::Device;
 
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
-use crate::checkpoints::store::weight_files::{Checkpoint, shared_layers};
+use crate::checkpoints::store::weight_files::{Checkpoint, count_shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::terminal::exit::with_hint;
 
@@ -20,10 +20,10 @@ const MISMATCH_HINT: &str =
 
 /// Members with the same tokenizer, embeddings and image encoder.
 pub(super) struct TrunkGroup {
-    /// Index in the panel of the member of each head.
+    /// Panel index of the member of each head.
     pub members: Vec<usize>,
     /// Image encoder; `None` for text-only members.
-    pub eyes: Option<ImageEncoder>,
+    pub image_encoder: Option<ImageEncoder>,
     /// Engine with trunk and heads.
     pub engine: Engine,
     /// Tokenized prompts of the branch experts.
@@ -35,14 +35,18 @@ pub(super) struct TrunkGroup {
 }
 
 /// Groups members by shared trunk, in the order of the panel.
-pub(super) fn together(members: &[Member]) -> Vec<Vec<usize>> {
+pub(super) fn group_members(members: &[Member]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (i, member) in members.iter().enumerate() {
-        let with = |group: &Vec<usize>| {
+        let shares_trunk = |group: &Vec<usize>| {
             let first = group.first().and_then(|first| members.get(*first));
-            first.is_some_and(|first| first.stands_with(member))
+            first.is_some_and(|first| first.shares_trunk_with(member))
         };
-        match groups.iter().position(with).and_then(|i| groups.get_mut(i)) {
+        match groups
+            .iter()
+            .position(shares_trunk)
+            .and_then(|i| groups.get_mut(i))
+        {
             Some(group) => group.push(i),
             None => groups.push(vec![i]),
         }
@@ -52,58 +56,75 @@ pub(super) fn together(members: &[Member]) -> Vec<Vec<usize>> {
 
 /// Returns the number of trunk layers of a group. Each head keeps at least one layer.
 pub(super) fn trunk_layers(members: &[Member], group: &[usize]) -> usize {
-    let chosen: Vec<&Member> = group.iter().filter_map(|i| members.get(*i)).collect();
-    let layers = chosen.first().map_or(0, |m| m.decoder.num_hidden_layers);
-    let weights: Vec<&Checkpoint> = chosen.iter().map(|m| &m.weights).collect();
-    shared_layers(&weights, layers).min(layers.saturating_sub(1))
+    let group_members: Vec<&Member> = group.iter().filter_map(|i| members.get(*i)).collect();
+    let layers = group_members
+        .first()
+        .map_or(0, |m| m.decoder.num_hidden_layers);
+    let weights: Vec<&Checkpoint> = group_members.iter().map(|m| &m.weights).collect();
+    count_shared_layers(&weights, layers).min(layers.saturating_sub(1))
 }
 
 impl TrunkGroup {
     /// Returns the head of a member, if it is in this group.
-    pub(super) fn head(&self, member: usize) -> Option<usize> {
-        self.members.iter().position(|own| *own == member)
+    pub(super) fn head_index(&self, member: usize) -> Option<usize> {
+        self.members.iter().position(|index| *index == member)
     }
 
     /// Loads the members of a group.
     pub(super) fn new(
         members: &[Member],
         group: Vec<usize>,
-        asking: &PromptConfig,
-        settings: Settings,
+        prompt_config: &PromptConfig,
+        settings: GenerationSettings,
         device: &Device,
     ) -> Result<Self> {
         let depth = trunk_layers(members, &group);
         let mut heads = Vec::new();
         let mut shared = None;
         for member in group.iter().filter_map(|i| members.get(*i)) {
-            // Every member loads all its tensors, so that missing, misshapen and unused tensors are
+            // Load all tensors of every member, so that missing, misshapen and unused tensors are
             // reported for each member. Equal tensors share memory.
-            let (eyes, trunk, head) = load_parts(member, depth, device)
+            let (image_encoder, trunk, head) = load_parts(member, depth, device)
                 .with_context(|| member.origin.clone())
                 .map_err(|error| with_hint(error, MISMATCH_HINT))?;
             heads.push(head);
-            shared.get_or_insert((member, eyes, trunk));
+            shared.get_or_insert((member, image_encoder, trunk));
         }
-        let (member, eyes, trunk) = shared.context("group without members")?;
-        if let Some(eyes) = &eyes {
-            eyes.test().with_context(|| member.origin.clone())?;
+        let (member, image_encoder, trunk) = shared.context("group without members")?;
+        if let Some(image_encoder) = &image_encoder {
+            image_encoder
+                .self_test()
+                .with_context(|| member.origin.clone())?;
         }
         let tokenizer = &member.tokenizer;
-        let prompts = BranchPrompts::new(asking.layout, Rubric::built_in()?, asking.rubric)?;
-        let prompts = prompts.inside(member.dialogue.clone());
-        let load = || {
-            let text = tokenizer.text.clone();
-            let dialogue = member.dialogue.clone();
-            let [leads @ .., conclusion] = &asking.leads;
-            let branches = BranchJudge::new(prompts, leads.each_ref().map(String::as_str), &text)?;
-            let conclusion = ConclusionModel::inside(asking.layout, dialogue, conclusion, &text)?;
-            let engine = Engine::new(trunk, heads, text, &member.decoder, settings)?;
+        let prompts = BranchPrompts::new(
+            prompt_config.layout,
+            Rubric::built_in()?,
+            prompt_config.rubric,
+        )?;
+        let prompts = prompts.with_chat_template(member.chat_template.clone());
+        let build = || {
+            let text_tokenizer = tokenizer.text.clone();
+            let chat_template = member.chat_template.clone();
+            let [branch_prefixes @ .., conclusion_prefix] = &prompt_config.completion_prefixes;
+            let branches = BranchJudge::new(
+                prompts,
+                branch_prefixes.each_ref().map(String::as_str),
+                &text_tokenizer,
+            )?;
+            let conclusion = ConclusionModel::with_chat_template(
+                prompt_config.layout,
+                chat_template,
+                conclusion_prefix,
+                &text_tokenizer,
+            )?;
+            let engine = Engine::new(trunk, heads, text_tokenizer, &member.decoder, settings)?;
             Ok::<_, acem3_experts::Error>((branches, conclusion, engine))
         };
-        let (branches, conclusion, engine) = load().with_context(|| tokenizer.file.clone())?;
+        let (branches, conclusion, engine) = build().with_context(|| tokenizer.file.clone())?;
         Ok(Self {
             members: group,
-            eyes,
+            image_encoder,
             engine,
             branches,
             conclusion,
@@ -118,12 +139,12 @@ fn load_parts(
     device: &Device,
 ) -> Result<(Option<ImageEncoder>, Trunk, Head)> {
     let vb = member.weights.builder(device);
-    let eyes = match &member.sight {
-        Some(sight) => Some(ImageEncoder::load(sight, &vb, device)?),
+    let image_encoder = match &member.vision {
+        Some(vision) => Some(ImageEncoder::load(vision, &vb, device)?),
         None => None,
     };
     let trunk = Trunk::load(&vb, &member.decoder, depth)?;
     let head = Head::load(&vb, &member.decoder, depth)?;
-    member.weights.all_used()?;
-    Ok((eyes, trunk, head))
+    member.weights.check_all_used()?;
+    Ok((image_encoder, trunk, head))
 }

@@ -30,18 +30,18 @@ pub struct RunCounts {
 }
 
 impl RunCounts {
-    /// Number of unscored records.
-    pub fn all_unscored(&self) -> u64 {
+    /// Returns the number of unscored records.
+    pub fn unscored_total(&self) -> u64 {
         self.unscored.values().sum()
     }
 
-    /// Number of judged and unscored records.
-    pub fn scorable(&self) -> u64 {
-        self.judged + self.all_unscored()
+    /// Returns the number of judged and unscored records.
+    pub fn judged_or_unscored(&self) -> u64 {
+        self.judged + self.unscored_total()
     }
 
-    /// Percentage of unscored records.
+    /// Returns the percentage of unscored records among judged and unscored ones.
     pub fn unscored_percent(&self) -> f64 {
-        100.0 * self.all_unscored() as f64 / self.scorable().max(1) as f64
+        100.0 * self.unscored_total() as f64 / self.judged_or_unscored().max(1) as f64
     }
 }

@@ -1,10 +1,12 @@
 //! `records.jsonl`: an append-only journal that a run can resume.
 //!
-//! The finished file has one record per pair in input order, with the same bytes whether the run was
-//! interrupted or not. A resumed run *replays* the file: it compares each existing line with the record that
-//! the input would produce, and stops at the first difference. It then moves the remaining lines to the
-//! superseded records ([`crate::judging::run::superseded`]), truncates the file there, and appends. Superseded verdicts are
-//! reused if their key matches. A replay keeps one line in memory.
+//! The finished file has one record per pair in input order. Interrupted and uninterrupted runs
+//! write the same bytes.
+//!
+//! A resumed run *replays* the file: it compares each existing line with the record of the current
+//! input, and stops at the first difference. It then moves the remaining lines to the superseded
+//! records ([`crate::judging::run::superseded`]), truncates the file at this line, and appends new
+//! records. Superseded verdicts are reused if their key matches. A replay holds one line in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -26,7 +28,7 @@ use crate::support::terminal::exit::EngineFailure;
 pub const RECORDS: &str = "records.jsonl";
 
 /// The first bytes of every record.
-const BEGINNING: &[u8] = b"{\"schema\":";
+const RECORD_PREFIX: &[u8] = b"{\"schema\":";
 
 /// The records of a run, open for one writer.
 #[derive(Debug)]
@@ -50,22 +52,22 @@ impl Journal {
     pub fn open(folder: &Path, provenance: &Provenance) -> anyhow::Result<Self> {
         let lock = FolderLock::acquire(folder)?;
         let path = folder.join(RECORDS);
-        let place = || format!("cannot open {}", path.display());
+        let context = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
         let mut file = options
             .read(true)
             .append(true)
             .create(true)
             .open(&path)
-            .with_context(place)?;
-        // Check the judge first: never truncate a file of another judge or program.
+            .with_context(context)?;
+        // Check the judge first, so that a file of another judge or program is never truncated.
         check_judge(
             folder,
-            &Replay::open(&path).with_context(place)?.line,
+            &Replay::open(&path).with_context(context)?.line,
             provenance,
         )?;
-        let dropped_bytes = torn_line::truncate_torn_line(&mut file).with_context(place)?;
-        let replay = Replay::open(&path).with_context(place)?;
+        let dropped_bytes = torn_line::truncate_torn_line(&mut file).with_context(context)?;
+        let replay = Replay::open(&path).with_context(context)?;
         let superseded = SupersededRecords::open(folder)?;
         Ok(Self {
             path,
@@ -78,31 +80,33 @@ impl Journal {
         })
     }
 
-    /// Path of the records.
+    /// Returns the path of the records.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of a torn last line that were dropped on opening.
+    /// Returns the length in bytes of the torn last line that was removed on opening.
     pub fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
     }
 
-    /// Number of superseded verdicts.
-    pub fn superseded(&self) -> usize {
+    /// Returns the number of superseded verdicts.
+    pub fn superseded_count(&self) -> usize {
         self.superseded.len()
     }
 
-    /// The number of records after which the earlier run diverged; returned once.
+    /// Returns the number of records after which the earlier run diverged. Later calls return
+    /// `None`.
     pub fn take_divergence(&mut self) -> Option<u64> {
         self.diverged_after.take()
     }
 
-    /// Returns the outcome of an earlier run for a key, if it is final.
+    /// Returns the reusable outcome of an earlier run for a key.
     pub fn lookup(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
         if let Some(replay) = &self.replay {
-            let record = replay.record();
-            if let Some(record) = record.filter(|r| r.subject.key == Some(*key) && r.is_settled()) {
+            let record = replay.parse_record();
+            if let Some(record) = record.filter(|r| r.subject.key == Some(*key) && r.is_reusable())
+            {
                 self.superseded.mark_used(key);
                 return Ok(Some(record.outcome));
             }
@@ -111,12 +115,12 @@ impl Journal {
         self.superseded.lookup(key)
     }
 
-    /// Appends the next record, or keeps it if the file already has it.
+    /// Appends the next record, unless the file already has it at this position.
     pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
-        let line = record.line()?;
+        let line = record.to_line()?;
         if let Some(replay) = &mut self.replay {
             if replay.line == line.as_bytes() {
-                return replay.keep().with_context(|| self.failure("read"));
+                return replay.advance().with_context(|| self.failure("read"));
             }
             self.end_replay()?;
         }
@@ -125,7 +129,7 @@ impl Journal {
             .with_context(|| self.failure("write"))
     }
 
-    /// Flushes the file to disk.
+    /// Syncs the file to disk.
     pub fn sync(&mut self) -> anyhow::Result<()> {
         if self.replay.is_some() {
             return Ok(());
@@ -133,7 +137,7 @@ impl Journal {
         self.file.sync_data().with_context(|| self.failure("write"))
     }
 
-    /// Finishes a run that read its whole input. Remaining earlier records become superseded.
+    /// Finishes a run that has read all its input. The remaining earlier records become superseded.
     pub fn finish(&mut self) -> anyhow::Result<()> {
         self.end_replay()?;
         self.sync()?;
@@ -152,12 +156,12 @@ impl Journal {
             .reader
             .seek(SeekFrom::Start(replay.offset))
             .with_context(|| self.failure("read"))?;
-        // Copy before truncating, so that every verdict is always in one of the files.
+        // Copy before truncating, so that each verdict is in one of the files at any time.
         self.superseded.import(&mut replay.reader)?;
         self.file
             .set_len(replay.offset)
             .with_context(|| self.failure("write"))?;
-        self.diverged_after = Some(replay.kept);
+        self.diverged_after = Some(replay.matched_lines);
         Ok(())
     }
 
@@ -174,30 +178,32 @@ fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::R
     if line.is_empty() {
         return Ok(());
     }
-    let place = folder.join(RECORDS);
-    let other = format!(
+    let path = folder.join(RECORDS);
+    let hint = format!(
         "hint: use another folder, for example --out {}",
         free_sibling_name(folder).display()
     );
-    if !line.ends_with(b"\n") && (line.starts_with(BEGINNING) || BEGINNING.starts_with(line)) {
+    if !line.ends_with(b"\n")
+        && (line.starts_with(RECORD_PREFIX) || RECORD_PREFIX.starts_with(line))
+    {
         // The first record is torn.
         return Ok(());
     }
     let record: Record = serde_json::from_slice(line)
-        .with_context(|| format!("{} line 1: not a record\n{other}", place.display()))?;
+        .with_context(|| format!("{} line 1: not a record\n{hint}", path.display()))?;
     if record.schema > SCHEMA {
         bail!(
-            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n{other}",
-            place.display(),
+            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n{hint}",
+            path.display(),
             record.schema
         );
     }
-    if record.subject.judge != judge_digest(provenance).short() {
+    if record.subject.judge != judge_digest(provenance).short_hex() {
         bail!(
-            "{}: contains verdicts of another judge{}\n{other}; or use the earlier settings to \
+            "{}: contains verdicts of another judge{}\n{hint}; or use the earlier settings to \
              resume",
-            place.display(),
-            manifest::differences(folder, provenance)
+            path.display(),
+            manifest::describe_differences(folder, provenance)
         );
     }
     Ok(())
@@ -218,7 +224,7 @@ mod tests {
         [("panel".to_owned(), "p".to_owned())].into()
     }
 
-    /// A record of a case whose judge declined, which is an outcome of the judge.
+    /// Creates a record of a case that the judge refused. Such an outcome is reusable.
     fn record(case: &str, question: &str) -> Record {
         let judge = judge_digest(&provenance());
         let subject = RecordSubject {
@@ -234,7 +240,7 @@ mod tests {
             labels: None,
             meta: serde_json::Map::new(),
             extra: serde_json::Map::new(),
-            judge: judge.short(),
+            judge: judge.short_hex(),
             key: Some(pair_key(&judge, question, ["a", "b"], None)),
         };
         let unscored = Unscored {
@@ -244,8 +250,8 @@ mod tests {
         Record::new(subject, RecordOutcome::Unscored(unscored))
     }
 
-    /// Runs over these records; gives how many outcomes were reused.
-    fn go(folder: &Path, records: &[Record], finish: bool) -> usize {
+    /// Appends these records to the journal of a folder. Returns the number of reused outcomes.
+    fn run_over(folder: &Path, records: &[Record], finish: bool) -> usize {
         let mut journal = Journal::open(folder, &provenance()).unwrap();
         let mut reused = 0;
         for record in records {
@@ -262,79 +268,79 @@ mod tests {
         reused
     }
 
-    fn text(folder: &Path) -> String {
+    fn records_text(folder: &Path) -> String {
         fs::read_to_string(folder.join(RECORDS)).unwrap()
     }
 
-    fn aside(folder: &Path) -> String {
+    fn superseded_text(folder: &Path) -> String {
         fs::read_to_string(folder.join(SUPERSEDED_FILE)).unwrap()
     }
 
     fn lines(records: &[Record]) -> String {
-        records.iter().map(|r| r.line().unwrap()).collect()
+        records.iter().map(|r| r.to_line().unwrap()).collect()
     }
 
     #[test]
     fn resumes_after_a_torn_line() {
         let dir = tempfile::tempdir().unwrap();
         let all = ["1", "2", "3"].map(|n| record(n, n));
-        let whole = lines(&all);
-        for cut in (0..whole.len()).step_by(29).chain([whole.len() - 1]) {
-            fs::write(dir.path().join(RECORDS), &whole[..cut]).unwrap();
-            let left = whole[..cut].matches('\n').count();
-            assert_eq!(go(dir.path(), &all, true), left, "cut at {cut}");
-            assert_eq!(text(dir.path()), whole, "cut at {cut}");
+        let complete = lines(&all);
+        for length in (0..complete.len()).step_by(29).chain([complete.len() - 1]) {
+            fs::write(dir.path().join(RECORDS), &complete[..length]).unwrap();
+            let reused = complete[..length].matches('\n').count();
+            assert_eq!(run_over(dir.path(), &all, true), reused, "cut at {length}");
+            assert_eq!(records_text(dir.path()), complete, "cut at {length}");
             assert!(!dir.path().join(SUPERSEDED_FILE).exists());
         }
     }
 
     #[test]
-    fn a_changed_input_reuses_what_still_fits_and_loses_nothing() {
+    fn changed_input_reuses_matching_records_and_loses_none() {
         let dir = tempfile::tempdir().unwrap();
         let old = ["1", "2", "3", "4"].map(|n| record(n, n));
-        assert_eq!(go(dir.path(), &old, true), 0);
-        // One inserted, one renamed, one left out.
+        assert_eq!(run_over(dir.path(), &old, true), 0);
+        // Insert one record, rename one and remove one.
         let new = [
             record("1", "1"),
             record("new", "5"),
             record("renamed", "3"),
             record("4", "4"),
         ];
-        assert_eq!(go(dir.path(), &new, true), 3);
-        assert_eq!(text(dir.path()), lines(&new));
-        assert_eq!(aside(dir.path()), lines(&old[1..2]));
-        // Back to the first input: all is there, wherever it lay.
-        assert_eq!(go(dir.path(), &old, true), 4);
-        assert_eq!(text(dir.path()), lines(&old));
-        assert_eq!(aside(dir.path()), lines(&new[1..2]));
+        assert_eq!(run_over(dir.path(), &new, true), 3);
+        assert_eq!(records_text(dir.path()), lines(&new));
+        assert_eq!(superseded_text(dir.path()), lines(&old[1..2]));
+        // The first input again: all outcomes are reused from both files.
+        assert_eq!(run_over(dir.path(), &old, true), 4);
+        assert_eq!(records_text(dir.path()), lines(&old));
+        assert_eq!(superseded_text(dir.path()), lines(&new[1..2]));
     }
 
     #[test]
-    fn an_end_in_the_middle_of_a_changed_input_loses_nothing() {
+    fn interruption_within_a_changed_input_loses_no_record() {
         let dir = tempfile::tempdir().unwrap();
         let old = ["1", "2", "3", "4"].map(|n| record(n, n));
-        go(dir.path(), &old, true);
+        run_over(dir.path(), &old, true);
         let new = [
             record("new", "5"),
             old[0].clone(),
             old[2].clone(),
             old[3].clone(),
         ];
-        assert_eq!(go(dir.path(), &new[..2], false), 1);
-        assert_eq!(go(dir.path(), &new, true), 4);
-        assert_eq!(text(dir.path()), lines(&new));
-        assert_eq!(aside(dir.path()), lines(&old[1..2]));
+        assert_eq!(run_over(dir.path(), &new[..2], false), 1);
+        assert_eq!(run_over(dir.path(), &new, true), 4);
+        assert_eq!(records_text(dir.path()), lines(&new));
+        assert_eq!(superseded_text(dir.path()), lines(&old[1..2]));
     }
 
     #[test]
     fn shorter_input_keeps_the_other_records_as_superseded() {
         let dir = tempfile::tempdir().unwrap();
         let all = ["1", "2", "3"].map(|n| record(n, n));
-        go(dir.path(), &all, true);
-        assert_eq!(go(dir.path(), &all[..1], true), 1);
-        assert_eq!(text(dir.path()), lines(&all[..1]));
-        assert_eq!(go(dir.path(), &all, true), 3);
-        assert_eq!(text(dir.path()), lines(&all));
+        run_over(dir.path(), &all, true);
+        assert_eq!(run_over(dir.path(), &all[..1], true), 1);
+        assert_eq!(records_text(dir.path()), lines(&all[..1]));
+        assert_eq!(run_over(dir.path(), &all, true), 3);
+        assert_eq!(records_text(dir.path()), lines(&all));
         assert!(!dir.path().join(SUPERSEDED_FILE).exists());
     }
 
@@ -347,14 +353,14 @@ mod tests {
             lines(&all).replace("to 2", "\u{0}"),
         )
         .unwrap();
-        assert_eq!(go(dir.path(), &all, true), 2);
-        assert_eq!(text(dir.path()), lines(&all));
+        assert_eq!(run_over(dir.path(), &all, true), 2);
+        assert_eq!(records_text(dir.path()), lines(&all));
     }
 
     #[test]
     fn records_of_another_judge_or_program_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        go(dir.path(), &[record("1", "1")], true);
+        run_over(dir.path(), &[record("1", "1")], true);
         let other = [("panel".to_owned(), "q".to_owned())].into();
         let error = Journal::open(dir.path(), &other).unwrap_err().to_string();
         assert!(
@@ -372,7 +378,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert!(error.contains("line 1: not a record"), "{error}");
-            assert_eq!(text(dir.path()), foreign);
+            assert_eq!(records_text(dir.path()), foreign);
         }
     }
 

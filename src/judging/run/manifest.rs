@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoints::hub::HubStamp;
+use crate::checkpoints::hub::HubSource;
 use crate::data::cases::SourceKind;
 use crate::judging::judge::Judge;
 use crate::judging::provenance::{Provenance, judge_digest};
@@ -18,7 +18,7 @@ use crate::judging::run::counts::RunCounts;
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::tally::Tally;
 use crate::support::digest::Digest;
-use crate::support::terminal::clock::rfc3339;
+use crate::support::terminal::clock::format_rfc3339;
 use crate::support::terminal::exit::EngineFailure;
 
 /// File name of the manifest in the output folder.
@@ -43,7 +43,7 @@ pub struct Manifest {
     pub provenance: Provenance,
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hub: Vec<HubStamp>,
+    pub hub: Vec<HubSource>,
     /// Device.
     pub device: String,
     /// Status of the run.
@@ -122,14 +122,14 @@ impl Manifest {
             status: RunStatus::Running,
             error: None,
             counts: RunCounts::default(),
-            started: rfc3339(SystemTime::now()),
+            started: format_rfc3339(SystemTime::now()),
             finished: None,
             seconds: None,
             verdicts_per_second: None,
         }
     }
 
-    /// Records how the run ended, and its duration in seconds.
+    /// Stores the status, the counts and the duration in seconds of the ended run.
     pub fn finish(&mut self, outcome: &anyhow::Result<bool>, tally: &Tally, seconds: f64) {
         self.status = match outcome {
             Ok(true) => RunStatus::Done,
@@ -139,18 +139,18 @@ impl Manifest {
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         self.error = error.and_then(|text| Some(text.lines().next()?.to_owned()));
         self.counts = tally.counts.clone();
-        self.finished = Some(rfc3339(SystemTime::now()));
+        self.finished = Some(format_rfc3339(SystemTime::now()));
         let rounded = |value: f64| (value * 1e3).round() / 1e3;
         self.seconds = Some(rounded(seconds));
-        self.verdicts_per_second = Some(rounded(tally.fresh as f64 / seconds.max(1e-9)));
+        self.verdicts_per_second = Some(rounded(tally.new_verdicts as f64 / seconds.max(1e-9)));
     }
 
     /// Reads the manifest of a folder.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(MANIFEST);
-        let place = || format!("cannot read {}", path.display());
-        let bytes = fs::read(&path).with_context(place)?;
-        serde_json::from_slice(&bytes).with_context(place)
+        let context = || format!("cannot read {}", path.display());
+        let bytes = fs::read(&path).with_context(context)?;
+        serde_json::from_slice(&bytes).with_context(context)
     }
 
     /// Rejects a folder whose `run.json` is not a manifest of acem3.
@@ -174,17 +174,17 @@ impl Manifest {
     /// Writes the manifest atomically.
     pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(MANIFEST);
-        let fresh = path.with_extension("json.tmp");
+        let temporary = path.with_extension("json.tmp");
         let mut text = serde_json::to_string_pretty(self).context("cannot write a manifest")?;
         text.push('\n');
         let attempt = || {
-            let mut file = File::create(&fresh)?;
+            let mut file = File::create(&temporary)?;
             file.write_all(text.as_bytes())?;
             file.sync_data()?;
-            fs::rename(&fresh, &path)
+            fs::rename(&temporary, &path)
         };
         attempt().with_context(|| {
-            let _ = fs::remove_file(&fresh);
+            let _ = fs::remove_file(&temporary);
             EngineFailure(format!(
                 "cannot write {}\nhint: free disk space or use another --out; the same command resumes",
                 path.display()
@@ -194,7 +194,7 @@ impl Manifest {
 }
 
 /// Lists the differences between the provenance in a manifest and the current one, for a message.
-pub fn differences(folder: &Path, provenance: &Provenance) -> String {
+pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
     let Ok(manifest) = Manifest::read(folder) else {
         return String::new();
     };
@@ -205,7 +205,8 @@ pub fn differences(folder: &Path, provenance: &Provenance) -> String {
         .collect();
     names.sort();
     names.dedup();
-    let of = |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| brief(v));
+    let value_of =
+        |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| shorten(v));
     let differing = names
         .iter()
         .filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
@@ -213,8 +214,8 @@ pub fn differences(folder: &Path, provenance: &Provenance) -> String {
         .map(|n| {
             format!(
                 "{n} was {}, is {}",
-                of(&manifest.provenance, n),
-                of(provenance, n)
+                value_of(&manifest.provenance, n),
+                value_of(provenance, n)
             )
         })
         .collect();
@@ -226,7 +227,7 @@ pub fn differences(folder: &Path, provenance: &Provenance) -> String {
 }
 
 /// Shortens a value for a message.
-fn brief(value: &str) -> String {
+fn shorten(value: &str) -> String {
     let mut text: String = value.chars().take(24).collect();
     if text.len() < value.len() {
         text.push('…');

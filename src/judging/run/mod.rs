@@ -1,7 +1,8 @@
 //! A run: reads cases, judges their pairs in batches, and writes records in input order.
 //!
 //! Memory holds at most one batch and the records that wait for it. A case that cannot be judged
-//! becomes an unscored record with the reason. Only a failure of the judge itself completes the run.
+//! becomes an unscored record with the reason. Only a failure of the judge or of the journal ends
+//! the run with an error.
 
 pub mod counts;
 pub mod journal;
@@ -22,16 +23,16 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acem3_vision::Shown;
+use acem3_vision::AppliedView;
 use anyhow::{Context, ensure};
 
 use crate::data::cases::{Case, InputProblem, UnscoredReason};
-use crate::data::images::{EncodedImage, ImageReader, LoadedImage, relative};
+use crate::data::images::{EncodedImage, ImageReader, LoadedImage, relative_path};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
-use crate::judging::run::pairs::{select_lost_pairs, select_pairs};
+use crate::judging::run::pairs::{select_affected_pairs, select_pairs};
 use crate::judging::run::pending::{PendingOutcome, PendingRecord, RecordBoundary};
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::judging::run::superseded::SUPERSEDED_FILE;
@@ -40,19 +41,19 @@ use crate::support::digest::Digest;
 use crate::support::terminal::exit::EngineFailure;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
-use crate::support::text::printable;
+use crate::support::text::escape_control_chars;
 
 /// Maximum pixels per batch; a batch that exceeds it is judged early.
 const BATCH_PIXELS: u64 = 64 << 20;
 /// Maximum number of pending records.
-const WINDOW: usize = 1024;
+const MAX_PENDING: usize = 1024;
 
 /// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
     /// Maximum pairs per batch.
     pub batch_size: usize,
-    /// Compare each model with this one only.
+    /// Model that all others are compared with; `None` to compare all pairs.
     pub baseline: Option<String>,
     /// Maximum number of cases.
     pub limit: Option<u64>,
@@ -69,7 +70,7 @@ pub struct Run<'a> {
     progress: &'a mut Progress,
     config: RunConfig,
     tally: Tally,
-    window: VecDeque<PendingRecord>,
+    pending: VecDeque<PendingRecord>,
     pending_pairs: usize,
     /// Size of the next batch. It doubles from one up to the configured size, so that the first
     /// verdict arrives soon.
@@ -95,14 +96,14 @@ impl<'a> Run<'a> {
             progress,
             config,
             tally: Tally::default(),
-            window: VecDeque::new(),
+            pending: VecDeque::new(),
             pending_pairs: 0,
             batch_size: 1,
             batch_pixels: 0,
         }
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -117,21 +118,22 @@ impl<'a> Run<'a> {
         cases: impl Iterator<Item = Result<Case, InputProblem>>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
-        let mut left = self.config.limit;
+        let mut remaining_cases = self.config.limit;
         for entry in cases {
-            // Problems of single responses come before their case and do not count as cases.
-            let is_case = entry.as_ref().map_or_else(InputProblem::is_case, |_| true);
+            // Problems of single responses come before their case and are not counted as cases.
+            let problem = entry.as_ref().err();
+            let is_case = problem.is_none_or(InputProblem::affects_whole_case);
             match entry {
-                Ok(case) => self.case(&Arc::new(case), interrupt)?,
-                Err(problem) => self.problem(&problem)?,
+                Ok(case) => self.push_case(&Arc::new(case), interrupt)?,
+                Err(problem) => self.push_problem(&problem)?,
             }
             if interrupt.is_requested() {
                 self.write_ready()?;
                 self.journal.sync()?;
                 return Ok(false);
             }
-            left = left.map(|left| left.saturating_sub(u64::from(is_case)));
-            if left == Some(0) {
+            remaining_cases = remaining_cases.map(|n| n.saturating_sub(u64::from(is_case)));
+            if remaining_cases == Some(0) {
                 break;
             }
         }
@@ -140,38 +142,39 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    fn problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
-        let file = relative(&problem.file, &self.config.root);
-        let lost = select_lost_pairs(problem.pairs(), self.config.baseline.as_deref());
-        let mut pairs: Vec<_> = lost.into_iter().map(Some).collect();
+    fn push_problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
+        let file = relative_path(&problem.file, &self.config.root);
+        let affected =
+            select_affected_pairs(problem.affected_pairs(), self.config.baseline.as_deref());
+        let mut pairs: Vec<_> = affected.into_iter().map(Some).collect();
         if pairs.is_empty() {
             pairs.push(None);
         }
         let last = pairs.len() - 1;
-        let end = if problem.is_case() {
+        let boundary = if problem.affects_whole_case() {
             RecordBoundary::Unreadable
         } else {
             RecordBoundary::LeftOut
         };
         for (i, pair) in pairs.into_iter().enumerate() {
-            let subject = RecordSubject::of_problem(problem, pair, file.clone(), &self.digest);
-            let completes = (i == last).then_some(end);
-            let outcome = PendingOutcome::Known(RecordOutcome::of_problem(problem), Origin::Input);
+            let subject = RecordSubject::from_problem(problem, pair, file.clone(), &self.digest);
+            let completes = (i == last).then_some(boundary);
+            let outcome = RecordOutcome::from_problem(problem);
             self.push(PendingRecord {
                 subject,
-                outcome,
+                outcome: PendingOutcome::Known(outcome, Origin::Input),
                 completes,
             })?;
         }
         Ok(())
     }
 
-    fn case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
+    fn push_case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
         let pairs = match select_pairs(case, self.config.baseline.as_deref()) {
             Ok(pairs) => pairs,
             Err(message) => {
-                let subject = RecordSubject::of_case(case, &self.digest);
-                return self.unscored(
+                let subject = RecordSubject::for_case(case, &self.digest);
+                return self.push_unscored(
                     subject,
                     UnscoredReason::Parse,
                     message,
@@ -186,19 +189,19 @@ impl<'a> Run<'a> {
                 break;
             }
             let completes = (i == last).then_some(RecordBoundary::Case);
-            self.pair(case, pair, image.as_ref(), completes)?;
+            self.push_pair(case, pair, image.as_ref(), completes)?;
         }
         Ok(())
     }
 
-    fn pair(
+    fn push_pair(
         &mut self,
         case: &Arc<Case>,
         pair: [usize; 2],
         image: Option<&Result<Arc<EncodedImage>, String>>,
         completes: Option<RecordBoundary>,
     ) -> anyhow::Result<()> {
-        let mut subject = RecordSubject::of_pair(case, pair, &self.digest);
+        let mut subject = RecordSubject::for_pair(case, pair, &self.digest);
         subject.image = case.image.as_ref().map(|source| ImageInfo {
             name: self.images.name(source),
             sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
@@ -207,7 +210,8 @@ impl<'a> Run<'a> {
         let image = match image.map(Result::as_ref).transpose() {
             Ok(image) => image,
             Err(message) => {
-                return self.unscored(subject, UnscoredReason::Image, message.clone(), completes);
+                let message = message.clone();
+                return self.push_unscored(subject, UnscoredReason::Image, message, completes);
             }
         };
         let mut job = PairJob {
@@ -215,8 +219,8 @@ impl<'a> Run<'a> {
             pair,
             image: None,
         };
-        let seen = image.map(|image| image.key());
-        let key = pair_key(&self.digest, job.question(), job.responses(), seen.as_ref());
+        let hash = image.map(|image| image.key());
+        let key = pair_key(&self.digest, job.question(), job.responses(), hash.as_ref());
         subject.key = Some(key);
         if let Some(outcome) = self.journal.lookup(&key)? {
             let outcome = PendingOutcome::Known(outcome, Origin::Earlier);
@@ -233,7 +237,7 @@ impl<'a> Run<'a> {
         {
             Ok(image) => job.image = image,
             Err(message) => {
-                return self.unscored(subject, UnscoredReason::Image, message, completes);
+                return self.push_unscored(subject, UnscoredReason::Image, message, completes);
             }
         }
         self.push(PendingRecord {
@@ -244,12 +248,12 @@ impl<'a> Run<'a> {
     }
 
     /// Decodes a DICOM image and returns the frame and window in use.
-    fn dicom_view(&self, image: &EncodedImage) -> Option<Shown> {
+    fn dicom_view(&self, image: &EncodedImage) -> Option<AppliedView> {
         let loaded = image.is_dicom().then(|| image.load(self.images.limits()))?;
-        loaded.ok()?.decoded.shown().copied()
+        loaded.ok()?.decoded.applied_view().copied()
     }
 
-    fn unscored(
+    fn push_unscored(
         &mut self,
         subject: RecordSubject,
         reason: UnscoredReason,
@@ -269,14 +273,14 @@ impl<'a> Run<'a> {
             self.pending_pairs += 1;
             self.batch_pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
         }
-        self.window.push_back(pending);
+        self.pending.push_back(pending);
         if self.pending_pairs == 0 {
             self.write_ready()?;
-            self.progress.show(self.tally.progress());
+            self.progress.update(self.tally.progress());
             return Ok(());
         }
         let full = self.pending_pairs >= self.batch_size || self.batch_pixels >= BATCH_PIXELS;
-        if full || self.window.len() >= WINDOW {
+        if full || self.pending.len() >= MAX_PENDING {
             self.flush()
         } else {
             Ok(())
@@ -285,14 +289,14 @@ impl<'a> Run<'a> {
 
     /// Judges the pending pairs and writes all pending records.
     fn flush(&mut self) -> anyhow::Result<()> {
-        let jobs: Vec<PairJob> = (self.window.iter())
+        let jobs: Vec<PairJob> = (self.pending.iter())
             .filter_map(|pending| match &pending.outcome {
                 PendingOutcome::AwaitingJudge(job) => Some(job.clone()),
                 PendingOutcome::Known(..) => None,
             })
             .collect();
         if !jobs.is_empty() {
-            let outcomes = self.outcomes(&jobs).with_context(|| {
+            let outcomes = self.judge_batch(&jobs).with_context(|| {
                 let first = jobs.first().map_or("", |job| &job.case.id);
                 EngineFailure(format!(
                     "the judge failed at case `{first}` (batch of {})\n\
@@ -302,7 +306,7 @@ impl<'a> Run<'a> {
             })?;
             let mut outcomes = outcomes.into_iter();
             let waiting = self
-                .window
+                .pending
                 .iter_mut()
                 .filter(|s| matches!(s.outcome, PendingOutcome::AwaitingJudge(_)));
             for (pending, outcome) in waiting.zip(&mut outcomes) {
@@ -313,11 +317,11 @@ impl<'a> Run<'a> {
         }
         self.write_ready()?;
         self.journal.sync()?;
-        self.progress.show(self.tally.progress());
+        self.progress.update(self.tally.progress());
         Ok(())
     }
 
-    fn outcomes(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<RecordOutcome>> {
+    fn judge_batch(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<RecordOutcome>> {
         let results = self.judge.judge(jobs)?;
         ensure!(
             results.len() == jobs.len(),
@@ -336,11 +340,11 @@ impl<'a> Run<'a> {
 
     /// Writes the leading records that do not wait for the judge.
     fn write_ready(&mut self) -> anyhow::Result<()> {
-        while let Some(pending) = self.window.pop_front() {
+        while let Some(pending) = self.pending.pop_front() {
             let (outcome, origin) = match pending.outcome {
                 PendingOutcome::Known(outcome, origin) => (outcome, origin),
                 PendingOutcome::AwaitingJudge(_) => {
-                    self.window.push_front(pending);
+                    self.pending.push_front(pending);
                     break;
                 }
             };
@@ -348,19 +352,19 @@ impl<'a> Run<'a> {
             self.journal.append(&record)?;
             self.report_divergence();
             self.tally.add(&record, origin);
-            self.count_end(pending.completes);
+            self.count_completed(pending.completes);
             match &record.outcome {
                 RecordOutcome::Judged(_) => {}
                 RecordOutcome::Unscored(unscored) => {
-                    self.report("unscored", &record.subject, &unscored.message);
+                    self.log("unscored", &record.subject, &unscored.message);
                 }
-                RecordOutcome::Noted { message } => self.report("noted", &record.subject, message),
+                RecordOutcome::Noted { message } => self.log("noted", &record.subject, message),
             }
         }
         Ok(())
     }
 
-    fn count_end(&mut self, completes: Option<RecordBoundary>) {
+    fn count_completed(&mut self, completes: Option<RecordBoundary>) {
         let counts = &mut self.tally.counts;
         match completes {
             Some(RecordBoundary::Case) => counts.cases += 1,
@@ -370,17 +374,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(&self, what: &str, subject: &RecordSubject, message: &str) {
+    fn log(&self, status: &str, subject: &RecordSubject, message: &str) {
         let case = subject.case.as_deref().unwrap_or("without id");
-        // Escape line breaks in ids.
-        let case = printable(case);
+        let case = escape_control_chars(case);
         let first = message.lines().next().unwrap_or_default();
         let file = subject
             .file
             .as_ref()
             .map_or(String::new(), |file| format!("{file} "));
         self.progress.note_verbose(&format!(
-            "{what}: {file}line {}, case {case}: {first}",
+            "{status}: {file}line {}, case {case}: {first}",
             subject.line
         ));
     }

@@ -2,15 +2,16 @@
 
 use crate::data::cases::Case;
 
-/// Hint if no case has a response of the baseline: the flag is wrong, not the input.
-pub const CHECK_BASELINE: &str = "check --baseline";
+/// Hint if a case has no response of the baseline.
+pub const BASELINE_HINT: &str = "check --baseline";
 
-/// Returns the pairs of a case: each response with each later one; or, with a baseline, each response of
-/// another model (first) with each response of the baseline (second).
+/// Returns the pairs of a case. Without a baseline, these are all pairs of its responses. With a
+/// baseline, these are the pairs of a response of another model (first) and a response of the
+/// baseline (second).
 ///
 /// # Errors
 ///
-/// The reason if there is no pair.
+/// There is no pair.
 pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, String> {
     let n = case.responses.len();
     if n < 2 {
@@ -29,7 +30,7 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
     if base.is_empty() {
         let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
         return Err(format!(
-            "no response of the baseline {baseline}, found {}\nhint: {CHECK_BASELINE}",
+            "no response of the baseline {baseline}, found {}\nhint: {BASELINE_HINT}",
             models.join(", ")
         ));
     }
@@ -45,19 +46,20 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
         .collect())
 }
 
-/// Returns the lost pairs that would have been judged, with the baseline second.
-pub fn select_lost_pairs(lost: Vec<[String; 2]>, baseline: Option<&str>) -> Vec<[String; 2]> {
+/// Selects the pairs to report from pairs that cannot be judged. With a baseline, these are its
+/// pairs, with the baseline second.
+pub fn select_affected_pairs(pairs: Vec<[String; 2]>, baseline: Option<&str>) -> Vec<[String; 2]> {
     let Some(baseline) = baseline else {
-        return lost;
+        return pairs;
     };
-    let with_base = lost.into_iter().filter_map(|[a, b]| {
+    let with_baseline = pairs.into_iter().filter_map(|[a, b]| {
         if b == baseline {
             Some([a, b])
         } else {
             (a == baseline).then_some([b, a])
         }
     });
-    with_base.collect()
+    with_baseline.collect()
 }
 
 #[cfg(test)]
@@ -91,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn baseline_filters_lost_pairs() {
+    fn baseline_filters_affected_pairs() {
         let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
-        let lost = vec![pair("a", "b"), pair("a", "c"), pair("b", "c")];
-        assert_eq!(select_lost_pairs(lost.clone(), None), lost);
-        let with_base = [pair("a", "b"), pair("c", "b")];
-        assert_eq!(select_lost_pairs(lost, Some("b")), with_base);
+        let affected = vec![pair("a", "b"), pair("a", "c"), pair("b", "c")];
+        assert_eq!(select_affected_pairs(affected.clone(), None), affected);
+        let with_baseline = [pair("a", "b"), pair("c", "b")];
+        assert_eq!(select_affected_pairs(affected, Some("b")), with_baseline);
     }
 
     #[test]

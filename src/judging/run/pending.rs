@@ -1,14 +1,14 @@
-//! Records of a run in input order, some of which wait for the judge.
+//! Records of a run in input order. Some of them wait for the judge.
 
 use super::record::{RecordOutcome, RecordSubject};
 use super::tally::Origin;
 use crate::judging::judge::PairJob;
 
-/// A record whose position is fixed, but whose outcome may have to wait for the judge.
+/// A record at its position in the output. Its outcome may not be known yet.
 pub(super) struct PendingRecord {
     pub(super) subject: RecordSubject,
     pub(super) outcome: PendingOutcome,
-    /// Set on the last record of a case or problem.
+    /// Set for the last record of a case or problem.
     pub(super) completes: Option<RecordBoundary>,
 }
 
@@ -25,8 +25,8 @@ pub(super) enum RecordBoundary {
 
 /// The outcome of a pending record.
 pub(super) enum PendingOutcome {
-    /// Known, with its origin.
+    /// A known outcome and its origin.
     Known(RecordOutcome, Origin),
-    /// Not judged yet.
+    /// A pair that is not judged yet.
     AwaitingJudge(PairJob),
 }

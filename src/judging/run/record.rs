@@ -1,9 +1,9 @@
-//! One line of `records.jsonl`: a pair of responses and the verdict on it, or why there is none.
+//! One line of `records.jsonl`: a pair of responses and its verdict, or the reason for none.
 //!
-//! A record holds no time and no duration: the same input and judge give the same bytes, however
-//! the run was cut into batches or interrupted. Times are in the [manifest](crate::judging::run::manifest).
+//! A record contains no time and no duration. Equal inputs and judges give equal bytes, independent
+//! of batches and interruptions. Times are in the [manifest](crate::judging::run::manifest).
 
-use acem3_vision::Shown;
+use acem3_vision::AppliedView;
 use anyhow::Context as _;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -16,35 +16,35 @@ use crate::judging::judge::Unscored;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
 
-/// The version of the record's form. Fields are added, never renamed.
+/// Schema version of records. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;
 
 /// A pair and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// The version of this form.
+    /// Schema version.
     pub schema: u32,
-    /// What was judged.
+    /// The pair or case that the record is about.
     #[serde(flatten)]
     pub subject: RecordSubject,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: RecordOutcome,
 }
 
-/// What a record is about: the pair, and all that reports and comparisons need to know of it.
+/// Subject of a record: the pair, and the data about it that reports and comparisons need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordSubject {
-    /// The case's id; `None` where it could not be read.
+    /// Id of the case; `None` if unreadable.
     pub case: Option<String>,
-    /// The models that answered; `None` where there was no pair to judge.
+    /// The models of the pair; `None` if there is no pair to judge.
     pub pair: Option<[String; 2]>,
-    /// The models of a case without a pair, as far as they are known.
+    /// The known models of a case without a pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// The case's line or row in its source, counted from one.
+    /// Line or row of the case in its source, from 1.
     pub line: u64,
-    /// The file of that line, where the case could not be read.
+    /// File of the line, if the case could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The image, if the case has one.
@@ -52,10 +52,10 @@ pub struct RecordSubject {
     /// The question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The two answers.
+    /// The two responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<[String; 2]>,
-    /// The known right answer.
+    /// The known correct answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// The known scores of these two responses.
@@ -64,47 +64,46 @@ pub struct RecordSubject {
     /// Subgroup fields.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
-    /// Fields of the source this program does not know.
+    /// Unknown fields of the case.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
-    /// Who judged: the first 16 digits of the hash of the judge's provenance.
+    /// First 16 digits of the hash of the judge's provenance.
     pub judge: String,
-    /// The hash of all that can move the verdict; `None` where something of it was missing.
+    /// Hash of everything that can change the verdict; `None` if a part of it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Digest>,
 }
 
-/// Which image was judged.
+/// The image of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageInfo {
-    /// Its name: the path from the folder of the source.
+    /// Name: the path relative to the folder of the source.
     pub name: String,
-    /// The hash of its bytes; `None` where they could not be read.
+    /// SHA-256 of the file; `None` if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
-    /// The frame and window of a DICOM image that were judged.
+    /// Frame and window of a DICOM image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub view: Option<Shown>,
+    pub view: Option<AppliedView>,
 }
 
-/// What came of a pair.
+/// Outcome of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum RecordOutcome {
     /// A verdict.
     Judged(Box<RecordedVerdict>),
-    /// None, and why.
+    /// No verdict, with the reason.
     Unscored(Unscored),
-    /// There was nothing to judge and no verdict is lost: a fault of the input that is told, as labels
-    /// that cannot be read.
+    /// An input problem that affects no verdict, for example invalid labels.
     Noted {
-        /// The fault.
+        /// The problem.
         message: String,
     },
 }
 
 impl RecordSubject {
-    /// The bootstrap cluster of the case.
+    /// Returns the bootstrap cluster of the case.
     pub fn cluster(&self) -> ImageCluster<'_> {
         match &self.image {
             Some(image) => ImageCluster::from_image(&image.name, image.sha256),
@@ -112,8 +111,8 @@ impl RecordSubject {
         }
     }
 
-    /// A whole case, before a pair of it is chosen.
-    pub fn of_case(case: &Case, judge: &Digest) -> Self {
+    /// Creates the subject of a case without a pair.
+    pub fn for_case(case: &Case, judge: &Digest) -> Self {
         Self {
             case: Some(case.id.clone()),
             pair: None,
@@ -127,13 +126,13 @@ impl RecordSubject {
             labels: None,
             meta: case.meta.clone(),
             extra: case.extra.clone(),
-            judge: judge.short(),
+            judge: judge.short_hex(),
             key: None,
         }
     }
 
-    /// Two responses of a case.
-    pub fn of_pair(case: &Case, pair: [usize; 2], judge: &Digest) -> Self {
+    /// Creates the subject of a pair of responses.
+    pub fn for_pair(case: &Case, pair: [usize; 2], judge: &Digest) -> Self {
         let response = |i: usize| case.responses.get(i);
         Self {
             pair: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.model.clone()))),
@@ -142,14 +141,14 @@ impl RecordSubject {
             labels: case
                 .labels
                 .as_ref()
-                .and_then(|labels| labels_of(labels, pair)),
-            ..Self::of_case(case, judge)
+                .and_then(|labels| labels_of_pair(labels, pair)),
+            ..Self::for_case(case, judge)
         }
     }
 
-    /// What could not be read, and the pair of models it concerns, where there is one. `file` is how
-    /// its file is called in records.
-    pub fn of_problem(
+    /// Creates the subject of an input problem, with a pair that it affects, if any. `file` is the
+    /// name of the file in records.
+    pub fn from_problem(
         problem: &InputProblem,
         pair: Option<[String; 2]>,
         file: String,
@@ -173,17 +172,17 @@ impl RecordSubject {
             labels: None,
             meta: Map::new(),
             extra: Map::new(),
-            judge: judge.short(),
+            judge: judge.short_hex(),
             key: None,
         }
     }
 }
 
 impl RecordOutcome {
-    /// What comes of a fault of the input.
-    pub fn of_problem(problem: &InputProblem) -> Self {
+    /// Creates the outcome of an input problem.
+    pub fn from_problem(problem: &InputProblem) -> Self {
         let message = problem.message.clone();
-        if problem.costs_nothing() {
+        if problem.affects_no_response() {
             Self::Noted { message }
         } else {
             let reason = problem.reason;
@@ -193,7 +192,7 @@ impl RecordOutcome {
 }
 
 impl Record {
-    /// A record of this program's form.
+    /// Creates a record with the current schema version.
     pub fn new(subject: RecordSubject, outcome: RecordOutcome) -> Self {
         Self {
             schema: SCHEMA,
@@ -208,24 +207,25 @@ impl Record {
         settings.into_generator().into_root_schema_for::<Self>()
     }
 
-    /// The line that is written, with its line break.
-    pub fn line(&self) -> anyhow::Result<String> {
+    /// Serializes the record to a line with its line break.
+    pub fn to_line(&self) -> anyhow::Result<String> {
         let mut line = serde_json::to_string(self).context("cannot write a record as json")?;
         line.push('\n');
         Ok(line)
     }
 
-    /// The verdict, if there is one.
-    pub fn judgement(&self) -> Option<&RecordedVerdict> {
+    /// Returns the verdict, if there is one.
+    pub fn verdict(&self) -> Option<&RecordedVerdict> {
         match &self.outcome {
-            RecordOutcome::Judged(judgement) => Some(judgement),
+            RecordOutcome::Judged(verdict) => Some(verdict),
             RecordOutcome::Unscored(_) | RecordOutcome::Noted { .. } => None,
         }
     }
 
-    /// True if the outcome came from the judge and would come again. What the input caused is
-    /// looked at afresh (it costs nothing), and a judge that was out of reach is asked again.
-    pub fn is_settled(&self) -> bool {
+    /// Returns true if a later run can reuse the outcome: it came from the judge and is
+    /// reproducible. Input problems are cheap to detect again, and a judge that could not be
+    /// reached is called again.
+    pub fn is_reusable(&self) -> bool {
         match &self.outcome {
             RecordOutcome::Judged(_) => true,
             RecordOutcome::Unscored(u) => matches!(
@@ -237,11 +237,11 @@ impl Record {
     }
 }
 
-/// The labels of two responses; what is not known of both is left out.
-fn labels_of(labels: &CaseLabels, pair: [usize; 2]) -> Option<CaseLabels> {
+/// Returns the labels of a pair, without score targets that have no label for both responses.
+fn labels_of_pair(labels: &CaseLabels, pair: [usize; 2]) -> Option<CaseLabels> {
     let pick = |all: &Vec<f64>| Some(vec![*all.get(pair[0])?, *all.get(pair[1])?]);
     let picked = CaseLabels {
-        last: labels.last.as_ref().and_then(pick),
+        final_scores: labels.final_scores.as_ref().and_then(pick),
         aspects: labels
             .aspects
             .iter()
@@ -273,7 +273,7 @@ mod tests {
             responses: ["a", "b", "c"].map(response).into(),
             reference: None,
             labels: Some(CaseLabels {
-                last: Some(vec![1.0, 2.5, 3.0]),
+                final_scores: Some(vec![1.0, 2.5, 3.0]),
                 ..CaseLabels::default()
             }),
             meta: Map::new(),
@@ -283,26 +283,29 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_takes_the_labels_of_its_two_responses() {
-        let subject = RecordSubject::of_pair(&case(), [2, 0], &Digest::of(b"judge"));
+    fn subject_has_the_labels_of_its_two_responses() {
+        let subject = RecordSubject::for_pair(&case(), [2, 0], &Digest::sha256(b"judge"));
         assert_eq!(subject.pair, Some(["c".to_owned(), "a".to_owned()]));
-        assert_eq!(subject.labels.and_then(|l| l.last), Some(vec![3.0, 1.0]));
+        assert_eq!(
+            subject.labels.and_then(|l| l.final_scores),
+            Some(vec![3.0, 1.0])
+        );
     }
 
     #[test]
-    fn an_unscored_record_reads_as_it_was_written() {
-        let subject = RecordSubject::of_pair(&case(), [0, 1], &Digest::of(b"judge"));
+    fn unscored_record_round_trips_through_json() {
+        let subject = RecordSubject::for_pair(&case(), [0, 1], &Digest::sha256(b"judge"));
         let unscored = Unscored {
             reason: UnscoredReason::Image,
             message: "x.png: no such file".into(),
         };
         let record = Record::new(subject, RecordOutcome::Unscored(unscored));
-        let line = record.line().unwrap();
+        let line = record.to_line().unwrap();
         assert!(
             line.contains(r#""status":"unscored","reason":"image""#),
             "{line}"
         );
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
-        assert!(!record.is_settled());
+        assert!(!record.is_reusable());
     }
 }

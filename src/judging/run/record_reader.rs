@@ -1,7 +1,7 @@
-//! The reader of `records.jsonl`: parses many lines at once and returns them in order.
+//! Reader of `records.jsonl`: parses batches of lines in parallel and returns them in order.
 //!
-//! Each use chooses a row type (the whole [`Record`] or the fields it needs) and a conversion, which runs in
-//! the same threads as the parser. At most one batch of lines is in memory.
+//! The caller chooses a row type (the whole [`Record`] or the fields it needs) and a conversion,
+//! which runs in the threads of the parser. At most one batch of lines is in memory.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,19 +13,19 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 
 use super::journal::RECORDS;
-use super::output::holds_records;
+use super::output::contains_records;
 use super::record::{Record, SCHEMA};
 use crate::data::cases::Lines;
 use crate::support::files::regular_file;
 
-/// Largest number of lines in a batch.
+/// Maximum number of lines in a batch.
 const BATCH_LINES: usize = 2048;
-/// A batch is closed when its lines have this many bytes.
+/// Number of bytes that ends a batch early.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// What is read from a line of records.
+/// Row type of a [`RecordReader`]: the fields to read from a record.
 pub trait RecordRow: DeserializeOwned {
-    /// Version of the record's schema.
+    /// Returns the schema version of the record.
     fn schema(&self) -> u32;
 }
 
@@ -35,7 +35,7 @@ impl RecordRow for Record {
     }
 }
 
-/// Converts a line with its number, counted from one.
+/// Converts a line and its number, from 1.
 type ConvertLine<'a, T> = Box<dyn Fn(&str, u64) -> Result<T> + Sync + Send + 'a>;
 
 /// Iterator over the converted records of a file. A torn last line is left out.
@@ -48,13 +48,13 @@ pub struct RecordReader<'a, T> {
 }
 
 impl<'a, T: Send> RecordReader<'a, T> {
-    /// Opens a file of records, or that of the folder of a run. `convert` receives each row and its line
-    /// number, counted from one.
+    /// Opens a records file, or the records in the output folder of a run. `convert` receives each
+    /// row and its line number, from 1.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened. The iterator returns an error for a line that cannot be read, is not a
-    /// record, has a newer schema, or cannot be converted; it names file and line.
+    /// If the file cannot be opened. The iterator returns an error with file and line if a line
+    /// cannot be read, is not a record, has a newer schema, or cannot be converted.
     pub fn open<R: RecordRow>(
         path: &Path,
         convert: impl Fn(R, u64) -> Result<T> + Sync + Send + 'a,
@@ -71,10 +71,11 @@ impl<'a, T: Send> RecordReader<'a, T> {
                 path.display()
             )
         })?;
-        let place = path.clone();
+        let error_path = path.clone();
         let convert_line = move |line: &str, number| {
-            let row = parse_line(&place, number, line)?;
-            convert(row, number).map_err(|e| anyhow!("{} line {number}: {e:#}", place.display()))
+            let row = parse_line(&error_path, number, line)?;
+            convert(row, number)
+                .map_err(|e| anyhow!("{} line {number}: {e:#}", error_path.display()))
         };
         Ok(Self {
             path,
@@ -85,18 +86,18 @@ impl<'a, T: Send> RecordReader<'a, T> {
         })
     }
 
-    /// The file of records.
+    /// Returns the path of the records file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns true if the last line was torn. Known once the iterator has ended.
+    /// Returns true if the last line was torn; valid after the iterator has ended.
     pub fn is_torn(&self) -> bool {
         self.is_torn
     }
 
     /// Reads and parses the next batch of lines.
-    fn fill(&mut self) {
+    fn fill_batch(&mut self) {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH_LINES && bytes < BATCH_BYTES {
             let Some((number, line)) = self.lines.next() else {
@@ -125,48 +126,48 @@ impl<T: Send> Iterator for RecordReader<'_, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.parsed.is_empty() {
-            self.fill();
+            self.fill_batch();
         }
         self.parsed.pop_front()
     }
 }
 
-/// Parses a line of records; `path` and `number` name it in errors.
+/// Parses a line of records. `path` and `number` appear in errors.
 ///
 /// # Errors
 ///
 /// If it is not a record, or has a newer schema.
 pub fn parse_line<R: RecordRow>(path: &Path, number: u64, line: &str) -> Result<R> {
-    let place = || format!("{} line {number}", path.display());
+    let location = || format!("{} line {number}", path.display());
     let row: R = serde_json::from_str(line).with_context(|| {
         let hint = "hint: expected the records.jsonl that `acem3 judge --out` wrote";
-        format!("{}: not a record\n{hint}", place())
+        format!("{}: not a record\n{hint}", location())
     })?;
     if row.schema() > SCHEMA {
         bail!(
-            "{}: written by a newer program (schema {}, this one knows {SCHEMA})\n\
-             hint: update this program",
-            place(),
+            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n\
+             hint: update acem3",
+            location(),
             row.schema()
         );
     }
     Ok(row)
 }
 
-/// Opens a file of records, or that of the folder of a run, to read whole records.
+/// Opens a records file, or the records in the output folder of a run, to read whole records.
 ///
 /// # Errors
 ///
-/// As [`RecordReader::open`].
-pub fn records(path: &Path) -> Result<RecordReader<'static, Record>> {
+/// See [`RecordReader::open`].
+pub fn open_records(path: &Path) -> Result<RecordReader<'static, Record>> {
     RecordReader::open(path, |record: Record, _| Ok(record))
 }
 
-/// Finds the file of records that a path names: the file itself, or that of the folder of a run. `None` for
-/// any other path.
+/// Finds the records file of a path: the file itself, or the records in the output folder of a run.
+/// Returns `None` for other paths.
 pub fn find_records(path: &Path) -> Option<PathBuf> {
     if path.is_dir() {
-        return holds_records(path).then(|| path.join(RECORDS));
+        return contains_records(path).then(|| path.join(RECORDS));
     }
     let file = regular_file::open(path).ok()?;
     let mut line = String::new();
@@ -227,7 +228,7 @@ mod tests {
         for (error, expected) in errors.iter().zip([
             "records.jsonl line 2: not a record",
             "records.jsonl line 3: bad case",
-            "records.jsonl line 4: written by a newer program",
+            "records.jsonl line 4: written by a newer version",
         ]) {
             assert!(error.contains(expected), "{error}");
         }
@@ -239,7 +240,7 @@ mod tests {
         let torn = line("b");
         let (rows, is_torn) = read(&(line("a") + &torn[..torn.len() / 2]));
         assert_eq!((rows.len(), is_torn), (1, true));
-        // A whole last line without its line break is a record.
+        // A complete last line without a line break is a record.
         let (rows, is_torn) = read((line("a") + &torn).trim_end());
         assert_eq!((rows.len(), is_torn), (2, false));
     }

@@ -9,14 +9,14 @@ use crate::judging::run::record::Record;
 /// Read position in the existing records.
 #[derive(Debug)]
 pub struct Replay {
-    /// The file.
+    /// Reader of the file.
     pub reader: BufReader<File>,
     /// Byte offset of `line`.
     pub offset: u64,
     /// The next line including its line break; empty at the end of the file.
     pub line: Vec<u8>,
-    /// Number of lines kept.
-    pub kept: u64,
+    /// Number of lines that matched the current input.
+    pub matched_lines: u64,
 }
 
 impl Replay {
@@ -27,28 +27,28 @@ impl Replay {
             reader,
             offset: 0,
             line: Vec::new(),
-            kept: 0,
+            matched_lines: 0,
         };
-        replay.read()?;
+        replay.read_line()?;
         Ok(replay)
     }
 
     /// Reads the next line; leaves `line` empty at the end of the file.
-    fn read(&mut self) -> io::Result<()> {
+    fn read_line(&mut self) -> io::Result<()> {
         self.line.clear();
         self.reader.read_until(b'\n', &mut self.line)?;
         Ok(())
     }
 
-    /// Keeps the current line and reads the next one.
-    pub fn keep(&mut self) -> io::Result<()> {
+    /// Advances to the next line.
+    pub fn advance(&mut self) -> io::Result<()> {
         self.offset += self.line.len() as u64;
-        self.kept += 1;
-        self.read()
+        self.matched_lines += 1;
+        self.read_line()
     }
 
     /// Parses the current line as a record.
-    pub fn record(&self) -> Option<Record> {
+    pub fn parse_record(&self) -> Option<Record> {
         serde_json::from_slice(&self.line).ok()
     }
 }

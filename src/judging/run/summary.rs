@@ -1,4 +1,4 @@
-//! The summary of a run: a table of the models, flips and unscored pairs.
+//! Summary of a run: a table of the models, flips and unscored pairs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,69 +8,69 @@ use serde::Serialize;
 use crate::judging::run::counts::RunCounts;
 use crate::judging::run::tally::{ModelTally, Tally};
 use crate::support::tables::{Table, TableStyle};
-use crate::support::terminal::number::{NOT_APPLICABLE, floor_percent};
-use crate::support::text::{plural, printable};
+use crate::support::terminal::number::{NOT_APPLICABLE, format_floor_percent};
+use crate::support::text::{escape_control_chars, format_count};
 
-/// What a run found, model by model.
+/// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// The judge the scores come from.
+    /// Name of the judge.
     pub judge: String,
-    /// How much was done.
+    /// Counts of the run.
     pub counts: RunCounts,
-    /// The models, best mean score first.
+    /// The models, with the highest mean score first.
     pub models: Vec<ModelSummary>,
-    /// How often swapping the responses changed the order.
+    /// Flips of the preferred response.
     pub flips: Flips,
-    /// Where the records are.
+    /// Path of the records.
     pub records: String,
 }
 
-/// What one model got.
+/// Results of one model. Means are `None` if the model has no verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelSummary {
-    /// Its name.
+    /// Name of the model.
     pub model: String,
-    /// The mean combined final score, 0 to 5; `None` without a verdict, as all means here.
+    /// Mean combined final score, 0 to 5.
     pub score: Option<f64>,
-    /// The mean combined expected final score.
+    /// Mean combined expected final score, 0 to 5.
     pub expected: Option<f64>,
-    /// The mean score of Expression.
+    /// Mean score of Expression, 0 to 5.
     pub expression: Option<f64>,
-    /// The mean score of Medical Knowledge Correctness.
+    /// Mean score of Medical Knowledge Correctness, 0 to 5.
     pub medical_knowledge: Option<f64>,
-    /// The mean score of Patient Question Relevance.
+    /// Mean score of Patient Question Relevance, 0 to 5.
     pub patient_relevance: Option<f64>,
-    /// The pairs these means are over.
+    /// Number of pairs with a verdict.
     pub n: u64,
-    /// The part of its pairs that has a verdict, 0 to 1.
+    /// Proportion of pairs with a verdict, 0 to 1.
     pub coverage: f64,
-    /// Pairs in which it was better.
+    /// Pairs that the model won.
     pub wins: u64,
-    /// Pairs in which both were equal.
+    /// Ties.
     pub ties: u64,
-    /// Pairs in which it was worse.
+    /// Pairs that the model lost.
     pub losses: u64,
 }
 
-/// How often the presentation orders disagree.
+/// Flips: pairs whose preferred response changes with the presentation order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Flips {
-    /// Pairs judged in both orders.
+    /// Pairs judged in both presentation orders.
     pub n: u64,
-    /// Those whose orders disagree.
+    /// Pairs whose preferred response changes.
     pub flipped: u64,
 }
 
 impl Summary {
-    /// The summary of a tally.
-    pub fn of(tally: &Tally, judge: String, records: &Path) -> Self {
+    /// Creates the summary of a tally.
+    pub fn from_tally(tally: &Tally, judge: String, records: &Path) -> Self {
         let mut models: Vec<_> = tally
             .models
             .iter()
-            .map(|(name, model)| ModelSummary::of(name, model))
+            .map(|(name, model)| ModelSummary::from_tally(name, model))
             .collect();
-        // Stable: models that are equal stay in alphabetical order.
+        // The sort is stable: models with equal scores stay in alphabetical order.
         models.sort_by(|a, b| b.score.unwrap_or(-1.0).total_cmp(&a.score.unwrap_or(-1.0)));
         Self {
             judge,
@@ -84,16 +84,16 @@ impl Summary {
         }
     }
 
-    /// Returns the summary as text, its table laid out for `style`.
-    pub fn text(&self, style: TableStyle) -> String {
+    /// Returns the summary as text, with its table in this style.
+    pub fn to_text(&self, style: TableStyle) -> String {
         let counts = &self.counts;
         let mut text = String::new();
         let _ = writeln!(
             text,
             "{} of {} judged by {}\n",
-            plural(counts.judged, "pair"),
-            plural(counts.cases, "case"),
-            printable(&self.judge)
+            format_count(counts.judged, "pair"),
+            format_count(counts.cases, "case"),
+            escape_control_chars(&self.judge)
         );
         if !self.models.is_empty() {
             let _ = writeln!(text, "{}", self.table().render(style));
@@ -101,7 +101,7 @@ impl Summary {
         let _ = writeln!(text, "{}", self.flip_line());
         let _ = writeln!(text, "{}", self.unscored_line());
         if counts.noted > 0 {
-            let problems = plural(counts.noted, "input problem");
+            let problems = format_count(counts.noted, "input problem");
             let verb = if counts.noted == 1 {
                 "affects"
             } else {
@@ -110,11 +110,11 @@ impl Summary {
             let _ = writeln!(text, "noted     {problems} that {verb} no verdict");
         }
         if counts.reused > 0 {
-            let judged = plural(counts.judged, "verdict");
+            let judged = format_count(counts.judged, "verdict");
             let reused = counts.reused;
             let _ = writeln!(text, "reused    {reused} of {judged}, from an earlier run");
         }
-        let _ = writeln!(text, "records   {}", printable(&self.records));
+        let _ = writeln!(text, "records   {}", escape_control_chars(&self.records));
         text
     }
 
@@ -135,14 +135,14 @@ impl Summary {
             value.map_or_else(|| NOT_APPLICABLE.to_owned(), |v| format!("{v:.2}"))
         };
         for model in &self.models {
-            table.row([
+            table.push_row([
                 model.model.clone(),
                 mean(model.score),
                 mean(model.expression),
                 mean(model.medical_knowledge),
                 mean(model.patient_relevance),
                 model.n.to_string(),
-                floor_percent(model.coverage),
+                format_floor_percent(model.coverage),
                 model.wins.to_string(),
                 model.ties.to_string(),
                 model.losses.to_string(),
@@ -162,7 +162,7 @@ impl Summary {
     }
 
     fn unscored_line(&self) -> String {
-        let all = self.counts.all_unscored();
+        let all = self.counts.unscored_total();
         if all == 0 {
             return "unscored  none".to_owned();
         }
@@ -171,7 +171,7 @@ impl Summary {
             .map(|(reason, n)| format!("{} {n}", reason.name()))
             .collect();
         let percent = self.counts.unscored_percent();
-        let records = self.counts.scorable();
+        let records = self.counts.judged_or_unscored();
         format!(
             "unscored  {all} of {records} ({percent:.1} %): {}",
             reasons.join(", ")
@@ -180,7 +180,7 @@ impl Summary {
 }
 
 impl ModelSummary {
-    fn of(name: &str, model: &ModelTally) -> Self {
+    fn from_tally(name: &str, model: &ModelTally) -> Self {
         let n = model.judged as f64;
         let mean = |sum: f64| (model.judged > 0).then(|| (sum / n * 1e4).round() / 1e4);
         let [expression, medical_knowledge, patient_relevance] = model.aspects.map(mean);
@@ -216,7 +216,7 @@ mod tests {
             ties: 1,
             losses: 0,
         };
-        let none = ModelTally {
+        let unjudged = ModelTally {
             pairs: 1,
             ..ModelTally::default()
         };
@@ -229,20 +229,20 @@ mod tests {
             unscored,
             ..RunCounts::default()
         };
-        let models = [("a".to_owned(), none), ("good one".to_owned(), good)].into();
+        let models = [("a".to_owned(), unjudged), ("good one".to_owned(), good)].into();
         Tally {
             counts,
             models,
             both_orders: 3,
             flipped: 1,
-            fresh: 2,
-            causes: crate::judging::run::unscored_causes::Causes::default(),
+            new_verdicts: 2,
+            causes: crate::judging::run::unscored_causes::UnscoredCauses::default(),
         }
     }
 
     #[test]
     fn summary_has_table_flips_and_unscored() {
-        let summary = Summary::of(
+        let summary = Summary::from_tally(
             &tally(),
             "mini 1".to_owned(),
             Path::new("out/records.jsonl"),
@@ -260,7 +260,7 @@ reused    1 of 3 verdicts, from an earlier run
 records   out/records.jsonl
 ";
         let terminal = TableStyle::Terminal { width: 80 };
-        assert_eq!(summary.text(terminal), expected);
+        assert_eq!(summary.to_text(terminal), expected);
     }
 
     #[test]
@@ -268,20 +268,20 @@ records   out/records.jsonl
         let mut tally = tally();
         let model = tally.models.remove("a").unwrap();
         tally.models.insert("a\u{1b}[2J\nb".to_owned(), model);
-        let summary = Summary::of(&tally, "mini".to_owned(), Path::new("r"));
-        let text = summary.text(TableStyle::Terminal { width: 80 });
+        let summary = Summary::from_tally(&tally, "mini".to_owned(), Path::new("r"));
+        let text = summary.to_text(TableStyle::Terminal { width: 80 });
         assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
     }
 
     #[test]
     fn direction_marks_are_escaped() {
-        let turned = "a\u{202e}b\u{2066}c\u{200f}\u{2028}d\r";
+        let marked = "a\u{202e}b\u{2066}c\u{200f}\u{2028}d\r";
         assert_eq!(
-            printable(turned),
+            escape_control_chars(marked),
             "a\\u{202e}b\\u{2066}c\\u{200f}\\u{2028}d\\r"
         );
-        // Letters of any script stay, and the joiners within them.
-        assert_eq!(printable("اسم\u{200c}ها 肝"), "اسم\u{200c}ها 肝");
+        // Letters of any script and the joiners within words stay unchanged.
+        assert_eq!(escape_control_chars("اسم\u{200c}ها 肝"), "اسم\u{200c}ها 肝");
     }
 }

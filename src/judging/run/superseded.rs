@@ -1,8 +1,9 @@
-//! `records.aside.jsonl`: superseded records, which the current input does not need or needs elsewhere.
+//! `records.aside.jsonl`: superseded records, which the current input does not need or needs at
+//! another position.
 //!
-//! If cases were inserted, removed or changed, the journal moves the records after that point to this
-//! file. A run reuses those whose key it needs and keeps the others for later runs. No verdict is ever deleted.
-//! The index needs about 60 bytes of memory per record.
+//! If cases were inserted, removed or changed, the journal moves the records after the first change
+//! to this file. A run reuses the records whose key it needs and keeps the others for later runs.
+//! No verdict is deleted. The index needs about 60 bytes of memory per record.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -27,9 +28,11 @@ pub struct SupersededRecords {
 
 #[derive(Clone, Copy, Debug)]
 struct SupersededEntry {
+    /// Byte offset of the line.
     offset: u64,
+    /// Length of the line in bytes.
     length: u64,
-    /// Whether the journal has a record with this key.
+    /// True if the journal has a record with this key.
     used: bool,
 }
 
@@ -48,12 +51,12 @@ impl SupersededRecords {
         Ok(superseded)
     }
 
-    /// Number of unused verdicts.
+    /// Returns the number of unused verdicts.
     pub fn len(&self) -> usize {
         self.index.values().filter(|entry| !entry.used).count()
     }
 
-    /// True if there is no unused verdict.
+    /// Returns true if there is no unused verdict.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -80,22 +83,22 @@ impl SupersededRecords {
             .map(|record| record.outcome))
     }
 
-    /// Adds all lines of a reader. Skips records without a verdict of the judge, which cost nothing to
-    /// reproduce. Keeps lines that are not records.
+    /// Adds all lines of a reader, except records that a later run cannot reuse. Lines that are not
+    /// records are kept.
     pub fn import(&mut self, reader: &mut impl BufRead) -> anyhow::Result<()> {
-        let old = self
+        let existing = self
             .path
             .exists()
             .then(|| File::open(&self.path))
             .transpose();
-        let old = old.with_context(|| format!("cannot read {}", self.path.display()))?;
+        let existing = existing.with_context(|| format!("cannot read {}", self.path.display()))?;
         self.replace(|out| {
-            if let Some(mut old) = old {
-                std::io::copy(&mut old, out)?;
+            if let Some(mut existing) = existing {
+                std::io::copy(&mut existing, out)?;
             }
-            each_line(reader, |line, _| {
+            for_each_line(reader, |line, _| {
                 match serde_json::from_slice::<Record>(line) {
-                    Ok(record) if !record.is_settled() => Ok(()),
+                    Ok(record) if !record.is_reusable() => Ok(()),
                     _ => out.write_all(line),
                 }
             })
@@ -103,7 +106,7 @@ impl SupersededRecords {
         self.load()
     }
 
-    /// Removes the records that the journal has.
+    /// Removes the records that the journal has too.
     pub fn retain_unused(&mut self) -> anyhow::Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());
@@ -112,9 +115,9 @@ impl SupersededRecords {
             .with_context(|| format!("cannot read {}", self.path.display()))?;
         if self.index.values().any(|entry| entry.used) {
             let index = std::mem::take(&mut self.index);
-            let mut left = 0_u64;
+            let mut remaining = 0_u64;
             self.replace(|out| {
-                each_line(&mut BufReader::new(&file), |line, _| {
+                for_each_line(&mut BufReader::new(&file), |line, _| {
                     let key = serde_json::from_slice::<Record>(line)
                         .ok()
                         .and_then(|r| r.subject.key);
@@ -124,11 +127,11 @@ impl SupersededRecords {
                     {
                         return Ok(());
                     }
-                    left += 1;
+                    remaining += 1;
                     out.write_all(line)
                 })
             })?;
-            if left == 0 {
+            if remaining == 0 {
                 fs::remove_file(&self.path)
                     .with_context(|| format!("cannot remove {}", self.path.display()))?;
                 return Ok(());
@@ -142,17 +145,18 @@ impl SupersededRecords {
         &self,
         write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
     ) -> anyhow::Result<()> {
-        let fresh = self.path.with_extension("tmp");
+        let temporary = self.path.with_extension("tmp");
         let attempt = || {
-            let mut out = BufWriter::new(File::create(&fresh)?);
+            let mut out = BufWriter::new(File::create(&temporary)?);
             write(&mut out)?;
             out.flush()?;
             out.get_ref().sync_data()?;
-            fs::rename(&fresh, &self.path)
+            fs::rename(&temporary, &self.path)
         };
         attempt().with_context(|| format!("cannot write {}", self.path.display()))
     }
 
+    /// Opens the file and indexes its records. Keys that are marked as used stay marked.
     fn load(&mut self) -> anyhow::Result<()> {
         let used: Vec<Digest> = self
             .index
@@ -162,7 +166,7 @@ impl SupersededRecords {
             .collect();
         let mut attempt = || -> std::io::Result<()> {
             let file = File::open(&self.path)?;
-            each_line(&mut BufReader::new(&file), |line, offset| {
+            for_each_line(&mut BufReader::new(&file), |line, offset| {
                 let entry = SupersededEntry {
                     offset,
                     length: line.len() as u64,
@@ -170,7 +174,7 @@ impl SupersededRecords {
                 };
                 let record = serde_json::from_slice::<Record>(line).ok();
                 if let Some(key) = record
-                    .filter(Record::is_settled)
+                    .filter(Record::is_reusable)
                     .and_then(|r| r.subject.key)
                 {
                     self.index.entry(key).or_insert(entry);
@@ -189,9 +193,9 @@ impl SupersededRecords {
 }
 
 /// Calls a function with each line, including its line break, and its offset.
-fn each_line(
+fn for_each_line(
     reader: &mut impl BufRead,
-    mut each: impl FnMut(&[u8], u64) -> std::io::Result<()>,
+    mut call: impl FnMut(&[u8], u64) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     let (mut line, mut offset) = (Vec::new(), 0);
     loop {
@@ -200,7 +204,7 @@ fn each_line(
         if read == 0 {
             return Ok(());
         }
-        each(&line, offset)?;
+        call(&line, offset)?;
         offset += read as u64;
     }
 }

@@ -8,9 +8,9 @@ use acem3_experts::Aspect;
 use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 use crate::judging::run::counts::RunCounts;
 use crate::judging::run::record::{Record, RecordOutcome};
-use crate::judging::run::unscored_causes::Causes;
+use crate::judging::run::unscored_causes::UnscoredCauses;
 
-/// The counts and sums of a run.
+/// Counts and sums of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Counts for the manifest.
@@ -22,9 +22,9 @@ pub struct Tally {
     /// Pairs whose preferred response changes with the order.
     pub flipped: u64,
     /// Verdicts of this run, without reused ones.
-    pub fresh: u64,
+    pub new_verdicts: u64,
     /// Causes of unscored records.
-    pub causes: Causes,
+    pub causes: UnscoredCauses,
 }
 
 /// Origin of an outcome.
@@ -51,22 +51,22 @@ pub struct ModelTally {
     pub expected: f64,
     /// Sums of the aspect scores, in the order of [`Aspect::ALL`].
     pub aspects: [f64; 3],
-    /// Pairs that it won.
+    /// Pairs that the model won.
     pub wins: u64,
     /// Ties.
     pub ties: u64,
-    /// Pairs that it lost.
+    /// Pairs that the model lost.
     pub losses: u64,
 }
 
 impl Tally {
-    /// The counts that a progress bar shows.
+    /// Returns the counts of a progress bar.
     pub fn progress(&self) -> ProgressCounts {
         ProgressCounts {
             cases: self.counts.cases + self.counts.unreadable,
-            fresh: self.fresh,
+            fresh: self.new_verdicts,
             judged: self.counts.judged,
-            unscored: self.counts.all_unscored(),
+            unscored: self.counts.unscored_total(),
         }
     }
 
@@ -74,12 +74,12 @@ impl Tally {
     pub fn add(&mut self, record: &Record, origin: Origin) {
         self.counts.records += 1;
         match &record.outcome {
-            RecordOutcome::Judged(judgement) => {
+            RecordOutcome::Judged(verdict) => {
                 self.counts.judged += 1;
                 self.counts.reused += u64::from(origin == Origin::Earlier);
-                self.fresh += u64::from(origin == Origin::Judge);
-                self.both_orders += u64::from(judgement.flip.is_some());
-                self.flipped += u64::from(judgement.flip == Some(true));
+                self.new_verdicts += u64::from(origin == Origin::Judge);
+                self.both_orders += u64::from(verdict.flip.is_some());
+                self.flipped += u64::from(verdict.flip == Some(true));
             }
             RecordOutcome::Unscored(unscored) => {
                 *self.counts.unscored.entry(unscored.reason).or_default() += 1;
@@ -97,22 +97,22 @@ impl Tally {
         for (r, name) in pair.iter().enumerate() {
             let model = self.models.entry(name.clone()).or_default();
             model.pairs += 1;
-            if let Some(judgement) = record.judgement() {
-                model.add(judgement, r);
+            if let Some(verdict) = record.verdict() {
+                model.add(verdict, r);
             }
         }
     }
 }
 
 impl ModelTally {
-    fn add(&mut self, judgement: &RecordedVerdict, r: usize) {
+    fn add(&mut self, verdict: &RecordedVerdict, r: usize) {
         self.judged += 1;
-        self.scores += judgement.scores[r];
-        self.expected += judgement.expected[r];
+        self.scores += verdict.scores[r];
+        self.expected += verdict.expected[r];
         for (sum, aspect) in self.aspects.iter_mut().zip(Aspect::ALL) {
-            *sum += judgement.aspects.get(&aspect).map_or(0.0, |pair| pair[r]);
+            *sum += verdict.aspects.get(&aspect).map_or(0.0, |pair| pair[r]);
         }
-        match (judgement.order, r) {
+        match (verdict.order, r) {
             (PairOrder::Tie, _) => self.ties += 1,
             (PairOrder::FirstBetter, 0) | (PairOrder::SecondBetter, 1) => self.wins += 1,
             _ => self.losses += 1,

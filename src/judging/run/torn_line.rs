@@ -1,9 +1,9 @@
-//! Removes the incomplete last line that a killed writer leaves.
+//! Removes the torn last line of a killed writer.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Truncates an incomplete last line and returns its length in bytes.
+/// Removes a torn last line from a file and returns the length of the line in bytes.
 pub fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     const BLOCK: u64 = 1 << 16;
     let length = file.metadata()?.len();

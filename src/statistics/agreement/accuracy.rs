@@ -1,38 +1,41 @@
-//! Accuracy of a judge's orders: the contribution of each pair or triple.
+//! Accuracy of a judge's orders: the value of each pair or triple. The accuracy is the mean of the
+//! values.
 //!
-//! The mean of the contributions is the accuracy. An order is `Greater` if the first response is better and
-//! `Equal` for a tie.
+//! An order is `Greater` if the first response is better and `Equal` for a tie.
 
 use std::cmp::Ordering;
 
-/// Pairwise accuracy with ties, which is AutoMedEval's `accuracy_2-tuple` and the accuracy of ACE-M³:
-/// the judge's order (`>`, `=` or `<`) must equal the label's.
+/// Returns 1 if the judge's order (`>`, `=` or `<`) equals the label's, else 0. The mean is the
+/// pairwise accuracy with ties: AutoMedEval's `accuracy_2-tuple` and the accuracy of ACE-M³.
 pub fn with_ties(judge: Ordering, label: Ordering) -> f64 {
-    hit(judge == label)
+    indicator(judge == label)
 }
 
-/// Pairwise accuracy without ties, as in MT-Bench: over the pairs that neither judge nor label calls a tie.
+/// Returns 1 if the orders are equal, else 0; `None` if judge or label is a tie. The mean is the
+/// pairwise accuracy without ties, as in MT-Bench.
 pub fn without_ties(judge: Ordering, label: Ordering) -> Option<f64> {
-    (judge.is_ne() && label.is_ne()).then(|| hit(judge == label))
+    (judge.is_ne() && label.is_ne()).then(|| indicator(judge == label))
 }
 
-/// Whether the judge prefers the better response, over the pairs that have one. A tie of the judge counts one half.
+/// Returns 1 if the judge prefers the better response, ½ for a tie of the judge, else 0; `None` if
+/// the label is a tie.
 pub fn preferred(judge: Ordering, label: Ordering) -> Option<f64> {
     label.is_ne().then(|| {
         if judge.is_eq() {
             0.5
         } else {
-            hit(judge == label)
+            indicator(judge == label)
         }
     })
 }
 
-/// AutoMedEval's `accuracy_triple`: whether all three orders of three responses equal the label's.
+/// Returns 1 if all three orders of three responses equal the label's, else 0 (AutoMedEval's
+/// `accuracy_triple`).
 pub fn triple(judge: [Ordering; 3], label: [Ordering; 3]) -> f64 {
-    hit(judge == label)
+    indicator(judge == label)
 }
 
-fn hit(is_correct: bool) -> f64 {
+fn indicator(is_correct: bool) -> f64 {
     f64::from(u8::from(is_correct))
 }
 
@@ -51,12 +54,17 @@ mod tests {
             (Equal, Equal),
             (Less, Greater),
         ];
-        let of = |count: fn(Ordering, Ordering) -> Option<f64>| pairs.map(|(j, l)| count(j, l));
-        let with = pairs.map(|(j, l)| with_ties(j, l) as u8);
-        assert_eq!(with, [1, 0, 0, 1, 0]);
-        assert_eq!(of(without_ties), [Some(1.0), None, None, None, Some(0.0)]);
-        let half = [Some(1.0), Some(0.5), None, None, Some(0.0)];
-        assert_eq!(of(preferred), half);
+        let values = |definition: fn(Ordering, Ordering) -> Option<f64>| {
+            pairs.map(|(judge, label)| definition(judge, label))
+        };
+        let tie_values = pairs.map(|(judge, label)| with_ties(judge, label) as u8);
+        assert_eq!(tie_values, [1, 0, 0, 1, 0]);
+        assert_eq!(
+            values(without_ties),
+            [Some(1.0), None, None, None, Some(0.0)]
+        );
+        let expected = [Some(1.0), Some(0.5), None, None, Some(0.0)];
+        assert_eq!(values(preferred), expected);
     }
 
     #[test]

@@ -2,40 +2,41 @@
 
 use super::correlation::midranks;
 use super::ratings::RatedUnits;
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
 /// Distance between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistanceMetric {
     /// 1 for different values, 0 for equal ones.
     Nominal,
-    /// By the number of ratings between them.
+    /// Grows with the number of ratings between the two values.
     Ordinal,
     /// The squared difference.
     Interval,
 }
 
-/// Krippendorff's alpha (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"), at most 1;
-/// 0 is chance. `weights` has the weight of each unit. Units with one rating do not count.
+/// Computes Krippendorff's alpha (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"),
+/// at most 1; 0 is chance. `weights` has the weight of each unit. Units with one rating do not
+/// count.
 ///
-/// An ordinal distance is the squared difference of the mean ranks that two values have among all
-/// ratings, which is the sum over the values between them of the original's definition.
+/// An ordinal distance is the squared difference of the mean ranks of two values among all ratings.
+/// This equals the sum over the values between them in Krippendorff's definition.
 ///
 /// # Errors
 ///
 /// No unit is rated twice, or all ratings are equal.
 pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Defined<f64> {
-    let weighed = || {
-        let all = units.places.iter().zip(weights);
-        all.filter(|(unit, weight)| !unit.is_empty() && **weight > 0.0)
+    let rated = || {
+        let units = units.level_indices.iter().zip(weights);
+        units.filter(|(unit, weight)| !unit.is_empty() && **weight > 0.0)
     };
     let mut counts = vec![0.0; units.levels.len()];
-    for (unit, weight) in weighed() {
-        for &place in unit {
-            counts[place as usize] += weight;
+    for (unit, weight) in rated() {
+        for &level in unit {
+            counts[level as usize] += weight;
         }
     }
-    at_least(1, weighed().count(), "cases rated twice")?;
+    require_at_least(1, rated().count(), "cases rated twice")?;
     if counts.iter().filter(|count| **count > 0.0).count() < 2 {
         return Err(Undefined::NoVariation);
     }
@@ -45,15 +46,16 @@ pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Def
         DistanceMetric::Interval => units.levels.clone(),
     };
     let n: f64 = counts.iter().sum();
-    let expected = expected(&counts, &values) / (n - 1.0);
-    let observed: f64 = weighed()
-        .map(|(unit, weight)| weight * within(unit, &values) / (unit.len() as f64 - 1.0))
+    let expected = total_distance(&counts, &values) / (n - 1.0);
+    let observed: f64 = rated()
+        .map(|(unit, weight)| weight * distances_within(unit, &values) / (unit.len() as f64 - 1.0))
         .sum();
     Ok(1.0 - observed / expected)
 }
 
-/// Sum of the distances of all ordered pairs of ratings of a unit; nominal distances without `values`.
-fn within(unit: &[u32], values: &[f64]) -> f64 {
+/// Sums the distances of all ordered pairs of ratings of a unit; nominal distances without
+/// `values`.
+fn distances_within(unit: &[u32], values: &[f64]) -> f64 {
     let mut sum = 0.0;
     for (i, a) in unit.iter().enumerate() {
         for b in unit.iter().take(i) {
@@ -66,16 +68,16 @@ fn within(unit: &[u32], values: &[f64]) -> f64 {
     2.0 * sum
 }
 
-/// Sum of the distances of all ordered pairs of ratings over all units.
-fn expected(counts: &[f64], values: &[f64]) -> f64 {
+/// Sums the distances of all ordered pairs of ratings over all units.
+fn total_distance(counts: &[f64], values: &[f64]) -> f64 {
     let n: f64 = counts.iter().sum();
     if values.is_empty() {
         return n * n - counts.iter().map(|c| c * c).sum::<f64>();
     }
-    let counted = || counts.iter().zip(values);
-    let mean = counted().map(|(c, v)| c * v).sum::<f64>() / n;
+    let weighted_values = || counts.iter().zip(values);
+    let mean = weighted_values().map(|(c, v)| c * v).sum::<f64>() / n;
     2.0 * n
-        * counted()
+        * weighted_values()
             .map(|(c, v)| c * (v - mean) * (v - mean))
             .sum::<f64>()
 }

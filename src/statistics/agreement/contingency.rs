@@ -1,11 +1,11 @@
 //! Contingency table of two raters.
 //!
-//! Scores have few distinct values, so a hundred thousand cases fill a few hundred cells. Statistics of two
-//! raters are functions of the cells and their weights.
+//! Scores have few distinct values, so a hundred thousand cases fill a few hundred cells.
+//! Statistics of two raters are functions of the cells and their weights.
 
-use super::levels::levels;
+use super::levels::distinct_levels;
 use super::ratings::RatingMatrix;
-use crate::statistics::undefined::{Defined, at_least};
+use crate::statistics::undefined::{Defined, require_at_least};
 
 /// The distinct pairs of values of two raters, and the pair of each case.
 #[derive(Clone, Debug)]
@@ -16,8 +16,8 @@ pub struct ContingencyCells {
     y: Vec<f64>,
     /// The distinct pairs as indices into `x` and `y`, ascending.
     pairs: Vec<[u32; 2]>,
-    /// The index in `pairs` of each case.
-    of: Vec<u32>,
+    /// The index of each case in `pairs`.
+    cell_indices: Vec<u32>,
 }
 
 /// The cells with their weights: the number of cases, or of resampled cases.
@@ -34,47 +34,57 @@ impl ContingencyCells {
     ///
     /// There is no case, or a value is not finite.
     pub fn new(first: &[f64], second: &[f64]) -> Defined<Self> {
-        at_least(1, first.len().min(second.len()), "cases")?;
-        let (x, of_x) = levels(first)?;
-        let (y, of_y) = levels(second)?;
-        let all: Vec<[u32; 2]> = of_x.into_iter().zip(of_y).map(|(a, b)| [a, b]).collect();
+        require_at_least(1, first.len().min(second.len()), "cases")?;
+        let (x, x_indices) = distinct_levels(first)?;
+        let (y, y_indices) = distinct_levels(second)?;
+        let all: Vec<[u32; 2]> = x_indices
+            .into_iter()
+            .zip(y_indices)
+            .map(|(a, b)| [a, b])
+            .collect();
         let mut pairs = all.clone();
         pairs.sort_unstable();
         pairs.dedup();
-        let place = |pair: &[u32; 2]| pairs.partition_point(|p| p < pair) as u32;
-        let of = all.iter().map(place).collect();
-        Ok(Self { x, y, pairs, of })
+        let index = |pair: &[u32; 2]| pairs.partition_point(|p| p < pair) as u32;
+        let cell_indices = all.iter().map(index).collect();
+        Ok(Self {
+            x,
+            y,
+            pairs,
+            cell_indices,
+        })
     }
 
-    /// Number of cases.
+    /// Returns the number of cases.
     pub fn len(&self) -> usize {
-        self.of.len()
+        self.cell_indices.len()
     }
 
-    /// Always `false`: `new` requires a case.
+    /// Returns false: `new` requires a case.
     pub fn is_empty(&self) -> bool {
-        self.of.is_empty()
+        self.cell_indices.is_empty()
     }
 
-    /// The distinct pairs as ratings of two raters. Weight them with [`ContingencyTable::weights`].
+    /// Returns the distinct pairs as ratings of two raters. Weight them with
+    /// [`ContingencyTable::weights`].
     pub fn ratings(&self) -> RatingMatrix {
         let unit = |[i, j]: &[u32; 2]| vec![(0, self.x[*i as usize]), (1, self.y[*j as usize])];
-        RatingMatrix::of_finite(self.pairs.iter().map(unit).collect())
+        RatingMatrix::new_unchecked(self.pairs.iter().map(unit).collect())
     }
 
-    /// The table in which each case counts once.
+    /// Builds the table in which each case counts once.
     pub fn table(&self) -> ContingencyTable<'_> {
-        self.fill(|_| 1.0)
+        self.build_table(|_| 1.0)
     }
 
-    /// The table in which each case counts with its weight.
+    /// Builds the table in which each case counts with its weight.
     pub fn weighted_table(&self, weights: &[f64]) -> ContingencyTable<'_> {
-        self.fill(|case| weights.get(case).copied().unwrap_or(0.0))
+        self.build_table(|case| weights.get(case).copied().unwrap_or(0.0))
     }
 
-    fn fill(&self, weight: impl Fn(usize) -> f64) -> ContingencyTable<'_> {
+    fn build_table(&self, weight: impl Fn(usize) -> f64) -> ContingencyTable<'_> {
         let mut weights = vec![0.0; self.pairs.len()];
-        for (case, &cell) in self.of.iter().enumerate() {
+        for (case, &cell) in self.cell_indices.iter().enumerate() {
             weights[cell as usize] += weight(case);
         }
         ContingencyTable {
@@ -85,44 +95,48 @@ impl ContingencyCells {
 }
 
 impl ContingencyTable<'_> {
-    /// The two values and the weight of each non-empty cell, ascending by first and second value.
+    /// Returns the two values and the weight of each non-empty cell, ascending by first and second
+    /// value.
     pub fn entries(&self) -> impl Iterator<Item = (f64, f64, f64)> + Clone + '_ {
-        self.places()
+        self.entries_by_index()
             .map(|([i, j], w)| (self.cells.x[i], self.cells.y[j], w))
     }
 
-    /// As [`entries`](Self::entries), with indices of the values.
-    pub(crate) fn places(&self) -> impl Iterator<Item = ([usize; 2], f64)> + Clone + '_ {
+    /// Returns the same as [`entries`](Self::entries), with the indices of the values.
+    pub(crate) fn entries_by_index(&self) -> impl Iterator<Item = ([usize; 2], f64)> + Clone + '_ {
         let cells = self.cells.pairs.iter().zip(&self.weights);
         cells
             .filter(|(_, w)| **w > 0.0)
             .map(|(pair, w)| (pair.map(|p| p as usize), *w))
     }
 
-    /// The weight of each distinct pair, ascending by first and second value.
+    /// Returns the weight of each distinct pair, ascending by first and second value.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The total weight: the number of cases.
+    /// Returns the total weight: the number of cases.
     pub fn total(&self) -> f64 {
         self.weights.iter().sum()
     }
 
-    /// The distinct values of each rater with their weights.
-    pub(crate) fn sides(&self) -> [Vec<(f64, f64)>; 2] {
-        let [x, y] = self.margins();
-        let with =
+    /// Returns the distinct values of each rater with their weights.
+    pub(crate) fn marginal_values(&self) -> [Vec<(f64, f64)>; 2] {
+        let [x, y] = self.marginal_weights();
+        let with_weights =
             |values: &[f64], weights: Vec<f64>| values.iter().copied().zip(weights).collect();
-        [with(&self.cells.x, x), with(&self.cells.y, y)]
+        [
+            with_weights(&self.cells.x, x),
+            with_weights(&self.cells.y, y),
+        ]
     }
 
-    /// The marginal weights of each rater.
-    pub(crate) fn margins(&self) -> [Vec<f64>; 2] {
+    /// Computes the marginal weights of each rater.
+    pub(crate) fn marginal_weights(&self) -> [Vec<f64>; 2] {
         let mut margins = [vec![0.0; self.cells.x.len()], vec![0.0; self.cells.y.len()]];
-        for (pair, w) in self.places() {
-            for (margin, place) in margins.iter_mut().zip(pair) {
-                margin[place] += w;
+        for (pair, w) in self.entries_by_index() {
+            for (margin, index) in margins.iter_mut().zip(pair) {
+                margin[index] += w;
             }
         }
         margins
@@ -139,9 +153,9 @@ mod tests {
         let cells = ContingencyCells::new(&[2.0, 0.0, 2.0, -0.0], &[1.0, 5.0, 1.0, 5.0]).unwrap();
         let all: Vec<_> = cells.table().entries().collect();
         assert_eq!(all, [(0.0, 5.0, 2.0), (2.0, 1.0, 2.0)]);
-        let drawn = cells.weighted_table(&[3.0, 0.0, 1.0, 0.0]);
-        assert_eq!(drawn.entries().collect::<Vec<_>>(), [(2.0, 1.0, 4.0)]);
-        assert!((drawn.total() - 4.0).abs() < 1e-12);
+        let resampled = cells.weighted_table(&[3.0, 0.0, 1.0, 0.0]);
+        assert_eq!(resampled.entries().collect::<Vec<_>>(), [(2.0, 1.0, 4.0)]);
+        assert!((resampled.total() - 4.0).abs() < 1e-12);
     }
 
     #[test]

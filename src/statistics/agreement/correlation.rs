@@ -1,9 +1,9 @@
 //! Correlation of two ratings: Pearson, Spearman and Kendall's tau-b.
 
 use crate::statistics::agreement::contingency::ContingencyTable;
-use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
+use crate::statistics::undefined::{Defined, RatingColumn, Undefined, require_at_least};
 
-/// Pearson's product-moment correlation, −1 to 1.
+/// Computes Pearson's product-moment correlation, −1 to 1.
 ///
 /// # Errors
 ///
@@ -13,44 +13,45 @@ pub fn pearson(table: &ContingencyTable<'_>) -> Defined<f64> {
     Ok(product_moment(table.entries()))
 }
 
-/// Spearman's rank correlation, −1 to 1: Pearson's correlation of the ranks, with mean ranks for ties.
+/// Computes Spearman's rank correlation, −1 to 1: Pearson's correlation of the ranks, with mean
+/// ranks for ties.
 ///
 /// # Errors
 ///
-/// As [`pearson`].
+/// Same as [`pearson`].
 pub fn spearman(table: &ContingencyTable<'_>) -> Defined<f64> {
     check(table)?;
-    let [x, y] = table.margins().map(|margin| midranks(&margin));
-    let ranked = table.places().map(|([i, j], w)| (x[i], y[j], w));
+    let [x, y] = table.marginal_weights().map(|margin| midranks(&margin));
+    let ranked = table.entries_by_index().map(|([i, j], w)| (x[i], y[j], w));
     Ok(product_moment(ranked))
 }
 
-/// Kendall's tau-b, −1 to 1: concordant minus discordant pairs of cases, divided by the geometric mean of
-/// the pairs without ties in each rating (Kendall 1945).
+/// Computes Kendall's tau-b, −1 to 1: concordant minus discordant pairs of cases, divided by the
+/// geometric mean of the pairs without ties in each rating (Kendall 1945).
 ///
 /// # Errors
 ///
-/// As [`pearson`].
+/// Same as [`pearson`].
 pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
     check(table)?;
-    let margins = table.margins();
+    let margins = table.marginal_weights();
     let pairs = |w: f64| w * (w - 1.0) / 2.0;
     let all = pairs(table.total());
     let [untied_x, untied_y] = margins
         .each_ref()
         .map(|margin| all - margin.iter().map(|w| pairs(*w)).sum::<f64>());
-    let mut seen = FenwickSums::new(margins[1].len());
+    let mut sums = FenwickSums::new(margins[1].len());
     let (mut excess, mut before) = (0.0, 0.0);
-    let entries: Vec<_> = table.places().collect();
+    let entries: Vec<_> = table.entries_by_index().collect();
     // Cases with equal first values are compared with smaller values only, not with each other.
     for group in entries.chunk_by(|(a, _), (b, _)| a[0] == b[0]) {
         for ([_, j], w) in group {
-            let below = seen.below(*j);
-            let above = before - seen.below(j + 1);
+            let below = sums.below(*j);
+            let above = before - sums.below(j + 1);
             excess += w * (below - above);
         }
         for ([_, j], w) in group {
-            seen.add(*j, *w);
+            sums.add(*j, *w);
             before += w;
         }
     }
@@ -58,14 +59,14 @@ pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
 }
 
 fn check(table: &ContingencyTable<'_>) -> Defined<()> {
-    at_least(2, table.total() as usize, "cases")?;
-    for (margin, side) in table
-        .margins()
+    require_at_least(2, table.total() as usize, "cases")?;
+    for (margin, column) in table
+        .marginal_weights()
         .iter()
         .zip([RatingColumn::First, RatingColumn::Second])
     {
         if margin.iter().filter(|w| **w > 0.0).count() < 2 {
-            return Err(Undefined::Constant(side));
+            return Err(Undefined::Constant(column));
         }
     }
     Ok(())
@@ -84,7 +85,8 @@ fn product_moment(entries: impl Iterator<Item = (f64, f64, f64)> + Clone) -> f64
     (xy / xx.sqrt() / yy.sqrt()).clamp(-1.0, 1.0)
 }
 
-/// Mean rank of each level of ascending values, given the number of cases per level; ranks start at one half.
+/// Computes the mean rank of each level of ascending values, given the number of cases per level;
+/// ranks start at one half.
 pub(crate) fn midranks(weights: &[f64]) -> Vec<f64> {
     let mut below = 0.0;
     let rank = |w: &f64| {
@@ -99,21 +101,21 @@ pub(crate) fn midranks(weights: &[f64]) -> Vec<f64> {
 struct FenwickSums(Vec<f64>);
 
 impl FenwickSums {
-    fn new(places: usize) -> Self {
-        Self(vec![0.0; places + 1])
+    fn new(len: usize) -> Self {
+        Self(vec![0.0; len + 1])
     }
 
-    fn add(&mut self, place: usize, weight: f64) {
-        let mut i = place + 1;
+    fn add(&mut self, index: usize, weight: f64) {
+        let mut i = index + 1;
         while i < self.0.len() {
             self.0[i] += weight;
             i += i & i.wrapping_neg();
         }
     }
 
-    /// Sum of the weights before an index.
-    fn below(&self, place: usize) -> f64 {
-        let (mut i, mut sum) = (place, 0.0);
+    /// Sums the weights before an index.
+    fn below(&self, index: usize) -> f64 {
+        let (mut i, mut sum) = (index, 0.0);
         while i > 0 {
             sum += self.0[i];
             i &= i - 1;
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
     use crate::statistics::ContingencyCells;
 
-    fn of(
+    fn compute(
         x: &[f64],
         y: &[f64],
         statistic: fn(&ContingencyTable<'_>) -> Defined<f64>,
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn kendall_equals_hand_computation() {
         let (x, y) = ([1.0, 2.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 3.0, 2.5]);
-        let tau = of(&x, &y, kendall).unwrap();
+        let tau = compute(&x, &y, kendall).unwrap();
         let (mut excess, mut ties) = (0.0, [0, 0]);
         for i in 0..5 {
             for j in 0..i {
@@ -156,10 +158,10 @@ mod tests {
 
     #[test]
     fn constant_rating_is_reported() {
-        let constant = of(&[1.0, 2.0], &[3.0, 3.0], spearman);
+        let constant = compute(&[1.0, 2.0], &[3.0, 3.0], spearman);
         assert_eq!(constant, Err(Undefined::Constant(RatingColumn::Second)));
         assert!(matches!(
-            of(&[1.0], &[2.0], pearson),
+            compute(&[1.0], &[2.0], pearson),
             Err(Undefined::TooFew { found: 1, .. })
         ));
     }
@@ -167,12 +169,12 @@ mod tests {
     #[test]
     fn weight_two_equals_two_cases() {
         let (x, y) = ([1.0, 2.0, 3.0, 5.0], [2.0, 1.0, 4.0, 4.0]);
-        let drawn = ContingencyCells::new(&x, &y).unwrap();
-        let drawn = drawn.weighted_table(&[2.0, 0.0, 1.0, 1.0]);
+        let cells = ContingencyCells::new(&x, &y).unwrap();
+        let resampled = cells.weighted_table(&[2.0, 0.0, 1.0, 1.0]);
         let (x, y) = ([1.0, 1.0, 3.0, 5.0], [2.0, 2.0, 4.0, 4.0]);
         for statistic in [pearson, spearman, kendall] {
-            let copied = of(&x, &y, statistic).unwrap();
-            assert!((statistic(&drawn).unwrap() - copied).abs() < 1e-12);
+            let copied = compute(&x, &y, statistic).unwrap();
+            assert!((statistic(&resampled).unwrap() - copied).abs() < 1e-12);
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ratings::{RatedUnits, RatingMatrix};
 use crate::statistics::inference::distribution::f_quantile;
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
 /// A form of Shrout and Fleiss (1979).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -40,7 +40,7 @@ impl IccForm {
         Self::ThreeMean,
     ];
 
-    /// Whether the form ignores the identity of raters.
+    /// Returns true if the form ignores the identity of raters.
     pub fn is_one_way(self) -> bool {
         matches!(self, Self::OneSingle | Self::OneMean)
     }
@@ -56,7 +56,7 @@ pub struct Icc {
     /// Mean squares: between cases, between raters, residual.
     between: f64,
     raters: f64,
-    rest: f64,
+    residual: f64,
 }
 
 /// A sum of squares below this proportion of the total is rounding error.
@@ -74,8 +74,8 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
     };
     let raters = present().map(|(row, _)| row.len()).max().unwrap_or(0);
     let n: f64 = present().map(|(_, w)| w).sum();
-    at_least(2, n as usize, "cases rated by all raters")?;
-    at_least(2, raters, "raters")?;
+    require_at_least(2, n as usize, "cases rated by all raters")?;
+    require_at_least(2, raters, "raters")?;
     let k = raters as f64;
     let mut columns = vec![0.0; raters];
     for (row, w) in present() {
@@ -104,31 +104,35 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
         k,
         between: clean(between) / (n - 1.0),
         raters: clean(by_rater) / (k - 1.0),
-        rest: clean(rest) / ((n - 1.0) * (k - 1.0)),
+        residual: clean(rest) / ((n - 1.0) * (k - 1.0)),
     })
 }
 
-/// Computes the mean squares for the two forms that ignore the identity of raters ([`IccForm::is_one_way`]). These
-/// need the same number of ratings per unit. The function uses the most frequent number of two or more, like
-/// [`fleiss`](super::fleiss()), and leaves out units with other numbers.
+/// Computes the mean squares for the two forms that ignore the identity of raters
+/// ([`IccForm::is_one_way`]). These need the same number of ratings per unit. The function uses the
+/// most frequent number of two or more, like [`fleiss`](super::fleiss()), and leaves out units with
+/// other numbers.
 ///
 /// # Errors
 ///
 /// There are fewer than two such units, or all ratings are equal.
 pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
-    let m = units.raters;
-    at_least(2, m, "ratings of each case")?;
-    let even = || {
-        let all = units.places.iter().zip(weights);
+    let m = units.ratings_per_unit;
+    require_at_least(2, m, "ratings of each case")?;
+    let counted = || {
+        let all = units.level_indices.iter().zip(weights);
         all.filter(|(unit, w)| unit.len() == m && **w > 0.0)
-            .map(|(unit, w)| (unit.iter().map(|place| units.levels[*place as usize]), *w))
+            .map(|(unit, w)| (unit.iter().map(|level| units.levels[*level as usize]), *w))
     };
-    let n: f64 = even().map(|(_, w)| w).sum();
-    at_least(2, n as usize, "cases rated equally often")?;
+    let n: f64 = counted().map(|(_, w)| w).sum();
+    require_at_least(2, n as usize, "cases rated equally often")?;
     let k = m as f64;
-    let grand = even().map(|(unit, w)| w * unit.sum::<f64>()).sum::<f64>() / (n * k);
+    let grand = counted()
+        .map(|(unit, w)| w * unit.sum::<f64>())
+        .sum::<f64>()
+        / (n * k);
     let (mut between, mut within) = (0.0, 0.0);
-    for (unit, w) in even() {
+    for (unit, w) in counted() {
         let mean = unit.clone().sum::<f64>() / k;
         between += w * k * (mean - grand).powi(2);
         within += w * unit.map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -145,7 +149,7 @@ pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
         k,
         between: clean(between) / (n - 1.0),
         raters: within,
-        rest: within,
+        residual: within,
     })
 }
 
@@ -158,11 +162,11 @@ pub struct RatingMeanSquares {
 
 impl RatingMeanSquares {
     /// Computes the mean squares from units and from rows.
-    pub fn of(units: &RatedUnits, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
+    pub fn new(units: &RatedUnits, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
         let two_way = icc(rows, weights);
-        let gaps = rows.iter().any(Option::is_none);
+        let has_gaps = rows.iter().any(Option::is_none);
         Self {
-            one_way: if gaps {
+            one_way: if has_gaps {
                 icc_one_way(units, weights)
             } else {
                 two_way
@@ -171,12 +175,12 @@ impl RatingMeanSquares {
         }
     }
 
-    /// The mean squares of a form.
+    /// Returns the mean squares of a form.
     ///
     /// # Errors
     ///
-    /// As [`icc`] and [`icc_one_way`].
-    pub fn of_form(&self, form: IccForm) -> Defined<Icc> {
+    /// Same as [`icc`] and [`icc_one_way`].
+    pub fn for_form(&self, form: IccForm) -> Defined<Icc> {
         if form.is_one_way() {
             self.one_way
         } else {
@@ -190,18 +194,18 @@ impl Icc {
     ///
     /// # Errors
     ///
-    /// As [`icc`].
-    pub fn of(ratings: &RatingMatrix) -> Defined<Self> {
-        icc(&ratings.complete(), &vec![1.0; ratings.len()])
+    /// Same as [`icc`].
+    pub fn from_ratings(ratings: &RatingMatrix) -> Defined<Self> {
+        icc(&ratings.complete_rows(), &vec![1.0; ratings.len()])
     }
 
-    /// The mean square within cases: raters and residual.
+    /// Computes the mean square within cases: raters and residual.
     fn within(&self) -> f64 {
         let (n, k) = (self.n, self.k);
-        (self.raters * (k - 1.0) + self.rest * (n - 1.0) * (k - 1.0)) / (n * (k - 1.0))
+        (self.raters * (k - 1.0) + self.residual * (n - 1.0) * (k - 1.0)) / (n * (k - 1.0))
     }
 
-    /// The value of a form, at most 1.
+    /// Computes the value of a form, at most 1.
     ///
     /// # Errors
     ///
@@ -212,30 +216,35 @@ impl Icc {
             k,
             between,
             raters,
-            rest,
+            residual,
         } = *self;
         let within = self.within();
-        let tilt = (raters - rest) / n;
-        let (above, below) = match form {
+        let rater_variance = (raters - residual) / n;
+        let (numerator, denominator) = match form {
             IccForm::OneSingle => (between - within, between + (k - 1.0) * within),
-            IccForm::TwoSingle => (between - rest, between + (k - 1.0) * rest + k * tilt),
-            IccForm::ThreeSingle => (between - rest, between + (k - 1.0) * rest),
+            IccForm::TwoSingle => (
+                between - residual,
+                between + (k - 1.0) * residual + k * rater_variance,
+            ),
+            IccForm::ThreeSingle => (between - residual, between + (k - 1.0) * residual),
             IccForm::OneMean => (between - within, between),
-            IccForm::TwoMean => (between - rest, between + tilt),
-            IccForm::ThreeMean => (between - rest, between),
+            IccForm::TwoMean => (between - residual, between + rater_variance),
+            IccForm::ThreeMean => (between - residual, between),
         };
-        if below.abs() <= 1e-12 * (between + raters + rest) {
+        // The estimate of the total variance has to be positive.
+        if denominator <= 1e-12 * (between + raters + residual) {
             return Err(Undefined::NoVarianceBetween);
         }
-        Ok(above / below)
+        Ok(numerator / denominator)
     }
 
-    /// The exact 95 % confidence interval of a form, from quantiles of the F distribution: Shrout and Fleiss (1979)
-    /// for the first and third, McGraw and Wong (1996, table 7) for the second.
+    /// Computes the exact 95 % confidence interval of a form, from quantiles of the F distribution:
+    /// Shrout and Fleiss (1979) for ICC(1,·) and ICC(3,·), McGraw and Wong (1996, table 7) for
+    /// ICC(2,·).
     ///
     /// # Errors
     ///
-    /// As [`value`](Self::value).
+    /// Same as [`value`](Self::value).
     pub fn interval(&self, form: IccForm) -> Defined<[f64; 2]> {
         let value = self.value(form)?;
         let (n, k) = (self.n, self.k);
@@ -243,20 +252,20 @@ impl Icc {
         match form {
             IccForm::OneSingle | IccForm::OneMean if within > 0.0 => {
                 let ratio = self.between / within;
-                self.by_ratio(form, ratio, [n - 1.0, n * (k - 1.0)])
+                self.ratio_interval(form, ratio, [n - 1.0, n * (k - 1.0)])
             }
-            IccForm::ThreeSingle | IccForm::ThreeMean if self.rest > 0.0 => {
-                let ratio = self.between / self.rest;
-                self.by_ratio(form, ratio, [n - 1.0, (n - 1.0) * (k - 1.0)])
+            IccForm::ThreeSingle | IccForm::ThreeMean if self.residual > 0.0 => {
+                let ratio = self.between / self.residual;
+                self.ratio_interval(form, ratio, [n - 1.0, (n - 1.0) * (k - 1.0)])
             }
-            IccForm::TwoSingle | IccForm::TwoMean if within > 0.0 => self.absolute(form),
+            IccForm::TwoSingle | IccForm::TwoMean if within > 0.0 => self.absolute_interval(form),
             // Perfect agreement has no uncertainty.
             _ => Ok([value, value]),
         }
     }
 
-    /// The confidence interval of a form that depends on one F ratio.
-    fn by_ratio(&self, form: IccForm, ratio: f64, [a, b]: [f64; 2]) -> Defined<[f64; 2]> {
+    /// Computes the confidence interval of a form that depends on one F ratio.
+    fn ratio_interval(&self, form: IccForm, ratio: f64, [a, b]: [f64; 2]) -> Defined<[f64; 2]> {
         let low = ratio / f_quantile(0.975, a, b)?;
         let high = ratio * f_quantile(0.975, b, a)?;
         let k = self.k;
@@ -267,39 +276,40 @@ impl Icc {
         }))
     }
 
-    /// The confidence interval of absolute agreement, with Satterthwaite's degrees of freedom.
-    fn absolute(&self, form: IccForm) -> Defined<[f64; 2]> {
+    /// Computes the confidence interval of absolute agreement, with Satterthwaite's degrees of
+    /// freedom.
+    fn absolute_interval(&self, form: IccForm) -> Defined<[f64; 2]> {
         let Self {
             n,
             k,
             between,
             raters,
-            rest,
+            residual,
         } = *self;
         let value = self.value(IccForm::TwoSingle)?;
         // Multiplied by the residual mean square, which may be zero.
         let by_raters = k * value * raters;
-        let by_rest = (n * (1.0 + (k - 1.0) * value) - k * value) * rest;
-        let above = (n - 1.0) * (k - 1.0) * (by_raters + by_rest).powi(2);
-        let below = (n - 1.0) * by_raters.powi(2) + by_rest.powi(2);
-        if below <= 0.0 {
+        let by_rest = (n * (1.0 + (k - 1.0) * value) - k * value) * residual;
+        let numerator = (n - 1.0) * (k - 1.0) * (by_raters + by_rest).powi(2);
+        let denominator = (n - 1.0) * by_raters.powi(2) + by_rest.powi(2);
+        if denominator <= 0.0 {
             return Err(Undefined::NoVarianceBetween);
         }
-        let freedom = above / below;
+        let freedom = numerator / denominator;
         // Reciprocals of upper quantiles, which overflow with few degrees of freedom.
         let up = f_quantile(0.025, freedom, n - 1.0)?;
         let down = f_quantile(0.025, n - 1.0, freedom)?;
-        let spread = k * raters + (k * n - k - n) * rest;
-        let low = n * (up * between - rest) / (spread + up * n * between);
-        let high = n * (between - down * rest) / (down * spread + n * between);
+        let spread = k * raters + (k * n - k - n) * residual;
+        let low = n * (up * between - residual) / (spread + up * n * between);
+        let high = n * (between - down * residual) / (down * spread + n * between);
         if form != IccForm::TwoMean {
             return Ok([low, high]);
         }
         let mean = |single: f64| {
-            let below = 1.0 + single * (k - 1.0);
-            // Nearly equal ratings: the bound of the mean overflows.
-            let far = below.abs() <= 1e-12 * (1.0 + single.abs() * (k - 1.0));
-            (!far).then(|| single * k / below)
+            let denominator = 1.0 + single * (k - 1.0);
+            // At -1 / (k - 1) and below, the bound of the mean does not exist.
+            let exists = denominator > 1e-12 * (1.0 + single.abs() * (k - 1.0));
+            exists.then(|| single * k / denominator)
         };
         match (mean(low), mean(high)) {
             (Some(low), Some(high)) => Ok([low, high]),
@@ -312,8 +322,8 @@ impl Icc {
 mod tests {
     use super::*;
 
-    /// Ratings of Shrout and Fleiss (1979, table 2) with changing raters: six cases, four of nine raters each. They
-    /// print ICC(1,1) = 0.17 and ICC(1,k) = 0.44.
+    /// Ratings of Shrout and Fleiss (1979, table 2) with changing raters: six cases, four of nine
+    /// raters each. They print ICC(1,1) = 0.17 and ICC(1,k) = 0.44.
     #[test]
     fn one_way_forms_ignore_rater_identity() {
         let table = [
@@ -332,18 +342,46 @@ mod tests {
         // Too few ratings to count.
         units.push(vec![(0, 1.0), (1, 1.0)]);
         let ratings = RatingMatrix::new(units).unwrap();
-        let squares = RatingMeanSquares::of(&ratings.paired(), &ratings.complete(), &[1.0; 7]);
-        let value = |form| squares.of_form(form).and_then(|of| of.value(form));
+        let squares = RatingMeanSquares::new(
+            &ratings.to_rated_units(),
+            &ratings.complete_rows(),
+            &[1.0; 7],
+        );
+        let value = |form| squares.for_form(form).and_then(|icc| icc.value(form));
         assert!((value(IccForm::OneSingle).unwrap() - 0.1657).abs() < 1e-4);
         assert!((value(IccForm::OneMean).unwrap() - 0.4428).abs() < 1e-4);
         assert!(value(IccForm::TwoSingle).is_err());
-        let all = RatingMatrix::of_rows(&table.map(|row| row.map(Some))).unwrap();
-        let all = Icc::of(&all).unwrap();
-        let one = squares.of_form(IccForm::OneSingle).unwrap();
-        assert!((one.within() - all.within()).abs() < 1e-12);
-        let ends = [one, all].map(|icc| icc.interval(IccForm::OneSingle).unwrap());
+        let matrix = RatingMatrix::from_rows(&table.map(|row| row.map(Some))).unwrap();
+        let complete = Icc::from_ratings(&matrix).unwrap();
+        let one_way = squares.for_form(IccForm::OneSingle).unwrap();
+        assert!((one_way.within() - complete.within()).abs() < 1e-12);
+        let intervals = [one_way, complete].map(|icc| icc.interval(IccForm::OneSingle).unwrap());
         for i in 0..2 {
-            assert!((ends[0][i] - ends[1][i]).abs() < 1e-9, "{ends:?}");
+            assert!(
+                (intervals[0][i] - intervals[1][i]).abs() < 1e-9,
+                "{intervals:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_and_intervals_are_undefined_without_positive_variance() {
+        let icc = |rows: &[[f64; 2]]| {
+            let rows: Vec<_> = rows.iter().map(|row| row.map(Some)).collect();
+            Icc::from_ratings(&RatingMatrix::from_rows(&rows).unwrap()).unwrap()
+        };
+        // The raters contradict each other: every case has the same mean.
+        let opposed = icc(&[[1.0, 5.0], [5.0, 1.0], [2.0, 4.0], [4.0, 2.0]]);
+        assert!(opposed.value(IccForm::TwoMean).is_err());
+        for rows in [
+            [[1.0, 5.0], [5.0, 1.5], [2.0, 4.0], [4.5, 2.0]],
+            [[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [5.0, 3.0]],
+        ] {
+            for form in [IccForm::TwoSingle, IccForm::TwoMean] {
+                if let Ok([low, high]) = icc(&rows).interval(form) {
+                    assert!(low <= high && high <= 1.0, "{form:?}: {low}, {high}");
+                }
+            }
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Cohen's kappa: agreement of two raters beyond chance.
 
 use crate::statistics::agreement::contingency::ContingencyTable;
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
 /// Weight of a disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weighting {
     /// 1 for every disagreement.
-    Plain,
+    Unweighted,
     /// The absolute difference.
     Linear,
     /// The squared difference.
     Quadratic,
 }
 
-/// Cohen's kappa (Cohen 1960, 1968), at most 1; 0 is chance.
+/// Computes Cohen's kappa (Cohen 1960, 1968), at most 1; 0 is chance.
 ///
 /// Distances use the values themselves, so unused values of the scale count. This is
 /// scikit-learn's `cohen_kappa_score` with all points of the scale as `labels`.
@@ -24,19 +24,19 @@ pub enum Weighting {
 /// There is no case, or both raters gave the same single value to all cases.
 pub fn kappa(table: &ContingencyTable<'_>, weighting: Weighting) -> Defined<f64> {
     let n = table.total();
-    at_least(1, n as usize, "cases")?;
+    require_at_least(1, n as usize, "cases")?;
     let observed: f64 = table
         .entries()
         .map(|(a, b, w)| w * weighting.distance(a, b))
         .sum();
-    let expected = expected(table, weighting) / n;
+    let expected = expected_disagreement(table, weighting) / n;
     if is_one_value(table) {
         return Err(Undefined::NoVariation);
     }
     Ok(1.0 - observed / expected)
 }
 
-/// Whether both raters gave the same single value to all cases.
+/// Returns true if both raters gave the same single value to all cases.
 fn is_one_value(table: &ContingencyTable<'_>) -> bool {
     let mut entries = table.entries();
     let first = entries.next();
@@ -47,27 +47,28 @@ impl Weighting {
     fn distance(self, a: f64, b: f64) -> f64 {
         match self {
             // Exact comparison is correct: equal values have equal bits.
-            Self::Plain => f64::from(u8::from((a - b).abs() > 0.0)),
+            Self::Unweighted => f64::from(u8::from((a - b).abs() > 0.0)),
             Self::Linear => (a - b).abs(),
             Self::Quadratic => (a - b) * (a - b),
         }
     }
 }
 
-/// Expected disagreement of the two marginal distributions, in one pass over the values.
-fn expected(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
-    let [x, y] = table.sides();
+/// Computes the expected disagreement of the two marginal distributions, in one pass over the
+/// values.
+fn expected_disagreement(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
+    let [x, y] = table.marginal_values();
     match weighting {
-        Weighting::Plain => {
-            let all: f64 = sum(&x, |_| 1.0) * sum(&y, |_| 1.0);
-            let of = |value: f64| x.binary_search_by(|(a, _)| a.total_cmp(&value));
-            let both = y
+        Weighting::Unweighted => {
+            let all: f64 = weighted_sum(&x, |_| 1.0) * weighted_sum(&y, |_| 1.0);
+            let index_of = |value: f64| x.binary_search_by(|(a, _)| a.total_cmp(&value));
+            let agreement = y
                 .iter()
-                .filter_map(|(b, v)| Some(x.get(of(*b).ok()?)?.1 * v));
-            all - both.sum::<f64>()
+                .filter_map(|(b, v)| Some(x.get(index_of(*b).ok()?)?.1 * v));
+            all - agreement.sum::<f64>()
         }
         Weighting::Linear => {
-            let (weight, moment) = (sum(&x, |_| 1.0), sum(&x, |a| a));
+            let (weight, moment) = (weighted_sum(&x, |_| 1.0), weighted_sum(&x, |a| a));
             let (mut below, mut below_moment, mut first) = (0.0, 0.0, x.iter().peekable());
             let mut distance = 0.0;
             for (b, v) in &y {
@@ -81,9 +82,9 @@ fn expected(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
         }
         Weighting::Quadratic => {
             // Centre the values to avoid cancellation.
-            let centre = sum(&x, |a| a) / sum(&x, |_| 1.0);
-            let moments = |side: &[(f64, f64)]| {
-                [0, 1, 2].map(|power| sum(side, |value| (value - centre).powi(power)))
+            let centre = weighted_sum(&x, |a| a) / weighted_sum(&x, |_| 1.0);
+            let moments = |margin: &[(f64, f64)]| {
+                [0, 1, 2].map(|power| weighted_sum(margin, |value| (value - centre).powi(power)))
             };
             let ([n, a, aa], [m, b, bb]) = (moments(&x), moments(&y));
             m * aa + n * bb - 2.0 * a * b
@@ -91,8 +92,11 @@ fn expected(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
     }
 }
 
-fn sum(side: &[(f64, f64)], of: impl Fn(f64) -> f64) -> f64 {
-    side.iter().map(|(value, weight)| weight * of(*value)).sum()
+fn weighted_sum(margin: &[(f64, f64)], function: impl Fn(f64) -> f64) -> f64 {
+    margin
+        .iter()
+        .map(|(value, weight)| weight * function(*value))
+        .sum()
 }
 
 #[cfg(test)]
@@ -100,7 +104,7 @@ mod tests {
     use super::*;
     use crate::statistics::ContingencyCells;
 
-    /// A table of counts as two columns.
+    /// Converts a table of counts to two columns.
     fn columns(counts: &[&[usize]]) -> [Vec<f64>; 2] {
         let mut columns = [Vec::new(), Vec::new()];
         for (i, row) in counts.iter().enumerate() {
@@ -112,7 +116,7 @@ mod tests {
         columns
     }
 
-    fn of(counts: &[&[usize]], weighting: Weighting) -> Defined<f64> {
+    fn kappa_of_counts(counts: &[&[usize]], weighting: Weighting) -> Defined<f64> {
         let [x, y] = columns(counts);
         kappa(&ContingencyCells::new(&x, &y)?.table(), weighting)
     }
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn kappa_equals_cohen_1960() {
         let table: [&[usize]; 3] = [&[88, 14, 18], &[10, 40, 10], &[2, 6, 12]];
-        let value = of(&table, Weighting::Plain).unwrap();
+        let value = kappa_of_counts(&table, Weighting::Unweighted).unwrap();
         assert!(
             (value - (0.70 - 0.41) / (1.0 - 0.41)).abs() < 1e-12,
             "{value}"
@@ -130,8 +134,16 @@ mod tests {
 
     #[test]
     fn kappa_is_undefined_for_a_single_value() {
-        assert_eq!(of(&[&[7]], Weighting::Linear), Err(Undefined::NoVariation));
+        assert_eq!(
+            kappa_of_counts(&[&[7]], Weighting::Linear),
+            Err(Undefined::NoVariation)
+        );
         // One rater alone is constant: exactly chance.
-        assert!(of(&[&[3, 4]], Weighting::Quadratic).unwrap().abs() < 1e-12);
+        assert!(
+            kappa_of_counts(&[&[3, 4]], Weighting::Quadratic)
+                .unwrap()
+                .abs()
+                < 1e-12
+        );
     }
 }

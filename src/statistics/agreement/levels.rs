@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::statistics::undefined::{Defined, Undefined};
 
 /// Returns the distinct values, ascending, and the index of each value among them.
-pub(crate) fn levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
+pub(crate) fn distinct_levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
     if values.iter().any(|v| !v.is_finite()) {
         return Err(Undefined::NotFinite);
     }
@@ -13,18 +13,19 @@ pub(crate) fn levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
     let mut distinct: Vec<f64> = values.iter().map(|v| v + 0.0).collect();
     distinct.sort_by(f64::total_cmp);
     distinct.dedup();
-    let place = |v: &f64| distinct.partition_point(|d| d < v) as u32;
-    let places = values.iter().map(place).collect();
-    Ok((distinct, places))
+    let index = |v: &f64| distinct.partition_point(|d| d < v) as u32;
+    let indices = values.iter().map(index).collect();
+    Ok((distinct, indices))
 }
 
-/// The most frequent number of ratings, at least two; the larger number of a tie.
-pub(crate) fn raters(units: &[Vec<u32>], cases: &[f64]) -> usize {
+/// Returns the most frequent number of ratings of a unit, at least two; the larger number of a tie.
+pub(crate) fn most_frequent_rating_count(units: &[Vec<u32>], cases: &[f64]) -> usize {
     let mut frequency: BTreeMap<usize, f64> = BTreeMap::new();
     for (unit, n) in units.iter().zip(cases).filter(|(unit, _)| unit.len() > 1) {
         *frequency.entry(unit.len()).or_default() += n;
     }
-    let most = frequency.into_iter();
-    let most = most.max_by(|(m, n), (other, more)| n.total_cmp(more).then(m.cmp(other)));
-    most.map_or(0, |(m, _)| m)
+    let most_frequent = frequency
+        .into_iter()
+        .max_by(|(a, cases_a), (b, cases_b)| cases_a.total_cmp(cases_b).then(a.cmp(b)));
+    most_frequent.map_or(0, |(ratings, _)| ratings)
 }

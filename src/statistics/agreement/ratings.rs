@@ -1,7 +1,7 @@
 //! Ratings of units by any number of raters, with missing values.
 
-use super::levels::raters;
-use crate::statistics::agreement::levels::levels;
+use super::levels::most_frequent_rating_count;
+use crate::statistics::agreement::levels::distinct_levels;
 use crate::statistics::undefined::{Defined, Undefined};
 
 /// For each unit: its raters and their values.
@@ -16,9 +16,9 @@ pub struct RatedUnits {
     /// The distinct values, ascending.
     pub(crate) levels: Vec<f64>,
     /// For each unit, the indices of its values; empty if it has fewer than two.
-    pub(crate) places: Vec<Vec<u32>>,
+    pub(crate) level_indices: Vec<Vec<u32>>,
     /// The most frequent number of ratings per unit.
-    pub(crate) raters: usize,
+    pub(crate) ratings_per_unit: usize,
 }
 
 impl RatingMatrix {
@@ -35,7 +35,7 @@ impl RatingMatrix {
     }
 
     /// Creates the matrix from units with finite values.
-    pub(crate) fn of_finite(units: Vec<Vec<(u32, f64)>>) -> Self {
+    pub(crate) fn new_unchecked(units: Vec<Vec<(u32, f64)>>) -> Self {
         Self { units }
     }
 
@@ -43,8 +43,8 @@ impl RatingMatrix {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
-    pub fn of_rows<R: AsRef<[Option<f64>]>>(rows: &[R]) -> Defined<Self> {
+    /// Same as [`new`](Self::new).
+    pub fn from_rows<R: AsRef<[Option<f64>]>>(rows: &[R]) -> Defined<Self> {
         let unit = |row: &R| -> Vec<(u32, f64)> {
             let row = (0..).zip(row.as_ref());
             row.filter_map(|(rater, value)| Some((rater, (*value)?)))
@@ -53,49 +53,50 @@ impl RatingMatrix {
         Self::new(rows.iter().map(unit).collect())
     }
 
-    /// Number of units.
+    /// Returns the number of units.
     pub fn len(&self) -> usize {
         self.units.len()
     }
 
-    /// Whether there is no unit.
+    /// Returns true if there is no unit.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
 
-    /// The units, in order.
+    /// Returns the units, in order.
     pub fn units(&self) -> &[Vec<(u32, f64)>] {
         &self.units
     }
 
-    /// The units as indices of distinct values; units with one rating become empty.
-    pub fn paired(&self) -> RatedUnits {
-        let paired = |unit: &&Vec<(u32, f64)>| unit.len() > 1;
+    /// Converts the units to indices of distinct values; units with one rating become empty.
+    pub fn to_rated_units(&self) -> RatedUnits {
+        let is_rated_twice = |unit: &&Vec<(u32, f64)>| unit.len() > 1;
         let values: Vec<f64> = self
             .units
             .iter()
-            .filter(paired)
+            .filter(is_rated_twice)
             .flatten()
             .map(|r| r.1)
             .collect();
         // The constructor checked that all values are finite.
-        let (levels, places) = levels(&values).unwrap_or_default();
-        let mut places = places.into_iter();
+        let (levels, indices) = distinct_levels(&values).unwrap_or_default();
+        let mut indices = indices.into_iter();
         let unit = |unit: &Vec<(u32, f64)>| match unit.len() {
             0 | 1 => Vec::new(),
-            m => places.by_ref().take(m).collect(),
+            m => indices.by_ref().take(m).collect(),
         };
         let units: Vec<Vec<u32>> = self.units.iter().map(unit).collect();
-        let raters = raters(&units, &vec![1.0; units.len()]);
+        let raters = most_frequent_rating_count(&units, &vec![1.0; units.len()]);
         RatedUnits {
             levels,
-            places: units,
-            raters,
+            level_indices: units,
+            ratings_per_unit: raters,
         }
     }
 
-    /// The units as rows with one value per rater; `None` for units that a rater did not rate.
-    pub fn complete(&self) -> Vec<Option<Vec<f64>>> {
+    /// Converts the units to rows with one value per rater; `None` for a unit that some rater did
+    /// not rate.
+    pub fn complete_rows(&self) -> Vec<Option<Vec<f64>>> {
         let mut raters: Vec<u32> = self.units.iter().flatten().map(|r| r.0).collect();
         raters.sort_unstable();
         raters.dedup();
@@ -110,8 +111,11 @@ impl RatingMatrix {
 }
 
 impl RatedUnits {
-    /// Number of units with at least two ratings.
-    pub fn paired(&self) -> usize {
-        self.places.iter().filter(|unit| !unit.is_empty()).count()
+    /// Counts the units with at least two ratings.
+    pub fn count_rated_twice(&self) -> usize {
+        self.level_indices
+            .iter()
+            .filter(|unit| !unit.is_empty())
+            .count()
     }
 }

@@ -1,29 +1,29 @@
 //! Score errors, in points.
 
 use crate::statistics::agreement::contingency::ContingencyTable;
-use crate::statistics::undefined::{Defined, at_least};
+use crate::statistics::undefined::{Defined, require_at_least};
 
-/// The mean absolute difference of the two ratings of a case.
+/// Computes the mean absolute difference of the two ratings of a case.
 ///
 /// # Errors
 ///
 /// There is no case.
 pub fn mean_absolute(table: &ContingencyTable<'_>) -> Defined<f64> {
-    of_difference(table, f64::abs)
+    mean_of_differences(table, f64::abs)
 }
 
-/// Mean signed error: the mean of first rating − second rating.
+/// Computes the mean signed error: the mean of first rating − second rating.
 ///
 /// # Errors
 ///
 /// There is no case.
 pub fn bias(table: &ContingencyTable<'_>) -> Defined<f64> {
-    of_difference(table, |difference| difference)
+    mean_of_differences(table, |difference| difference)
 }
 
-fn of_difference(table: &ContingencyTable<'_>, of: fn(f64) -> f64) -> Defined<f64> {
+fn mean_of_differences(table: &ContingencyTable<'_>, function: fn(f64) -> f64) -> Defined<f64> {
     let n = table.total();
-    at_least(1, n as usize, "cases")?;
-    let sum: f64 = table.entries().map(|(a, b, w)| w * of(a - b)).sum();
+    require_at_least(1, n as usize, "cases")?;
+    let sum: f64 = table.entries().map(|(a, b, w)| w * function(a - b)).sum();
     Ok(sum / n)
 }

@@ -1,12 +1,12 @@
 //! The F and binomial distributions, for exact intervals and tests.
 //!
-//! Both use the regularised incomplete beta function, computed from its continued fraction with Lentz's method
-//! (DLMF 8.17.22).
+//! Both use the regularised incomplete beta function, computed from its continued fraction with
+//! Lentz's method (DLMF 8.17.22).
 
-use crate::statistics::undefined::{Defined, Undefined, finite};
+use crate::statistics::undefined::{Defined, Undefined, require_finite};
 
-/// The natural logarithm of the gamma function for x > 0: Stirling's series (DLMF 5.11.1) for x ≥ 12,
-/// the recurrence otherwise.
+/// Computes the natural logarithm of the gamma function for x > 0: Stirling's series (DLMF 5.11.1)
+/// for x ≥ 12, the recurrence otherwise.
 fn ln_gamma(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         1.0 / 12.0,
@@ -28,9 +28,9 @@ fn ln_gamma(x: f64) -> f64 {
     shift + (x - 0.5) * x.ln() - x + half_ln_tau + series
 }
 
-/// The regularised incomplete beta function at `x`, with `y = 1 − x`. The caller passes both, because the smaller
-/// one would lose precision otherwise.
-fn beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
+/// Computes the regularised incomplete beta function at `x`, with `y = 1 − x`. The caller passes
+/// both, because the smaller one would lose precision otherwise.
+fn incomplete_beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
@@ -39,22 +39,22 @@ fn beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
     }
     // The fraction converges fast below the mean.
     if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - beta(b, a, [y, x]);
+        return 1.0 - incomplete_beta(b, a, [y, x]);
     }
     let scale = a * x.ln() + b * y.ln() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b);
-    let (mut c, mut d) = (1.0, lifted(1.0 - (a + b) * x / (a + 1.0)).recip());
+    let (mut c, mut d) = (1.0, replace_zero(1.0 - (a + b) * x / (a + 1.0)).recip());
     let mut fraction = d;
     for m in 1..20_000 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        let before = fraction;
+        let previous = fraction;
         for term in [even, odd] {
-            d = lifted(1.0 + term * d).recip();
-            c = lifted(1.0 + term / c);
+            d = replace_zero(1.0 + term * d).recip();
+            c = replace_zero(1.0 + term / c);
             fraction *= c * d;
         }
-        if (fraction - before).abs() <= f64::EPSILON * fraction.abs() {
+        if (fraction - previous).abs() <= f64::EPSILON * fraction.abs() {
             break;
         }
     }
@@ -62,11 +62,11 @@ fn beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
 }
 
 /// Replaces zero, because Lentz's method divides by the value.
-fn lifted(value: f64) -> f64 {
+fn replace_zero(value: f64) -> f64 {
     if value.abs() < 1e-300 { 1e-300 } else { value }
 }
 
-/// Quantile of the F distribution with `a` and `b` degrees of freedom.
+/// Computes a quantile of the F distribution with `a` and `b` degrees of freedom.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub fn f_quantile(probability: f64, a: f64, b: f64) -> Defined<f64> {
     for _ in 0..200 {
         let t = f64::midpoint(low, high);
         let x = [1.0 / (1.0 + (-t).exp()), 1.0 / (1.0 + t.exp())];
-        if beta(a / 2.0, b / 2.0, x) < probability {
+        if incomplete_beta(a / 2.0, b / 2.0, x) < probability {
             low = t;
         } else {
             high = t;
@@ -89,15 +89,15 @@ pub fn f_quantile(probability: f64, a: f64, b: f64) -> Defined<f64> {
     if high >= 699.0 {
         return Err(Undefined::NotFinite);
     }
-    finite(b / a * high.exp())
+    require_finite(b / a * high.exp())
 }
 
-/// Probability of at most `k` successes in `n` fair coin tosses.
+/// Computes the probability of at most `k` successes in `n` fair coin tosses.
 pub fn binomial_tail(k: u64, n: u64) -> f64 {
     if k >= n {
         return 1.0;
     }
-    beta((n - k) as f64, k as f64 + 1.0, [0.5, 0.5])
+    incomplete_beta((n - k) as f64, k as f64 + 1.0, [0.5, 0.5])
 }
 
 #[cfg(test)]

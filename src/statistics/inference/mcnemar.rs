@@ -15,7 +15,8 @@ pub struct McNemar {
     pub p: f64,
 }
 
-/// McNemar's exact test (McNemar 1947) on whether each judge is correct in each case.
+/// Computes McNemar's exact test (McNemar 1947). Each item of `pairs` states whether the first and
+/// the second judge are correct in one case.
 pub fn mcnemar(pairs: impl IntoIterator<Item = (bool, bool)>) -> McNemar {
     let count = |(a, b): (u64, u64), pair| match pair {
         (true, false) => (a + 1, b),

@@ -1,13 +1,13 @@
 //! The Bradley–Terry model of pairwise comparisons, with ties after Davidson (1970).
 //!
-//! A model of strength πᵢ beats one of strength πⱼ with probability πᵢ / D, loses with πⱼ / D and ties with
-//! ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without ties ν is 0, which is the plain
-//! Bradley–Terry model.
+//! A model of strength πᵢ beats one of strength πⱼ with probability πᵢ / D, loses with πⱼ / D and
+//! ties with ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without ties ν is 0, which is the
+//! plain Bradley–Terry model.
 
 use std::cmp::Ordering;
 
 use crate::statistics::regression::linear_solver::solve;
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
 /// Wins and ties of each pair of models.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +27,10 @@ pub struct Davidson {
     pub ties: f64,
 }
 
-/// Inverse variance of the prior of [`Davidson::shrunk`].
-const RIDGE: f64 = 0.01;
+/// Inverse variance of the prior of [`Davidson::fit_shrunk`].
+const PRIOR_PRECISION: f64 = 0.01;
 /// Maximum Newton steps; about ten are typical.
-const STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 
 impl PairwiseOutcomes {
     /// Counts comparisons of pairs of models, each with the weight of its case.
@@ -50,32 +50,32 @@ impl PairwiseOutcomes {
         Self { wins, ties }
     }
 
-    /// Number of models.
+    /// Returns the number of models.
     pub fn models(&self) -> usize {
         self.wins.len()
     }
 
-    /// Wins of `i` against `j`.
+    /// Returns the wins of `i` against `j`.
     pub fn wins(&self, i: usize, j: usize) -> f64 {
         self.wins[i][j]
     }
 
-    /// Ties of `i` and `j`.
+    /// Returns the ties of `i` and `j`.
     pub fn ties(&self, i: usize, j: usize) -> f64 {
         self.ties[i][j]
     }
 
-    /// Win rate of a model; a tie counts one half.
+    /// Computes the win rate of a model; a tie counts as half a win.
     ///
     /// # Errors
     ///
     /// The model has no comparison.
     pub fn win_rate(&self, i: usize) -> Defined<f64> {
-        let sum = |of: &dyn Fn(usize) -> f64| (0..self.models()).map(of).sum::<f64>();
+        let sum = |count: &dyn Fn(usize) -> f64| (0..self.models()).map(count).sum::<f64>();
         let (won, lost) = (sum(&|j| self.wins[i][j]), sum(&|j| self.wins[j][i]));
         let tied = sum(&|j| self.ties[i][j]);
         let all = won + lost + tied;
-        at_least(1, all as usize, "comparisons")?;
+        require_at_least(1, all as usize, "comparisons")?;
         Ok((won + tied / 2.0) / all)
     }
 
@@ -87,9 +87,9 @@ impl PairwiseOutcomes {
         self.pairs().any(|(i, j)| self.ties[i][j] > 0.0)
     }
 
-    /// Whether every model is connected to the first one by comparisons that were not always lost, or with `back`,
-    /// not always won.
-    fn reaches_all(&self, back: bool) -> bool {
+    /// Returns true if a chain of wins and ties leads from the first model to every other one; with
+    /// `back`, from every other one to the first.
+    fn is_connected(&self, back: bool) -> bool {
         let mut reached = vec![false; self.models()];
         let mut open = vec![0];
         while let Some(i) = open.pop() {
@@ -110,48 +110,54 @@ impl PairwiseOutcomes {
 }
 
 impl Davidson {
-    /// Maximum-likelihood strengths.
+    /// Fits the maximum-likelihood strengths.
     ///
     /// # Errors
     ///
-    /// There are fewer than two models, or the likelihood has no maximum: some models won all comparisons with the
-    /// others or have none (Ford 1957), or all comparisons are ties.
+    /// There are fewer than two models, or the likelihood has no maximum: some models won all
+    /// comparisons with the others or have none (Ford 1957), or all comparisons are ties.
     pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
-        at_least(2, outcomes.models(), "models")?;
-        if !outcomes.reaches_all(false) || !outcomes.reaches_all(true) {
+        require_at_least(2, outcomes.models(), "models")?;
+        if !outcomes.is_connected(false) || !outcomes.is_connected(true) {
             return Err(Undefined::Unbounded(
-                "some models never lost to, or never met, the others: \
-                 their strengths have no bound",
+                "some models never lost to the others or were never compared with them: \
+                 their strengths are unbounded",
             ));
         }
         let decided = |(i, j): (usize, usize)| outcomes.wins[i][j] + outcomes.wins[j][i] > 0.0;
         if !outcomes.pairs().any(decided) {
             return Err(Undefined::Unbounded("every pair is a tie"));
         }
-        Ok(Self::newton(outcomes, 0.0))
+        Ok(Self::fit_newton(outcomes, 0.0))
     }
 
-    /// Strengths with a weak prior, which always exist: the mode under a normal prior with a standard deviation of ten
-    /// on the log strengths. Used for ranks, not for intervals of strengths.
-    pub fn shrunk(outcomes: &PairwiseOutcomes) -> Self {
-        Self::newton(outcomes, RIDGE)
+    /// Fits strengths with a weak prior, which always exist: the mode under a normal prior with a
+    /// standard deviation of ten on the log strengths. Used for ranks, not for intervals of
+    /// strengths.
+    pub fn fit_shrunk(outcomes: &PairwiseOutcomes) -> Self {
+        Self::fit_newton(outcomes, PRIOR_PRECISION)
     }
 
-    /// Newton's method on the log strengths. The likelihood is concave; steps that overshoot are halved.
-    fn newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
+    /// Maximises the likelihood by Newton's method on the log strengths. The likelihood is concave;
+    /// steps that overshoot are halved.
+    fn fit_newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
         let models = outcomes.models();
         // The last parameter is ln ν, left out without ties.
         let size = models + usize::from(outcomes.has_ties());
-        let mut at = vec![0.0; size];
-        let mut likelihood = log_likelihood(outcomes, &at, ridge);
-        for _ in 0..STEPS {
-            let (gradient, information) = derivatives(outcomes, &at, ridge);
+        let mut parameters = vec![0.0; size];
+        let mut likelihood = log_likelihood(outcomes, &parameters, ridge);
+        for _ in 0..MAX_STEPS {
+            let (gradient, information) = derivatives(outcomes, &parameters, ridge);
             let Some(step) = solve(information, gradient) else {
                 break;
             };
             let mut length = 1.0;
-            let moved = loop {
-                let next: Vec<f64> = at.iter().zip(&step).map(|(a, s)| a + length * s).collect();
+            let updated = loop {
+                let next: Vec<f64> = parameters
+                    .iter()
+                    .zip(&step)
+                    .map(|(a, s)| a + length * s)
+                    .collect();
                 let reached = log_likelihood(outcomes, &next, ridge);
                 if reached >= likelihood || length < 1e-8 {
                     likelihood = reached;
@@ -159,51 +165,58 @@ impl Davidson {
                 }
                 length /= 2.0;
             };
-            at = moved;
+            parameters = updated;
             if step.iter().all(|s| s.abs() < 1e-11) {
                 break;
             }
         }
-        let ties = at.get(models).map_or(0.0, |log| log.exp());
-        at.truncate(models);
-        let mean = at.iter().sum::<f64>() / models as f64;
+        let ties = parameters.get(models).map_or(0.0, |log| log.exp());
+        parameters.truncate(models);
+        let mean = parameters.iter().sum::<f64>() / models as f64;
         Self {
-            strengths: at.into_iter().map(|s| s - mean).collect(),
+            strengths: parameters.into_iter().map(|s| s - mean).collect(),
             ties,
         }
     }
 
-    /// Rank of each model, 1 for the strongest; ties share the best rank.
+    /// Returns the rank of each model, 1 for the strongest; ties share the best rank.
     pub fn ranks(&self) -> Vec<usize> {
         let above = |s: &f64| self.strengths.iter().filter(|t| **t > *s + 1e-9).count() + 1;
         self.strengths.iter().map(above).collect()
     }
 }
 
-/// Probabilities of a win of the first, a win of the second, and a tie.
-fn probabilities(at: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
-    let tie = at.get(models).map(|log| log + f64::midpoint(at[i], at[j]));
-    let largest = at[i].max(at[j]).max(tie.unwrap_or(f64::NEG_INFINITY));
+/// Computes the probabilities of a win of the first model, a win of the second, and a tie.
+fn probabilities(parameters: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
+    let (first, second) = (parameters[i], parameters[j]);
+    let tie = parameters
+        .get(models)
+        .map(|log| log + f64::midpoint(first, second));
+    let largest = first.max(second).max(tie.unwrap_or(f64::NEG_INFINITY));
     let tie = tie.map_or(0.0, |t| (t - largest).exp());
-    let (a, b) = ((at[i] - largest).exp(), (at[j] - largest).exp());
+    let (a, b) = ((first - largest).exp(), (second - largest).exp());
     [a, b, tie].map(|p| p / (a + b + tie))
 }
 
-fn log_likelihood(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> f64 {
+fn log_likelihood(outcomes: &PairwiseOutcomes, parameters: &[f64], ridge: f64) -> f64 {
     let term = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
     let pair = |(i, j): (usize, usize)| {
-        let [a, b, tie] = probabilities(at, i, j, outcomes.models());
+        let [a, b, tie] = probabilities(parameters, i, j, outcomes.models());
         term(outcomes.wins[i][j], a) + term(outcomes.wins[j][i], b) + term(outcomes.ties[i][j], tie)
     };
-    let prior: f64 = at.iter().map(|a| a * a).sum();
+    let prior: f64 = parameters.iter().map(|a| a * a).sum();
     outcomes.pairs().map(pair).sum::<f64>() - ridge / 2.0 * prior
 }
 
-/// Gradient of the log-likelihood, and its negated Hessian.
-fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
+/// Computes the gradient of the log-likelihood and its negated Hessian.
+fn derivatives(
+    outcomes: &PairwiseOutcomes,
+    parameters: &[f64],
+    ridge: f64,
+) -> (Vec<f64>, Vec<Vec<f64>>) {
     let models = outcomes.models();
-    let mut gradient: Vec<f64> = at.iter().map(|a| -ridge * a).collect();
-    let mut information = vec![vec![0.0; at.len()]; at.len()];
+    let mut gradient: Vec<f64> = parameters.iter().map(|a| -ridge * a).collect();
+    let mut information = vec![vec![0.0; parameters.len()]; parameters.len()];
     for (i, row) in information.iter_mut().enumerate() {
         row[i] += ridge;
         // Strengths are identified up to a factor, so fix their mean.
@@ -221,7 +234,7 @@ fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>
         if n <= 0.0 {
             continue;
         }
-        let [a, b, tie] = probabilities(at, i, j, models);
+        let [a, b, tie] = probabilities(parameters, i, j, models);
         // Contribution of each outcome to the two strengths and to ν.
         let features = [
             (a, [1.0, 0.0, 0.0]),
@@ -229,13 +242,13 @@ fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>
             (tie, [0.5, 0.5, 1.0]),
         ];
         let mean = [0, 1, 2].map(|f| features.iter().map(|(p, v)| p * v[f]).sum::<f64>());
-        let seen = [won + tied / 2.0, lost + tied / 2.0, tied];
-        let places = [i, j, models];
-        for f in (0..3).filter(|f| places[*f] < at.len()) {
-            gradient[places[f]] += seen[f] - n * mean[f];
-            for g in (0..3).filter(|g| places[*g] < at.len()) {
+        let observed = [won + tied / 2.0, lost + tied / 2.0, tied];
+        let indices = [i, j, models];
+        for f in (0..3).filter(|f| indices[*f] < parameters.len()) {
+            gradient[indices[f]] += observed[f] - n * mean[f];
+            for g in (0..3).filter(|g| indices[*g] < parameters.len()) {
                 let product: f64 = features.iter().map(|(p, v)| p * v[f] * v[g]).sum();
-                information[places[f]][places[g]] += n * (product - mean[f] * mean[g]);
+                information[indices[f]][indices[g]] += n * (product - mean[f] * mean[g]);
             }
         }
     }
@@ -246,8 +259,8 @@ fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>
 mod tests {
     use super::*;
 
-    /// Wins of the row against the column: American League, 1987 (Agresti, Categorical Data Analysis,
-    /// table 10.10). The published strengths are relative to Baltimore.
+    /// Wins of the row against the column: American League, 1987 (Agresti, Categorical Data
+    /// Analysis, table 10.10). The published strengths are relative to Baltimore.
     #[test]
     fn strengths_equal_agresti_baseball_example() {
         let wins = [
@@ -268,8 +281,11 @@ mod tests {
         }
         let fit = Davidson::fit(&PairwiseOutcomes::new(7, &pairs, &weights)).unwrap();
         let published = [1.581, 1.436, 1.294, 1.248, 1.108, 0.684, 0.0];
-        for (strength, want) in fit.strengths.iter().zip(published) {
-            assert!((strength - fit.strengths[6] - want).abs() < 6e-4, "{fit:?}");
+        for (strength, expected) in fit.strengths.iter().zip(published) {
+            assert!(
+                (strength - fit.strengths[6] - expected).abs() < 6e-4,
+                "{fit:?}"
+            );
         }
         assert_eq!((fit.ties, fit.ranks()), (0.0, vec![1, 2, 3, 4, 5, 6, 7]));
     }
@@ -286,7 +302,7 @@ mod tests {
             Davidson::fit(&beaten),
             Err(Undefined::Unbounded(_))
         ));
-        assert_eq!(Davidson::shrunk(&beaten).ranks()[0], 1);
+        assert_eq!(Davidson::fit_shrunk(&beaten).ranks()[0], 1);
         let ties = outcomes(&[([0, 1], Equal)], 2);
         assert_eq!(
             Davidson::fit(&ties),

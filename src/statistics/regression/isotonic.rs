@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
 /// A non-decreasing curve: linear between its points, constant outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,16 +21,16 @@ struct PooledBlock {
 }
 
 impl Isotonic {
-    /// Least-squares fit by pooling adjacent violators (Barlow et al. 1972), linear between the pooled points like
-    /// scikit-learn's `IsotonicRegression`.
+    /// Fits by least squares, pooling adjacent violators (Barlow et al. 1972). The curve is linear
+    /// between the pooled points, like scikit-learn's `IsotonicRegression`.
     ///
     /// # Errors
     ///
     /// There is no case, or a value is not finite.
     pub fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Defined<Self> {
-        let weighed = x.iter().zip(y).zip(weights).filter(|(_, w)| **w > 0.0);
-        let mut cases: Vec<[f64; 3]> = weighed.map(|((x, y), w)| [*x, *y, *w]).collect();
-        at_least(1, cases.len(), "cases")?;
+        let weighted = x.iter().zip(y).zip(weights).filter(|(_, w)| **w > 0.0);
+        let mut cases: Vec<[f64; 3]> = weighted.map(|((x, y), w)| [*x, *y, *w]).collect();
+        require_at_least(1, cases.len(), "cases")?;
         if cases.iter().flatten().any(|v| !v.is_finite()) {
             return Err(Undefined::NotFinite);
         }
@@ -47,18 +47,18 @@ impl Isotonic {
                 weight,
             };
             while let Some(before) = blocks.pop_if(|before| before.mean >= block.mean) {
-                block = before.with(block);
+                block = before.merge(block);
             }
             blocks.push(block);
         }
-        let ends = |block: &PooledBlock| [[block.from, block.mean], [block.to, block.mean]];
-        let mut points: Vec<[f64; 2]> = blocks.iter().flat_map(ends).collect();
+        let block_points = |block: &PooledBlock| [[block.from, block.mean], [block.to, block.mean]];
+        let mut points: Vec<[f64; 2]> = blocks.iter().flat_map(block_points).collect();
         points.dedup();
         Ok(Self { points })
     }
 
     /// Evaluates the curve.
-    pub fn at(&self, x: f64) -> f64 {
+    pub fn eval(&self, x: f64) -> f64 {
         let after = self.points.partition_point(|[from, _]| *from <= x);
         let before = after.checked_sub(1).and_then(|i| self.points.get(i));
         match (before, self.points.get(after)) {
@@ -71,7 +71,7 @@ impl Isotonic {
 }
 
 impl PooledBlock {
-    fn with(self, next: Self) -> Self {
+    fn merge(self, next: Self) -> Self {
         let weight = self.weight + next.weight;
         Self {
             from: self.from,
@@ -93,8 +93,8 @@ mod tests {
             curve.points,
             [[1.0, 1.0], [2.0, 2.5], [3.0, 2.5], [4.0, 5.0]]
         );
-        for (x, want) in [(0.0, 1.0), (1.5, 1.75), (2.2, 2.5), (3.5, 3.75), (9.0, 5.0)] {
-            assert!((curve.at(x) - want).abs() < 1e-12, "{x}");
+        for (x, expected) in [(0.0, 1.0), (1.5, 1.75), (2.2, 2.5), (3.5, 3.75), (9.0, 5.0)] {
+            assert!((curve.eval(x) - expected).abs() < 1e-12, "{x}");
         }
     }
 

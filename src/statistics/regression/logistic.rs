@@ -1,15 +1,15 @@
 //! Logistic regression of outcomes between 0 and 1, by Newton's method.
 //!
-//! An outcome of one half (a tie) counts as half a success and half a failure, like the binomial quasi-likelihood
-//! of statsmodels' `GLM`.
+//! An outcome of one half (a tie) counts as half a success and half a failure, like the binomial
+//! quasi-likelihood of statsmodels' `GLM`.
 
 use crate::statistics::regression::linear_solver::solve;
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
 /// Maximum Newton steps; fewer than ten are typical.
-const STEPS: usize = 60;
+const MAX_STEPS: usize = 60;
 /// A coefficient beyond this limit is treated as unbounded.
-const UNBOUNDED: f64 = 23.0;
+const MAX_COEFFICIENT: f64 = 23.0;
 
 /// One outcome with its features.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,43 +32,44 @@ impl Logistic {
     ///
     /// # Errors
     ///
-    /// There is no observation, the features are collinear, or the likelihood has no maximum because the features
-    /// separate the outcomes.
+    /// There is no observation, the features are collinear, or the likelihood has no maximum
+    /// because the features separate the outcomes.
     pub fn fit(observations: &[LogisticObservation], weights: &[f64]) -> Defined<Self> {
         let size = observations.first().map_or(0, |o| o.features.len());
-        Self::newton(observations, weights, &vec![0.0; size])
+        Self::fit_newton(observations, weights, &vec![0.0; size])
     }
 
-    /// Like [`fit`](Self::fit), with a penalty of half of `ridge · coefficient²` per feature (scikit-learn's
-    /// `LogisticRegression`, whose `C` is the reciprocal; no penalty on the constant). A maximum always exists.
+    /// Like [`fit`](Self::fit), with a penalty of half of `ridge · coefficient²` per feature
+    /// (scikit-learn's `LogisticRegression`, whose `C` is the reciprocal; no penalty on the
+    /// constant). A maximum always exists.
     ///
     /// # Errors
     ///
     /// There is no observation, or features without penalty are collinear.
-    pub fn ridged(
+    pub fn fit_ridge(
         observations: &[LogisticObservation],
         weights: &[f64],
         ridge: &[f64],
     ) -> Defined<Self> {
-        Self::newton(observations, weights, ridge)
+        Self::fit_newton(observations, weights, ridge)
     }
 
-    fn newton(
+    fn fit_newton(
         observations: &[LogisticObservation],
         weights: &[f64],
         ridge: &[f64],
     ) -> Defined<Self> {
         let n: f64 = weights.iter().sum();
-        at_least(1, n as usize, "pairs")?;
-        let mut at = vec![0.0; ridge.len()];
-        let lost = |at: &[f64]| {
-            let drawn = at.iter().zip(ridge).map(|(a, r)| r * a * a / 2.0);
-            deviance(observations, weights, at) + drawn.sum::<f64>()
+        require_at_least(1, n as usize, "pairs")?;
+        let mut coefficients = vec![0.0; ridge.len()];
+        let loss = |coefficients: &[f64]| {
+            let penalties = coefficients.iter().zip(ridge).map(|(a, r)| r * a * a / 2.0);
+            negative_log_likelihood(observations, weights, coefficients) + penalties.sum::<f64>()
         };
-        let mut reached_before = lost(&at);
-        for _ in 0..STEPS {
-            let (mut gradient, mut information) = derivatives(observations, weights, &at);
-            for (i, (a, r)) in at.iter().zip(ridge).enumerate() {
+        let mut best_loss = loss(&coefficients);
+        for _ in 0..MAX_STEPS {
+            let (mut gradient, mut information) = derivatives(observations, weights, &coefficients);
+            for (i, (a, r)) in coefficients.iter().zip(ridge).enumerate() {
                 gradient[i] -= r * a;
                 information[i][i] += r;
             }
@@ -77,20 +78,27 @@ impl Logistic {
             ))?;
             let mut length = 1.0;
             // The likelihood is concave: a step that overshoots is halved.
-            let (next, reached) = loop {
-                let next: Vec<f64> = at.iter().zip(&step).map(|(a, s)| a + length * s).collect();
-                let reached = lost(&next);
-                if reached <= reached_before + 1e-12 || length < 1e-8 {
-                    break (next, reached);
+            let (next, next_loss) = loop {
+                let next: Vec<f64> = coefficients
+                    .iter()
+                    .zip(&step)
+                    .map(|(a, s)| a + length * s)
+                    .collect();
+                let next_loss = loss(&next);
+                if next_loss <= best_loss + 1e-12 || length < 1e-8 {
+                    break (next, next_loss);
                 }
                 length /= 2.0;
             };
-            (at, reached_before) = (next, reached);
-            if at.iter().any(|a| !a.is_finite() || a.abs() > UNBOUNDED) {
+            (coefficients, best_loss) = (next, next_loss);
+            if coefficients
+                .iter()
+                .any(|a| !a.is_finite() || a.abs() > MAX_COEFFICIENT)
+            {
                 break;
             }
             if step.iter().all(|s| s.abs() < 1e-10) {
-                return Ok(Self { coefficients: at });
+                return Ok(Self { coefficients });
             }
         }
         Err(Undefined::Unbounded(
@@ -98,19 +106,23 @@ impl Logistic {
         ))
     }
 
-    /// Expected outcome for the features.
-    pub fn at(&self, features: &[f64]) -> f64 {
-        expected(features, &self.coefficients)
+    /// Predicts the expected outcome for the features.
+    pub fn predict(&self, features: &[f64]) -> f64 {
+        predicted_outcome(features, &self.coefficients)
     }
 }
 
-fn expected(features: &[f64], at: &[f64]) -> f64 {
-    let odds: f64 = features.iter().zip(at).map(|(x, b)| x * b).sum();
+fn predicted_outcome(features: &[f64], coefficients: &[f64]) -> f64 {
+    let odds: f64 = features.iter().zip(coefficients).map(|(x, b)| x * b).sum();
     1.0 / (1.0 + (-odds).exp())
 }
 
-/// Negative log-likelihood.
-fn deviance(observations: &[LogisticObservation], weights: &[f64], at: &[f64]) -> f64 {
+/// Computes the negative log-likelihood.
+fn negative_log_likelihood(
+    observations: &[LogisticObservation],
+    weights: &[f64],
+    at: &[f64],
+) -> f64 {
     let term = |(o, weight): (&LogisticObservation, &f64)| {
         let odds: f64 = o.features.iter().zip(at).map(|(x, b)| x * b).sum();
         // ln(1 + e^odds), without overflow.
@@ -120,7 +132,7 @@ fn deviance(observations: &[LogisticObservation], weights: &[f64], at: &[f64]) -
     observations.iter().zip(weights).map(term).sum()
 }
 
-/// Gradient of the log-likelihood, and its negated Hessian.
+/// Computes the gradient of the log-likelihood and its negated Hessian.
 fn derivatives(
     observations: &[LogisticObservation],
     weights: &[f64],
@@ -129,7 +141,7 @@ fn derivatives(
     let mut gradient = vec![0.0; at.len()];
     let mut information = vec![vec![0.0; at.len()]; at.len()];
     for (o, weight) in observations.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
-        let p = expected(&o.features, at);
+        let p = predicted_outcome(&o.features, at);
         for (row, x) in information.iter_mut().zip(&o.features) {
             for (cell, y) in row.iter_mut().zip(&o.features) {
                 *cell += weight * p * (1.0 - p) * x * y;
@@ -159,7 +171,9 @@ mod tests {
         let all = [1.0, 1.0, 1.0, 0.0].map(|y| observation(&[1.0], y));
         let fit = Logistic::fit(&all, &[1.0; 4]).unwrap();
         assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
-        assert!((fit.at(&[1.0]) - 0.75).abs() < 1e-9 && (fit.at(&[0.0]) - 0.5).abs() < 1e-12);
+        assert!(
+            (fit.predict(&[1.0]) - 0.75).abs() < 1e-9 && (fit.predict(&[0.0]) - 0.5).abs() < 1e-12
+        );
         let tied = [observation(&[1.0], 0.5), observation(&[1.0], 1.0)];
         let fit = Logistic::fit(&tied, &[2.0, 2.0]).unwrap();
         assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
@@ -178,14 +192,14 @@ mod tests {
         let golden = include_str!("../../../assets/golden/ridge.json");
         let golden: Vec<Golden> = serde_json::from_str(golden).unwrap();
         assert!(golden.len() > 10);
-        for given in golden {
-            let all = given.features.iter().zip(&given.outcomes);
+        for example in golden {
+            let all = example.features.iter().zip(&example.outcomes);
             let all: Vec<LogisticObservation> = all.map(|(x, y)| observation(x, *y)).collect();
-            let mut ridge = vec![given.ridge; given.coefficients.len()];
+            let mut ridge = vec![example.ridge; example.coefficients.len()];
             ridge[0] = 0.0;
-            let fit = Logistic::ridged(&all, &vec![1.0; all.len()], &ridge).unwrap();
-            for (got, wanted) in fit.coefficients.iter().zip(&given.coefficients) {
-                assert!((got - wanted).abs() < 1e-5, "{got} {wanted}");
+            let fit = Logistic::fit_ridge(&all, &vec![1.0; all.len()], &ridge).unwrap();
+            for (found, expected) in fit.coefficients.iter().zip(&example.coefficients) {
+                assert!((found - expected).abs() < 1e-5, "{found} {expected}");
             }
         }
     }

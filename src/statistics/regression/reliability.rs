@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::undefined::{Defined, at_least};
+use crate::statistics::undefined::{Defined, require_at_least};
 
 /// Scores compared with labels, by bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reliability {
     /// The non-empty bins, ascending.
-    pub bins: Vec<Bin>,
-    /// Expected calibration error in points: the mean absolute gap of the bins, weighted by their cases.
+    pub bins: Vec<ReliabilityBin>,
+    /// Expected calibration error in points: the mean absolute gap of the bins, weighted by their
+    /// cases.
     pub error: f64,
     /// Number of cases.
     pub n: usize,
@@ -17,7 +18,7 @@ pub struct Reliability {
 
 /// A score bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bin {
+pub struct ReliabilityBin {
     /// Lower bound, inclusive.
     pub from: f64,
     /// Upper bound, exclusive; inclusive in the last bin.
@@ -30,16 +31,16 @@ pub struct Bin {
     pub truth: f64,
 }
 
-/// Computes the reliability in bins between ascending edges. Scores outside the edges count in the first and last
-/// bin.
+/// Computes the reliability in bins between ascending edges. Scores outside the edges count in the
+/// first and last bin.
 ///
 /// # Errors
 ///
 /// There is no case, or there are fewer than two edges.
 pub fn reliability(scores: &[f64], truth: &[f64], edges: &[f64]) -> Defined<Reliability> {
     let n = scores.len().min(truth.len());
-    at_least(1, n, "cases")?;
-    at_least(2, edges.len(), "bin edges")?;
+    require_at_least(1, n, "cases")?;
+    require_at_least(2, edges.len(), "bin edges")?;
     let mut sums = vec![(0, 0.0, 0.0); edges.len() - 1];
     for (score, truth) in scores.iter().zip(truth) {
         let above = edges.partition_point(|edge| edge <= score);
@@ -51,8 +52,8 @@ pub fn reliability(scores: &[f64], truth: &[f64], edges: &[f64]) -> Defined<Reli
         .into_iter()
         .zip(edges.windows(2))
         .filter(|((count, ..), _)| *count > 0);
-    let bins: Vec<Bin> = bins
-        .map(|((count, score, truth), edges)| Bin {
+    let bins: Vec<ReliabilityBin> = bins
+        .map(|((count, score, truth), edges)| ReliabilityBin {
             from: edges[0],
             to: edges[1],
             n: count,

@@ -1,15 +1,15 @@
-//! Protection against CSV injection: text that a spreadsheet could run as a formula is written with an apostrophe
-//! in front, as OWASP recommends (CSV injection; ASVS 5, 1.2.10).
+//! Protection against CSV injection: adds an apostrophe before text that a spreadsheet could run as
+//! a formula, as OWASP recommends (CSV injection; ASVS 5, 1.2.10).
 
 use std::borrow::Cow;
 
-/// Characters that a formula starts with, full-width forms included, and characters that hide such a start.
+/// First characters of formulas with their full-width forms, and control characters that hide them.
 const FORMULA_STARTS: [char; 12] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\0', '＝', '＋', '－', '＠',
 ];
 
-/// Returns the cell, with an apostrophe in front if a spreadsheet could run it. Numbers and single signs are not
-/// formulas.
+/// Adds an apostrophe before a cell that a spreadsheet could run. Numbers and single characters are
+/// not formulas.
 pub(crate) fn escape_formula(cell: &str) -> Cow<'_, str> {
     if is_formula(cell.trim_start_matches('\'')) {
         Cow::Owned(format!("'{cell}"))

@@ -1,4 +1,5 @@
-//! Output folders (`--out`) and their lock: two writers would corrupt each other's lines.
+//! Output folders (`--out`) and their lock. Two concurrent writers would corrupt each other's
+//! lines.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -6,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// An exclusive lock on a folder, until it is dropped or the process ends. The lock file is never removed:
-/// otherwise two other processes could lock the folder at once.
+/// Exclusive lock on a folder, released when it is dropped or the process ends.
+///
+/// The lock file is never removed. Otherwise two processes could lock the folder at the same time.
 #[derive(Debug)]
 pub struct FolderLock(#[expect(dead_code, reason = "the lock lives as long as the file")] File);
 
@@ -35,7 +37,8 @@ impl FolderLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut owner = String::new();
-                // The process id is a courtesy: a process that has just started has not written it yet.
+                // The process id is only informative. A process that has just started may not have
+                // written it yet.
                 let _ = file.read_to_string(&mut owner);
                 let owner = match owner.trim() {
                     "" => String::new(),
@@ -91,8 +94,8 @@ pub fn free_sibling_name(folder: &Path) -> PathBuf {
     let name = folder
         .file_name()
         .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let named = (2_u32..).map(|n| folder.with_file_name(format!("{name}-{n}")));
-    let mut free = named.filter(|path| !path.exists());
+    let candidates = (2_u32..).map(|n| folder.with_file_name(format!("{name}-{n}")));
+    let mut free = candidates.filter(|path| !path.exists());
     free.next().unwrap_or_else(|| folder.to_owned())
 }
 

@@ -1,14 +1,15 @@
-//! Opens input files if they are regular files.
+//! Opens input files, but only regular ones.
 //!
-//! Opening a pipe blocks until another process writes to it, and a device may never end. The type of a path is
-//! checked before it is opened, so that the program does not hang.
+//! Opening a pipe blocks until another process writes to it, and a device may never end. Checking
+//! the file type first keeps the program from hanging.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// The error for a pipe, a socket or a device.
-const NOT_A_FILE: &str = "not a file\nhint: expected a regular file, not a pipe or device; write its content to a file first";
+/// Error for a pipe, a socket or a device.
+const NOT_A_FILE: &str = "not a file\nhint: expected a regular file, not a pipe or device; \
+                          write its content to a file first";
 
 /// Opens a regular file for reading.
 ///
@@ -16,7 +17,7 @@ const NOT_A_FILE: &str = "not a file\nhint: expected a regular file, not a pipe 
 ///
 /// I/O errors, and `InvalidInput` for a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    check(path)?;
+    check_regular(path)?;
     File::open(path)
 }
 
@@ -25,7 +26,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 ///
 /// As [`open`].
-pub fn check(path: &Path) -> io::Result<()> {
+pub fn check_regular(path: &Path) -> io::Result<()> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())

@@ -2,22 +2,22 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrap::{bind, longest_word, wrap};
-use crate::support::text::printable;
+use super::wrap::{bind_spaces, longest_word, wrap};
+use crate::support::text::escape_control_chars;
 
-/// Spaces between columns.
+/// Number of spaces between columns.
 const GAP: usize = 2;
 
-/// The narrowest column of text, if its cells are wider.
+/// Minimum width of a text column, if its cells are wider.
 const MIN_TEXT: usize = 24;
 
 /// Values up to this width are not wrapped, except before an interval.
 const MAX_VALUE: usize = 16;
 
-/// How far the second line of a text is indented.
+/// Indentation of the second and later lines of a text.
 const HANGING: usize = 2;
 
-/// The cells of a table, the header first, prepared for line breaking.
+/// Cells of a table, the header first, prepared for line breaking.
 struct Cells {
     rows: Vec<Vec<String>>,
     columns: Vec<Column>,
@@ -31,10 +31,11 @@ struct Column {
     minimum: usize,
 }
 
-/// Aligns the columns of a table; the first row is its header and the first `text_columns` columns are text.
+/// Aligns the columns of a table. The first row is the header, and the first `text_columns` columns
+/// are text.
 ///
-/// Lines are at most `width` columns wide. Wide cells and headers are wrapped. If that is not enough, the
-/// columns are split into groups that follow each other, each with the first column.
+/// Lines are at most `width` columns wide. Wide cells and headers are wrapped. If that is not
+/// enough, the columns are split into groups that follow each other, each with the first column.
 pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> String {
     let cells = Cells::new(rows, text_columns);
     let mut text = String::new();
@@ -45,7 +46,7 @@ pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> 
         let widths = cells.widths(&group, width);
         for (i, row) in cells.rows.iter().enumerate() {
             let is_header = i == 0;
-            text.push_str(&cells.row(row, &group, &widths, is_header));
+            text.push_str(&cells.render_row(row, &group, &widths, is_header));
         }
     }
     text
@@ -53,7 +54,11 @@ pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> 
 
 impl Cells {
     fn new(rows: &[&[String]], text_columns: usize) -> Self {
-        let bound = |row: &&[String]| row.iter().map(|cell| bind(&printable(cell))).collect();
+        let bound = |row: &&[String]| {
+            row.iter()
+                .map(|cell| bind_spaces(&escape_control_chars(cell)))
+                .collect()
+        };
         let rows: Vec<Vec<String>> = rows.iter().map(bound).collect();
         let count = rows.first().map_or(0, Vec::len);
         let column = |i: usize| {
@@ -68,11 +73,11 @@ impl Cells {
     fn even_groups(&self, width: usize) -> Vec<Vec<usize>> {
         let mut groups = self.groups(width);
         for narrower in (1..width).rev() {
-            let even = self.groups(narrower);
-            if even.len() > groups.len() || groups.len() == 1 {
+            let narrower_groups = self.groups(narrower);
+            if narrower_groups.len() > groups.len() || groups.len() == 1 {
                 break;
             }
-            groups = even;
+            groups = narrower_groups;
         }
         groups
     }
@@ -98,7 +103,8 @@ impl Cells {
 
     /// Returns the widths of the columns of a group: the natural ones, reduced until they fit.
     ///
-    /// Columns of values are reduced to their minimum at once, so that all their intervals break alike.
+    /// A column of values is reduced to its minimum in one step, so that all its intervals break at
+    /// the same position.
     fn widths(&self, group: &[usize], width: usize) -> Vec<usize> {
         let columns: Vec<Column> = group
             .iter()
@@ -129,8 +135,15 @@ impl Cells {
         widths
     }
 
-    /// Returns the lines of a row. The last lines of headers and the first lines of other cells stand side by side.
-    fn row(&self, row: &[String], group: &[usize], widths: &[usize], is_header: bool) -> String {
+    /// Returns the lines of a row. Headers are aligned at their last line, other cells at their
+    /// first.
+    fn render_row(
+        &self,
+        row: &[String],
+        group: &[usize],
+        widths: &[usize],
+        is_header: bool,
+    ) -> String {
         let mut text = String::new();
         let cells: Vec<(Vec<String>, Column, usize)> = group
             .iter()
@@ -147,11 +160,11 @@ impl Cells {
             .collect();
         let height = cells.iter().map(|(lines, ..)| lines.len()).max();
         let height = height.unwrap_or(0);
-        for at in 0..height {
+        for i in 0..height {
             let mut line = String::new();
             for (lines, column, width) in &cells {
                 let skipped = if is_header { height - lines.len() } else { 0 };
-                let cell = at.checked_sub(skipped).and_then(|at| lines.get(at));
+                let cell = i.checked_sub(skipped).and_then(|i| lines.get(i));
                 let cell = cell.map_or("", String::as_str);
                 let padding = " ".repeat(width.saturating_sub(cell.width()));
                 if !line.is_empty() {
@@ -171,7 +184,7 @@ impl Cells {
 }
 
 impl Column {
-    /// The widths of the cells of a column, the header first.
+    /// Measures the cells of a column, the header first.
     fn new(cells: &[&String], is_text: bool) -> Self {
         let natural = cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
         let minimum = if is_text {
@@ -198,7 +211,7 @@ impl Column {
 mod tests {
     use super::*;
 
-    fn laid_out(rows: &[&[&str]], width: usize) -> String {
+    fn lay_out_cells(rows: &[&[&str]], width: usize) -> String {
         let rows: Vec<Vec<String>> = rows
             .iter()
             .map(|row| row.iter().map(|&cell| cell.to_owned()).collect())
@@ -225,7 +238,7 @@ statistic               judge [95 % CI]    n   raters [95 % CI]
 Krippendorff's alpha  0.52 [0.40, 0.61]  120  0.70 [0.61, 0.78]
   ordinal                     undefined    0                  -
 ";
-        assert_eq!(laid_out(&INTERVALS, 80), expected);
+        assert_eq!(lay_out_cells(&INTERVALS, 80), expected);
     }
 
     #[test]
@@ -237,13 +250,13 @@ Krippendorff's alpha  0.52 [0.40, 0.61]  120  0.70 [0.61, 0.78]
             "                      [0.40, 0.61]       [0.61, 0.78]",
             "  ordinal                undefined    0             -",
         ];
-        let text = laid_out(&INTERVALS, 56);
+        let text = lay_out_cells(&INTERVALS, 56);
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn columns_that_do_not_fit_follow_in_groups() {
-        let text = laid_out(&INTERVALS, 40);
+        let text = lay_out_cells(&INTERVALS, 40);
         assert!(text.lines().all(|line| line.width() <= 40), "{text}");
         assert_eq!(text.matches("statistic").count(), 2, "{text}");
         let words = ["Krippendorff's", "[0.61, 0.78]", "undefined", "120", "-"];
@@ -253,7 +266,7 @@ Krippendorff's alpha  0.52 [0.40, 0.61]  120  0.70 [0.61, 0.78]
     #[test]
     fn long_names_keep_the_alignment() {
         let name = "organisation/a-model-with-a-very-long-name-v1.6-mistral-7b-finetuned";
-        let text = laid_out(&[&["model", "score"], &[name, "4.25"], &["b", "3.00"]], 40);
+        let text = lay_out_cells(&[&["model", "score"], &[name, "4.25"], &["b", "3.00"]], 40);
         let lines: Vec<&str> = text.lines().collect();
         let score = lines[0].find("score").unwrap() + "score".len();
         assert!(lines.iter().all(|line| line.width() <= score), "{text}");
@@ -265,7 +278,7 @@ Krippendorff's alpha  0.52 [0.40, 0.61]  120  0.70 [0.61, 0.78]
 
     #[test]
     fn wide_characters_are_aligned() {
-        let text = laid_out(&[&["model", "n"], &["肝脏", "1"], &["b", "23"]], 40);
+        let text = lay_out_cells(&[&["model", "n"], &["肝脏", "1"], &["b", "23"]], 40);
         assert_eq!(text, "model   n\n肝脏    1\nb      23\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Tables of text cells, written for a terminal, as Markdown or as CSV.
+//! Tables of text cells, rendered for a terminal, as Markdown or as CSV.
 
 mod layout;
 mod reasons;
@@ -8,6 +8,6 @@ mod table;
 mod wrap;
 
 pub use reasons::Reasons;
-pub use section::{TableSection, render};
+pub use section::{TableSection, render_sections};
 pub use style::TableStyle;
 pub use table::Table;

@@ -1,11 +1,11 @@
 //! Reasons why cells of a table have no value.
 
-/// Reasons in the order in which they came up, each with what it applies to.
+/// Reasons in order of first occurrence, each with its subjects.
 #[derive(Clone, Debug, Default)]
 pub struct Reasons(Vec<(String, Vec<String>)>);
 
 impl Reasons {
-    /// Adds what has no value, and why.
+    /// Adds a subject without a value and the reason.
     pub fn add(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
         let (subject, reason) = (subject.into(), reason.into());
         match self.0.iter_mut().find(|(known, _)| *known == reason) {
@@ -19,10 +19,10 @@ impl Reasons {
         self.notes("undefined")
     }
 
-    /// Returns a note for each reason, which starts with `what`.
-    pub fn notes(self, what: &str) -> Vec<String> {
+    /// Returns a note for each reason, starting with `prefix`.
+    pub fn notes(self, prefix: &str) -> Vec<String> {
         let note = |(reason, subjects): (String, Vec<String>)| {
-            format!("{what}: {} ({reason})", subjects.join(", "))
+            format!("{prefix}: {} ({reason})", subjects.join(", "))
         };
         self.0.into_iter().map(note).collect()
     }

@@ -2,8 +2,8 @@
 
 use super::style::TableStyle;
 use super::table::Table;
-use super::wrap::{bind, wrap};
-use crate::support::text::{markdown, printable};
+use super::wrap::{bind_spaces, wrap};
+use crate::support::text::{escape_control_chars, escape_markdown};
 
 /// A table with its title and the notes below it.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct TableSection {
 }
 
 impl TableSection {
-    /// A table without notes.
+    /// Creates a section without notes.
     pub fn new(title: impl Into<String>, table: Table) -> Self {
         Self {
             title: title.into(),
@@ -26,14 +26,14 @@ impl TableSection {
         }
     }
 
-    /// Returns the table with these notes.
+    /// Returns the section with these notes.
     #[must_use]
     pub fn with_notes(mut self, notes: Vec<String>) -> Self {
         self.notes = notes;
         self
     }
 
-    /// Returns the table below its title, with a heading of `level` in Markdown.
+    /// Renders title, table and notes. `level`: level of the heading in Markdown.
     pub fn render(&self, style: TableStyle, level: usize) -> String {
         let mut text = String::new();
         if !self.title.is_empty() {
@@ -48,25 +48,27 @@ impl TableSection {
         for note in &self.notes {
             match style {
                 TableStyle::Terminal { width } => {
-                    for line in wrap(&bind(&printable(note)), width, 2) {
+                    for line in wrap(&bind_spaces(&escape_control_chars(note)), width, 2) {
                         text += &line;
                         text.push('\n');
                     }
                 }
-                TableStyle::Markdown => text.extend(["- ", &markdown(note), "\n"]),
+                TableStyle::Markdown => text.extend(["- ", &escape_markdown(note), "\n"]),
             }
         }
         text
     }
 }
 
-/// Returns a paragraph and the tables below it. The lines of the paragraph stay separate lines.
-pub fn render(lead: &str, sections: &[TableSection], style: TableStyle) -> String {
+/// Renders an introduction and the sections below it. Lines of the introduction stay separate.
+pub fn render_sections(intro: &str, sections: &[TableSection], style: TableStyle) -> String {
     let mut text = String::new();
-    for line in lead.lines() {
+    for line in intro.lines() {
         let lines = match style {
-            TableStyle::Terminal { width } => wrap(&bind(&printable(line)), width, 2),
-            TableStyle::Markdown => vec![markdown(line)],
+            TableStyle::Terminal { width } => {
+                wrap(&bind_spaces(&escape_control_chars(line)), width, 2)
+            }
+            TableStyle::Markdown => vec![escape_markdown(line)],
         };
         text.extend(lines.into_iter().map(|line| line + "\n"));
     }
@@ -80,10 +82,10 @@ pub fn render(lead: &str, sections: &[TableSection], style: TableStyle) -> Strin
 fn heading(title: &str, style: TableStyle, level: usize) -> String {
     match style {
         TableStyle::Terminal { width } => {
-            let lines = wrap(&bind(&printable(title)), width, 2);
+            let lines = wrap(&bind_spaces(&escape_control_chars(title)), width, 2);
             lines.into_iter().map(|line| line + "\n").collect()
         }
-        TableStyle::Markdown => format!("{} {}\n", "#".repeat(level), markdown(title)),
+        TableStyle::Markdown => format!("{} {}\n", "#".repeat(level), escape_markdown(title)),
     }
 }
 
@@ -94,15 +96,15 @@ mod tests {
     #[test]
     fn sections_have_title_table_and_notes() {
         let mut table = Table::new(["model", "score"]);
-        table.row(["a<b", "1"]);
+        table.push_row(["a<b", "1"]);
         let section = TableSection::new("scores", table);
         let section = section.with_notes(vec!["score: mean of the final scores".to_owned()]);
         let terminal = TableStyle::Terminal { width: 24 };
-        let text = render("two\nlines", std::slice::from_ref(&section), terminal);
+        let text = render_sections("two\nlines", std::slice::from_ref(&section), terminal);
         let expected = "two\nlines\n\nscores\n\nmodel  score\na<b        1\n\n\
              score: mean of the final\n  scores\n";
         assert_eq!(text, expected);
-        let text = render("lead", &[section], TableStyle::Markdown);
+        let text = render_sections("lead", &[section], TableStyle::Markdown);
         let expected = "lead\n\n## scores\n\n| model | score |\n| --- | ---: |\n| a&lt;b | 1 |\n\n\
              - score: mean of the final scores\n";
         assert_eq!(text, expected);

@@ -1,8 +1,8 @@
-//! The two ways to write a table for reading.
+//! Rendering styles of tables.
 
 use crate::support::terminal::width::terminal_width;
 
-/// How tables and the text around them are written.
+/// Rendering style of tables and the text around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableStyle {
     /// Aligned columns, wrapped to a number of terminal columns.
@@ -15,7 +15,7 @@ pub enum TableStyle {
 }
 
 impl TableStyle {
-    /// Aligned columns, wrapped to the width of the terminal.
+    /// Returns the style of a terminal with its current width.
     pub fn terminal() -> Self {
         Self::Terminal {
             width: terminal_width(),

@@ -5,16 +5,16 @@ use anyhow::{Context as _, Result};
 use super::layout::lay_out;
 use super::style::TableStyle;
 use crate::support::files::csv_formula;
-use crate::support::text::markdown;
+use crate::support::text::escape_markdown;
 
-/// A header and rows of text cells. All formats are written from the same cells.
+/// Header and rows of text cells, rendered in several formats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The names of the columns.
     pub header: Vec<String>,
     /// The rows; each has as many cells as the header.
     pub rows: Vec<Vec<String>>,
-    /// How many columns hold text, from the left; the others hold values and are aligned to the right.
+    /// Number of left-aligned text columns. The other columns are right-aligned values.
     text_columns: usize,
 }
 
@@ -25,7 +25,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// A table without rows. The first column holds text, the others values.
+    /// Creates a table without rows. The first column is text, the others are values.
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self {
             header: header.into_iter().map(Into::into).collect(),
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// Sets how many columns hold text, from the left.
+    /// Sets the number of text columns.
     #[must_use]
     pub fn with_text_columns(mut self, text_columns: usize) -> Self {
         self.text_columns = text_columns;
@@ -42,26 +42,26 @@ impl Table {
     }
 
     /// Adds a row.
-    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub fn push_row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Returns the table for a terminal or as Markdown.
+    /// Renders the table for a terminal or as Markdown.
     pub fn render(&self, style: TableStyle) -> String {
         match style {
             TableStyle::Terminal { width } => {
-                let rows: Vec<&[String]> = self.lines().map(Vec::as_slice).collect();
+                let rows: Vec<&[String]> = self.all_rows().map(Vec::as_slice).collect();
                 lay_out(&rows, self.text_columns, width)
             }
-            TableStyle::Markdown => self.markdown(),
+            TableStyle::Markdown => self.to_markdown(),
         }
     }
 
-    /// Returns comma-separated values with a header. Cells that a spreadsheet could run as a formula start with
-    /// an apostrophe.
-    pub fn csv(&self) -> Result<String> {
+    /// Returns comma-separated values with a header. Adds an apostrophe before cells that a
+    /// spreadsheet could run as a formula.
+    pub fn to_csv(&self) -> Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        for row in self.lines() {
+        for row in self.all_rows() {
             let cells = row.iter().map(|cell| csv_formula::escape_formula(cell));
             let cells: Vec<_> = cells.collect();
             let bytes = cells.iter().map(|cell| cell.as_bytes());
@@ -71,13 +71,15 @@ impl Table {
         String::from_utf8(bytes).context("cannot write a table")
     }
 
-    fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
+    fn all_rows(&self) -> impl Iterator<Item = &Vec<String>> {
         std::iter::once(&self.header).chain(&self.rows)
     }
 
-    fn markdown(&self) -> String {
+    fn to_markdown(&self) -> String {
         let row = |cells: &[String]| {
-            let cells = cells.iter().map(|cell| markdown(cell).replace('|', "\\|"));
+            let cells = cells
+                .iter()
+                .map(|cell| escape_markdown(cell).replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let is_text = |column: usize| column < self.text_columns;
@@ -97,8 +99,8 @@ mod tests {
     #[test]
     fn formats_have_the_same_cells() {
         let mut table = Table::new(["model", "score"]);
-        table.row(["a|b", "1"]);
-        table.row(["c, \u{1b}d", "12.5"]);
+        table.push_row(["a|b", "1"]);
+        table.push_row(["c, \u{1b}d", "12.5"]);
         let terminal = TableStyle::Terminal { width: 80 };
         assert_eq!(
             table.render(terminal),
@@ -106,10 +108,10 @@ mod tests {
         );
         let markdown = "| model | score |\n| --- | ---: |\n| a\\|b | 1 |\n| c, \\u{1b}d | 12.5 |\n";
         assert_eq!(table.render(TableStyle::Markdown), markdown);
-        table.row(["=1+1", "-2"]);
+        table.push_row(["=1+1", "-2"]);
         assert!(
             table
-                .csv()
+                .to_csv()
                 .unwrap()
                 .ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n'=1+1,-2\n")
         );
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn text_columns_are_left_aligned() {
         let mut table = Table::new(["case", "reason", "n"]).with_text_columns(2);
-        table.row(["1", "parse", "12"]);
+        table.push_row(["1", "parse", "12"]);
         let terminal = TableStyle::Terminal { width: 80 };
         assert_eq!(
             table.render(terminal),

@@ -2,14 +2,14 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
-/// Characters after which a word that is too long for a line is broken.
-const BREAKS: [char; 7] = ['/', '-', '_', '.', ':', ',', '\\'];
+/// Characters after which a too long word may be broken.
+const BREAK_AFTER: [char; 7] = ['/', '-', '_', '.', ':', ',', '\\'];
 
-/// Stands for a space at which no line is broken.
-const NO_BREAK: char = '\u{a0}';
+/// Replaces a space where no line may break.
+const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// Returns `text` with every space marked that no line may end at: before `%` and within brackets.
-pub(super) fn bind(text: &str) -> String {
+/// Marks the spaces where no line may break: before `%` and within brackets.
+pub(super) fn bind_spaces(text: &str) -> String {
     let mut bound = String::with_capacity(text.len());
     let mut in_brackets = false;
     let mut rest = text.chars().peekable();
@@ -20,19 +20,20 @@ pub(super) fn bind(text: &str) -> String {
             _ => {}
         }
         let is_bound = c == ' ' && (in_brackets || rest.peek() == Some(&'%'));
-        bound.push(if is_bound { NO_BREAK } else { c });
+        bound.push(if is_bound { NO_BREAK_SPACE } else { c });
     }
     bound
 }
 
-/// Returns the width of the longest word of a text, in terminal columns. [`bind`] marks the spaces within words.
+/// Returns the width of the longest word of a text, in terminal columns.
 pub(super) fn longest_word(bound: &str) -> usize {
     let words = bound.split(' ').map(UnicodeWidthStr::width);
     words.max().unwrap_or(0)
 }
 
-/// Breaks a text into lines of at most `width` terminal columns, at spaces where possible. Spaces at the start
-/// are kept; all lines but the first are indented by `hanging` more.
+/// Breaks a text into lines of at most `width` terminal columns, at spaces where possible.
+///
+/// Keeps the indentation of the text. Later lines have `hanging` additional spaces.
 pub(super) fn wrap(bound: &str, width: usize, hanging: usize) -> Vec<String> {
     let text = bound.trim_start_matches(' ');
     let indent = (bound.len() - text.len()).min(width / 2);
@@ -68,27 +69,31 @@ pub(super) fn wrap(bound: &str, width: usize, hanging: usize) -> Vec<String> {
         is_empty = false;
     }
     lines.push(line);
-    let plain = |line: String| line.trim_end().replace(NO_BREAK, " ");
-    lines.into_iter().map(plain).collect()
+    let restore_spaces = |line: String| line.trim_end().replace(NO_BREAK_SPACE, " ");
+    lines.into_iter().map(restore_spaces).collect()
 }
 
-/// Splits a word so that its start is at most `width` wide: after punctuation if there is any in the second
-/// half of it.
+/// Splits a word so that its start is at most `width` wide, preferably after punctuation in the
+/// second half of the start.
 fn break_word(word: &str, width: usize) -> (&str, &str) {
     let mut used = 0;
-    let mut hard = word.len();
-    let mut soft = None;
-    for (at, c) in word.char_indices() {
+    let mut hard_break = word.len();
+    let mut soft_break = None;
+    for (i, c) in word.char_indices() {
         used += c.width().unwrap_or(0);
-        if used > width && at > 0 {
-            hard = at;
+        if used > width && i > 0 {
+            hard_break = i;
             break;
         }
-        if BREAKS.contains(&c) && 2 * used >= width {
-            soft = Some(at + c.len_utf8());
+        if BREAK_AFTER.contains(&c) && 2 * used >= width {
+            soft_break = Some(i + c.len_utf8());
         }
     }
-    word.split_at(soft.filter(|at| *at <= hard).unwrap_or(hard))
+    word.split_at(
+        soft_break
+            .filter(|i| *i <= hard_break)
+            .unwrap_or(hard_break),
+    )
 }
 
 #[cfg(test)]
@@ -96,7 +101,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str, width: usize) -> Vec<String> {
-        wrap(&bind(text), width, 2)
+        wrap(&bind_spaces(text), width, 2)
     }
 
     #[test]
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn intervals_and_percentages_stay_together() {
         let expected = ["12.5 %", "[10.1, 14.0]"];
-        assert_eq!(wrap(&bind("12.5 % [10.1, 14.0]"), 12, 0), expected);
+        assert_eq!(wrap(&bind_spaces("12.5 % [10.1, 14.0]"), 12, 0), expected);
     }
 
     #[test]

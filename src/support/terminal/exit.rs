@@ -1,14 +1,14 @@
 //! Exit codes and error messages.
 //!
-//! An error is printed as one line per cause, then its `hint:` lines. Only the first line of a cause is printed:
-//! with `RUST_BACKTRACE=1` the display of a tensor library's error contains a backtrace. TOML errors start with the
-//! position and end with the reason, so both lines are printed.
+//! An error is printed as one line per cause, then its `hint:` lines. Only the first line of a
+//! cause is printed, because the text of a candle error contains a backtrace if `RUST_BACKTRACE=1`
+//! is set. TOML errors start with the position and end with the reason, so both lines are printed.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use crate::support::text::printable;
+use crate::support::text::escape_control_chars;
 
 /// The meaning of an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Marks an error of the run, not of its input: `error.context(EngineFailure(..))` exits with [`Exit::Engine`].
+/// Marks an error of the run, not of its input: `error.context(EngineFailure(..))` exits with
+/// [`Exit::Engine`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct EngineFailure(pub String);
@@ -85,13 +86,13 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
         let _ = writeln!(io::stderr(), "{interrupted}");
         return Exit::Interrupted.into();
     }
-    let exit = exit_of(&error);
+    let exit = exit_for(&error);
     // A closed stderr cannot be reported.
     let _ = io::stderr().write_all(render_error(&error).as_bytes());
     exit.into()
 }
 
-fn exit_of(error: &anyhow::Error) -> Exit {
+fn exit_for(error: &anyhow::Error) -> Exit {
     let marked = error.downcast_ref::<EngineFailure>().is_some();
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
     if marked || causes.any(is_full) {
@@ -122,33 +123,33 @@ pub fn render_error(error: &anyhow::Error) -> String {
                 .map(str::to_owned),
         );
         let Some(first) = first else { continue };
-        // An error that prints its source itself would repeat it.
-        if !causes.iter().any(|seen| seen.contains(first)) {
+        // Skip causes that an earlier cause already quotes.
+        if !causes.iter().any(|printed| printed.contains(first)) {
             causes.push(toml_cause(first, &text).unwrap_or_else(|| first.to_owned()));
         }
     }
     let mut text = String::new();
     for (i, cause) in causes.iter().enumerate() {
-        let lead = if i == 0 { "error: " } else { "  because: " };
-        let _ = writeln!(text, "{lead}{}", printable(cause));
+        let prefix = if i == 0 { "error: " } else { "  because: " };
+        let _ = writeln!(text, "{prefix}{}", escape_control_chars(cause));
     }
     hints.dedup();
     for hint in hints {
-        let _ = writeln!(text, "{}", printable(&hint));
+        let _ = writeln!(text, "{}", escape_control_chars(&hint));
     }
     text
 }
 
-/// Returns the position and the reason of a TOML error: its first line and its last. Between them are the quoted
-/// line, after its number and a bar, and a mark below it.
+/// Returns position and reason of a TOML error: its first and last line. Between them are the
+/// quoted line, after its number and a bar, and a mark below it.
 fn toml_cause(first: &str, text: &str) -> Option<String> {
-    let place = first.strip_prefix("TOML parse error ")?;
+    let position = first.strip_prefix("TOML parse error ")?;
     let quoted = |line: &str| -> Option<String> {
         let rest = line.trim_start_matches(|c: char| c.is_numeric() || c == ' ');
         Some(rest.strip_prefix('|')?.trim().to_owned())
     };
     let mut lines = text.lines().map(str::trim);
-    let at = lines
+    let quoted_line = lines
         .clone()
         .find_map(|line| quoted(line).filter(|text| !text.is_empty()));
     let reason = lines.rfind(|line| {
@@ -156,8 +157,8 @@ fn toml_cause(first: &str, text: &str) -> Option<String> {
     })?;
     // The name of a Rust type does not help the user.
     let reason = reason.replace(" as i128", "");
-    let at = at.map_or_else(String::new, |line| format!(", `{line}`"));
-    Some(format!("{place}{at}: {reason}"))
+    let quoted_line = quoted_line.map_or_else(String::new, |line| format!(", `{line}`"));
+    Some(format!("{position}{quoted_line}: {reason}"))
 }
 
 #[cfg(test)]
@@ -182,7 +183,7 @@ mod tests {
         let broken = toml::from_str::<toml::Table>("seed = \nb = 1\n").unwrap_err();
         let reason = broken.message().lines().last().unwrap().to_owned();
         let text = render_error(&anyhow::Error::new(broken).context("train.toml: not a recipe"));
-        let (place, _) = text.split_once(&reason).expect("the reason is told");
+        let (place, _) = text.split_once(&reason).expect("the reason is missing");
         assert!(
             place.starts_with("error: train.toml: not a recipe\n  because: at line 1"),
             "{text}"
@@ -193,9 +194,9 @@ mod tests {
     #[test]
     fn hint_is_added_once() {
         let plain = with_hint(anyhow!("torn").context("x.bin"), "fetch it again");
-        let told = "error: x.bin\n  because: torn\nhint: fetch it again\n";
-        assert_eq!(render_error(&plain), told);
-        assert_eq!(render_error(&with_hint(plain, "another")), told);
+        let expected = "error: x.bin\n  because: torn\nhint: fetch it again\n";
+        assert_eq!(render_error(&plain), expected);
+        assert_eq!(render_error(&with_hint(plain, "another")), expected);
     }
 
     #[test]
@@ -206,21 +207,21 @@ mod tests {
 
     #[test]
     fn only_marked_errors_are_engine_failures() {
-        assert_eq!(exit_of(&anyhow!("bad flag")), Exit::Usage);
+        assert_eq!(exit_for(&anyhow!("bad flag")), Exit::Usage);
         let marked = anyhow!("cuda").context(EngineFailure("the judge failed".to_owned()));
-        assert_eq!(exit_of(&marked.context("at case 3")), Exit::Engine);
+        assert_eq!(exit_for(&marked.context("at case 3")), Exit::Engine);
     }
 
     #[test]
     fn full_disk_is_an_engine_failure() {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(
-            exit_of(&anyhow!(full).context("cannot write x")),
+            exit_for(&anyhow!(full).context("cannot write x")),
             Exit::Engine
         );
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         assert_eq!(
-            exit_of(&anyhow!(denied).context("cannot write x")),
+            exit_for(&anyhow!(denied).context("cannot write x")),
             Exit::Usage
         );
     }
@@ -229,6 +230,6 @@ mod tests {
     fn closed_stdout_is_success() {
         assert_eq!(finish(Err(ClosedStdout.into())), ExitCode::SUCCESS);
         let elsewhere = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(exit_of(&anyhow!(elsewhere)), Exit::Usage);
+        assert_eq!(exit_for(&anyhow!(elsewhere)), Exit::Usage);
     }
 }

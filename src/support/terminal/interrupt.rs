@@ -1,4 +1,5 @@
-//! Ctrl-C and termination signals: the first stops the run after its batch, the second ends the process.
+//! Ctrl-C and termination signals: the first stops the run after the current batch, the second ends
+//! the process.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ impl Interrupt {
             if flag.swap(true, Ordering::SeqCst) {
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
-            let note = "stopping after the current batch; press Ctrl-C again to stop at once\n";
+            let note = "stopping after the current batch; press Ctrl-C again to stop immediately\n";
             let _ = io::stderr().write_all(note.as_bytes());
         })
         .context("cannot install the signal handler")?;
@@ -34,14 +35,14 @@ impl Interrupt {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Returns an error if an interrupt was requested; `then` says what happens to the results.
+    /// Returns an error if an interrupt was requested. `note`: message about the results.
     ///
     /// # Errors
     ///
     /// [`Interrupted`].
-    pub fn check(&self, then: &'static str) -> Result<(), Interrupted> {
+    pub fn bail_if_requested(&self, note: &'static str) -> Result<(), Interrupted> {
         if self.is_requested() {
-            Err(Interrupted(then))
+            Err(Interrupted(note))
         } else {
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! The terminal: progress, messages, interrupts, exit codes and number formats.
+//! Terminal output: progress, messages, interrupts, exit codes and number formats.
 
 pub mod clock;
 pub mod exit;

@@ -1,4 +1,4 @@
-//! Progress on stderr: a bar on a terminal, log lines elsewhere. Stdout has results only.
+//! Progress on stderr: a bar on a terminal, log lines elsewhere. Stdout contains only results.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
-use crate::support::text::{plural, printable};
+use crate::support::text::{escape_control_chars, format_count};
 
 /// Time between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ pub struct Progress {
     view: ProgressView,
     verbosity: Verbosity,
     total: Option<u64>,
-    /// The counted items, in the plural.
+    /// Name of the counted items, in the plural.
     items: &'static str,
     throughput_start: Option<ThroughputStart>,
 }
@@ -52,13 +52,13 @@ struct ThroughputStart {
 }
 
 impl Progress {
-    /// Progress over cases; `total` is their number if it is known.
+    /// Creates the progress over cases. `total`: their number, if known.
     pub fn new(mode: ProgressMode, verbosity: Verbosity, total: Option<u64>) -> Self {
-        Self::counting(mode, verbosity, total, "cases")
+        Self::with_items(mode, verbosity, total, "cases")
     }
 
-    /// Progress over other items, named in the plural.
-    pub fn counting(
+    /// Creates the progress over other items. `items`: their name in the plural.
+    pub fn with_items(
         mode: ProgressMode,
         verbosity: Verbosity,
         total: Option<u64>,
@@ -82,7 +82,7 @@ impl Progress {
     }
 
     /// Updates the counts, and shows them if it is time for a log line.
-    pub fn show(&mut self, counts: ProgressCounts) {
+    pub fn update(&mut self, counts: ProgressCounts) {
         let ProgressCounts { cases, fresh, .. } = counts;
         // The clock starts after the first new verdict: loading does not count.
         if self.throughput_start.is_none() && fresh > 0 {
@@ -95,22 +95,22 @@ impl Progress {
         let speed = self.throughput_start.and_then(|pace| {
             let elapsed = pace.start.elapsed().as_secs_f64();
             let cases_left = self.total?.saturating_sub(cases);
-            speed(elapsed, fresh - pace.fresh, cases - pace.cases, cases_left)
+            throughput(elapsed, fresh - pace.fresh, cases - pace.cases, cases_left)
         });
         match &mut self.view {
             ProgressView::Bar(bar) => {
                 bar.set_position(cases);
-                bar.set_message(state(counts, speed));
+                bar.set_message(describe_counts(counts, speed));
             }
             ProgressView::Log { last } if last.elapsed() >= LOG_INTERVAL => {
                 *last = Instant::now();
-                let of = self
+                let total = self
                     .total
                     .map_or(String::new(), |total| format!(" of {total}"));
-                say(&format!(
-                    "{cases}{of} {}, {}",
+                print_lines(&format!(
+                    "{cases}{total} {}, {}",
                     self.items,
-                    state(counts, speed)
+                    describe_counts(counts, speed)
                 ));
             }
             ProgressView::Log { .. } | ProgressView::Nothing => {}
@@ -120,33 +120,33 @@ impl Progress {
     /// Prints a message, unless `--quiet` is set.
     pub fn note(&self, text: &str) {
         if !self.verbosity.quiet {
-            self.line(text);
+            self.print(text);
         }
     }
 
-    /// Prints the reason for a failing exit code, also with `--quiet`.
+    /// Prints the reason for an exit code that is not 0, even with `--quiet`.
     pub fn warn(&self, text: &str) {
-        self.line(text);
+        self.print(text);
     }
 
     /// Prints a message if `--verbose` is set.
     pub fn note_verbose(&self, text: &str) {
         if self.verbosity.verbose {
-            self.line(text);
+            self.print(text);
         }
     }
 
     /// Removes the progress bar.
-    pub fn end(&self) {
+    pub fn finish(&self) {
         if let ProgressView::Bar(bar) = &self.view {
             bar.finish_and_clear();
         }
     }
 
-    fn line(&self, text: &str) {
+    fn print(&self, text: &str) {
         match &self.view {
-            ProgressView::Bar(bar) => bar.suspend(|| say(text)),
-            ProgressView::Log { .. } | ProgressView::Nothing => say(text),
+            ProgressView::Bar(bar) => bar.suspend(|| print_lines(text)),
+            ProgressView::Log { .. } | ProgressView::Nothing => print_lines(text),
         }
     }
 }
@@ -176,7 +176,7 @@ impl ProgressView {
 }
 
 /// Returns verdicts per second, and the seconds left.
-fn speed(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Option<(f64, f64)> {
+fn throughput(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Option<(f64, f64)> {
     if elapsed < 0.05 || verdicts == 0 || cases == 0 {
         return None;
     }
@@ -186,33 +186,33 @@ fn speed(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Option<(f6
     ))
 }
 
-fn state(counts: ProgressCounts, speed: Option<(f64, f64)>) -> String {
-    let mut text = plural(counts.judged, "verdict");
+fn describe_counts(counts: ProgressCounts, speed: Option<(f64, f64)>) -> String {
+    let mut text = format_count(counts.judged, "verdict");
     if counts.unscored > 0 {
         let _ = write!(text, ", {} unscored", counts.unscored);
     }
     if let Some((rate, left)) = speed {
-        let _ = write!(text, ", {rate:.1}/s, {} left", duration(left));
+        let _ = write!(text, ", {rate:.1}/s, {} left", format_duration(left));
     }
     text
 }
 
-/// Formats seconds in at most two units.
-pub fn duration(seconds: f64) -> String {
+/// Formats a duration in seconds with at most two units.
+pub fn format_duration(seconds: f64) -> String {
     if seconds < 9.95 {
         return format!("{seconds:.1} s");
     }
-    let whole = seconds.round() as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    let rounded = seconds.round() as u64;
+    match rounded {
+        0..60 => format!("{rounded} s"),
+        60..3600 => format!("{} min {:02} s", rounded / 60, rounded % 60),
+        _ => format!("{} h {:02} min", rounded / 3600, rounded / 60 % 60),
     }
 }
 
 /// Prints lines to stderr with control characters escaped. Ignores a closed stderr.
-pub(crate) fn say(text: &str) {
-    let lines: Vec<String> = text.lines().map(printable).collect();
+pub(crate) fn print_lines(text: &str) {
+    let lines: Vec<String> = text.lines().map(escape_control_chars).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
@@ -222,17 +222,17 @@ mod tests {
 
     #[test]
     fn time_left_excludes_reused_cases() {
-        let (rate, left) = speed(10.0, 40, 20, 60).unwrap();
+        let (rate, left) = throughput(10.0, 40, 20, 60).unwrap();
         assert!((rate - 4.0).abs() < 1e-9);
         assert!((left - 30.0).abs() < 1e-9);
-        assert_eq!(speed(0.0, 1, 1, 1), None);
+        assert_eq!(throughput(0.0, 1, 1, 1), None);
     }
 
     #[test]
     fn durations_have_two_units() {
-        assert_eq!(duration(0.04), "0.0 s");
-        assert_eq!(duration(59.4), "59 s");
-        assert_eq!(duration(61.0), "1 min 01 s");
-        assert_eq!(duration(7_260.0), "2 h 01 min");
+        assert_eq!(format_duration(0.04), "0.0 s");
+        assert_eq!(format_duration(59.4), "59 s");
+        assert_eq!(format_duration(61.0), "1 min 01 s");
+        assert_eq!(format_duration(7_260.0), "2 h 01 min");
     }
 }

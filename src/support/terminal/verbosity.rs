@@ -1,9 +1,9 @@
-//! The amount of messages on stderr, and the form of progress.
+//! Verbosity of messages and mode of the progress on stderr.
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-/// The amount of messages on stderr.
+/// Verbosity of messages on stderr.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Verbosity {
     /// Print more messages, for example the reason for every unscored case
@@ -23,7 +23,7 @@ pub struct Verbosity {
     pub quiet: bool,
 }
 
-/// The form of progress on stderr.
+/// Mode of the progress on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProgressMode {
     /// A bar on a terminal, log lines elsewhere

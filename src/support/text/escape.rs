@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::support::text::printable;
+use crate::support::text::escape_control_chars;
 
-/// Escapes a text for an HTML element or a quoted attribute, on one line. Direction marks are written as escapes.
-pub(crate) fn html(text: &str) -> String {
+/// Escapes a text for an HTML element or a quoted attribute, on one line. Also escapes direction
+/// marks.
+pub(crate) fn escape_html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
-    for c in printable(text).chars() {
+    for c in escape_control_chars(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -20,9 +21,9 @@ pub(crate) fn html(text: &str) -> String {
     escaped
 }
 
-/// Escapes JSON for a `<script>` element: characters that could end the element, start a comment or break a line
-/// occur only within strings, where JSON has escapes for them.
-pub(crate) fn json(text: &str) -> String {
+/// Escapes JSON for a `<script>` element. Characters that could end the element, start a comment or
+/// break a line occur only within strings, where JSON has escapes for them.
+pub(crate) fn escape_json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {
         match c {
@@ -43,10 +44,10 @@ mod tests {
     fn hostile_text_is_escaped() {
         let hostile = "</script><!--<img src=x onerror='alert(1)'>&amp;\u{2028}\"\u{0}";
         let text = serde_json::to_string(hostile).unwrap();
-        let safe = json(&text);
+        let safe = escape_json(&text);
         assert!(!safe.contains(['<', '>', '&', '\u{2028}']), "{safe}");
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
-        let safe = html(hostile);
+        let safe = escape_html(hostile);
         assert!(
             !safe.contains(['<', '>', '"', '\'', '\u{0}', '\u{2028}']),
             "{safe}"

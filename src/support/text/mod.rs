@@ -1,9 +1,9 @@
-//! Text for terminals and Markdown: counts with their noun, and untrusted text on one line.
+//! Text for terminals and Markdown: counts with a noun, and escaping of untrusted text.
 
 pub(crate) mod escape;
 
-/// A count with its noun.
-pub fn plural(n: u64, noun: &str) -> String {
+/// Formats a count with its noun.
+pub fn format_count(n: u64, noun: &str) -> String {
     if n == 1 {
         format!("1 {noun}")
     } else {
@@ -11,21 +11,22 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
-/// Escapes untrusted text for one line of a terminal: control characters, direction marks and line separators.
-pub fn printable(text: &str) -> String {
+/// Escapes untrusted text for one line of a terminal: control characters, direction marks and line
+/// separators.
+pub fn escape_control_chars(text: &str) -> String {
     let is_direction_mark = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let mut plain = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_direction_mark(c) {
-            plain.extend(c.escape_default());
+            escaped.extend(c.escape_default());
         } else {
-            plain.push(c);
+            escaped.push(c);
         }
     }
-    plain
+    escaped
 }
 
-/// Escapes untrusted text as [`printable`] does, and `<` for Markdown that a browser may show.
-pub fn markdown(text: &str) -> String {
-    printable(text).replace('<', "&lt;")
+/// Escapes untrusted text for Markdown: like [`escape_control_chars`], and also `<`.
+pub fn escape_markdown(text: &str) -> String {
+    escape_control_chars(text).replace('<', "&lt;")
 }

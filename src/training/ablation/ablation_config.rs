@@ -4,15 +4,15 @@ use candle::Device;
 
 use crate::training::measurement::MeasurementConfig;
 
-/// How much is trained and measured.
+/// Number of trainings per variant, and how their panels are measured.
 #[derive(Clone, Debug)]
 pub struct AblationConfig {
-    /// How often each row is trained, each time with a seed of its own.
+    /// Number of seeds. Every variant is trained once per seed.
     pub seeds: u64,
-    /// What each panel is measured on.
-    pub plan: MeasurementConfig,
-    /// The folder of data sets to train with.
+    /// Settings of the measurement of each panel.
+    pub measurement: MeasurementConfig,
+    /// Folder of the public data sets to train on, if any.
     pub data: Option<std::path::PathBuf>,
-    /// Where models are trained and judge.
+    /// Device of training and judging.
     pub device: Device,
 }

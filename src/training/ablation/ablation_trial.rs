@@ -1,13 +1,11 @@
 //! Trains and measures every variant with every seed. Finished trials are not repeated.
 
-use crate::training::ablation::ablation_config::AblationConfig;
-use crate::training::ablation::ablation_result::AblationResult;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::judging::panel::PanelJudge;
@@ -15,86 +13,92 @@ use crate::support::device::Placement;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::duration;
+use crate::support::terminal::progress::format_duration;
+use crate::training::ablation::ablation_config::AblationConfig;
+use crate::training::ablation::ablation_result::AblationResult;
 use crate::training::ablation::ablation_table::{AblationRow, AblationTable};
 use crate::training::ablation::study::{AblationStudy, Variant};
 use crate::training::measurement;
 use crate::training::measurement::{MeasurementConfig, MeasurementReport};
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
-/// The file with the results of a trial.
-const MEASURED: &str = "measured.json";
+/// File with the result of a trial.
+const RESULT_FILE: &str = "measured.json";
 
 /// Version of the result format. Results of an earlier version are measured again.
-const FIGURES: u32 = 2;
+const RESULT_VERSION: u32 = 2;
 
-/// Trains and measures all variants without a result in the folder. Returns `None` if the user interrupts it.
+/// Trains and measures all variants without a result in the folder. Returns `None` if the user
+/// interrupts it.
 ///
 /// # Errors
 /// If a training or a measurement fails.
 pub fn run(
-    rows: AblationStudy,
-    (base, start): (&TrainConfig, Option<&InitialModel>),
-    budget: &AblationConfig,
+    study: AblationStudy,
+    (base, initial_model): (&TrainConfig, Option<&InitialModel>),
+    ablation: &AblationConfig,
     out: &Path,
-    (live, interrupt): (&TrainingProgress, &Interrupt),
+    (progress, interrupt): (&TrainingProgress, &Interrupt),
 ) -> Result<Option<AblationTable>> {
-    let mut table = Vec::new();
-    for variant in rows.variants(base)? {
-        let mut all = Vec::new();
-        for i in 0..budget.seeds {
+    let mut rows = Vec::new();
+    for variant in study.variants(base)? {
+        let mut results = Vec::new();
+        for i in 0..ablation.seeds {
             let seed = base.seed.wrapping_add(i);
             let folder = out.join(&variant.folder).join(format!("seed-{seed}"));
             let trial = AblationTrial {
                 variant: &variant,
-                start,
-                budget,
+                initial_model,
+                ablation,
                 folder: &folder,
-                live,
+                progress,
                 interrupt,
             };
-            let measured = trial
-                .measured(seed)
+            let result = trial
+                .run(seed)
                 .with_context(|| format!("{}, seed {seed}", variant.name))?;
-            match measured {
-                Some(measured) => all.push(measured),
+            match result {
+                Some(result) => results.push(result),
                 None => return Ok(None),
             }
         }
-        table.push(AblationRow::new(&variant.name, &all));
+        rows.push(AblationRow::new(&variant.name, &results));
     }
-    Ok(Some(AblationTable::new(rows, base, budget, table)))
+    Ok(Some(AblationTable::new(study, base, ablation, rows)))
 }
 
 /// One variant with one seed.
 struct AblationTrial<'a> {
     variant: &'a Variant,
-    start: Option<&'a InitialModel>,
-    budget: &'a AblationConfig,
+    initial_model: Option<&'a InitialModel>,
+    ablation: &'a AblationConfig,
     folder: &'a Path,
-    live: &'a TrainingProgress,
+    progress: &'a TrainingProgress,
     interrupt: &'a Interrupt,
 }
 
 impl AblationTrial<'_> {
-    fn measured(&self, seed: u64) -> Result<Option<AblationResult>> {
-        let path = self.folder.join(MEASURED);
+    /// Returns the stored result if its fingerprint is current. Otherwise trains, measures and
+    /// stores the result. Returns `None` if the user interrupts the training.
+    fn run(&self, seed: u64) -> Result<Option<AblationResult>> {
+        let path = self.folder.join(RESULT_FILE);
         let mut config = self.variant.config.clone();
         config.seed = seed;
-        let of = Some(self.identity(&config)?);
-        let before = read(&path)?;
-        if let Some(before) = before.as_ref().filter(|before| before.of == of) {
-            return Ok(Some(before.clone()));
+        let fingerprint = Some(self.fingerprint(&config)?);
+        let stored = read_result(&path)?;
+        let is_current = |stored: &&AblationResult| stored.fingerprint == fingerprint;
+        if let Some(stored) = stored.as_ref().filter(is_current) {
+            return Ok(Some(stored.clone()));
         }
         let (is_new, start_time) = (!self.folder.exists(), Instant::now());
         let paths = TrainPaths {
             out: self.folder.to_owned(),
-            data: self.budget.data.clone(),
-            device: self.budget.device.clone(),
+            data: self.ablation.data.clone(),
+            device: self.ablation.device.clone(),
         };
         let name = &self.variant.name;
-        self.live.note(&format!("{name}, seed {seed}"));
-        if !train(&config, self.start, &paths, self.live)? {
+        self.progress.note(&format!("{name}, seed {seed}"));
+        if !train(&config, self.initial_model, &paths, self.progress)? {
             return Ok(None);
         }
         let seconds = start_time.elapsed().as_secs_f64();
@@ -105,83 +109,85 @@ impl AblationTrial<'_> {
                  hint: see the reason above; cases must fit into the panel's context"
             );
         }
-        let measured = AblationResult {
+        let result = AblationResult {
             seed,
-            of,
-            // If only the test sets changed, nothing was trained again.
+            fingerprint,
+            // If only the test sets changed, the panel is not trained again and the stored duration
+            // remains.
             seconds: (is_new && !config.stages.is_empty())
                 .then_some(seconds)
-                .or(before.and_then(|before| before.seconds)),
-            figures: figures(&report),
+                .or(stored.and_then(|stored| stored.seconds)),
+            statistics: statistics(&report),
         };
         let text =
-            serde_json::to_vec_pretty(&measured).context("cannot write the trial's results")?;
-        atomic_file::write(&path, &text)?;
-        let took = duration(start_time.elapsed().as_secs_f64());
-        self.live.note(&format!(
-            "{name}, seed {seed}: trained and measured in {took}"
+            serde_json::to_vec_pretty(&result).context("cannot write the trial's results")?;
+        atomic_file::write_atomic(&path, &text)?;
+        let elapsed = format_duration(start_time.elapsed().as_secs_f64());
+        self.progress.note(&format!(
+            "{name}, seed {seed}: trained and measured in {elapsed}"
         ));
-        Ok(Some(measured))
+        Ok(Some(result))
     }
 
-    /// Hash of the configuration and the test sets. A stored result with another hash is measured again. The folder
-    /// itself checks that its training used the same configuration and data.
-    fn identity(&self, config: &TrainConfig) -> Result<Digest> {
+    /// Hashes the configuration and the test sets. A stored result with another hash is measured
+    /// again. [`train`] checks separately that the folder's training used the same configuration
+    /// and data.
+    fn fingerprint(&self, config: &TrainConfig) -> Result<Digest> {
         let MeasurementConfig {
             phantoms,
             seed,
             data,
             limit,
-            blinded: _,
-        } = &self.budget.plan;
+            tests_image_sensitivity: _,
+        } = &self.ablation.measurement;
         let text = toml::to_string(config).context("cannot write the training configuration")?;
-        let plan = format!("{FIGURES} {phantoms} {seed} {data:?} {limit}\n");
-        Ok(Digest::of((plan + &text).as_bytes()))
+        let test_sets = format!("{RESULT_VERSION} {phantoms} {seed} {data:?} {limit}\n");
+        Ok(Digest::sha256((test_sets + &text).as_bytes()))
     }
 
     fn measure(&self) -> Result<MeasurementReport> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
-        let place = Placement {
-            device: self.budget.device.clone(),
+        let placement = Placement {
+            device: self.ablation.device.clone(),
             ..Placement::cpu()
         };
-        let mut judge = PanelJudge::open(&files, &place, Downloads::default())?;
-        let say = |text: &str| self.live.note(text);
-        measurement::measure(&mut judge, &self.budget.plan, self.interrupt, &say)
+        let mut judge = PanelJudge::load(&files, &placement, HubDownloads::default())?;
+        let log = |text: &str| self.progress.note(text);
+        measurement::measure(&mut judge, &self.ablation.measurement, self.interrupt, &log)
     }
 }
 
-/// Reads the result of an earlier run, if there is one.
-fn read(path: &Path) -> Result<Option<AblationResult>> {
+/// Reads the result of an earlier run; `None` if the file cannot be read.
+fn read_result(path: &Path) -> Result<Option<AblationResult>> {
     let Ok(text) = std::fs::read(path) else {
         return Ok(None);
     };
-    let read = serde_json::from_slice(&text).with_context(|| {
+    let result = serde_json::from_slice(&text).with_context(|| {
         format!(
             "{}: malformed trial results\nhint: delete the file to measure again",
             path.display()
         )
     })?;
-    Ok(Some(read))
+    Ok(Some(result))
 }
 
-/// Returns the proportions that tables show, by test set.
-fn figures(report: &MeasurementReport) -> Vec<(String, f64)> {
-    let mut all = Vec::new();
-    for figures in &report.figures {
-        let shares = [
-            ("order right", figures.order),
-            ("knowledge right", figures.knowledge),
-            ("better preferred", figures.preferred),
-            ("flips", figures.flips),
-            ("right, better first", figures.better_shown[0]),
-            ("right, better second", figures.better_shown[1]),
-            ("longer preferred wrongly", figures.longer),
+/// Returns the proportions that tables show, named by test set. Undefined ones are omitted.
+fn statistics(report: &MeasurementReport) -> Vec<(String, f64)> {
+    let mut statistics = Vec::new();
+    for set in &report.sets {
+        let proportions = [
+            ("order right", set.order),
+            ("knowledge right", set.knowledge),
+            ("better preferred", set.preferred),
+            ("flips", set.flips),
+            ("right, better first", set.better_shown[0]),
+            ("right, better second", set.better_shown[1]),
+            ("longer preferred wrongly", set.longer),
         ];
-        let known = shares
-            .into_iter()
-            .filter_map(|(name, share)| Some((format!("{}: {name}", figures.set), share?.value)));
-        all.extend(known);
+        let defined = proportions.into_iter().filter_map(|(name, proportion)| {
+            Some((format!("{}: {name}", set.set), proportion?.value))
+        });
+        statistics.extend(defined);
     }
-    all
+    statistics
 }

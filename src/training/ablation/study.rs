@@ -8,7 +8,7 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::Negative;
 use crate::training::{StageConfig, StageKind, TrainConfig};
 
-/// The variants that are compared.
+/// Set of variants to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum AblationStudy {
@@ -25,11 +25,11 @@ pub enum AblationStudy {
 /// A named configuration of the study.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// The changed setting, as tables name it.
+    /// Name of the changed setting in tables.
     pub name: String,
-    /// Folder name.
+    /// Name of the folder.
     pub folder: String,
-    /// The configuration.
+    /// Training configuration.
     pub config: TrainConfig,
 }
 
@@ -57,32 +57,41 @@ impl AblationStudy {
                  hint: remove `file` from [stages.preferences], or pass --study frozen or bias"
             );
         }
-        let rows: Vec<(String, TrainConfig)> = match self {
+        let variants: Vec<(String, TrainConfig)> = match self {
             Self::Ablation => vec![
                 ("full".to_owned(), base.clone()),
                 (
                     "no reward token".to_owned(),
-                    changed(base, |stage| stage.kind = StageKind::Dpo),
+                    map_preference_stages(base, |stage| stage.kind = StageKind::Dpo),
                 ),
-                ("no preference data".to_owned(), without(base)),
-                ("no frozen layers".to_owned(), frozen(base, 0)),
+                (
+                    "no preference data".to_owned(),
+                    without_preference_stages(base),
+                ),
+                ("no frozen layers".to_owned(), with_frozen_layers(base, 0)),
             ],
             Self::Bias => vec![
                 ("with preference data".to_owned(), base.clone()),
-                ("without".to_owned(), without(base)),
+                ("without".to_owned(), without_preference_stages(base)),
             ],
             Self::Frozen => (0..base.model.decoder.num_hidden_layers)
                 .rev()
-                .map(|layers| (format!("{layers} layers frozen"), frozen(base, layers)))
+                .map(|layers| {
+                    (
+                        format!("{layers} layers frozen"),
+                        with_frozen_layers(base, layers),
+                    )
+                })
                 .collect(),
             Self::Negatives => {
-                let row = |name, ways: &[_]| Some((name, negatives(base, ways)?));
-                let alone = Negative::ALL.map(|way| row(way.name(), &[way]));
-                let all = row("all ways".to_owned(), &Negative::ALL);
-                [all].into_iter().chain(alone).flatten().collect()
+                let variant =
+                    |name, negatives: &[_]| Some((name, with_negatives(base, negatives)?));
+                let single = Negative::ALL.map(|negative| variant(negative.name(), &[negative]));
+                let all = variant("all ways".to_owned(), &Negative::ALL);
+                [all].into_iter().chain(single).flatten().collect()
             }
         };
-        Ok(rows
+        Ok(variants
             .into_iter()
             .map(|(name, config)| Variant {
                 folder: name.replace(' ', "-"),
@@ -94,7 +103,7 @@ impl AblationStudy {
 }
 
 /// Returns the configuration with `change` applied to every preference stage.
-fn changed(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
+fn map_preference_stages(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
     let mut config = base.clone();
     let stages = config.stages.iter_mut();
     stages
@@ -104,7 +113,7 @@ fn changed(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig
 }
 
 /// Returns the configuration without preference stages.
-fn without(base: &TrainConfig) -> TrainConfig {
+fn without_preference_stages(base: &TrainConfig) -> TrainConfig {
     let mut config = base.clone();
     config
         .stages
@@ -114,27 +123,28 @@ fn without(base: &TrainConfig) -> TrainConfig {
 
 /// Returns the configuration with the lowest `layers` layers frozen.
 ///
-/// Everything below the trained layers is frozen too, even with no frozen layer, so variants differ only in
-/// the layers. Members differ in the layers above the trunk, which cannot be computed for all at once: if those are
-/// frozen, each member gets its own stage.
-fn frozen(base: &TrainConfig, layers: usize) -> TrainConfig {
-    let mut config = changed(base, |stage| stage.frozen_layers = Some(layers));
+/// The vision tower, the projector and the embedding are frozen too, even if `layers` is 0, so
+/// variants differ only in the number of frozen layers. Members have different layers above the
+/// trunk. If some of those layers are frozen, their activations differ between members, so each
+/// member gets its own stage.
+fn with_frozen_layers(base: &TrainConfig, layers: usize) -> TrainConfig {
+    let mut config = map_preference_stages(base, |stage| stage.frozen_layers = Some(layers));
     if layers > config.trunk_layers {
-        config.stages = config.stages.into_iter().flat_map(alone).collect();
+        config.stages = config.stages.into_iter().flat_map(per_member).collect();
     }
     config.trunk_layers = config.trunk_layers.min(layers);
     config
 }
 
 /// Splits a preference stage into one per member. Returns other stages unchanged.
-fn alone(stage: StageConfig) -> Vec<StageConfig> {
+fn per_member(stage: StageConfig) -> Vec<StageConfig> {
     if !stage.kind.learns_preferences() || !stage.is_per_member() {
         return vec![stage];
     }
     let members = stage
         .member_indices()
         .into_iter()
-        .map(|place| MEMBERS[place]);
+        .map(|member| MEMBERS[member]);
     let stages = members.map(|member| StageConfig {
         name: format!("{}-{member}", stage.name),
         members: vec![member.to_owned()],
@@ -143,9 +153,9 @@ fn alone(stage: StageConfig) -> Vec<StageConfig> {
     stages.collect()
 }
 
-/// Returns the configuration with these types of rejected evaluations. Members that none of them concerns are not
-/// trained; `None` if no member would be trained.
-fn negatives(base: &TrainConfig, ways: &[Negative]) -> Option<TrainConfig> {
+/// Returns the configuration with only these types of rejected evaluations. Members that none of
+/// the types applies to are not trained. Returns `None` if no member would be trained.
+fn with_negatives(base: &TrainConfig, negatives: &[Negative]) -> Option<TrainConfig> {
     let mut config = base.clone();
     for stage in config
         .stages
@@ -153,17 +163,22 @@ fn negatives(base: &TrainConfig, ways: &[Negative]) -> Option<TrainConfig> {
         .filter(|stage| stage.kind.learns_preferences())
     {
         let learning = stage.member_indices();
-        let concerned = |place: &&usize| ways.iter().any(|way| way.applies_to(MEMBERS[**place]));
-        let concerned: Vec<usize> = learning.iter().filter(concerned).copied().collect();
+        let applies = |member: &&usize| {
+            let name = MEMBERS[**member];
+            negatives.iter().any(|negative| negative.applies_to(name))
+        };
+        let concerned: Vec<usize> = learning.iter().filter(applies).copied().collect();
         if concerned.is_empty() {
             return None;
         }
         if concerned != learning {
-            let names = concerned.into_iter().map(|place| MEMBERS[place].to_owned());
+            let names = concerned
+                .into_iter()
+                .map(|member| MEMBERS[member].to_owned());
             stage.members = names.collect();
         }
         if let Some(preferences) = &mut stage.preferences {
-            preferences.negatives = ways.to_vec();
+            preferences.negatives = negatives.to_vec();
         }
     }
     Some(config)
@@ -190,8 +205,8 @@ mod tests {
     #[test]
     fn every_variant_changes_one_setting() {
         let base = base();
-        let rows = AblationStudy::Ablation.variants(&base).unwrap();
-        let names: Vec<&str> = rows.iter().map(|r| r.folder.as_str()).collect();
+        let variants = AblationStudy::Ablation.variants(&base).unwrap();
+        let names: Vec<&str> = variants.iter().map(|v| v.folder.as_str()).collect();
         let expected = [
             "full",
             "no-reward-token",
@@ -199,28 +214,28 @@ mod tests {
             "no-frozen-layers",
         ];
         assert_eq!(names, expected);
-        let [full, token, data, layers] = [0, 1, 2, 3].map(|i| stage(&rows[i]));
+        let [full, token, data, layers] = [0, 1, 2, 3].map(|i| stage(&variants[i]));
         assert_eq!(full.unwrap().kind, StageKind::Rtdpo);
         assert_eq!(token.unwrap().kind, StageKind::Dpo);
-        assert!(data.is_none() && rows[2].config.stages.len() + 1 == base.stages.len());
+        assert!(data.is_none() && variants[2].config.stages.len() + 1 == base.stages.len());
         assert_eq!(layers.unwrap().frozen_layers, Some(0));
-        assert_eq!(rows[3].config.trunk_layers, 0);
+        assert_eq!(variants[3].config.trunk_layers, 0);
         let frozen = AblationStudy::Frozen.variants(&base).unwrap();
         let layers = frozen
             .iter()
             .map(|v| stage(v).unwrap().frozen_layers.unwrap());
         assert_eq!(layers.collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
-        let preferring = |v: &Variant| {
+        let preference_stages = |v: &Variant| {
             v.config
                 .stages
                 .iter()
                 .filter(|s| s.kind.learns_preferences())
                 .count()
         };
-        let stages: Vec<usize> = frozen.iter().map(preferring).collect();
+        let stages: Vec<usize> = frozen.iter().map(preference_stages).collect();
         assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
-        let ways = AblationStudy::Negatives.variants(&base).unwrap();
-        let ways = ways.iter().map(|v| {
+        let variants = AblationStudy::Negatives.variants(&base).unwrap();
+        let negatives = variants.iter().map(|v| {
             stage(v)
                 .unwrap()
                 .preferences
@@ -229,15 +244,16 @@ mod tests {
                 .negatives
                 .len()
         });
-        assert_eq!(ways.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
+        assert_eq!(negatives.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
         let members = |config: &TrainConfig| -> Vec<String> {
-            let rows = AblationStudy::Negatives.variants(config).unwrap();
-            let named = |v| stage(v).unwrap().members.join(" ");
-            rows.iter().map(named).collect()
+            let variants = AblationStudy::Negatives.variants(config).unwrap();
+            let member_names = |v| stage(v).unwrap().members.join(" ");
+            variants.iter().map(member_names).collect()
         };
-        // Only medical knowledge describes the image.
+        // Only the medical knowledge expert describes the image.
         assert_eq!(members(&base), ["", "", "", "", "medical_knowledge"]);
-        let conclusion = changed(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
+        let conclusion =
+            map_preference_stages(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
         assert_eq!(members(&conclusion), ["conclusion"; 4]);
         assert_eq!(AblationStudy::Bias.variants(&base).unwrap().len(), 2);
     }
@@ -245,7 +261,7 @@ mod tests {
     #[test]
     fn configuration_without_preferences_is_rejected() {
         let error = AblationStudy::Bias
-            .variants(&without(&base()))
+            .variants(&without_preference_stages(&base()))
             .unwrap_err()
             .to_string();
         assert!(error.contains("hint:"), "{error}");

@@ -1,4 +1,4 @@
-//! `start`: a training that starts from a panel or a published checkpoint.
+//! Initial model of a training: the key `start`.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::initial_model::InitialModel;
 
-/// Keys that the initial model sets; a configuration with `start` must not contain them.
+/// Keys that the initial model sets. A configuration with `start` must not contain them.
 const DERIVED_KEYS: [&str; 4] = ["model", "vocabulary", "dialogue", "start_sha256"];
 
-/// Reads the model that a configuration names in `start`, and adds the keys that follow from it.
+/// Reads the model in `start` and inserts the keys that the model sets.
 ///
 /// # Errors
 /// If the model cannot be read, or the configuration contains a key that the model sets.
 pub(super) fn load_initial_model(
     table: &mut Table,
     path: &Path,
-    mut downloads: Downloads,
+    mut downloads: HubDownloads,
 ) -> Result<Option<InitialModel>> {
     let Some(start) = table.get("start") else {
         return Ok(None);
@@ -29,28 +29,28 @@ pub(super) fn load_initial_model(
         .as_str()
         .context("start must be a string: a folder, a hub id or \"embedded\"")?;
     if let Some(key) = DERIVED_KEYS.iter().find(|key| table.contains_key(**key)) {
-        bail!("{key} follows from start = {name:?}\nhint: remove {key}");
+        bail!("{key}: start = {name:?} sets this key\nhint: remove {key}");
     }
-    let relative = path.parent().unwrap_or(Path::new("")).join(name);
-    let location = if relative.exists() {
-        relative.display().to_string()
+    let relative_path = path.parent().unwrap_or(Path::new("")).join(name);
+    let location = if relative_path.exists() {
+        relative_path.display().to_string()
     } else {
         name.to_owned()
     };
     let files = match name {
         "embedded" => PanelFiles::Embedded,
-        _ => PanelFiles::named("start", &location, &mut downloads)?,
+        _ => PanelFiles::resolve("start", &location, &mut downloads)?,
     };
-    let start =
+    let initial_model =
         InitialModel::read(&files, downloads).with_context(|| format!("start = {name:?}"))?;
-    insert_default(table, "start_sha256", &start.sha256.to_string())?;
-    insert_default(table, "model", &start.model)?;
-    insert_default(table, "vocabulary", &start.model.decoder.vocab_size)?;
-    insert_default(table, "dialogue", &start.dialogue)?;
-    insert_default(table, "processor", &start.processor)?;
-    insert_default(table, "layout", &start.layout)?;
-    insert_default(table, "rubric", &start.rubric)?;
-    Ok(Some(start))
+    insert_default(table, "start_sha256", &initial_model.sha256.to_string())?;
+    insert_default(table, "model", &initial_model.model)?;
+    insert_default(table, "vocabulary", &initial_model.model.decoder.vocab_size)?;
+    insert_default(table, "dialogue", &initial_model.chat_template)?;
+    insert_default(table, "processor", &initial_model.processor)?;
+    insert_default(table, "layout", &initial_model.layout)?;
+    insert_default(table, "rubric", &initial_model.rubric)?;
+    Ok(Some(initial_model))
 }
 
 /// Inserts a value unless the configuration has the key.

@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 
 use super::initial_model::load_initial_model;
 use super::train_config::TrainConfig;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::support::files::folder::parent_folder;
 
 impl TrainConfig {
-    /// Reads and checks a configuration and the model that it starts from. A model with a hub id comes from
-    /// `downloads`.
+    /// Reads and checks a configuration and its initial model. `downloads` loads a model with a hub
+    /// id.
     ///
     /// # Errors
-    /// Name the file, the key or line, and what to change.
-    pub fn load(path: &Path, downloads: Downloads) -> Result<(Self, Option<InitialModel>)> {
+    /// Errors name the file, the key or line, and the necessary change.
+    pub fn load(path: &Path, downloads: HubDownloads) -> Result<(Self, Option<InitialModel>)> {
         let text = std::fs::read_to_string(path).with_context(|| {
             format!(
                 "cannot read the configuration {}\n\
@@ -26,10 +26,10 @@ impl TrainConfig {
         })?;
         let invalid = || format!("{} is not a training configuration", path.display());
         let mut table: toml::Table = toml::from_str(&text).with_context(invalid)?;
-        let start = load_initial_model(&mut table, path, downloads)
+        let initial_model = load_initial_model(&mut table, path, downloads)
             .with_context(|| path.display().to_string())?;
-        let mut config: Self = match start {
-            // Parsing the text gives errors with line numbers.
+        let mut config: Self = match initial_model {
+            // Errors from parsing the text contain line numbers.
             None => toml::from_str(&text)
                 .map_err(|e| with_hint(e.into()))
                 .with_context(invalid)?,
@@ -39,9 +39,9 @@ impl TrainConfig {
         };
         let base = parent_folder(path)?;
         for stage in &mut config.stages {
-            let preferences = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
-            let evaluations = stage.evaluations.as_mut().map(|e| &mut e.file);
-            for file in preferences.into_iter().chain(evaluations) {
+            let preference_file = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
+            let evaluation_file = stage.evaluations.as_mut().map(|e| &mut e.file);
+            for file in preference_file.into_iter().chain(evaluation_file) {
                 *file = base.join(&*file);
             }
         }
@@ -49,31 +49,31 @@ impl TrainConfig {
             .check()
             .map_err(with_hint)
             .with_context(|| path.display().to_string())?;
-        Ok((config, start))
+        Ok((config, initial_model))
     }
 
-    /// Reads and checks a configuration without downloads: `start` is absent or names local files.
+    /// Reads and checks a configuration without downloads. `start` is absent or names local files.
     ///
     /// # Errors
-    /// Those of [`TrainConfig::load`].
+    /// Returns the errors of [`TrainConfig::load`].
     pub fn read(path: &Path) -> Result<Self> {
-        Ok(Self::load(path, Downloads::default())?.0)
+        Ok(Self::load(path, HubDownloads::default())?.0)
     }
 }
 
-/// Parses a configuration with values that follow from its initial model. Line numbers would not match the file, so
-/// errors quote the line instead.
+/// Parses a configuration with the values of its initial model. Errors quote the line, because line
+/// numbers would not match the file.
 fn parse_table(table: &toml::Table) -> Result<TrainConfig> {
     let text = toml::to_string(table).context("cannot write the configuration")?;
     toml::from_str(&text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start.min(text.len()));
-        let line = text[..offset].rfind('\n').map_or(0, |end| end + 1);
-        let line = text[line..].lines().next().unwrap_or_default();
+        let line_start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+        let line = text[line_start..].lines().next().unwrap_or_default();
         anyhow::anyhow!("at `{line}`: {}", error.message())
     })
 }
 
-/// Adds a hint to an error that has none.
+/// Adds a hint to an error without one.
 fn with_hint(error: anyhow::Error) -> anyhow::Error {
     let text = format!("{error:#}");
     if text.contains("hint: ") {

@@ -3,20 +3,20 @@
 use candle::DType;
 use serde::{Deserialize, Serialize};
 
-/// Element type of a model's matrices in training. Activations, norms, biases, losses, accumulated gradients and
-/// checkpoints are always f32.
+/// Element type of a model's matrices in training. Activations, norms, biases, losses, accumulated
+/// gradients and checkpoints are always f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Single precision.
     #[default]
     F32,
-    /// Half the memory: the model computes with bf16 copies, and the optimizer has f32 master weights.
+    /// Half the memory. The model computes with bf16 copies; the optimizer has f32 master weights.
     Bf16,
 }
 
 impl Precision {
-    /// Returns the type of tensors.
+    /// Returns the tensor type.
     pub fn dtype(self) -> DType {
         match self {
             Self::F32 => DType::F32,

@@ -1,46 +1,47 @@
-//! Configuration of a training.
+//! Configuration of a training: the top level of `train.toml`.
 
 use std::collections::BTreeMap;
 
 use acem3_experts::ModelConfig;
-use acem3_experts::prompt::{Detail, Dialogue, Layout};
+use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
 use acem3_experts::train::AdamWConfig;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::precision::Precision;
-use super::stage_checks::check_stage;
-use super::stage_config::StageConfig;
-use super::stage_kind::StageKind;
+use super::stage::stage_checks::check_stage;
+use super::stage::stage_config::StageConfig;
+use super::stage::stage_kind::StageKind;
 
-/// A training: the model, its tokenizer, and the stages in order.
+/// Configuration of a training: the model, its tokenizer, and the stages in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Name of the panel in tables and records.
     pub name: String,
-    /// Initial model: a folder (relative to the configuration) or a hub id of a panel or a published checkpoint, or
-    /// `embedded`. It sets the model, vocabulary, processor and dialogue, and the defaults of layout and rubric.
-    /// Without it, weights are initialised at random.
+    /// Initial model: a folder (relative to the configuration) or a hub id of a panel or a
+    /// published checkpoint, or `embedded`. The initial model sets the model, vocabulary and
+    /// dialogue, and the defaults of processor, layout and rubric. Without an initial model,
+    /// weights are initialised at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// SHA-256 of the initial model, which distinguishes two models of the same name.
+    /// SHA-256 of the initial model. It distinguishes two models of the same name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_sha256: Option<String>,
     /// Chat template of the members.
-    #[serde(default, skip_serializing_if = "Dialogue::is_plain")]
-    pub dialogue: Dialogue,
+    #[serde(default, skip_serializing_if = "ChatTemplate::is_plain")]
+    pub dialogue: ChatTemplate,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Sequences per forward pass. It affects the result, unlike the number of CPU cores.
+    /// Sequences per forward pass. This value affects the result, unlike the number of CPU cores.
     #[serde(default = "default_micro_batch")]
     pub micro_batch: usize,
     /// Element type of the model's matrices in training.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
     pub dtype: Precision,
-    /// Recomputes the activations of decoder layers in the backward pass: about a third more time, and only one
-    /// layer's activations in memory.
+    /// Recomputes the activations of decoder layers in the backward pass. This takes about a third
+    /// more time but stores the activations of only one layer in memory.
     #[serde(
         default,
         rename = "recompute",
@@ -48,20 +49,20 @@ pub struct TrainConfig {
     )]
     pub recomputes_activations: bool,
     /// Prompt layout of the panel.
-    pub layout: Layout,
+    pub layout: PromptLayout,
     /// Amount of the rubric in prompts.
-    pub rubric: Detail,
+    pub rubric: RubricDetail,
     /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
     /// Decoder layers that all members of the finished panel share.
     pub trunk_layers: usize,
-    /// Shape of a member.
+    /// Architecture of a member.
     pub model: ModelConfig,
     /// Image preprocessing; by default a square of the vision tower's input size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ImageProcessor>,
-    /// Sampling weight of each data set by name; data sets that are not named have weight 0. By default the square
-    /// root of their sizes.
+    /// Sampling weight of each data set by name. Unnamed data sets have weight 0. If the table is
+    /// empty, the weight of a data set is the square root of its size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data_shares: BTreeMap<String, f64>,
     /// Optimizer settings.
@@ -82,7 +83,7 @@ impl TrainConfig {
         self.processor.clone().unwrap_or_else(square)
     }
 
-    /// Returns true if any setting is about data sets.
+    /// Returns true if a stage samples data sets or `data_shares` is set.
     pub fn uses_data_sets(&self) -> bool {
         let is_used = |stage: &StageConfig| stage.data_set_proportion > 0.0;
         !self.data_shares.is_empty() || self.stages.iter().any(is_used)
@@ -114,7 +115,7 @@ impl TrainConfig {
 
     fn check_model(&self) -> Result<()> {
         let decoder = &self.model.decoder;
-        if let Err(problem) = self.model.check() {
+        if let Err(problem) = self.model.validate() {
             bail!("model.{problem}");
         }
         if self.trunk_layers >= decoder.num_hidden_layers {
@@ -174,13 +175,14 @@ impl TrainConfig {
         Ok(())
     }
 
-    /// Checks that no stage overwrites trained heads and that every member is trained in the end.
+    /// Checks that no joint stage follows a stage that trains members separately, and that every
+    /// member is trained.
     fn check_stage_order(&self) -> Result<()> {
-        let first_heads = self.stages.iter().position(StageConfig::is_per_member);
+        let first_per_member = self.stages.iter().position(StageConfig::is_per_member);
         let is_joint =
             |stage: &StageConfig| stage.kind != StageKind::Encoder && !stage.is_per_member();
         let last_joint = self.stages.iter().rposition(is_joint);
-        match (first_heads, last_joint) {
+        match (first_per_member, last_joint) {
             (Some(first), Some(joint)) if first < joint => bail!(
                 "stage {}: stage {} after it would overwrite the heads that it trains",
                 self.stages[first].name,
@@ -190,7 +192,7 @@ impl TrainConfig {
                 if self.start.is_none() && !self.stages[first].members.is_empty() =>
             {
                 bail!(
-                    "stage {}: it trains some members only, expected a stage of kind \"sft\" before it",
+                    "stage {}: the stage trains some members only, expected a stage of kind \"sft\" before it",
                     self.stages[first].name
                 )
             }
@@ -207,15 +209,15 @@ fn is_finite_and_not_negative(value: f64) -> bool {
 mod tests {
     use std::path::Path;
 
-    use acem3_experts::train::Lora;
+    use acem3_experts::train::LoraConfig;
 
     use super::*;
 
-    /// Indices of two stages in the recipe.
+    /// Indices of two stages in the configuration of the embedded panel.
     const POLISH: usize = 5;
     const HEADS: usize = 6;
 
-    /// Returns the error of the embedded panel's recipe after a change.
+    /// Returns the error of the embedded panel's configuration after a change.
     fn check_error(change: impl FnOnce(&mut TrainConfig)) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
         let mut config = TrainConfig::read(&path).unwrap();
@@ -225,17 +227,17 @@ mod tests {
 
     #[test]
     fn invalid_stages_are_rejected() {
-        let twice = check_error(|c| c.stages[3].name = "align".to_owned());
+        let duplicate = check_error(|c| c.stages[3].name = "align".to_owned());
         assert!(
-            twice.contains("two stages have the name \"align\""),
-            "{twice}"
+            duplicate.contains("two stages have the name \"align\""),
+            "{duplicate}"
         );
         let path = check_error(|c| c.stages[1].name = "sub/align".to_owned());
         assert!(path.contains("sub/align"), "{path}");
         let order = check_error(|c| c.stages.swap(POLISH, HEADS));
         assert!(order.contains("stage polish after it"), "{order}");
-        let alone = check_error(|c| c.stages.drain(..HEADS).for_each(drop));
-        assert!(alone.contains("some members only"), "{alone}");
+        let partial = check_error(|c| c.stages.drain(..HEADS).for_each(drop));
+        assert!(partial.contains("some members only"), "{partial}");
         let rate = check_error(|c| c.stages[0].learning_rate = f64::NAN);
         assert!(
             rate.contains("stage encoder: rate is NaN, expected a positive"),
@@ -252,8 +254,8 @@ mod tests {
             "{layers}"
         );
         for name in ["..", "sft.running", ""] {
-            let named = check_error(|c| c.stages[0].name = name.to_owned());
-            assert!(named.contains("not a valid file name"), "{named}");
+            let invalid = check_error(|c| c.stages[0].name = name.to_owned());
+            assert!(invalid.contains("not a valid file name"), "{invalid}");
         }
         let batch = check_error(|c| c.stages[0].batch = usize::MAX);
         assert!(batch.contains("expected at most 65536"), "{batch}");
@@ -283,7 +285,7 @@ mod tests {
             let (alpha, frozen) = (1.0, "model.layers.".to_owned());
             check_error(|c| {
                 c.stages[stage].frozen.push(frozen);
-                c.stages[stage].lora = Some(Lora {
+                c.stages[stage].lora = Some(LoraConfig {
                     rank,
                     alpha,
                     targets,

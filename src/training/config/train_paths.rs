@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use candle::Device;
 
-/// Where a training reads, computes and writes.
+/// Device and folders of a training.
 #[derive(Clone, Debug)]
 pub struct TrainPaths {
-    /// Device of the model. No output depends on it, so an interrupted training may resume on another device.
+    /// Device of the model. No output depends on it, so an interrupted training may resume on
+    /// another device.
     pub device: Device,
     /// Output folder: checkpoints, metrics, tokenizer and the finished panel.
     pub out: PathBuf,

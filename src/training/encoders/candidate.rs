@@ -1,20 +1,22 @@
-//! Encoders of a comparison.
+//! Loads the vision encoders of a comparison.
 
 use std::path::Path;
 
 use acem3_experts::train::Parameters;
-use acem3_vision::published::Files;
-use acem3_vision::{ImageProcessor, Published, Renaming, Selection, VisionConfig, VisionTower};
+use acem3_vision::published::EncoderFiles;
+use acem3_vision::{
+    ImageProcessor, PublishedEncoder, Selection, TensorRenaming, VisionConfig, VisionTower,
+};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use serde_json::Value;
 
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub;
-use crate::checkpoints::hub::{HubFlags, HubStamp};
+use crate::checkpoints::hub::{HubArgs, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
-use crate::checkpoints::store::weight_files::weights_of;
+use crate::checkpoints::store::weight_files::read_weights;
 
 /// Prefix of the vision tower in the weights of a member and of a training.
 pub(super) const TOWER: &str = "model.vision_tower.";
@@ -25,24 +27,24 @@ pub struct Candidate {
     pub name: String,
     /// Configuration of the encoder.
     pub config: VisionConfig,
-    /// Hidden state and tokens that are the features.
+    /// Hidden state and tokens that are used as features.
     pub selection: Selection,
     /// Preprocessing of images.
     pub processor: ImageProcessor,
     /// Weights, named as in a panel's member.
     pub weights: Parameters,
     /// Hub repository and commit, if it was downloaded.
-    pub hub: Option<HubStamp>,
+    pub hub: Option<HubSource>,
 }
 
 impl Candidate {
     /// Opens an encoder by name.
     ///
-    /// A name is `embedded`, `random` or `random:SEED` (the architecture of the embedded encoder with untrained
-    /// weights), the folder of a panel, the folder of a published encoder (`config.json` or
-    /// `open_clip_config.json`, and the weights), or the hub id of a panel or encoder, which is downloaded.
-    /// `quiet` hides the progress bar of the download.
-    pub fn open(name: &str, flags: &HubFlags, quiet: bool) -> Result<Self> {
+    /// A name is `embedded`, `random` or `random:SEED` (the architecture of the embedded encoder
+    /// with untrained weights), the folder of a panel, the folder of a published encoder
+    /// (`config.json` or `open_clip_config.json`, and the weights), or the hub id of a panel or
+    /// encoder, which is downloaded. `quiet` hides the progress bar of the download.
+    pub fn open(name: &str, hub_args: &HubArgs, quiet: bool) -> Result<Self> {
         if let Some(seed) = name.strip_prefix("random:") {
             let seed = seed.parse().with_context(|| {
                 format!(
@@ -53,30 +55,32 @@ impl Candidate {
         }
         match name {
             "random" => return Self::random(name, 0),
-            "embedded" => return Self::of_panel(name, &PanelFiles::Embedded),
+            "embedded" => return Self::from_panel(name, &PanelFiles::Embedded),
             _ => {}
         }
-        let found = hub::snapshot_unless_path(name, &FileFilter::Encoder, *flags, quiet);
-        let found = found.with_context(|| format!("encoder {name}: download failed"))?;
-        match found {
+        let snapshot = hub::snapshot_unless_path(name, &FileFilter::Encoder, *hub_args, quiet);
+        let snapshot = snapshot.with_context(|| format!("encoder {name}: download failed"))?;
+        match snapshot {
             Some(snapshot) => Ok(Self {
                 hub: Some(snapshot.stamp),
-                ..Self::in_folder(name, &snapshot.folder)?
+                ..Self::from_folder(name, &snapshot.folder)?
             }),
-            None => Self::in_folder(name, Path::new(name)),
+            None => Self::from_folder(name, Path::new(name)),
         }
     }
 
+    /// Creates an encoder with random weights and the architecture of the embedded one.
     fn random(name: &str, seed: u64) -> Result<Self> {
         Ok(Self {
-            weights: Parameters::fresh(seed),
-            ..Self::of_panel(name, &PanelFiles::Embedded)?
+            weights: Parameters::uninitialized(seed),
+            ..Self::from_panel(name, &PanelFiles::Embedded)?
         })
     }
 
-    fn in_folder(name: &str, folder: &Path) -> Result<Self> {
+    /// Opens the folder of a panel or a published encoder.
+    fn from_folder(name: &str, folder: &Path) -> Result<Self> {
         if folder.is_dir() && !folder.join(PANEL_FILE).exists() {
-            return Self::of_folder(name, folder);
+            return Self::from_published(name, folder);
         }
         if !folder.exists() {
             bail!(
@@ -85,11 +89,12 @@ impl Candidate {
                  hint: check the path; embedded and random:SEED need no files"
             );
         }
-        let files = PanelFiles::find("encoder", &folder.display().to_string());
-        Self::of_panel(name, &files.with_context(|| format!("encoder {name}"))?)
+        let files = PanelFiles::resolve_local("encoder", &folder.display().to_string());
+        Self::from_panel(name, &files.with_context(|| format!("encoder {name}"))?)
     }
 
-    fn of_panel(name: &str, files: &PanelFiles) -> Result<Self> {
+    /// Opens the vision tower of a panel.
+    fn from_panel(name: &str, files: &PanelFiles) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
         let spec = std::str::from_utf8(&text)
             .context("the file is not UTF-8")
@@ -98,9 +103,13 @@ impl Candidate {
         let mut tensors: Vec<(String, Tensor)> = Vec::new();
         for file in &spec.members.medical_knowledge {
             let bytes = files.read(file)?;
-            let read = candle::safetensors::load_buffer(&bytes, &Device::Cpu)
+            let loaded = candle::safetensors::load_buffer(&bytes, &Device::Cpu)
                 .with_context(|| files.describe(file))?;
-            tensors.extend(read.into_iter().filter(|(name, _)| name.starts_with(TOWER)));
+            tensors.extend(
+                loaded
+                    .into_iter()
+                    .filter(|(name, _)| name.starts_with(TOWER)),
+            );
         }
         if tensors.is_empty() {
             bail!(
@@ -119,44 +128,44 @@ impl Candidate {
     }
 
     /// Opens a published encoder from the files of its repository.
-    fn of_folder(name: &str, folder: &Path) -> Result<Self> {
-        let read = |file: &str| json(&folder.join(file));
+    fn from_published(name: &str, folder: &Path) -> Result<Self> {
+        let read = |file: &str| read_json(&folder.join(file));
         let (config, open_clip_config) = (read("config.json")?, read("open_clip_config.json")?);
         let preprocessor_config = match read("preprocessor_config.json")? {
             None => read("processor_config.json")?,
-            found => found,
+            config => config,
         };
-        let published = Published::open(&Files {
+        let published = PublishedEncoder::from_files(&EncoderFiles {
             config: config.as_ref(),
             open_clip_config: open_clip_config.as_ref(),
             preprocessor_config: preprocessor_config.as_ref(),
         })
         .with_context(|| folder.display().to_string())?;
-        let known = published.layout.files();
-        let path = known.iter().map(|file| folder.join(file));
+        let file_names = published.layout.weight_files();
+        let path = file_names.iter().map(|file| folder.join(file));
         let path = path.into_iter().find(|path| path.is_file());
         let path = path.with_context(|| {
             format!(
                 "{}: no weights, expected {}\n\
                  hint: download one of these files into the folder",
                 folder.display(),
-                known.join(" or ")
+                file_names.join(" or ")
             )
         })?;
-        let at = || path.display().to_string();
-        let stored = weights_of(&path)?;
+        let describe = || path.display().to_string();
+        let stored = read_weights(&path)?;
         let names = stored.keys().map(String::as_str);
-        let renaming = Renaming::find(published.layout, names).with_context(at)?;
+        let renaming = TensorRenaming::find(published.layout, names).with_context(describe)?;
         let weights = renaming
-            .weights(&published.config, stored)
-            .with_context(at)?;
-        let ours = weights
+            .rename_tensors(&published.config, stored)
+            .with_context(describe)?;
+        let tensors = weights
             .into_iter()
             .map(|(name, tensor)| (format!("{TOWER}vision_model.{name}"), tensor));
         Ok(Self {
             name: name.to_owned(),
-            selection: published.selection(),
-            weights: Parameters::from_tensors(ours)?,
+            selection: published.default_selection(),
+            weights: Parameters::from_tensors(tensors)?,
             config: published.config,
             processor: published.processor,
             hub: None,
@@ -180,7 +189,7 @@ impl Candidate {
 }
 
 /// Reads a JSON file; `None` if it does not exist.
-fn json(path: &Path) -> Result<Option<Value>> {
+fn read_json(path: &Path) -> Result<Option<Value>> {
     match std::fs::read(path) {
         Ok(bytes) => {
             let value = serde_json::from_slice(&bytes);
@@ -197,7 +206,7 @@ mod tests {
 
     #[test]
     fn names_select_encoders() {
-        let open = |name| Candidate::open(name, &HubFlags::default(), true);
+        let open = |name| Candidate::open(name, &HubArgs::default(), true);
         let embedded = open("embedded").unwrap();
         let random = open("random:3").unwrap();
         assert_eq!(embedded.config, random.config);
@@ -205,12 +214,12 @@ mod tests {
         embedded.tower().unwrap();
         // A random tower has only the weights that loading requests; a file may contain more.
         assert!(random.parameters() > 0 && random.parameters() <= embedded.parameters());
-        for (name, fault) in [
+        for (name, message) in [
             ("random:x", "`x` is not a seed"),
             ("nowhere", "no such folder"),
         ] {
             let error = format!("{:#}", open(name).err().unwrap());
-            assert!(error.contains(fault), "{error}");
+            assert!(error.contains(message), "{error}");
         }
     }
 }

@@ -1,14 +1,17 @@
 //! Linear classifier on frozen features: multinomial logistic regression with weight decay,
 //! trained with full-batch steps. Deterministic, because weights start at zero.
 
-use acem3_experts::train::{AdamW, AdamWConfig, Hits, Loss, Schedule, Trainer};
+use acem3_experts::train::{AdamW, AdamWConfig, Hits, Schedule, ShardLoss, Trainer};
 use anyhow::Result;
 use candle::{DType, Device, Tensor, Var};
 
+/// Optimizer steps.
 const STEPS: u64 = 200;
-const RATE: f64 = 0.05;
+/// Peak learning rate.
+const LEARNING_RATE: f64 = 0.05;
 
-/// Fits a classifier with `n` classes on the labelled rows of `train` and predicts the classes of `test`.
+/// Fits a classifier with `n` classes on the labelled rows of `train` and predicts the classes of
+/// `test`.
 ///
 /// `classes` contains the class of each row of `train`, or `None` if it is unlabelled.
 pub(super) fn classify(
@@ -18,20 +21,20 @@ pub(super) fn classify(
     test: &[Vec<f32>],
 ) -> Result<Vec<usize>> {
     let width = train.first().map_or(0, Vec::len);
-    let known: Vec<(&Vec<f32>, usize)> = train
+    let labelled: Vec<(&Vec<f32>, usize)> = train
         .iter()
         .zip(classes)
         .filter_map(|(row, class)| Some((row, (*class)?)))
         .collect();
-    if known.is_empty() || width == 0 {
+    if labelled.is_empty() || width == 0 {
         return Ok(vec![0; test.len()]);
     }
     let device = Device::Cpu;
     let weight = Var::zeros((n, width), DType::F32, &device)?;
     let bias = Var::zeros(n, DType::F32, &device)?;
     let logits = |x: &Tensor| x.matmul(&weight.t()?)?.broadcast_add(&bias);
-    let x = matrix(&known.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
-    let targets: Vec<u32> = known.iter().map(|(_, class)| *class as u32).collect();
+    let x = matrix(&labelled.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
+    let targets: Vec<u32> = labelled.iter().map(|(_, class)| *class as u32).collect();
     let optimizer = AdamW::new(
         vec![
             ("weight".to_owned(), weight.clone()),
@@ -43,7 +46,7 @@ pub(super) fn classify(
         },
     );
     let schedule = Schedule {
-        peak: RATE,
+        peak: LEARNING_RATE,
         warmup: 10,
         steps: STEPS,
         floor: 0.0,
@@ -52,10 +55,10 @@ pub(super) fn classify(
     for _ in 0..STEPS {
         trainer.step(&[()], |()| {
             let target = Tensor::from_vec(targets.clone(), targets.len(), &device)?;
-            let log = candle_nn::ops::log_softmax(&logits(&x)?, 1)?;
-            let picked = log.gather(&target.unsqueeze(1)?, 1)?;
-            Loss::new(
-                picked.sum_all()?.neg()?,
+            let log_probabilities = candle_nn::ops::log_softmax(&logits(&x)?, 1)?;
+            let of_targets = log_probabilities.gather(&target.unsqueeze(1)?, 1)?;
+            ShardLoss::new(
+                of_targets.sum_all()?.neg()?,
                 targets.len() as f64,
                 Hits::default(),
                 0,
@@ -66,8 +69,11 @@ pub(super) fn classify(
         return Ok(Vec::new());
     }
     let test = matrix(&test.iter().collect::<Vec<_>>())?;
-    let best = logits(&test)?.argmax(1)?.to_vec1::<u32>()?;
-    Ok(best.into_iter().map(|class| class as usize).collect())
+    let predictions = logits(&test)?.argmax(1)?.to_vec1::<u32>()?;
+    Ok(predictions
+        .into_iter()
+        .map(|class| class as usize)
+        .collect())
 }
 
 /// Stacks rows into a matrix.
@@ -91,8 +97,8 @@ mod tests {
         let mut classes: Vec<Option<usize>> = (0..30).map(|i| Some(i % 3)).collect();
         classes[4] = None;
         let test: Vec<Vec<f32>> = (30..39).map(row).collect();
-        let found = classify(&train, &classes, 3, &test).unwrap();
-        assert_eq!(found, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+        let predictions = classify(&train, &classes, 3, &test).unwrap();
+        assert_eq!(predictions, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
         assert_eq!(classify(&train, &[None; 30], 3, &test).unwrap(), [0; 9]);
     }
 }

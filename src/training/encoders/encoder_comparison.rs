@@ -1,74 +1,77 @@
-//! A comparison as a table, and as JSON.
+//! Results of an encoder comparison, as text, JSON and SVG.
 
 use serde::Serialize;
 
-use crate::checkpoints::hub::HubStamp;
-use crate::statistics::{Clusters, Difference, difference, holm};
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS, label_with_value};
-use crate::support::tables::{Table, TableSection, TableStyle, render};
-use crate::support::terminal::number::{format_p_value, with_interval};
-use crate::training::measurement::{Proportion, share};
+use crate::checkpoints::hub::HubSource;
+use crate::statistics::{Clusters, MeanDifference, holm_adjust, paired_difference};
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
+use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
+use crate::support::terminal::number::{format_p_value, format_with_interval};
+use crate::training::measurement::{Proportion, proportion_with_interval};
 
-/// A value between 0 and 1 for each thing measured, with the image it is about.
+/// Pairs of image name and value between 0 and 1, one per measured item.
 pub(super) type MeasuredValues = Vec<(String, f64)>;
 
-/// All encoders measured on one set.
+/// Results of all encoders on one test set.
 #[derive(Clone, Debug, Serialize)]
 pub struct EncoderComparison {
-    /// What was done: `probe` or `judge`.
+    /// Type of comparison: `probe` or `judge`.
     pub measure: &'static str,
-    /// The budget of each row, in words.
+    /// Description of the training budget of each encoder.
     pub budget: String,
-    /// The set.
+    /// Name of the test set.
     pub set: String,
-    /// One row for each encoder, in the order asked for.
+    /// One row per encoder, in the order of the arguments.
     pub rows: Vec<EncoderRow>,
 }
 
-/// One encoder.
+/// Results of one encoder.
 #[derive(Clone, Debug, Serialize)]
 pub struct EncoderRow {
-    /// Its name.
+    /// Name of the encoder.
     pub encoder: String,
-    /// Where on the hub it was taken from; absent where it was not.
+    /// Hub repository and commit; `None` if the encoder was not downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hub: Option<HubStamp>,
-    /// Its figures, the overall one first.
-    pub figures: Vec<NamedProportion>,
-    /// Its overall figure against the first row's; absent in the first row.
-    pub difference: Option<Difference>,
+    pub hub: Option<HubSource>,
+    /// Statistics of the encoder, the overall one first.
+    #[serde(rename = "figures")]
+    pub statistics: Vec<NamedProportion>,
+    /// Difference of the overall statistic from the baseline's; `None` for the baseline.
+    pub difference: Option<MeanDifference>,
     /// Images encoded per second.
     pub images_per_second: f64,
-    /// Numbers in its weights.
+    /// Number of parameters.
     pub parameters: u64,
-    /// The most memory the program held while it was measured, in bytes, where the system tells.
+    /// Peak resident memory during the measurement in bytes; `None` if the system does not report
+    /// it.
     pub peak_memory: Option<u64>,
-    /// The values of the overall figure, by which rows are compared.
+    /// Values of the overall statistic, which are compared between rows.
     #[serde(skip)]
     pub(super) overall: MeasuredValues,
 }
 
-/// A named share.
+/// A named proportion.
 #[derive(Clone, Debug, Serialize)]
 pub struct NamedProportion {
-    /// What is measured.
+    /// Name of the statistic.
     pub name: String,
-    /// Its mean and interval; absent where nothing could be measured.
-    pub share: Option<Proportion>,
+    /// Mean and interval; `None` if there are no values.
+    #[serde(rename = "share")]
+    pub proportion: Option<Proportion>,
 }
 
 impl EncoderRow {
-    /// A row of measured values, the overall ones first.
+    /// Summarises measured values; the overall ones come first.
     pub(super) fn new(encoder: &str, values: Vec<(String, MeasuredValues)>) -> Self {
         let overall = values.first().map(|(_, v)| v.clone()).unwrap_or_default();
-        let figures = values.into_iter().map(|(name, values)| NamedProportion {
+        let statistics = values.into_iter().map(|(name, values)| NamedProportion {
             name,
-            share: share(&values),
+            proportion: proportion_with_interval(&values),
         });
         Self {
             encoder: encoder.to_owned(),
             hub: None,
-            figures: figures.collect(),
+            statistics: statistics.collect(),
             difference: None,
             images_per_second: 0.0,
             parameters: 0,
@@ -79,25 +82,25 @@ impl EncoderRow {
 }
 
 impl EncoderComparison {
-    /// The overall figure of every encoder, drawn.
+    /// Draws the overall statistic of every encoder as an SVG chart.
     pub fn svg(&self) -> String {
-        let figure = self.rows.first().and_then(|row| row.figures.first());
-        let figure = figure.map_or("", |f| f.name.as_str());
+        let overall = self.rows.first().and_then(|row| row.statistics.first());
+        let name = overall.map_or("", |statistic| statistic.name.as_str());
         let mark = |row: &EncoderRow| {
-            let share = row.figures.first().and_then(|f| f.share);
+            let proportion = row.statistics.first().and_then(|s| s.proportion);
             ChartMark {
-                label: label_with_value(&row.encoder, share.map(|s| s.value)),
-                value: share.map(|s| s.value),
-                interval: share.map(|s| s.interval),
-                second: false,
+                label: label_with_value(&row.encoder, proportion.map(|p| p.value)),
+                value: proportion.map(|p| p.value),
+                interval: proportion.map(|p| p.interval),
+                is_second_series: false,
             }
         };
         let marks: Vec<ChartMark> = self.rows.iter().map(mark).collect();
-        let title = format!("{figure} ({}, 95 % intervals)", self.set);
-        Chart::forest(&title, DOTS, &Axis::zoomed(&marks), &marks).to_svg_file()
+        let title = format!("{name} ({}, 95 % CI)", self.set);
+        Chart::forest(&title, DOTS_DESCRIPTION, &Axis::zoomed(&marks), &marks).to_svg_file()
     }
 
-    /// Rows compared with the first. All rows hold the same things in the same order.
+    /// Compares the rows with the first. All rows have values of the same items in the same order.
     pub(super) fn new(
         measure: &'static str,
         budget: String,
@@ -106,15 +109,17 @@ impl EncoderComparison {
     ) -> Self {
         if let Some((first, others)) = rows.split_first_mut() {
             for row in others.iter_mut() {
-                let both = row.overall.iter().zip(&first.overall);
-                let pairs: Vec<(f64, f64)> = both.map(|((_, v), (_, base))| (*v, *base)).collect();
+                let paired_values = row.overall.iter().zip(&first.overall);
+                let pairs: Vec<(f64, f64)> = paired_values
+                    .map(|((_, v), (_, base))| (*v, *base))
+                    .collect();
                 let images = row.overall.iter().map(|(image, _)| image.as_str());
-                row.difference = difference(&Clusters::new(images), &pairs).ok();
+                row.difference = paired_difference(&Clusters::new(images), &pairs).ok();
             }
-            let compared = others.iter_mut().filter_map(|row| row.difference.as_mut());
-            let mut all: Vec<&mut Difference> = compared.collect();
-            let p: Vec<f64> = all.iter().map(|d| d.p).collect();
-            for (difference, p) in all.iter_mut().zip(holm(&p)) {
+            let differences = others.iter_mut().filter_map(|row| row.difference.as_mut());
+            let mut differences: Vec<&mut MeanDifference> = differences.collect();
+            let p_values: Vec<f64> = differences.iter().map(|d| d.p).collect();
+            for (difference, p) in differences.iter_mut().zip(holm_adjust(&p_values)) {
                 difference.p_holm = p;
             }
         }
@@ -134,17 +139,17 @@ impl EncoderComparison {
         );
         let baseline = self.rows.first().map_or("", |row| row.encoder.as_str());
         let tables: Vec<TableSection> = self.rows.iter().map(|row| row.table(baseline)).collect();
-        render(&intro, &tables, style)
+        render_sections(&intro, &tables, style)
     }
 }
 
 impl EncoderRow {
     fn table(&self, baseline: &str) -> TableSection {
         let mut table = Table::new(["statistic", "value", "n", "images"]);
-        for figure in &self.figures {
-            table.row(match figure.share {
-                Some(proportion) => proportion.cells(&figure.name),
-                None => [figure.name.as_str(), "not measured", "0", "0"].map(str::to_owned),
+        for statistic in &self.statistics {
+            table.push_row(match statistic.proportion {
+                Some(proportion) => proportion.cells(&statistic.name),
+                None => [statistic.name.as_str(), "not measured", "0", "0"].map(str::to_owned),
             });
         }
         let memory = self.peak_memory.map_or_else(String::new, |bytes| {
@@ -159,7 +164,7 @@ impl EncoderRow {
         let notes = self.difference.map(|difference| {
             let points = |value: f64| format!("{:+.1}", 100.0 * value);
             let interval = difference.interval.map(|ends| ends.map(points));
-            let value = with_interval(&points(difference.value), interval);
+            let value = format_with_interval(&points(difference.value), interval);
             format!(
                 "difference from {baseline}: {value} percentage points, p {}, p (Holm) {}",
                 format_p_value(difference.p),
@@ -174,8 +179,8 @@ impl EncoderRow {
 mod tests {
     use super::*;
 
-    fn row(name: &str, right: usize) -> EncoderRow {
-        let value = |i: usize| (i.to_string(), f64::from(u8::from(i < right)));
+    fn row(name: &str, correct: usize) -> EncoderRow {
+        let value = |i: usize| (i.to_string(), f64::from(u8::from(i < correct)));
         EncoderRow::new(
             name,
             vec![("overall".to_owned(), (0..40).map(value).collect())],
@@ -185,13 +190,13 @@ mod tests {
     #[test]
     fn rows_are_compared_with_the_first() {
         let rows = vec![row("a", 20), row("b", 36), row("c", 20)];
-        let found = EncoderComparison::new("probe", "a budget".to_owned(), "a set", rows);
-        assert!(found.rows[0].difference.is_none());
-        let [b, c] = [1, 2].map(|i| found.rows[i].difference.unwrap());
+        let comparison = EncoderComparison::new("probe", "a budget".to_owned(), "a set", rows);
+        assert!(comparison.rows[0].difference.is_none());
+        let [b, c] = [1, 2].map(|i| comparison.rows[i].difference.unwrap());
         assert!((b.value - 0.4).abs() < 1e-9 && b.p_holm < 0.01, "{b:?}");
         assert!(c.value.abs() < 1e-9 && c.p > 0.9, "{c:?}");
         assert!(b.p_holm >= b.p);
-        let text = found.text(TableStyle::Terminal { width: 100 });
+        let text = comparison.text(TableStyle::Terminal { width: 100 });
         for part in [
             "a set: a budget",
             "90.0 %",

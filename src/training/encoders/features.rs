@@ -13,15 +13,15 @@ const BATCH: usize = 16;
 
 /// Pooled features of some images.
 pub(super) struct Features {
-    /// One row per image: the mean of its tokens, then the class token, if selected.
+    /// Features, one row per image.
     pub(super) rows: Vec<Vec<f32>>,
     /// Seconds spent in the encoder.
     pub(super) seconds: f64,
 }
 
-/// Encodes images. Every encoder yields the mean of its tokens; a selected class token is
-/// appended.
-pub(super) fn features(candidate: &Candidate, images: &[&DecodedImage]) -> Result<Features> {
+/// Encodes images. The features are the mean of the selected tokens, followed by the class token if
+/// it is selected.
+pub(super) fn encode_images(candidate: &Candidate, images: &[&DecodedImage]) -> Result<Features> {
     let tower = candidate.tower()?;
     let class_token = candidate.config.form.class_token
         && candidate.selection.select_feature == SelectFeature::ClsPatch;
@@ -66,7 +66,7 @@ pub(super) fn standardise(train: &mut [Vec<f32>], test: &mut [Vec<f32>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoints::hub::HubFlags;
+    use crate::checkpoints::hub::HubArgs;
 
     #[test]
     fn columns_are_standardised_by_training_rows() {
@@ -78,12 +78,12 @@ mod tests {
     }
 
     #[test]
-    fn an_image_has_one_row() {
-        let candidate = Candidate::open("random", &HubFlags::default(), true).unwrap();
+    fn every_image_has_one_row() {
+        let candidate = Candidate::open("random", &HubArgs::default(), true).unwrap();
         let image = DecodedImage::from_rgb(20, 20, vec![90; 1200]).unwrap();
-        let found = features(&candidate, &[&image, &image]).unwrap();
-        assert_eq!(found.rows.len(), 2);
-        assert_eq!(found.rows[0].len(), 2 * candidate.config.hidden_size);
-        assert_eq!(found.rows[0], found.rows[1]);
+        let features = encode_images(&candidate, &[&image, &image]).unwrap();
+        assert_eq!(features.rows.len(), 2);
+        assert_eq!(features.rows[0].len(), 2 * candidate.config.hidden_size);
+        assert_eq!(features.rows[0], features.rows[1]);
     }
 }

@@ -1,22 +1,22 @@
-//! Images with class labels for linear probes: attributes of phantoms, or fields and closed questions of
-//! a data set.
+//! Images with class labels for linear probes: attributes of phantoms, or fields and closed
+//! questions of a data set.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use acem3_vision::{DecodedImage, Limits};
+use acem3_vision::{DecodedImage, ImageLimits};
 use anyhow::{Context, Error, Result};
 
-use crate::data::dataset_rows::{DatasetItem, DatasetSplit, load_real};
+use crate::data::dataset_rows::{DatasetItem, DatasetSplit, load_dataset_items};
 use crate::data::images::ImageReader;
-use crate::data::phantoms::{Attributes, draw, scene};
+use crate::data::phantoms::{Attributes, draw, generate_scene};
 
-/// Minimum number of times that a closed question must occur to become a label.
-const ASKED: usize = 25;
-/// Maximum number of closed questions that become labels, the most frequent first.
-const QUESTIONS: usize = 8;
+/// Minimum number of occurrences of a closed question that becomes a label.
+const MIN_IMAGES_PER_QUESTION: usize = 25;
+/// Maximum number of closed questions that become labels. The most frequent ones are chosen.
+const MAX_QUESTIONS: usize = 8;
 /// Seed offset of the training images.
-const LEARNED: u64 = 0x001a_be15;
+const TRAIN_SEED: u64 = 0x001a_be15;
 
 /// An image with its class for each label.
 pub(super) struct LabelledImage {
@@ -43,46 +43,50 @@ pub(super) struct LabelledImageSet {
 /// Generates phantoms, labelled with their five attributes.
 pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelledImageSet> {
     let names = ["kind", "count", "side", "size", "tone"];
-    let image = |seed: u64, index: u64| {
-        let scene = scene(seed, index);
+    let labelled_image = |seed: u64, index: u64| {
+        let scene = generate_scene(seed, index);
         let drawn = draw(&scene);
         let (w, h) = (drawn.width() as usize, drawn.height() as usize);
         let image = DecodedImage::from_rgb(w, h, drawn.into_raw());
         Ok(LabelledImage {
             name: index.to_string(),
             image: image.context("the phantom image has no pixels")?,
-            classes: scene.attributes().classes().map(Some).to_vec(),
+            classes: scene.attributes().class_indices().map(Some).to_vec(),
         })
     };
-    let all = |seed, n| (0..n).map(|i| image(seed, i)).collect::<Result<Vec<_>>>();
-    let sizes = names.into_iter().zip(Attributes::CLASSES);
+    let labelled_images = |seed, n| {
+        (0..n)
+            .map(|i| labelled_image(seed, i))
+            .collect::<Result<Vec<_>>>()
+    };
+    let labels = names.into_iter().zip(Attributes::CLASSES);
     Ok(LabelledImageSet {
         name: "phantoms".to_owned(),
-        labels: sizes.map(|(name, n)| (name.to_owned(), n)).collect(),
-        train: all(seed.wrapping_add(LEARNED), train)?,
-        test: all(seed, test)?,
+        labels: labels.map(|(name, n)| (name.to_owned(), n)).collect(),
+        train: labelled_images(seed.wrapping_add(TRAIN_SEED), train)?,
+        test: labelled_images(seed, test)?,
     })
 }
 
 /// Loads SLAKE's training and validation images, labelled with modality, organ and the answers to
 /// frequent closed questions.
 pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
-    let train = load_real(data, DatasetSplit::SlakeTrain)?;
-    let test = load_real(data, DatasetSplit::SlakeValidate)?;
-    let tables = label_specs(&train);
-    let mut files = ImageReader::new(PathBuf::new(), Limits::default());
+    let train = load_dataset_items(data, DatasetSplit::SlakeTrain)?;
+    let test = load_dataset_items(data, DatasetSplit::SlakeValidate)?;
+    let specs = label_specs(&train);
+    let mut reader = ImageReader::new(PathBuf::new(), ImageLimits::default());
     let mut images = |items: &[DatasetItem]| -> Result<Vec<LabelledImage>> {
         let mut by_image: BTreeMap<&str, Vec<&DatasetItem>> = BTreeMap::new();
         for item in items {
             by_image.entry(&item.image_key).or_default().push(item);
         }
-        let labelled = by_image.into_iter().filter_map(|(name, items)| {
-            let classes = tables.iter().map(|table| table.class(&items)).collect();
+        let images = by_image.into_iter().filter_map(|(name, items)| {
+            let classes = specs.iter().map(|spec| spec.class(&items)).collect();
             Some((name, items.first()?.image.clone(), classes))
         });
-        labelled
+        images
             .map(|(name, source, classes)| {
-                let image = files.load(&source).map_err(Error::msg)?;
+                let image = reader.load(&source).map_err(Error::msg)?;
                 Ok(LabelledImage {
                     name: name.to_owned(),
                     image: image.decoded.clone(),
@@ -95,82 +99,88 @@ pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
         name: "SLAKE validate".to_owned(),
         train: images(&train)?,
         test: images(&test)?,
-        labels: tables
+        labels: specs
             .iter()
-            .map(|t| (t.name.clone(), t.classes.len()))
+            .map(|spec| (spec.name.clone(), spec.classes.len()))
             .collect(),
     })
 }
 
-/// A label: the field with its value, and its classes.
+/// Definition of a label: the field that contains its value, and its classes.
 struct LabelSpec {
     name: String,
-    of: FieldFn,
+    field: FieldFn,
+    /// Question in lower case whose rows have the value; all rows if `None`.
     question: Option<String>,
+    /// Values in lower case.
     classes: Vec<String>,
 }
 
 impl LabelSpec {
-    /// Returns the class of an image from its rows; `None` if the rows have no value or an unknown one.
+    /// Returns the class of an image from its rows; `None` without a value or for an unknown value.
     fn class(&self, items: &[&DatasetItem]) -> Option<usize> {
-        let asked = |item: &&&DatasetItem| {
+        let has_question = |item: &&&DatasetItem| {
             self.question
                 .as_ref()
                 .is_none_or(|q| item.question.to_lowercase() == *q)
         };
         let value = items
             .iter()
-            .filter(asked)
-            .find_map(|item| (self.of)(item))?;
+            .filter(has_question)
+            .find_map(|item| (self.field)(item))?;
         let value = value.to_lowercase();
         self.classes.iter().position(|class| *class == value)
     }
 }
 
-/// Reads the value of a label from a row.
+/// Function that reads the value of a label from a row.
 type FieldFn = fn(&DatasetItem) -> Option<&str>;
 
 /// Finds the labels of a data set that have at least two classes.
 fn label_specs(items: &[DatasetItem]) -> Vec<LabelSpec> {
-    let named: [(&str, FieldFn); 2] = [
+    let fields: [(&str, FieldFn); 2] = [
         ("modality", |item| item.modality.as_deref()),
         ("organ", |item| item.organ.as_deref()),
     ];
-    let classes = |of: FieldFn, items: &mut dyn Iterator<Item = &DatasetItem>| {
-        let mut classes: Vec<String> = items.filter_map(of).map(str::to_lowercase).collect();
+    let classes = |field: FieldFn, items: &mut dyn Iterator<Item = &DatasetItem>| {
+        let mut classes: Vec<String> = items.filter_map(field).map(str::to_lowercase).collect();
         classes.sort();
         classes.dedup();
         classes
     };
-    let mut tables: Vec<LabelSpec> = named
+    let mut specs: Vec<LabelSpec> = fields
         .into_iter()
-        .map(|(name, of)| LabelSpec {
+        .map(|(name, field)| LabelSpec {
             name: name.to_owned(),
-            of,
+            field,
             question: None,
-            classes: classes(of, &mut items.iter()),
+            classes: classes(field, &mut items.iter()),
         })
         .collect();
-    let mut asked: BTreeMap<String, Vec<&DatasetItem>> = BTreeMap::new();
-    for item in items.iter().filter(|item| item.closed) {
-        asked
+    let mut by_question: BTreeMap<String, Vec<&DatasetItem>> = BTreeMap::new();
+    for item in items.iter().filter(|item| item.is_closed) {
+        by_question
             .entry(item.question.to_lowercase())
             .or_default()
             .push(item);
     }
-    let mut asked: Vec<(String, Vec<&DatasetItem>)> = asked.into_iter().collect();
-    asked.retain(|(_, items)| items.len() >= ASKED);
-    asked.sort_by_key(|(_, items)| std::cmp::Reverse(items.len()));
+    let mut by_question: Vec<(String, Vec<&DatasetItem>)> = by_question.into_iter().collect();
+    by_question.retain(|(_, items)| items.len() >= MIN_IMAGES_PER_QUESTION);
+    by_question.sort_by_key(|(_, items)| std::cmp::Reverse(items.len()));
     let answer: FieldFn = |item| Some(&item.answer);
-    let questions = asked.into_iter().map(|(question, items)| LabelSpec {
+    let questions = by_question.into_iter().map(|(question, items)| LabelSpec {
         classes: classes(answer, &mut items.into_iter()),
         name: question.clone(),
-        of: answer,
+        field: answer,
         question: Some(question),
     });
-    tables.extend(questions.filter(|t| t.classes.len() > 1).take(QUESTIONS));
-    tables.retain(|table| table.classes.len() > 1);
-    tables
+    specs.extend(
+        questions
+            .filter(|spec| spec.classes.len() > 1)
+            .take(MAX_QUESTIONS),
+    );
+    specs.retain(|spec| spec.classes.len() > 1);
+    specs
 }
 
 #[cfg(test)]
@@ -181,7 +191,7 @@ mod tests {
     fn phantoms_have_attribute_labels() {
         let set = phantoms(3, 2, 5).unwrap();
         assert_eq!((set.train.len(), set.test.len()), (3, 2));
-        let expected = scene(5, 1).attributes().classes().map(Some);
+        let expected = generate_scene(5, 1).attributes().class_indices().map(Some);
         assert_eq!(set.test[1].classes, expected);
         assert_eq!(set.labels[3], ("size".to_owned(), 3));
         assert_ne!(set.train[0].image, set.test[0].image);
@@ -195,19 +205,22 @@ mod tests {
             dataset: "slake",
             question: question.to_owned(),
             answer: answer.to_owned(),
-            closed: true,
-            group: String::new(),
+            is_closed: true,
+            question_type: String::new(),
             organ: None,
             modality: Some(["CT", "MRI"][image % 2].to_owned()),
         };
-        let ask = |i| item(i, "Is it healthy?", if i % 3 == 0 { "Yes" } else { "no" });
-        let mut items: Vec<DatasetItem> = (0..ASKED).map(ask).collect();
+        let healthy_item = |i| item(i, "Is it healthy?", if i % 3 == 0 { "Yes" } else { "no" });
+        let mut items: Vec<DatasetItem> = (0..MIN_IMAGES_PER_QUESTION).map(healthy_item).collect();
         items.push(item(0, "Is this seldom asked?", "yes"));
-        let tables = label_specs(&items);
-        let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
+        let specs = label_specs(&items);
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(names, ["modality", "is it healthy?"]);
-        assert_eq!(tables[0].class(&[&items[1]]), Some(1));
-        assert_eq!(tables[1].class(&[&items[ASKED], &items[0]]), Some(1));
-        assert_eq!(tables[1].class(&[&items[ASKED]]), None);
+        assert_eq!(specs[0].class(&[&items[1]]), Some(1));
+        assert_eq!(
+            specs[1].class(&[&items[MIN_IMAGES_PER_QUESTION], &items[0]]),
+            Some(1)
+        );
+        assert_eq!(specs[1].class(&[&items[MIN_IMAGES_PER_QUESTION]]), None);
     }
 }

@@ -5,30 +5,28 @@ use anyhow::Result;
 use super::EncoderTestConfig;
 use super::candidate::Candidate;
 use super::classifier::classify;
-use super::features::{Features, features, standardise};
+use super::features::{Features, encode_images, standardise};
 use crate::training::encoders::encoder_comparison::{
     EncoderComparison, EncoderRow, MeasuredValues,
 };
-use crate::training::encoders::labelled_images;
-use crate::training::encoders::labelled_images::{LabelledImage, LabelledImageSet};
+use crate::training::encoders::labelled_images::{self, LabelledImage, LabelledImageSet};
+use crate::training::encoders::peak_memory::measure_peak;
 
 /// Compares encoders by linear probes on each label and by retrieval: whether the nearest training
 /// image has the same label.
 pub fn compare(
     encoders: &[Candidate],
-    set: &EncoderTestConfig,
-    say: &dyn Fn(&str),
+    config: &EncoderTestConfig,
+    log: &dyn Fn(&str),
 ) -> Result<EncoderComparison> {
-    let labelled = match &set.data {
+    let labelled = match &config.data {
         Some(data) => labelled_images::slake(data)?,
-        None => labelled_images::phantoms(set.train, set.test, set.seed)?,
+        None => labelled_images::phantoms(config.train_count, config.test_count, config.seed)?,
     };
     let mut rows = Vec::new();
     for encoder in encoders {
-        say(&format!("{}: fitting linear probes", encoder.name));
-        rows.push(crate::training::encoders::peak_memory::watched(|| {
-            row(encoder, &labelled)
-        })?);
+        log(&format!("{}: fitting linear probes", encoder.name));
+        rows.push(measure_peak(|| probe(encoder, &labelled))?);
     }
     let budget = format!(
         "one linear probe per label, fitted on {} images, tested on {} other images",
@@ -43,55 +41,64 @@ pub fn compare(
     ))
 }
 
-fn row(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
-    let encoded = |images: &[LabelledImage]| {
-        features(
+/// Fits and tests the probes of one encoder.
+fn probe(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
+    let encode = |images: &[LabelledImage]| {
+        encode_images(
             encoder,
             &images.iter().map(|i| &i.image).collect::<Vec<_>>(),
         )
     };
     let Features {
         rows: mut train,
-        seconds,
-    } = encoded(&set.train)?;
+        seconds: train_seconds,
+    } = encode(&set.train)?;
     let Features {
         rows: mut test,
-        seconds: more,
-    } = encoded(&set.test)?;
+        seconds: test_seconds,
+    } = encode(&set.test)?;
     standardise(&mut train, &mut test);
-    let nearest = nearest(&train, &test);
-    let mut each: Vec<(String, MeasuredValues)> = Vec::new();
-    let mut retrieved: MeasuredValues = Vec::new();
+    let nearest = nearest_rows(&train, &test);
+    let mut by_label: Vec<(String, MeasuredValues)> = Vec::new();
+    let mut retrieval: MeasuredValues = Vec::new();
     for (label, (name, classes)) in set.labels.iter().enumerate() {
-        let known: Vec<Option<usize>> = set.train.iter().map(|i| i.classes[label]).collect();
-        let found = classify(&train, &known, *classes, &test)?;
-        let correct = |predicted: &dyn Fn(usize) -> Option<usize>| -> MeasuredValues {
-            let tested = set.test.iter().enumerate();
-            tested
+        let train_classes: Vec<Option<usize>> =
+            set.train.iter().map(|i| i.classes[label]).collect();
+        let predictions = classify(&train, &train_classes, *classes, &test)?;
+        let accuracy = |prediction: &dyn Fn(usize) -> Option<usize>| -> MeasuredValues {
+            let images = set.test.iter().enumerate();
+            images
                 .filter_map(|(i, image)| {
-                    let correct = image.classes[label]? == predicted(i)?;
+                    let correct = image.classes[label]? == prediction(i)?;
                     Some((image.name.clone(), f64::from(u8::from(correct))))
                 })
                 .collect()
         };
-        each.push((name.clone(), correct(&|i| found.get(i).copied())));
-        retrieved.extend(correct(&|i| known.get(*nearest.get(i)?).copied().flatten()));
+        by_label.push((name.clone(), accuracy(&|i| predictions.get(i).copied())));
+        retrieval.extend(accuracy(&|i| {
+            train_classes.get(*nearest.get(i)?).copied().flatten()
+        }));
     }
-    let overall = each.iter().flat_map(|(_, values)| values.clone()).collect();
+    let overall = by_label
+        .iter()
+        .flat_map(|(_, values)| values.clone())
+        .collect();
     let mut values = vec![("probe accuracy".to_owned(), overall)];
-    let of_label = |(name, values)| (format!("  {name}"), values);
-    values.extend(each.into_iter().map(of_label));
-    values.push(("nearest-neighbour accuracy".to_owned(), retrieved));
+    let indented = |(name, values)| (format!("  {name}"), values);
+    values.extend(by_label.into_iter().map(indented));
+    values.push(("nearest-neighbour accuracy".to_owned(), retrieval));
     Ok(EncoderRow {
-        images_per_second: (train.len() + test.len()) as f64 / (seconds + more).max(1e-9),
+        images_per_second: (train.len() + test.len()) as f64
+            / (train_seconds + test_seconds).max(1e-9),
         parameters: encoder.parameters(),
         hub: encoder.hub.clone(),
         ..EncoderRow::new(&encoder.name, values)
     })
 }
 
-/// Returns, for each row of `test`, the index of the row of `train` with the largest cosine similarity.
-fn nearest(train: &[Vec<f32>], test: &[Vec<f32>]) -> Vec<usize> {
+/// Returns, for each row of `test`, the index of the row of `train` with the largest cosine
+/// similarity.
+fn nearest_rows(train: &[Vec<f32>], test: &[Vec<f32>]) -> Vec<usize> {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
     let norms: Vec<f32> = train.iter().map(|r| dot(r, r).sqrt().max(1e-9)).collect();
     let best = |row: &Vec<f32>| {
@@ -105,35 +112,35 @@ fn nearest(train: &[Vec<f32>], test: &[Vec<f32>]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoints::hub::HubFlags;
+    use crate::checkpoints::hub::HubArgs;
 
     #[test]
     fn nearest_row_has_largest_cosine() {
         let train = vec![vec![1.0, 0.0], vec![5.0, 5.0], vec![-1.0, 0.0]];
         let test = vec![vec![0.9, 0.1], vec![0.1, 0.1], vec![-3.0, 1.0]];
-        assert_eq!(nearest(&train, &test), [0, 1, 2]);
+        assert_eq!(nearest_rows(&train, &test), [0, 1, 2]);
     }
 
     #[test]
     fn comparison_lists_every_label() {
         let encoders = ["embedded", "random"]
-            .map(|name| Candidate::open(name, &HubFlags::default(), true).unwrap());
+            .map(|name| Candidate::open(name, &HubArgs::default(), true).unwrap());
         let set = EncoderTestConfig {
             data: None,
-            train: 12,
-            test: 6,
+            train_count: 12,
+            test_count: 6,
             seed: 3,
         };
-        let found = compare(&encoders, &set, &|_| ()).unwrap();
-        assert_eq!(found.rows.len(), 2);
-        let names: Vec<&str> = found.rows[0]
-            .figures
+        let comparison = compare(&encoders, &set, &|_| ()).unwrap();
+        assert_eq!(comparison.rows.len(), 2);
+        let names: Vec<&str> = comparison.rows[0]
+            .statistics
             .iter()
-            .map(|f| f.name.trim())
+            .map(|s| s.name.trim())
             .collect();
         assert_eq!(names[..3], ["probe accuracy", "kind", "count"]);
         assert_eq!(names.len(), 7);
-        assert!(found.rows.iter().all(|r| r.images_per_second > 0.0));
-        assert_eq!(found.rows[1].figures[0].share.unwrap().n, 30);
+        assert!(comparison.rows.iter().all(|r| r.images_per_second > 0.0));
+        assert_eq!(comparison.rows[1].statistics[0].proportion.unwrap().n, 30);
     }
 }

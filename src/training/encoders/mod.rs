@@ -1,8 +1,9 @@
 //! Comparison of vision encoders with equal training budgets.
 //!
-//! There are two measures. The cheap one, [`linear_probe`], fits linear classifiers on frozen features. The
-//! other, [`panel_comparison`], trains a projector for each encoder under the embedded panel's decoder and judges
-//! held-out cases. The first encoder is the baseline; comparisons are paired.
+//! There are two comparisons. The fast one, [`linear_probe`], fits linear classifiers on frozen
+//! features. The slow one, [`panel_comparison`], trains a projector for each encoder under the
+//! embedded panel's decoder and judges held-out cases. The first encoder is the baseline;
+//! comparisons are paired.
 
 pub mod candidate;
 mod classifier;
@@ -20,15 +21,15 @@ pub use candidate::Candidate;
 
 use std::path::PathBuf;
 
-/// Data of an encoder comparison.
+/// Training and test data of an encoder comparison.
 #[derive(Clone, Debug)]
 pub struct EncoderTestConfig {
-    /// The folder of public data sets; phantoms if absent.
+    /// Folder of the public data sets; `None` for phantoms.
     pub data: Option<PathBuf>,
     /// Number of training phantoms. A data set uses its whole training split.
-    pub train: u64,
+    pub train_count: u64,
     /// Number of held-out phantoms, or questions of a data set.
-    pub test: u64,
+    pub test_count: u64,
     /// Seed of the held-out part.
     pub seed: u64,
 }

@@ -1,10 +1,11 @@
-//! Compares encoders by panels: trains a projector for each encoder under the same frozen decoder with
-//! the same budget, and judges held-out cases with the resulting panel.
+//! Compares encoders by panels: trains a projector for each encoder under the same frozen decoder
+//! with the same budget, and judges held-out cases with the resulting panel.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use acem3_conclusion::compare as order_of;
+use acem3_conclusion::compare_scores;
 use acem3_experts::train::Parameters;
 use acem3_experts::{Aspect, ModelConfig};
 use acem3_projector::ProjectorConfig;
@@ -13,8 +14,8 @@ use candle::{DType, Device, Tensor};
 
 use super::EncoderTestConfig;
 use super::candidate::{Candidate, TOWER};
-use super::features::features;
-use crate::checkpoints::hub::Downloads;
+use super::features::encode_images;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::safetensors::write as write_tensors;
@@ -24,21 +25,21 @@ use crate::training::encoders::encoder_comparison::{
     EncoderComparison, EncoderRow, MeasuredValues,
 };
 use crate::training::encoders::peak_memory;
-use crate::training::measurement::test_pair;
-use crate::training::measurement::test_pair::ImageCondition;
-use crate::training::measurement::test_sets;
-use crate::training::measurement::test_sets::TestSet;
+use crate::training::measurement::test_pair::{ImageCondition, judge_pairs};
+use crate::training::measurement::test_sets::{self, TestSet};
 use crate::training::{
     AdaptedModel, Precision, StageConfig, StageKind, TrainConfig, TrainPaths, TrainingProgress,
     adapt,
 };
 
+/// Prefix of the projector in the weights of a member and of a training.
 const PROJECTOR: &str = "model.mm_projector.";
-/// The file with the vision tower and the projector of a panel.
-const EYES: &str = "eyes.safetensors";
+/// File with the vision tower and the projector of a panel.
+const TOWER_FILE: &str = "eyes.safetensors";
 /// Number of images whose encoding is timed.
-const TIMED: usize = 64;
-/// The member that trains the projector: its evaluations depend on the image.
+const TIMED_IMAGES: usize = 64;
+/// Index of the member that trains the projector: medical knowledge, whose evaluations depend on
+/// the image.
 const MEMBER: usize = 1;
 
 /// Training budget of a projector.
@@ -49,91 +50,100 @@ pub struct ProjectorBudget {
     /// Sequences per step.
     pub batch: usize,
     /// Peak learning rate.
-    pub rate: f64,
+    pub learning_rate: f64,
 }
 
-/// Trains a projector for each encoder and judges the held-out part with it. Writes panels and metrics
-/// to folders under `out`.
+/// Trains a projector for each encoder and judges the held-out part with it. Writes panels and
+/// metrics to folders under `out`.
 pub fn compare(
     encoders: &[Candidate],
-    set: &EncoderTestConfig,
+    config: &EncoderTestConfig,
     (budget, out): (&ProjectorBudget, &Path),
-    live: &TrainingProgress,
-    say: &dyn Fn(&str),
+    progress: &TrainingProgress,
+    log: &dyn Fn(&str),
 ) -> Result<EncoderComparison> {
-    let held_out = match &set.data {
-        Some(data) => test_sets::slake(data, set.test, set.seed)?,
-        None => test_sets::phantoms(set.test, set.seed)?,
+    let held_out = match &config.data {
+        Some(data) => test_sets::slake(data, config.test_count, config.seed)?,
+        None => test_sets::phantoms(config.test_count, config.seed)?,
     };
     let base = BasePanel::embedded()?;
     let mut rows = Vec::new();
     for (i, encoder) in encoders.iter().enumerate() {
-        say(&format!("{}: training a projector", encoder.name));
+        log(&format!("{}: training a projector", encoder.name));
         let paths = TrainPaths {
             out: out.join(format!("encoder-{}", i + 1)),
-            data: set.data.clone(),
+            data: config.data.clone(),
             device: Device::Cpu,
         };
         let measure = || {
-            let panel = base.train_projector(encoder, (budget, set.seed), &paths, live)?;
-            say(&format!("{}: judging {}", encoder.name, held_out.name));
-            row(encoder, &panel, &held_out)
+            let panel = base.train_projector(encoder, (budget, config.seed), &paths, progress)?;
+            log(&format!("{}: judging {}", encoder.name, held_out.name));
+            judge_held_out(encoder, &panel, &held_out)
         };
-        rows.push(peak_memory::watched(measure)?);
+        rows.push(peak_memory::measure_peak(measure)?);
     }
-    let budget_text = format!(
+    let description = format!(
         "one projector per encoder, {} steps with batch size {}, under the embedded panel's frozen decoder",
         budget.steps, budget.batch
     );
     Ok(EncoderComparison::new(
         "judge",
-        budget_text,
+        description,
         held_out.name,
         rows,
     ))
 }
 
-fn row(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
+/// Judges the test set with an encoder's panel.
+fn judge_held_out(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
     let files = PanelFiles::Folder(panel.to_owned());
-    let mut judge = PanelJudge::open(&files, &Placement::cpu(), Downloads::default())?;
-    let verdicts = test_pair::judge(&mut judge, &set.trials, ImageCondition::Own, &|_| Ok(()))?;
+    let mut judge = PanelJudge::load(&files, &Placement::cpu(), HubDownloads::default())?;
+    let verdicts = judge_pairs(
+        &mut judge,
+        &set.pairs,
+        ImageCondition::Original,
+        &|_| Ok(()),
+    )?;
     let mut overall: MeasuredValues = Vec::new();
     let mut aspects: [MeasuredValues; 3] = Default::default();
-    for ((trial, known), verdict) in set.trials.iter().zip(&set.known).zip(&verdicts) {
-        let right = |told: std::cmp::Ordering, known| f64::from(u8::from(told == known));
+    for ((pair, known), verdict) in set.pairs.iter().zip(&set.known_orders).zip(&verdicts) {
+        let accuracy = |judged: Ordering, known| f64::from(u8::from(judged == known));
         // An unscored pair counts as wrong, because rows must contain the same pairs.
         let value = verdict.as_ref().map_or(0.0, |v| {
-            let order = if set.exact {
-                v.order()
+            let order = if set.is_exact {
+                v.preference()
             } else {
-                order_of(v.expected())
+                compare_scores(v.expected_scores())
             };
-            right(order, known.order)
+            accuracy(order, known.order)
         });
-        overall.push((trial.cluster.clone(), value));
+        overall.push((pair.cluster.clone(), value));
         for ((values, aspect), known) in aspects.iter_mut().zip(Aspect::ALL).zip(known.aspects) {
             if let Some(known) = known {
-                let told = verdict.as_ref().ok().map(|v| order_of(v.aspect(aspect)));
+                let judged = verdict
+                    .as_ref()
+                    .ok()
+                    .map(|v| compare_scores(v.aspect_scores(aspect)));
                 values.push((
-                    trial.cluster.clone(),
-                    told.map_or(0.0, |told| right(told, known)),
+                    pair.cluster.clone(),
+                    judged.map_or(0.0, |judged| accuracy(judged, known)),
                 ));
             }
         }
     }
-    let name = if set.exact {
+    let name = if set.is_exact {
         "order accuracy"
     } else {
         "reference preferred"
     };
     let mut values = vec![(name.to_owned(), overall)];
-    let named = Aspect::ALL.into_iter().zip(aspects);
+    let by_aspect = Aspect::ALL.into_iter().zip(aspects);
     values.extend(
-        named.map(|(aspect, values)| (format!("  order accuracy, {}", aspect.name()), values)),
+        by_aspect.map(|(aspect, values)| (format!("  order accuracy, {}", aspect.name()), values)),
     );
-    let timed: Vec<_> = set.trials.iter().take(TIMED).collect();
-    let images: Vec<_> = timed.iter().map(|t| &t.image.decoded).collect();
-    let seconds = features(encoder, &images)?.seconds;
+    let timed: Vec<_> = set.pairs.iter().take(TIMED_IMAGES).collect();
+    let images: Vec<_> = timed.iter().map(|pair| &pair.image.decoded).collect();
+    let seconds = encode_images(encoder, &images)?.seconds;
     Ok(EncoderRow {
         images_per_second: images.len() as f64 / seconds.max(1e-9),
         parameters: encoder.parameters(),
@@ -151,20 +161,26 @@ struct BasePanel {
 }
 
 impl BasePanel {
+    /// Reads the embedded panel.
     fn embedded() -> Result<Self> {
         let files = PanelFiles::Embedded;
         let text = files.read(PANEL_FILE)?;
         let spec = PanelSpec::parse(std::str::from_utf8(&text)?)?;
-        let mut read = BTreeMap::new();
-        for name in spec.members.all().into_iter().flat_map(|(_, files)| files) {
+        let mut tensors_by_file = BTreeMap::new();
+        for name in spec
+            .members
+            .members()
+            .into_iter()
+            .flat_map(|(_, files)| files)
+        {
             let bytes = files.read(name)?;
             let mut tensors = candle::safetensors::load_buffer(&bytes, &Device::Cpu)?;
             tensors.retain(|name, _| !name.starts_with(TOWER) && !name.starts_with(PROJECTOR));
-            read.insert(name.clone(), tensors);
+            tensors_by_file.insert(name.clone(), tensors);
         }
         Ok(Self {
             tokenizer: files.read(TOKENIZER_FILE)?.into_owned(),
-            files: read,
+            files: tensors_by_file,
             spec,
         })
     }
@@ -175,7 +191,7 @@ impl BasePanel {
         encoder: &Candidate,
         (budget, seed): (&ProjectorBudget, u64),
         paths: &TrainPaths,
-        live: &TrainingProgress,
+        progress: &TrainingProgress,
     ) -> Result<PathBuf> {
         // Loading a random tower initialises its weights.
         encoder.tower()?;
@@ -186,43 +202,48 @@ impl BasePanel {
                 .iter_mut()
                 .for_each(|s| s.data_set_proportion = 1.0);
         }
-        let own = self.spec.members.all()[MEMBER].1;
-        let decoder = own.iter().filter_map(|name| self.files.get(name)).flatten();
+        let member_files = self.spec.members.members()[MEMBER].1;
+        let decoder = member_files
+            .iter()
+            .filter_map(|name| self.files.get(name))
+            .flatten();
         let decoder = decoder.map(|(name, tensor)| (name.clone(), tensor.clone()));
         let tower = encoder.weights.all().into_iter();
         let tower = tower.map(|(name, var)| (name, var.as_tensor().clone()));
-        let start = Parameters::from_tensors(decoder.chain(tower))?;
+        let initial = Parameters::from_tensors(decoder.chain(tower))?;
         let model = AdaptedModel {
-            parameters: &start,
+            parameters: &initial,
             tokenizer: &self.tokenizer,
             member: MEMBER,
-            completion_prefixes: &self.spec.leads(),
+            completion_prefixes: &self.spec.completion_prefixes(),
         };
-        let trained = adapt(&config, &model, paths, live)?;
-        let eyes = trained.all().into_iter();
-        let eyes = eyes.filter(|(name, _)| name.starts_with(TOWER) || name.starts_with(PROJECTOR));
-        let eyes: HashMap<String, Tensor> = eyes
+        let trained = adapt(&config, &model, paths, progress)?;
+        let weights = trained.all().into_iter();
+        let vision_weights =
+            weights.filter(|(name, _)| name.starts_with(TOWER) || name.starts_with(PROJECTOR));
+        let vision_weights: HashMap<String, Tensor> = vision_weights
             .map(|(name, var)| Ok((name, var.as_tensor().to_dtype(DType::F16)?)))
             .collect::<Result<_>>()?;
-        self.write(&config, &eyes, &paths.out.join("panel"))
+        self.write(&config, &vision_weights, &paths.out.join("panel"))
     }
 
+    /// Writes a panel with these weights of the vision tower and the projector. Returns its folder.
     fn write(
         &self,
         config: &TrainConfig,
-        eyes: &HashMap<String, Tensor>,
+        vision_weights: &HashMap<String, Tensor>,
         folder: &Path,
     ) -> Result<PathBuf> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
-        write_tensors(eyes, &folder.join(EYES))?;
+        write_tensors(vision_weights, &folder.join(TOWER_FILE))?;
         for (name, tensors) in &self.files {
             write_tensors(tensors, &folder.join(name))?;
         }
         std::fs::write(folder.join(TOKENIZER_FILE), &self.tokenizer)?;
-        let with_eyes = |files: &[String]| {
-            let eyes = std::iter::once(EYES.to_owned());
-            eyes.chain(files.iter().cloned()).collect()
+        let with_tower = |files: &[String]| {
+            let tower = std::iter::once(TOWER_FILE.to_owned());
+            tower.chain(files.iter().cloned()).collect()
         };
         let spec = PanelSpec {
             name: config.name.clone(),
@@ -231,8 +252,8 @@ impl BasePanel {
             members: self
                 .spec
                 .members
-                .all()
-                .map(|(_, files)| with_eyes(files))
+                .members()
+                .map(|(_, files)| with_tower(files))
                 .into(),
             ..self.spec.clone()
         };
@@ -240,6 +261,7 @@ impl BasePanel {
         Ok(folder.to_owned())
     }
 
+    /// Returns the training configuration of a projector.
     fn config(&self, encoder: &Candidate, budget: &ProjectorBudget, seed: u64) -> TrainConfig {
         let decoder = self.spec.model.decoder.clone();
         let frozen = [TOWER, "model.embed_tokens.", "model.layers.", "model.norm."];
@@ -274,7 +296,7 @@ impl BasePanel {
                 kind: StageKind::Sft,
                 steps: budget.steps,
                 batch: budget.batch,
-                learning_rate: budget.rate,
+                learning_rate: budget.learning_rate,
                 warmup: (budget.steps / 10).max(1),
                 clip_norm: 1.0,
                 validate_every: None,

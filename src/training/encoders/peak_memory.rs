@@ -4,23 +4,23 @@ use anyhow::Result;
 
 use crate::training::encoders::encoder_comparison::EncoderRow;
 
-/// Measures a row and records the peak memory meanwhile.
-pub(super) fn watched(measure: impl FnOnce() -> Result<EncoderRow>) -> Result<EncoderRow> {
-    // Without a reset, the peak is that of the whole run and would be wrong for later rows.
-    let fresh = forget_peak();
+/// Calls `measure` and adds the peak memory of the call to the row.
+pub(super) fn measure_peak(measure: impl FnOnce() -> Result<EncoderRow>) -> Result<EncoderRow> {
+    // Without a reset, the peak would include earlier rows.
+    let was_reset = reset_peak();
     let row = measure()?;
     Ok(EncoderRow {
-        peak_memory: peak().filter(|_| fresh),
+        peak_memory: peak().filter(|_| was_reset),
         ..row
     })
 }
 
-/// Resets the recorded peak. Returns true on success, which only Linux supports.
-pub fn forget_peak() -> bool {
+/// Resets the recorded peak. Returns true on success, always false on systems other than Linux.
+pub fn reset_peak() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// Returns the peak resident memory in bytes.
+/// Returns the peak resident memory in bytes; `None` on systems other than Linux.
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

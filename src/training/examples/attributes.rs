@@ -1,20 +1,23 @@
-//! Frequent questions of the data sets as image attributes for the vision tower. Questions that repeat for many images
-//! (modality, organ, plane) are about what the images differ in.
+//! Frequent questions of the data sets as image attributes for the vision tower.
+//!
+//! Questions that repeat for many images (modality, organ, plane) describe differences between the
+//! images.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::data::dataset_rows::DatasetItem;
 
-/// Maximum number of questions that become attributes, the most frequent first.
+/// Maximum number of questions that become attributes. The most frequent ones are chosen.
 const MAX_QUESTIONS: usize = 48;
-/// Minimum number of images of such a question.
+/// Minimum number of occurrences of a question that becomes an attribute.
 const MIN_IMAGES: usize = 25;
-/// Maximum number of answers that become classes, the most frequent first; other answers are unknown.
+/// Maximum number of answers that become classes. The most frequent ones are chosen; other answers
+/// are unknown.
 const MAX_ANSWERS: usize = 12;
 
-/// The frequent questions of the data sets.
+/// Frequent questions of the data sets with their classes.
 pub(crate) struct QuestionAttributes {
-    /// The classes of each question: its answers.
+    /// Classes of each question, which are its answers in lower case.
     classes: Vec<Vec<String>>,
     /// Known classes by image key.
     by_image: HashMap<String, Vec<QuestionClass>>,
@@ -22,7 +25,9 @@ pub(crate) struct QuestionAttributes {
 
 /// Class of an image in the attribute of a question.
 struct QuestionClass {
+    /// Index of the question.
     question: usize,
+    /// Index of the answer.
     class: usize,
 }
 
@@ -34,7 +39,7 @@ impl QuestionAttributes {
             let question = (item.dataset, item.question.to_lowercase());
             by_question.entry(question).or_default().push(item);
         }
-        // The sort is stable: equally frequent questions are in alphabetical order.
+        // The sort is stable, so equally frequent questions are in alphabetical order.
         let mut frequent: Vec<Vec<&DatasetItem>> = by_question.into_values().collect();
         frequent.retain(|items| items.len() >= MIN_IMAGES);
         frequent.sort_by_key(|items| std::cmp::Reverse(items.len()));
@@ -68,8 +73,8 @@ impl QuestionAttributes {
                 .iter()
                 .position(|a| *a == item.answer.to_lowercase())
             {
-                let known = self.by_image.entry(item.image_key.clone()).or_default();
-                known.push(QuestionClass { question, class });
+                let classes = self.by_image.entry(item.image_key.clone()).or_default();
+                classes.push(QuestionClass { question, class });
             }
         }
         self.classes.push(answers);
@@ -104,8 +109,8 @@ mod tests {
             dataset: "slake",
             question: question.to_owned(),
             answer: answer.to_owned(),
-            closed: false,
-            group: String::new(),
+            is_closed: false,
+            question_type: String::new(),
             organ: None,
             modality: None,
         }

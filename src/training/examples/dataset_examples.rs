@@ -1,10 +1,11 @@
-//! Examples from the public data sets: attributes, answers, and pairs of reference answers with plausible wrong ones.
+//! Examples from the public data sets: attributes, answers, and pairs of a reference answer and a
+//! plausible wrong answer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use acem3_experts::train::Observation;
-use acem3_vision::{ImageProcessor, Limits};
+use acem3_experts::train::AttributeExample;
+use acem3_vision::{ImageLimits, ImageProcessor};
 use anyhow::{Error, Result, bail};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -12,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::pixels::{Pixels, augment, preprocess};
 use crate::data::dataset_rows::{
-    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,
+    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, path_vqa_model_pairs,
 };
 use crate::data::images::ImageReader;
 use crate::data::phantoms::{Claim, Defect, response_writer};
@@ -25,31 +26,36 @@ use crate::training::examples::example::{
     AnswerExample, PairExample, QuestionWithAnswer, ResponseExample,
 };
 
-/// Maximum questions about an image in one sequence.
+/// Maximum number of questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
-/// Probability that both responses are equal, right or wrong.
+/// Probability that both responses are equal, either correct or wrong.
 const EQUAL_RESPONSES_RATE: f64 = 0.15;
 /// Rows of the Path-VQA development set whose model responses are training data.
 const TRAINING_ROWS: std::ops::Range<u64> = 0..1000;
-/// Maximum words of an answer; longer model responses are cut.
+/// Maximum number of words of an answer. Longer model responses are truncated.
 const MAX_WORDS: usize = 60;
 
 /// Training splits of the data sets, with preprocessed images.
 pub(crate) struct DatasetExamples {
     items: Vec<DatasetItem>,
+    /// Indices of the items of each image.
     by_image: Vec<Vec<usize>>,
     by_dataset: Vec<WeightedDataset>,
+    /// Preprocessed images by key.
     images: HashMap<String, Pixels>,
     distractors: DistractorPool,
+    /// Responses of models to Path-VQA questions.
     model_pairs: Vec<ModelPair>,
+    /// Side of the preprocessed images in pixels.
     side: usize,
     organs: Vec<String>,
     modalities: Vec<String>,
     frequent_questions: QuestionAttributes,
 }
 
-/// Items of a data set, and its sampling weight.
+/// Data set with its sampling weight.
 struct WeightedDataset {
+    /// Indices of its items.
     items: Vec<usize>,
     weight: f64,
 }
@@ -62,15 +68,15 @@ impl DatasetExamples {
         processor: &ImageProcessor,
         weights: &BTreeMap<String, f64>,
     ) -> Result<Self> {
-        let mut items = load_real(data, DatasetSplit::Train)?;
+        let mut items = load_dataset_items(data, DatasetSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
-        let mut files = ImageReader::new(PathBuf::new(), Limits::default());
+        let mut reader = ImageReader::new(PathBuf::new(), ImageLimits::default());
         let mut images = HashMap::new();
-        let keyed = items.iter().map(|i| (&i.image_key, &i.image));
-        let keyed = keyed.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
-        for (key, image) in keyed {
+        let sources = items.iter().map(|i| (&i.image_key, &i.image));
+        let sources = sources.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
+        for (key, image) in sources {
             if !images.contains_key(key) {
-                let image = files.load(image).map_err(Error::msg)?;
+                let image = reader.load(image).map_err(Error::msg)?;
                 images.insert(key.clone(), preprocess(&image.decoded, processor)?);
             }
         }
@@ -103,8 +109,8 @@ impl DatasetExamples {
 
     /// Returns the number of classes of the organ, of the modality, and of each frequent question.
     pub(crate) fn class_counts(&self) -> Vec<usize> {
-        let named = [self.organs.len().max(1), self.modalities.len().max(1)];
-        named
+        let fields = [self.organs.len().max(1), self.modalities.len().max(1)];
+        fields
             .into_iter()
             .chain(self.frequent_questions.class_counts())
             .collect()
@@ -123,10 +129,14 @@ impl DatasetExamples {
     /// Returns the hash of all texts and preprocessed images.
     pub(crate) fn digest(&self) -> Digest {
         let item_texts = |item: &DatasetItem| {
-            let known = [&item.organ, &item.modality].map(|name| name.clone().unwrap_or_default());
-            let [organ, modality] = known;
+            let [organ, modality] =
+                [&item.organ, &item.modality].map(|name| name.clone().unwrap_or_default());
             let (question, answer) = (item.question.clone(), item.answer.clone());
-            let (set, image, group) = (item.dataset, item.image_key.clone(), item.group.clone());
+            let (set, image, group) = (
+                item.dataset,
+                item.image_key.clone(),
+                item.question_type.clone(),
+            );
             [
                 set.to_owned(),
                 image,
@@ -157,9 +167,9 @@ impl DatasetExamples {
         let images: BTreeMap<&String, &Pixels> = self.images.iter().collect();
         for (key, pixels) in images {
             let bytes: Vec<u8> = pixels.iter().copied().flat_map(f32::to_le_bytes).collect();
-            parts.extend([key.clone(), Digest::of(&bytes).to_string()]);
+            parts.extend([key.clone(), Digest::sha256(&bytes).to_string()]);
         }
-        Digest::of(parts.join("\0").as_bytes())
+        Digest::sha256(parts.join("\0").as_bytes())
     }
 
     /// Returns all answers.
@@ -172,13 +182,13 @@ impl DatasetExamples {
         Some(self.sample_item(rng)?.question.clone())
     }
 
-    /// Samples an image with its organ, modality and answers to frequent questions. They come after
-    /// `phantom_attributes` attributes, which are unknown.
-    pub(crate) fn observation(
+    /// Samples an image with its organ, modality and answers to frequent questions. The classes of
+    /// these attributes follow `phantom_attributes` unknown classes.
+    pub(crate) fn attribute_example(
         &self,
         phantom_attributes: usize,
         rng: &mut ChaCha8Rng,
-    ) -> Option<Observation> {
+    ) -> Option<AttributeExample> {
         let item = self.sample_item(rng)?;
         let class = |names: &[String], name: &Option<String>| {
             name.as_ref()
@@ -188,25 +198,26 @@ impl DatasetExamples {
         classes.push(class(&self.organs, &item.organ));
         classes.push(class(&self.modalities, &item.modality));
         classes.extend(self.frequent_questions.classes(&item.image_key));
-        Some(Observation {
+        Some(AttributeExample {
             pixels: self.augmented_image(&item.image_key, rng)?,
             classes,
-            marks: Vec::new(),
+            patch_classes: Vec::new(),
         })
     }
 
     /// Samples an image with some of its questions and answers.
-    pub(crate) fn answers(&self, rng: &mut ChaCha8Rng) -> Option<AnswerExample> {
-        // Sampling items makes images with many questions more frequent.
+    pub(crate) fn answer_example(&self, rng: &mut ChaCha8Rng) -> Option<AnswerExample> {
+        // Sampling an item instead of an image makes images with many questions more frequent.
         let item = self.sample_item(rng)?;
-        let is_of_image = |rows: &&Vec<usize>| {
-            rows.first()
+        let is_of_image = |items: &&Vec<usize>| {
+            items
+                .first()
                 .is_some_and(|i| self.items[*i].image_key == item.image_key)
         };
-        let mut rows = self.by_image.iter().find(is_of_image)?.clone();
-        rows.shuffle(rng);
-        rows.truncate(MAX_QUESTIONS);
-        let questions = rows.iter().map(|i| {
+        let mut indices = self.by_image.iter().find(is_of_image)?.clone();
+        indices.shuffle(rng);
+        indices.truncate(MAX_QUESTIONS);
+        let questions = indices.iter().map(|i| {
             let item = &self.items[*i];
             QuestionWithAnswer {
                 question: item.question.clone(),
@@ -219,7 +230,8 @@ impl DatasetExamples {
         })
     }
 
-    /// Samples a pair with right evaluations: the reference answer and a wrong one, or the responses of two models.
+    /// Samples a pair with correct evaluations: the reference answer and a wrong one, or the
+    /// responses of two models.
     pub(crate) fn pair(
         &self,
         wrong_finding_proportion: f64,
@@ -231,18 +243,18 @@ impl DatasetExamples {
             return self.model_pair(pair, wrong_finding_proportion, rng);
         }
         let item = self.sample_item(rng)?;
-        let wrong = self.distractors.draw(item, rng)?;
+        let wrong = self.distractors.sample(item, rng)?;
         let mut answers = [(item.answer.clone(), true), (wrong.clone(), false)];
         if rng.random_bool(EQUAL_RESPONSES_RATE) {
-            let both = answers[usize::from(rng.random_bool(0.5))].clone();
-            answers = [both.clone(), both];
+            let answer = answers[usize::from(rng.random_bool(0.5))].clone();
+            answers = [answer.clone(), answer];
         }
         if rng.random_bool(0.5) {
             answers.reverse();
         }
         let is_bare = rng.random_bool(0.5);
-        let responses = answers.map(|(answer, is_right)| {
-            let claim = claim(&answer, &item.answer, is_right, rng);
+        let responses = answers.map(|(answer, is_correct)| {
+            let claim = claim(&answer, &item.answer, is_correct, rng);
             let defects = if is_bare {
                 vec![Defect::Bare]
             } else {
@@ -252,7 +264,7 @@ impl DatasetExamples {
                 response_writer::write(&claim, &defects, rng).into();
             if let Some(other) = self
                 .distractors
-                .draw(item, rng)
+                .sample(item, rng)
                 .filter(|_| rng.random_bool(wrong_finding_proportion))
             {
                 corrupt_finding(&mut response, &claim.short, &other.to_lowercase());
@@ -266,6 +278,7 @@ impl DatasetExamples {
         })
     }
 
+    /// Builds a pair from the responses of two models.
     fn model_pair(
         &self,
         pair: &ModelPair,
@@ -273,32 +286,37 @@ impl DatasetExamples {
         rng: &mut ChaCha8Rng,
     ) -> Option<PairExample> {
         let reference = pair.reference.to_lowercase();
-        let other = if reference.starts_with("yes") {
+        let opposite = if reference.starts_with("yes") {
             "no"
         } else {
             "yes"
         };
         let mut responses = [0, 1].map(|i| {
-            let is_right = i == pair.better;
-            let answer = if is_right { reference.as_str() } else { other };
+            let is_correct = i == pair.better;
+            let answer = if is_correct {
+                reference.as_str()
+            } else {
+                opposite
+            };
             let text: Vec<&str> = pair.responses[i]
                 .text
                 .split_whitespace()
                 .take(MAX_WORDS)
                 .collect();
             let text = text.join(" ");
-            let bare = if text.split(' ').count() < 3 {
+            let defects = if text.split(' ').count() < 3 {
                 vec![Defect::Bare]
             } else {
                 Vec::new()
             };
-            let claim = Claim::single(&text, answer, &reference, is_right);
-            let mut response: ResponseExample = response_writer::write(&claim, &bare, rng).into();
+            let claim = Claim::with_one_concern(&text, answer, &reference, is_correct);
+            let mut response: ResponseExample =
+                response_writer::write(&claim, &defects, rng).into();
             response.text = text;
-            // Model responses do not have the friendly closing words of the generator.
+            // Model responses lack the friendly closing words that a perfect score requires.
             lower_perfect_tone(&mut response);
             if rng.random_bool(wrong_finding_proportion) {
-                corrupt_finding(&mut response, answer, other);
+                corrupt_finding(&mut response, answer, opposite);
             }
             response
         });
@@ -312,7 +330,7 @@ impl DatasetExamples {
         })
     }
 
-    /// Samples an item of any data set, by the weights of the data sets.
+    /// Samples a data set by weight, and an item of it.
     fn sample_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
         let dataset = self
             .by_dataset
@@ -321,22 +339,24 @@ impl DatasetExamples {
         self.items.get(*dataset.items.choose(rng)?)
     }
 
+    /// Returns a randomly augmented image.
     fn augmented_image(&self, key: &str, rng: &mut ChaCha8Rng) -> Option<Pixels> {
         Some(augment(self.images.get(key)?, self.side, rng))
     }
 }
 
-/// Adds weights to data sets: those of the configuration, or the square root of their sizes if it has none.
+/// Adds the configured weights to the data sets. Without configured weights, the weight is the
+/// square root of the size.
 fn weighted_datasets(
     datasets: BTreeMap<&str, Vec<usize>>,
     weights: &BTreeMap<String, f64>,
 ) -> Result<Vec<WeightedDataset>> {
-    let mut names = weights.keys();
-    if let Some(name) = names.find(|name| !datasets.contains_key(name.as_str())) {
-        let known: Vec<&str> = datasets.into_keys().collect();
+    let mut configured_names = weights.keys();
+    if let Some(name) = configured_names.find(|name| !datasets.contains_key(name.as_str())) {
+        let known_names: Vec<&str> = datasets.into_keys().collect();
         bail!(
             "data_shares: unknown data set {name:?}, expected one of {}",
-            known.join(", ")
+            known_names.join(", ")
         );
     }
     let weight = |name: &str, items: &[usize]| match weights.get(name) {

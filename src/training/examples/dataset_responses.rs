@@ -6,12 +6,12 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::defect_table::RULES;
-use crate::data::phantoms::rules::phrase;
+use crate::data::phantoms::rules::analysis_for_score;
 use crate::data::phantoms::{Claim, Defect, response_writer};
 use crate::training::examples::example::{RatingExample, ResponseExample};
 
 /// Returns the claim of an answer, as the answer alone or in a sentence.
-pub(super) fn claim(answer: &str, truth: &str, is_right: bool, rng: &mut ChaCha8Rng) -> Claim {
+pub(super) fn claim(answer: &str, truth: &str, is_correct: bool, rng: &mut ChaCha8Rng) -> Claim {
     let bare = answer.trim_end_matches('.');
     let sentence = match rng.random_range(0..4) {
         0 => format!("The answer is {}.", bare.to_lowercase()),
@@ -19,11 +19,11 @@ pub(super) fn claim(answer: &str, truth: &str, is_right: bool, rng: &mut ChaCha8
         2 => format!("The image shows {}.", bare.to_lowercase()),
         _ => format!("{bare}."),
     };
-    Claim::single(
+    Claim::with_one_concern(
         &sentence,
         &answer.to_lowercase(),
         &truth.to_lowercase(),
-        is_right,
+        is_correct,
     )
 }
 
@@ -52,7 +52,7 @@ pub(super) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, sho
         && rating.score > 0
     {
         rating.analysis =
-            response_writer::finding(claimed, shown, if claimed == shown { 5 } else { 1 });
+            response_writer::factual_analysis(claimed, shown, if claimed == shown { 5 } else { 1 });
         rating.trains_finding = false;
     }
 }
@@ -63,6 +63,6 @@ pub(super) fn lower_perfect_tone(response: &mut ResponseExample) {
         && rating.score == 5
     {
         rating.score = 4;
-        rating.analysis = String::from(phrase(Criterion::ToneAndEmpathy, 4));
+        rating.analysis = String::from(analysis_for_score(Criterion::ToneAndEmpathy, 4));
     }
 }

@@ -1,65 +1,68 @@
-//! Training examples: pairs of responses with right evaluations, and images with questions and answers.
+//! Training examples: pairs of responses with correct evaluations, and images with questions and
+//! answers.
 
 use acem3_experts::{Aspect, Criterion};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::rules::phrase;
+use crate::data::phantoms::rules::analysis_for_score;
 use crate::data::phantoms::{ExactRating, WrittenResponse, response_writer};
 use crate::training::examples::pixels::Pixels;
 
-/// Probability that a conclusion reads evaluations with errors.
+/// Probability that the conclusion model reads evaluations with errors.
 const EXPERT_ERROR_RATE: f64 = 0.5;
-/// Proportion of changed scores in such evaluations.
+/// Proportion of changed scores in evaluations with errors.
 const CHANGED_SCORE_RATE: f64 = 0.15;
 
-/// An image with questions and short answers.
+/// Image with questions and short answers.
 pub(crate) struct AnswerExample {
-    /// The preprocessed image.
+    /// Preprocessed image.
     pub(crate) pixels: Pixels,
-    /// Questions about it.
+    /// Questions about the image.
     pub(crate) questions: Vec<QuestionWithAnswer>,
 }
 
-/// A question and its right answer.
+/// Question and its correct answer.
 pub(crate) struct QuestionWithAnswer {
+    /// Text of the question.
     pub(crate) question: String,
+    /// Text of the answer.
     pub(crate) answer: String,
 }
 
-/// A pair of responses with right evaluations.
+/// Pair of responses with correct evaluations.
 #[derive(Clone, Debug)]
 pub(crate) struct PairExample {
-    /// The preprocessed image.
+    /// Preprocessed image.
     pub(crate) pixels: Option<Pixels>,
-    /// The question.
+    /// Text of the question.
     pub(crate) question: String,
     /// Both responses in presentation order.
     pub(crate) responses: [ResponseExample; 2],
 }
 
-/// A response with right ratings.
+/// Response with correct ratings.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseExample {
-    /// The text.
+    /// Text of the response.
     pub(crate) text: String,
     /// One rating per criterion, in the order of [`Criterion::ALL`].
     pub(crate) ratings: Vec<RatingExample>,
-    /// The rating of the conclusion.
+    /// Rating of the conclusion.
     pub(crate) conclusion: RatingExample,
 }
 
-/// An analysis and a score.
+/// Training example of an analysis and a score.
 #[derive(Clone, Debug)]
 pub(crate) struct RatingExample {
-    /// The criterion; `None` for a conclusion.
+    /// Rated criterion; `None` for a conclusion.
     pub(crate) criterion: Option<Criterion>,
     /// Justification of the score.
     pub(crate) analysis: String,
     /// Score, 0 to 5.
     pub(crate) score: u8,
-    /// False if the finding is deliberately wrong: it has no loss then. The claim, the agreement and the score still have
-    /// one, so that a score can contradict a doubtful finding.
+    /// False if the finding is deliberately wrong. A wrong finding has no loss. The claim, the
+    /// agreement and the score have a loss, so that a score can contradict a doubtful finding.
     pub(crate) trains_finding: bool,
 }
 
@@ -99,8 +102,8 @@ impl From<WrittenResponse> for ResponseExample {
 impl ResponseExample {
     /// Returns the rating of factual accuracy.
     pub(crate) fn factual_rating(&self) -> Option<&RatingExample> {
-        let wanted = Some(Criterion::FactualAccuracy);
-        self.ratings.iter().find(|r| r.criterion == wanted)
+        let criterion = Some(Criterion::FactualAccuracy);
+        self.ratings.iter().find(|r| r.criterion == criterion)
     }
 }
 
@@ -108,8 +111,9 @@ impl PairExample {
     /// Returns the ratings of an aspect in the order of the evaluation's text.
     pub(crate) fn aspect_ratings(&self, aspect: Aspect) -> Vec<&RatingExample> {
         let indices = |response: &'_ ResponseExample| -> Vec<usize> {
-            let wanted = |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
-            (0..response.ratings.len()).filter(wanted).collect()
+            let is_of_aspect =
+                |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
+            (0..response.ratings.len()).filter(is_of_aspect).collect()
         };
         self.responses
             .iter()
@@ -117,9 +121,9 @@ impl PairExample {
             .collect()
     }
 
-    /// Returns the pair with random errors in its evaluations, and the conclusion that follows from them. A conclusion
-    /// model that is trained on right evaluations only learns to conclude from the responses, and contradicts the
-    /// evaluations that it reads.
+    /// Returns the pair with random errors in its evaluations and the conclusion that follows from
+    /// them. A conclusion model that is trained only on correct evaluations learns to judge from
+    /// the responses and ignores the evaluations that it reads.
     pub(crate) fn with_expert_errors(&self, rng: &mut ChaCha8Rng) -> Self {
         let mut pair = self.clone();
         if !rng.random_bool(EXPERT_ERROR_RATE) {
@@ -131,15 +135,17 @@ impl PairExample {
                     && rng.random_bool(CHANGED_SCORE_RATE)
                 {
                     rating.score = rng.random_range(0..=5);
-                    // In half of the cases the analysis contradicts the score, which takes precedence.
+                    // In half of the cases the analysis contradicts the score, which takes
+                    // precedence.
                     if rng.random_bool(0.5) {
-                        phrase(criterion, rating.score).clone_into(&mut rating.analysis);
+                        analysis_for_score(criterion, rating.score)
+                            .clone_into(&mut rating.analysis);
                     }
                 }
             }
             let scores = response.ratings.iter();
             let scores = scores.filter_map(|r| r.criterion.map(|c| (c, r.score)));
-            response.conclusion = RatingExample::new(None, response_writer::conclude(scores));
+            response.conclusion = RatingExample::new(None, response_writer::final_rating(scores));
         }
         pair
     }

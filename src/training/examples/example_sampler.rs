@@ -1,6 +1,6 @@
 //! Generates the examples of a stage as a function of seed and index.
 
-use acem3_experts::train::{Observation, Sequence};
+use acem3_experts::train::{AttributeExample, Sequence};
 use acem3_vision::ImageProcessor;
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::Attributes;
 use crate::support::digest::{Digest, fnv1a};
-use crate::training::config::stage_config::StageConfig;
-use crate::training::config::stage_kind::StageKind;
+use crate::training::config::stage::stage_config::StageConfig;
+use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::dataset_examples::DatasetExamples;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
@@ -17,34 +17,36 @@ use crate::training::examples::phantom_examples;
 use crate::training::examples::quoting::QuotingExamples;
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
 
-/// Added to the seed of training phantoms, so that a judge is never tested on them.
+/// Offset of the seed of training phantoms, so that they differ from test phantoms.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
 
-/// Phantoms whose responses give the words of quoting examples if there are no data sets.
+/// Number of phantoms whose responses provide the words of quoting examples if there are no data
+/// sets.
 const QUOTING_PHANTOMS: u64 = 400;
 
 /// Index of the medical knowledge expert among the members.
 const MEDICAL_KNOWLEDGE: usize = 1;
 
-/// Cases whose factual ratings form one sequence of comparisons.
+/// Number of cases whose factual ratings form one sequence of comparisons.
 const COMPARISON_CASES: u64 = 8;
 
 /// Generates examples from phantoms and data sets.
 pub(crate) struct ExampleSampler {
     seed: u64,
     processor: ImageProcessor,
+    /// Side of the patch grid.
     grid: usize,
     data_sets: Option<DatasetExamples>,
     quoting: QuotingExamples,
 }
 
-/// A pair for preference training.
+/// Case for preference training.
 pub(crate) struct PreferenceExample {
-    /// The pair with right evaluations.
+    /// Pair with correct evaluations.
     pub(crate) pair: PairExample,
-    /// The pair with the evaluations that the conclusion reads.
+    /// Pair with the evaluations that the conclusion reads.
     pub(crate) merged: PairExample,
-    /// Random numbers for the negatives.
+    /// Random number generator for the negatives.
     pub(crate) rng: ChaCha8Rng,
 }
 
@@ -61,7 +63,7 @@ impl ExampleSampler {
         Self {
             seed: config.seed,
             processor: config.processor(),
-            grid: config.model.vision.grid(),
+            grid: config.model.vision.grid_side(),
             data_sets,
             quoting,
         }
@@ -86,7 +88,7 @@ impl ExampleSampler {
     /// Returns texts to train the tokenizer on: `n` phantoms and all data sets.
     pub(crate) fn texts(&self, n: u64) -> impl Iterator<Item = String> + '_ {
         let phantoms = (0..n).flat_map(|i| {
-            let pair = crate::data::phantoms::phantom(self.phantom_seed(), i);
+            let pair = crate::data::phantoms::generate_phantom(self.phantom_seed(), i);
             let mut texts = vec![pair.question.text];
             for response in pair.responses {
                 texts.push(response.text);
@@ -102,15 +104,19 @@ impl ExampleSampler {
     }
 
     /// Generates the image at an index with its attributes.
-    pub(crate) fn observation(&self, stage: &StageConfig, index: u64) -> Result<Observation> {
+    pub(crate) fn attribute_example(
+        &self,
+        stage: &StageConfig,
+        index: u64,
+    ) -> Result<AttributeExample> {
         let mut rng = self.rng(stage, index);
         if rng.random_bool(stage.data_set_proportion)
             && let Some(data_sets) = &self.data_sets
-            && let Some(observation) = data_sets.observation(Attributes::CLASSES.len(), &mut rng)
+            && let Some(example) = data_sets.attribute_example(Attributes::CLASSES.len(), &mut rng)
         {
-            return Ok(observation);
+            return Ok(example);
         }
-        phantom_examples::observation(
+        phantom_examples::attribute_example(
             self.phantom_seed(),
             phantom_index(stage, index),
             &self.processor,
@@ -118,7 +124,7 @@ impl ExampleSampler {
         )
     }
 
-    /// Generates the sequences at an index, for a member or for all as one model.
+    /// Generates the sequences at an index, for a member or for all members as one model.
     pub(crate) fn sequences(
         &self,
         builder: &SequenceBuilder,
@@ -131,36 +137,39 @@ impl ExampleSampler {
         let data_sets = self.sample_source(stage, &mut rng);
         if rng.random_bool(stage.comparison_proportion) {
             let ratings = self.factual_ratings(data_sets, stage, phantom, &mut rng);
-            return Ok(vec![builder.comparisons(&ratings)?]);
+            return Ok(vec![builder.build_comparisons(&ratings)?]);
         }
         if stage.kind == StageKind::Align || rng.random_bool(stage.answer_proportion) {
-            let example = match data_sets.and_then(|d| d.answers(&mut rng)) {
+            let example = match data_sets.and_then(|d| d.answer_example(&mut rng)) {
                 Some(example) => example,
-                None => phantom_examples::answers(
+                None => phantom_examples::answer_example(
                     self.phantom_seed(),
                     phantom,
                     &self.processor,
                     &mut rng,
                 )?,
             };
-            return Ok(vec![builder.answers(&example)?]);
+            return Ok(vec![builder.build_answers(&example)?]);
         }
         if member.is_none() && rng.random_bool(stage.quoting_proportion) {
             let question = self.question(phantom, &mut rng);
             if let Some(pair) = self.quoting.pair(question, &mut rng) {
-                let learning =
-                    learning_members(Some(MEDICAL_KNOWLEDGE), stage.easy_proportion, &mut rng);
-                return builder.evaluations(&pair, &pair, learning);
+                let learning = sample_learning_members(
+                    Some(MEDICAL_KNOWLEDGE),
+                    stage.easy_proportion,
+                    &mut rng,
+                );
+                return builder.build_evaluations(&pair, &pair, learning);
             }
         }
         let pair = self.pair(data_sets, stage.wrong_finding_proportion, phantom, &mut rng)?;
-        let learning = learning_members(member, stage.easy_proportion, &mut rng);
+        let learning = sample_learning_members(member, stage.easy_proportion, &mut rng);
         let merged = pair.with_expert_errors(&mut rng);
-        builder.evaluations(&pair, &merged, learning)
+        builder.build_evaluations(&pair, &merged, learning)
     }
 
-    /// Generates the pair at an index for preference training. It has no wrong findings, because chosen evaluations must
-    /// be right.
+    /// Generates the pair at an index for preference training. The pair has no wrong findings,
+    /// because chosen evaluations must be correct.
     pub(crate) fn preference_example(
         &self,
         stage: &StageConfig,
@@ -173,13 +182,14 @@ impl ExampleSampler {
         Ok(PreferenceExample { pair, merged, rng })
     }
 
-    /// Returns the data sets if the next example comes from them.
+    /// Samples the source of the next example: the data sets, or phantoms (`None`).
     fn sample_source(&self, stage: &StageConfig, rng: &mut ChaCha8Rng) -> Option<&DatasetExamples> {
         let data_sets = self.data_sets.as_ref();
         data_sets.filter(|_| rng.random_bool(stage.data_set_proportion))
     }
 
-    /// Generates a pair from the data sets, or from a phantom if they have none.
+    /// Generates a pair from the data sets, or from a phantom if there are no data sets or they
+    /// have no pair.
     fn pair(
         &self,
         data_sets: Option<&DatasetExamples>,
@@ -198,7 +208,7 @@ impl ExampleSampler {
         let data_sets = self.data_sets.as_ref();
         let question = data_sets.and_then(|data_sets| data_sets.question(rng));
         question.unwrap_or_else(|| {
-            crate::data::phantoms::phantom(self.phantom_seed(), phantom)
+            crate::data::phantoms::generate_phantom(self.phantom_seed(), phantom)
                 .question
                 .text
         })
@@ -217,18 +227,20 @@ impl ExampleSampler {
             let pairs = (0..COMPARISON_CASES).filter_map(pair);
             pairs.flat_map(|pair| pair.responses).collect()
         } else {
-            let first = phantom.wrapping_mul(COMPARISON_CASES);
-            let indices = first..first.wrapping_add(COMPARISON_CASES);
+            let first_index = phantom.wrapping_mul(COMPARISON_CASES);
+            let indices = first_index..first_index.wrapping_add(COMPARISON_CASES);
             phantom_examples::responses(self.phantom_seed(), indices).collect()
         };
         let ratings = responses.iter().filter_map(ResponseExample::factual_rating);
         ratings.filter(|r| r.trains_finding).cloned().collect()
     }
 
+    /// Returns the seed of training phantoms.
     fn phantom_seed(&self) -> u64 {
         self.seed.wrapping_add(PHANTOM_SEED)
     }
 
+    /// Returns the random number generator of an example.
     fn rng(&self, stage: &StageConfig, index: u64) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ fnv1a(&stage.name));
         rng.set_stream(index);
@@ -236,13 +248,14 @@ impl ExampleSampler {
     }
 }
 
-/// Returns the phantom of an example. Stages have different phantoms.
+/// Returns the index of an example's phantom. Stages have different phantoms.
 fn phantom_index(stage: &StageConfig, index: u64) -> u64 {
     (fnv1a(&stage.name) << 32).wrapping_add(index)
 }
 
-/// Samples the members that train on a pair. `member`: the only one, if the stage trains a single member.
-fn learning_members(
+/// Samples the members that train on a pair. If the stage trains a single member, returns that
+/// `member`.
+fn sample_learning_members(
     member: Option<usize>,
     easy_proportion: f64,
     rng: &mut ChaCha8Rng,

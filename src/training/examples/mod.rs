@@ -1,4 +1,4 @@
-//! Training examples and the sequences that they become.
+//! Training examples and their conversion to sequences.
 
 pub(crate) mod attributes;
 pub(crate) mod dataset_examples;

@@ -1,6 +1,6 @@
 //! Examples from phantoms: attributes, answers and evaluations.
 
-use acem3_experts::train::Observation;
+use acem3_experts::train::AttributeExample;
 use acem3_vision::ImageProcessor;
 use anyhow::Result;
 use rand::Rng;
@@ -8,40 +8,45 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::pixels::preprocess_phantom;
-use crate::data::phantoms::{draw, practice, practice_responses, scene};
+use crate::data::phantoms::{draw, generate_scene, training_phantom, training_responses};
 use crate::training::examples::example::{
     AnswerExample, PairExample, QuestionWithAnswer, ResponseExample,
 };
 
-/// Maximum questions about an image in one sequence.
+/// Maximum number of questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
 
-/// Generates an image with its five attributes, and its lesions in a grid of `grid·grid` patches.
-pub(crate) fn observation(
+/// Generates an image with its five attributes and the classes of its `grid·grid` patches.
+pub(crate) fn attribute_example(
     seed: u64,
     index: u64,
     processor: &ImageProcessor,
     grid: usize,
-) -> Result<Observation> {
-    let scene = scene(seed, index);
-    let classes = scene.attributes().classes().into_iter().map(Some).collect();
-    Ok(Observation {
+) -> Result<AttributeExample> {
+    let scene = generate_scene(seed, index);
+    let classes = scene
+        .attributes()
+        .class_indices()
+        .into_iter()
+        .map(Some)
+        .collect();
+    Ok(AttributeExample {
         pixels: preprocess_phantom(&draw(&scene), processor)?,
         classes,
-        marks: scene.marks(grid),
+        patch_classes: scene.lesion_map(grid),
     })
 }
 
-/// Generates an image with questions and right answers.
-pub(crate) fn answers(
+/// Generates an image with questions and correct answers.
+pub(crate) fn answer_example(
     seed: u64,
     index: u64,
     processor: &ImageProcessor,
     rng: &mut ChaCha8Rng,
 ) -> Result<AnswerExample> {
-    let scene = scene(seed, index);
+    let scene = generate_scene(seed, index);
     let mut questions: Vec<QuestionWithAnswer> = scene
-        .facts()
+        .all_questions()
         .into_iter()
         .map(|(question, answer)| QuestionWithAnswer {
             question: question.text,
@@ -56,14 +61,14 @@ pub(crate) fn answers(
     })
 }
 
-/// Generates a pair with right evaluations, in random presentation order.
+/// Generates a pair with correct evaluations in random presentation order.
 pub(crate) fn pair(
     seed: u64,
     index: u64,
     processor: &ImageProcessor,
     rng: &mut ChaCha8Rng,
 ) -> Result<PairExample> {
-    let phantom = practice(seed, index);
+    let phantom = training_phantom(seed, index);
     let mut responses = phantom.responses.map(Into::into);
     if rng.random_bool(0.5) {
         responses.reverse();
@@ -75,10 +80,10 @@ pub(crate) fn pair(
     })
 }
 
-/// Generates the responses of some cases with right evaluations, without images.
+/// Generates the responses of some cases with correct evaluations, without images.
 pub(crate) fn responses(
     seed: u64,
     indices: std::ops::Range<u64>,
 ) -> impl Iterator<Item = ResponseExample> {
-    indices.flat_map(move |index| practice_responses(seed, index).map(Into::into))
+    indices.flat_map(move |index| training_responses(seed, index).map(Into::into))
 }

@@ -17,7 +17,7 @@ pub(crate) type Pixels = Arc<[f32]>;
 /// Maximum shift of an image, in pixels of the model's input.
 const MAX_SHIFT: i32 = 3;
 
-/// Preprocesses an image as for judging.
+/// Preprocesses an image in the same way as judging.
 pub(crate) fn preprocess(image: &DecodedImage, processor: &ImageProcessor) -> Result<Pixels> {
     let tensor = processor.preprocess(image)?;
     Ok(tensor.flatten_all()?.to_vec1::<f32>()?.into())
@@ -33,14 +33,14 @@ pub(crate) fn preprocess_phantom(image: &RgbImage, processor: &ImageProcessor) -
     )
 }
 
-/// Shifts an image by a few pixels and changes its contrast and brightness slightly. It is never mirrored, because left
-/// and right have a meaning.
+/// Shifts an image by a few pixels and changes its contrast and brightness slightly. Does not
+/// mirror it, because left and right have a meaning.
 pub(crate) fn augment(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixels {
     let (dx, dy) = (
         rng.random_range(-MAX_SHIFT..=MAX_SHIFT),
         rng.random_range(-MAX_SHIFT..=MAX_SHIFT),
     );
-    let (gain, lift) = (
+    let (contrast, brightness) = (
         rng.random_range(0.9..1.1f32),
         rng.random_range(-0.08..0.08f32),
     );
@@ -50,7 +50,7 @@ pub(crate) fn augment(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pix
         let (c, y, x) = (i / plane, (i % plane) / side, i % side);
         let y = y.saturating_add_signed(dy as isize).min(last);
         let x = x.saturating_add_signed(dx as isize).min(last);
-        pixels[c * plane + y * side + x] * gain + lift
+        pixels[c * plane + y * side + x] * contrast + brightness
     });
     Arc::from(augmented.collect::<Vec<_>>())
 }

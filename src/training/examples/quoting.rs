@@ -1,8 +1,8 @@
-//! Examples of quoting and comparing without an image: the claim is a quote of the response, and its agreement with the
-//! finding follows from the text.
+//! Examples that teach quoting and comparing without an image. The claim quotes the response, and
+//! its agreement with the finding follows from the text.
 //!
-//! Phantoms have few different claims, so a model learns to guess them before it learns to copy them. Random words can
-//! only be copied.
+//! Phantoms have few different claims, so a model would learn to guess claims instead of copying
+//! them. Random words cannot be guessed.
 
 use acem3_experts::Criterion;
 use rand::Rng;
@@ -12,10 +12,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::phantoms::{Claim, Defect, response_writer};
 use crate::training::examples::example::{PairExample, ResponseExample};
 
-/// Maximum words of a claim.
+/// Maximum number of words of a claim.
 const MAX_WORDS: usize = 4;
 
-/// The vocabulary of claims.
+/// Generator of quoting examples. The field contains the words of claims.
 pub(crate) struct QuotingExamples(Vec<String>);
 
 impl QuotingExamples {
@@ -35,8 +35,9 @@ impl QuotingExamples {
         Self(words)
     }
 
-    /// Generates a pair whose responses are random words. The finding is the claim of a response or other words. It has a
-    /// loss only in the second evaluation, where it repeats that of the first.
+    /// Generates a pair whose responses are random words. The finding is the claim of a response or
+    /// other words. Only the finding of the second evaluation has a loss, because it repeats the
+    /// first one. Returns `None` without words.
     pub(crate) fn pair(&self, question: String, rng: &mut ChaCha8Rng) -> Option<PairExample> {
         let claims = [self.random_words(rng)?, self.random_words(rng)?];
         let claims = if rng.random_bool(0.15) {
@@ -44,17 +45,17 @@ impl QuotingExamples {
         } else {
             claims
         };
-        let shown = match rng.random_range(0..5) {
+        let finding = match rng.random_range(0..5) {
             0 | 1 => claims[0].clone(),
             2 | 3 => claims[1].clone(),
             _ => self.random_words(rng)?,
         };
-        let mut responses = claims.map(|claimed| -> ResponseExample {
-            let claim = Claim::single(&claimed, &claimed, &shown, claimed == shown);
+        let mut responses = claims.map(|text| -> ResponseExample {
+            let claim = Claim::with_one_concern(&text, &text, &finding, text == finding);
             response_writer::write(&claim, &[Defect::Bare], rng).into()
         });
-        let first = responses[0].ratings.iter_mut();
-        for rating in first.filter(|r| r.criterion == Some(Criterion::FactualAccuracy)) {
+        let first_ratings = responses[0].ratings.iter_mut();
+        for rating in first_ratings.filter(|r| r.criterion == Some(Criterion::FactualAccuracy)) {
             rating.trains_finding = false;
         }
         Some(PairExample {
@@ -87,7 +88,7 @@ mod tests {
         );
         assert_eq!(quoting.0, ["kidney", "left", "lung", "t2", "the"]);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let (mut agreed, mut differed) = (0, 0);
+        let (mut agreeing, mut differing) = (0, 0);
         for _ in 0..40 {
             let pair = quoting.pair("Why?".to_owned(), &mut rng).unwrap();
             for (i, response) in pair.responses.iter().enumerate() {
@@ -97,13 +98,19 @@ mod tests {
                     .analysis
                     .strip_prefix(&format!("Claims {text}"))
                     .unwrap();
-                let same =
-                    rest.starts_with(&format!("{} {text}: they agree", response_writer::SHOWN));
-                assert_eq!(rating.score == 5, same, "{}", rating.analysis);
+                let agrees = rest.starts_with(&format!(
+                    "{} {text}: they agree",
+                    response_writer::FINDING_SEPARATOR
+                ));
+                assert_eq!(rating.score == 5, agrees, "{}", rating.analysis);
                 assert_eq!(rating.trains_finding, i == 1);
-                *(if same { &mut agreed } else { &mut differed }) += 1;
+                *(if agrees {
+                    &mut agreeing
+                } else {
+                    &mut differing
+                }) += 1;
             }
         }
-        assert!(agreed > 20 && differed > 20, "{agreed} {differed}");
+        assert!(agreeing > 20 && differing > 20, "{agreeing} {differing}");
     }
 }

@@ -1,14 +1,16 @@
-//! Trains the tokenizer of a panel without an initial model: byte-level BPE, with each fixed phrase of the prompt format
-//! as one special token.
+//! Trains the tokenizer of a panel without an initial model: byte-level BPE with one special token
+//! for each fixed phrase of the prompt format.
 //!
-//! The phrases are equal in all prompts, so a small model does not spend its context on them. Quoted text never contains
-//! a special token, so no response can imitate the format.
+//! Special tokens for fixed phrases save context of a small model. Quoted text is tokenized without
+//! special tokens, so a response cannot imitate the format.
 //!
-//! Text is lower-cased and prefixed with a space. A word then has the same tokens in every position, and a model can copy
-//! a claim from a response into its analysis.
+//! Text is lower-cased and prefixed with a space. A word then has the same tokens in every
+//! position, so a model can copy a claim from a response into its analysis.
 
 use acem3_conclusion::MergePrompts;
-use acem3_experts::prompt::{BranchPrompts, Format, JudgeInput, Piece, Rubric, Step};
+use acem3_experts::prompt::{
+    BranchPrompts, EvaluationFormat, FormatStep, JudgeInput, PromptPiece, Rubric,
+};
 use acem3_experts::{Aspect, TextTokenizer};
 use anyhow::{Context as _, Result, anyhow};
 use tokenizers::models::TrainerWrapper;
@@ -20,16 +22,17 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
-use crate::training::config::reward_token::REWARD_TOKENS;
+use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::config::train_config::TrainConfig;
 
-/// Comes before the answer in a question-answering sequence.
-pub(crate) const ANSWER: &str = "\n### Answer:\n";
+/// Heading of the answer in a question-answering sequence.
+pub(crate) const ANSWER_HEADING: &str = "\n### Answer:\n";
 
-/// A leading space before other whitespace.
+/// Pattern of a leading space before other whitespace.
 const EXTRA_SPACE: &str = r"^ (?=\s)";
 
-/// Trains the tokenizer on texts and returns its `tokenizer.json`. The vocabulary has at most the configured size.
+/// Trains the tokenizer on texts and returns its `tokenizer.json`. The vocabulary has at most the
+/// configured size.
 ///
 /// # Errors
 /// If the vocabulary is too small for the special tokens or the scores.
@@ -37,27 +40,32 @@ pub(crate) fn train_tokenizer(
     config: &TrainConfig,
     texts: impl Iterator<Item = String> + Send,
 ) -> Result<String> {
-    let lines = Split::new(
+    let line_splitter = Split::new(
         SplitPattern::String("\n".to_owned()),
         SplitDelimiterBehavior::Isolated,
         false,
     )
     .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let mut tokenizer = Tokenizer::new(BPE::default());
-    // A nested sequence distinguishes this space from that of `SentencePiece`, which comes only before a prompt.
-    let extra = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
+    // The sequence is nested because `TextTokenizer` removes a `Prepend` of the outer sequence. It
+    // treats that space as the prefix space of `SentencePiece`, which only the start of a prompt
+    // has. This space comes before every text.
+    let remove_extra_space = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
         .map_err(|e| anyhow!("tokenizer: {e}"))?;
-    let spaced = Normalizers::new(vec![Prepend::new(" ".to_owned()).into(), extra.into()]);
-    let normalizers = Normalizers::new(vec![Lowercase.into(), spaced.into()]);
+    let prepend_space = Normalizers::new(vec![
+        Prepend::new(" ".to_owned()).into(),
+        remove_extra_space.into(),
+    ]);
+    let normalizers = Normalizers::new(vec![Lowercase.into(), prepend_space.into()]);
     tokenizer
         .with_normalizer(Some(normalizers))
         .map_err(|e| anyhow!("tokenizer: {e}"))?;
     tokenizer.with_pre_tokenizer(Some(Sequence::new(vec![
-        lines.into(),
+        line_splitter.into(),
         ByteLevel::new(false, true, true).into(),
     ])));
     tokenizer.with_decoder(Some(ByteLevel::new(false, true, true)));
-    let special: Vec<AddedToken> = fixed_phrases(config)?
+    let special_tokens: Vec<AddedToken> = fixed_phrases(config)?
         .into_iter()
         .map(|p| AddedToken::from(p, true).normalized(false))
         .collect();
@@ -65,7 +73,7 @@ pub(crate) fn train_tokenizer(
         .vocab_size(config.vocabulary)
         .min_frequency(1)
         .show_progress(false)
-        .special_tokens(special)
+        .special_tokens(special_tokens)
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .build()
         .into();
@@ -80,8 +88,9 @@ pub(crate) fn train_tokenizer(
             vocabulary_hint(config)
         ));
     }
-    // Every score must be a single token.
-    let conclusion = Format::conclusion().tokens(&TextTokenizer::new(tokenizer.clone()));
+    // Fails if a score is not a single token.
+    let conclusion =
+        EvaluationFormat::for_conclusion().tokenize(&TextTokenizer::new(tokenizer.clone()));
     conclusion.with_context(|| {
         let n = config.vocabulary;
         format!(
@@ -107,41 +116,41 @@ fn fixed_phrases(config: &TrainConfig) -> Result<Vec<String>> {
     let branches = BranchPrompts::new(config.layout, rubric, config.rubric)?;
     let merge = MergePrompts::new(config.layout)?;
     let input = JudgeInput {
-        image: true,
+        has_image: true,
         question: "q",
         responses: ["a", "b"],
     };
-    let no_image = JudgeInput {
-        image: false,
+    let without_image = JudgeInput {
+        has_image: false,
         ..input.clone()
     };
-    let evaluations = [(); 3].map(|()| vec![Piece::Free(String::new())]);
-    let mut phrases = vec![ANSWER.to_owned()];
-    // Stages of evaluations do not use them by default; their meaning comes from stages of preferences.
+    let evaluations = [(); 3].map(|()| vec![PromptPiece::Quoted(String::new())]);
+    let mut phrases = vec![ANSWER_HEADING.to_owned()];
+    // Evaluation stages use reward tokens only if `rewarded` is set; preference stages train them.
     phrases.extend(REWARD_TOKENS.map(str::to_owned));
-    let mut add = |pieces: Vec<Piece>| {
+    let mut add_phrases = |pieces: Vec<PromptPiece>| {
         phrases.extend(pieces.into_iter().filter_map(|piece| match piece {
-            Piece::Fixed(text) => Some(text),
+            PromptPiece::Trusted(text) => Some(text),
             _ => None,
         }));
     };
-    for input in [&input, &no_image] {
+    for input in [&input, &without_image] {
         for aspect in Aspect::ALL {
-            add(branches.pieces(aspect, input)?);
+            add_phrases(branches.pieces(aspect, input)?);
         }
-        add(merge.pieces(input, &evaluations)?);
+        add_phrases(merge.pieces(input, &evaluations)?);
     }
-    let formats = Aspect::ALL.map(Format::branch);
+    let formats = Aspect::ALL.map(EvaluationFormat::for_aspect);
     for step in formats
         .iter()
-        .chain([&Format::conclusion()])
-        .flat_map(Format::steps)
+        .chain([&EvaluationFormat::for_conclusion()])
+        .flat_map(EvaluationFormat::steps)
     {
-        if let Step::Feed(text) = step {
+        if let FormatStep::Literal(text) = step {
             phrases.push(text.clone());
         }
     }
-    // A line break is ordinary text.
+    // Line breaks stay ordinary text.
     phrases.retain(|p| p.trim() != "");
     phrases.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     phrases.dedup();
@@ -160,7 +169,7 @@ mod tests {
         let mut config = TrainConfig::read(&path).unwrap();
         for n in [100, 300] {
             config.vocabulary = n;
-            // Only some scores become tokens together with their space.
+            // Other scores than 5 do not become single tokens with their space.
             let texts = (0..50).map(|_| "Score: 5".to_owned());
             let error = train_tokenizer(&config, texts)
                 .map(|_| ())
@@ -180,24 +189,27 @@ mod tests {
             "Score: 0 1 2 3 4 5",
         ];
         let texts = texts.iter().cycle().take(300).map(|t| (*t).to_owned());
-        let trained = train_tokenizer(&config, texts).unwrap();
-        let tokenizer = TextTokenizer::parse(trained.as_bytes()).unwrap();
-        let claimed = tokenizer.free("Left Kidney").unwrap();
-        assert_eq!(claimed.len(), 2);
+        let json = train_tokenizer(&config, texts).unwrap();
+        let tokenizer = TextTokenizer::parse(json.as_bytes()).unwrap();
+        let claim = tokenizer.encode_quoted("Left Kidney").unwrap();
+        assert_eq!(claim.len(), 2);
         for text in [" left kidney", "LEFT KIDNEY", "left kidney"] {
-            assert_eq!(tokenizer.free(text).unwrap(), claimed, "{text}");
+            assert_eq!(tokenizer.encode_quoted(text).unwrap(), claim, "{text}");
         }
         let analysis = tokenizer
-            .free(" Claims left kidney; the image shows it")
+            .encode_quoted(" Claims left kidney; the image shows it")
             .unwrap();
-        assert!(analysis.windows(2).any(|two| two == claimed));
-        assert_eq!(tokenizer.decode(&claimed).unwrap(), " left kidney");
-        let [stop] = tokenizer.free("\n").unwrap()[..] else {
+        assert!(analysis.windows(2).any(|two| two == claim));
+        assert_eq!(tokenizer.decode(&claim).unwrap(), " left kidney");
+        let [line_break] = tokenizer.encode_quoted("\n").unwrap()[..] else {
             panic!("a line break is one token");
         };
-        assert_eq!(tokenizer.free("kidney\n").unwrap(), [claimed[1], stop]);
+        assert_eq!(
+            tokenizer.encode_quoted("kidney\n").unwrap(),
+            [claim[1], line_break]
+        );
         for token in REWARD_TOKENS {
-            assert_eq!(tokenizer.fixed(token).unwrap().len(), 1);
+            assert_eq!(tokenizer.encode_trusted(token).unwrap().len(), 1);
         }
     }
 }

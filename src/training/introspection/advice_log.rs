@@ -21,13 +21,14 @@ pub(super) struct Advice {
     /// Models of the two responses.
     pub(super) pair: [String; 2],
     /// Name of the adviser.
-    pub(super) by: String,
+    #[serde(rename = "by")]
+    pub(super) adviser: String,
     /// Number of requests.
     pub(super) attempts: u32,
-    /// Reason why no suggestion was accepted; the pair needs manual review.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) refused: Option<String>,
-    /// The suggested verdict, restricted to the presentation orders that agree with the labels.
+    /// Reason why no suggestion was accepted. The pair then needs manual review.
+    #[serde(default, rename = "refused", skip_serializing_if = "Option::is_none")]
+    pub(super) rejection: Option<String>,
+    /// Suggested verdict, restricted to the presentation orders that agree with the labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) accepted: Option<RecordedVerdict>,
 }
@@ -36,21 +37,21 @@ pub(super) struct Advice {
 pub(super) struct AdviceLog {
     path: PathBuf,
     file: File,
-    by: String,
-    known: HashMap<PairId, Advice>,
+    adviser: String,
+    advice: HashMap<PairId, Advice>,
 }
 
 impl AdviceLog {
-    /// Opens or creates the log of a round and truncates a torn line. Suggestions of other advisers than `by` stay
-    /// in the file and are ignored.
-    pub(super) fn open(path: &Path, by: String) -> Result<Self> {
-        let place = || format!("cannot open {}", path.display());
+    /// Opens or creates the log of a round and truncates a torn line. Suggestions of other advisers
+    /// stay in the file but are ignored.
+    pub(super) fn open(path: &Path, adviser: String) -> Result<Self> {
+        let describe = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
-        let mut file = options.open(path).with_context(place)?;
-        torn_line::truncate_torn_line(&mut file).with_context(place)?;
-        let text = std::fs::read_to_string(path).with_context(place)?;
-        let mut known = HashMap::new();
+        let mut file = options.open(path).with_context(describe)?;
+        torn_line::truncate_torn_line(&mut file).with_context(describe)?;
+        let text = std::fs::read_to_string(path).with_context(describe)?;
+        let mut advice_by_pair = HashMap::new();
         for (number, line) in text.lines().enumerate() {
             let advice: Advice = serde_json::from_str(line).with_context(|| {
                 format!(
@@ -60,41 +61,41 @@ impl AdviceLog {
                     number + 1
                 )
             })?;
-            if advice.by == by {
-                known.insert((advice.case.clone(), advice.pair.clone()), advice);
+            if advice.adviser == adviser {
+                advice_by_pair.insert((advice.case.clone(), advice.pair.clone()), advice);
             }
         }
         Ok(Self {
             path: path.to_owned(),
             file,
-            by,
-            known,
+            adviser,
+            advice: advice_by_pair,
         })
     }
 
     /// Returns the name of the adviser.
-    pub(super) fn by(&self) -> &str {
-        &self.by
+    pub(super) fn adviser_name(&self) -> &str {
+        &self.adviser
     }
 
     /// Returns the suggestion for a pair.
-    pub(super) fn get(&self, name: &PairId) -> Option<&Advice> {
-        self.known.get(name)
+    pub(super) fn get(&self, pair: &PairId) -> Option<&Advice> {
+        self.advice.get(pair)
     }
 
     /// Appends the result for a pair.
-    pub(super) fn put(&mut self, advice: Advice) -> Result<()> {
+    pub(super) fn append(&mut self, advice: Advice) -> Result<()> {
         let mut line = serde_json::to_string(&advice).context("cannot serialise a suggestion")?;
         line.push('\n');
-        let written = self.file.write_all(line.as_bytes());
-        written.with_context(|| {
+        let result = self.file.write_all(line.as_bytes());
+        result.with_context(|| {
             EngineFailure(format!(
                 "cannot write {}\nhint: free disk space, then run the same command to resume",
                 self.path.display()
             ))
         })?;
-        let name = (advice.case.clone(), advice.pair.clone());
-        self.known.insert(name, advice);
+        let pair = (advice.case.clone(), advice.pair.clone());
+        self.advice.insert(pair, advice);
         Ok(())
     }
 }

@@ -1,16 +1,16 @@
-//! Source of better evaluations: a second panel, a file of verdicts, or a model behind an endpoint.
+//! Source of better evaluations: another judge, a file of verdicts, or a model behind an endpoint.
 
-use super::misjudged_pair::MisjudgedPair;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use super::endpoint::Endpoint;
+use super::misjudged_pair::MisjudgedPair;
 use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
-use crate::judging::judge::{Judge, PairJob};
-use crate::judging::run::record_reader::records;
+use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::run::record_reader::open_records;
 use crate::support::digest::Digest;
 
 /// Source of suggested verdicts.
@@ -19,12 +19,13 @@ pub enum Adviser {
     Judge(Box<dyn Judge>),
     /// Existing verdicts, by case and models.
     Recorded {
-        /// The judges in the records and a hash of all verdicts.
-        by: String,
+        /// Names of the judges in the records and a hash of all verdicts.
+        source: String,
         /// The verdicts.
         verdicts: HashMap<PairId, RecordedVerdict>,
     },
-    /// A model behind an endpoint. If its first evaluation contradicts the labels, the next request includes them.
+    /// A model behind an endpoint. If its first evaluation contradicts the labels, the next request
+    /// includes them.
     Endpoint(Box<Endpoint>),
 }
 
@@ -33,18 +34,16 @@ impl Adviser {
     ///
     /// # Errors
     /// If the records cannot be read or contain no verdict.
-    pub fn recorded(path: &Path) -> Result<Self> {
+    pub fn from_records(path: &Path) -> Result<Self> {
         let (mut verdicts, mut judges) = (HashMap::new(), BTreeSet::new());
-        let mut all = Vec::new();
-        for record in records(path)? {
+        let mut hashed_bytes = Vec::new();
+        for record in open_records(path)? {
             let record = record?;
-            if let (Some(judgement), Some(case), Some(pair)) = (
-                record.judgement(),
-                &record.subject.case,
-                &record.subject.pair,
-            ) {
+            if let (Some(judgement), Some(case), Some(pair)) =
+                (record.verdict(), &record.subject.case, &record.subject.pair)
+            {
                 let line = serde_json::to_vec(&(case, pair, judgement));
-                all.extend(line.context("cannot serialise a verdict to hash it")?);
+                hashed_bytes.extend(line.context("cannot serialise a verdict to hash it")?);
                 verdicts.insert((case.clone(), pair.clone()), judgement.clone());
                 judges.insert(record.subject.judge.clone());
             }
@@ -55,70 +54,70 @@ impl Adviser {
             path.display()
         );
         let judges = judges.into_iter().collect::<Vec<_>>().join(", ");
-        // The hash distinguishes this file from another one of the same judges.
-        let by = format!("{judges}, all of them {}", Digest::of(&all));
-        Ok(Self::Recorded { by, verdicts })
+        // The hash distinguishes these records from other records of the same judges.
+        let source = format!("{judges}, all of them {}", Digest::sha256(&hashed_bytes));
+        Ok(Self::Recorded { source, verdicts })
     }
 
     /// Returns a name that identifies the adviser.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Judge(judge) => judge.name(),
-            Self::Recorded { by, .. } => format!("verdicts of {by}"),
+            Self::Recorded { source, .. } => format!("verdicts of {source}"),
             Self::Endpoint(endpoint) => endpoint.name(),
         }
     }
 
-    /// Returns the number of pairs per request batch. It is one for an endpoint, so that each paid answer is logged
-    /// at once.
-    pub(super) fn at_once(&self, most: usize) -> usize {
+    /// Returns the number of pairs per request batch. It is one for an endpoint, so that each paid
+    /// answer is logged before the next request.
+    pub(super) fn batch_size(&self, max: usize) -> usize {
         match self {
-            Self::Judge(_) | Self::Recorded { .. } => most,
+            Self::Judge(_) | Self::Recorded { .. } => max,
             Self::Endpoint(_) => 1,
         }
     }
 
     /// Returns the maximum number of requests per pair.
-    pub(super) fn attempts(&self, most: u32) -> u32 {
+    pub(super) fn attempts(&self, max: u32) -> u32 {
         match self {
-            // They would return the same verdict again.
+            // Judges and records return the same verdict again.
             Self::Judge(_) | Self::Recorded { .. } => 1,
-            Self::Endpoint(_) => most,
+            Self::Endpoint(_) => max,
         }
     }
 
-    /// Suggests a verdict, or the reason for none, for each misjudged pair; `attempt` counts from 0.
+    /// Returns a suggested verdict, or the reason for none, for each misjudged pair. `attempt`
+    /// counts from 0.
     ///
     /// # Errors
     /// If the adviser fails as a whole. A failure on one pair is the inner `Err`.
-    pub(super) fn suggest(
+    pub(super) fn request(
         &mut self,
-        doubts: &[&MisjudgedPair],
+        pairs: &[&MisjudgedPair],
         attempt: u32,
     ) -> Result<Vec<Result<RecordedVerdict, String>>> {
         match self {
             Self::Judge(judge) => {
-                let jobs: Vec<PairJob> = doubts.iter().map(|doubt| doubt.job.clone()).collect();
+                let jobs: Vec<PairJob> = pairs.iter().map(|pair| pair.job.clone()).collect();
                 let verdicts = judge.judge(&jobs).context("the second judge failed")?;
-                let suggestion = |verdict: Result<_, crate::judging::judge::Unscored>| match verdict
-                {
+                let suggestion = |verdict: Result<_, Unscored>| match verdict {
                     Ok(verdict) => RecordedVerdict::from_verdict(&verdict).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
                 };
                 verdicts.into_iter().map(suggestion).collect()
             }
             Self::Recorded { verdicts, .. } => {
-                let find = |doubt: &&MisjudgedPair| {
-                    let found = verdicts.get(&doubt.key()).cloned();
-                    Ok(found.ok_or_else(|| {
+                let find = |pair: &&MisjudgedPair| {
+                    let verdict = verdicts.get(&pair.id()).cloned();
+                    Ok(verdict.ok_or_else(|| {
                         "the suggested records have no verdict on this pair".to_owned()
                     }))
                 };
-                doubts.iter().map(find).collect()
+                pairs.iter().map(find).collect()
             }
-            Self::Endpoint(endpoint) => doubts
+            Self::Endpoint(endpoint) => pairs
                 .iter()
-                .map(|doubt| endpoint.evaluate(doubt, attempt))
+                .map(|pair| endpoint.evaluate(pair, attempt))
                 .collect(),
         }
     }

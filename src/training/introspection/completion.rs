@@ -1,8 +1,9 @@
-//! Converts a verdict to training examples: for each member a prompt and the evaluation it should write.
+//! Converts a verdict to training examples: for each member a prompt and the evaluation it should
+//! write.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
-use acem3_experts::prompt::{BranchPrompts, Format, JudgeInput, Piece, Rubric};
+use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, PromptPiece, Rubric};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
@@ -10,41 +11,44 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::judge::PairJob;
 use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
 use crate::training::TrainConfig;
-use crate::training::preferences::{EvaluationRatings, IMAGE, prompt_text};
+use crate::training::preferences::{EvaluationRatings, IMAGE_MARKER, prompt_text};
 
 /// Prompt and completion of one member for one presentation of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MemberCompletion {
-    /// The member's name.
+    /// Name of the member.
     pub(super) member: &'static str,
-    /// The member's prompt.
+    /// Prompt of the member.
     pub(super) prompt: String,
-    /// Start and end of the prompt that do not depend on the other members' evaluations.
-    frame: [String; 2],
-    /// The evaluation that the member should write.
+    /// Parts of the prompt before and after the other members' evaluations. If the prompt contains
+    /// no evaluations, the first part is the whole prompt and the second is empty.
+    around_evaluations: [String; 2],
+    /// Evaluation that the member should write.
     pub(super) completion: String,
-    /// Whether the second response of the pair is shown first.
+    /// True if the second response of the pair is shown first.
     pub(super) swapped: bool,
 }
 
-/// Placeholder for an evaluation; it occurs in no other text.
-const HERE: &str = "\u{0}";
+/// Placeholder for an evaluation. It does not occur in prompts.
+const PLACEHOLDER: &str = "\u{0}";
 
 impl MemberCompletion {
-    /// Returns true if the prompt can be parsed again, that is, if no text in it contains the image marker.
-    pub(super) fn is_readable(&self, image: bool) -> bool {
-        self.prompt.matches(IMAGE).count() == usize::from(image)
+    /// Returns true if the prompt can be parsed again, that is, if no text in it contains the image
+    /// marker.
+    pub(super) fn is_unambiguous(&self, has_image: bool) -> bool {
+        self.prompt.matches(IMAGE_MARKER).count() == usize::from(has_image)
     }
 
-    /// Returns true if a line is an evaluation of the same presentation for the same member. Does not compare images.
+    /// Returns true if a line is an evaluation of the same presentation for the same member. Does
+    /// not compare images.
     pub(super) fn replaces(&self, line: &Map<String, Value>) -> bool {
-        let text = |name: &str| line.get(name).and_then(Value::as_str);
-        let [before, after] = &self.frame;
-        let prompt = text("prompt").unwrap_or_default();
+        let field = |name: &str| line.get(name).and_then(Value::as_str);
+        let [before, after] = &self.around_evaluations;
+        let prompt = field("prompt").unwrap_or_default();
         let rest = prompt.strip_prefix(before.as_str());
-        let framed = rest.is_some_and(|rest| rest.ends_with(after.as_str()));
-        let whole = !after.is_empty() || prompt == before;
-        framed && whole && text("member").is_none_or(|member| member == self.member)
+        let has_frame = rest.is_some_and(|rest| rest.ends_with(after.as_str()));
+        let has_full_prompt = !after.is_empty() || prompt == before;
+        has_frame && has_full_prompt && field("member").is_none_or(|member| member == self.member)
     }
 }
 
@@ -52,19 +56,19 @@ impl MemberCompletion {
 pub(super) struct CompletionBuilder {
     branches: BranchPrompts,
     merge: MergePrompts,
-    /// Start of every answer in the chat template.
+    /// Text that begins every answer in the chat template.
     lead: String,
 }
 
 impl CompletionBuilder {
     /// Creates a builder for the panels of a training configuration.
     pub(super) fn new(config: &TrainConfig) -> Result<Self> {
-        let dialogue = &config.dialogue;
+        let template = &config.dialogue;
         let branches = BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?;
         Ok(Self {
-            branches: branches.inside(dialogue.clone()),
-            merge: MergePrompts::new(config.layout)?.inside(dialogue.clone()),
-            lead: dialogue.lead.clone(),
+            branches: branches.with_chat_template(template.clone()),
+            merge: MergePrompts::new(config.layout)?.with_chat_template(template.clone()),
+            lead: template.lead.clone(),
         })
     }
 
@@ -72,7 +76,7 @@ impl CompletionBuilder {
     ///
     /// # Errors
     /// If a score has no analysis.
-    pub(super) fn lessons(
+    pub(super) fn completions(
         &self,
         job: &PairJob,
         order: &RecordedOrder,
@@ -82,30 +86,38 @@ impl CompletionBuilder {
             responses.reverse();
         }
         let input = JudgeInput {
-            image: job.image.is_some(),
+            has_image: job.image.is_some(),
             question: job.question(),
             responses,
         };
-        let mut lessons = Vec::new();
-        let mut written = [const { Vec::new() }; 3];
+        let mut parts = Vec::new();
+        let mut evaluations = [const { Vec::new() }; 3];
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
-            let (format, ratings) = (Format::branch(aspect), branch(order, aspect)?);
+            let (format, ratings) = (
+                EvaluationFormat::for_aspect(aspect),
+                aspect_ratings(order, aspect)?,
+            );
             let prompt = self.branches.pieces(aspect, &input)?;
-            written[i] = format.pieces(&ratings);
+            evaluations[i] = format.render_pieces(&ratings);
             let prompt = prompt_text(&prompt);
-            lessons.push((prompt.clone(), [prompt, String::new()], format, ratings));
+            parts.push((prompt.clone(), [prompt, String::new()], format, ratings));
         }
-        let concluded = presented(&order.conclusion, order.swapped)?;
-        let prompt = prompt_text(&self.merge.pieces(&input, &written)?);
-        let frame = self.around_evaluations(&input)?;
-        lessons.push((prompt, frame, Format::conclusion(), concluded.into()));
-        let lessons = MEMBERS.into_iter().zip(lessons);
-        Ok(lessons
+        let conclusion = in_presentation_order(&order.conclusion, order.swapped)?;
+        let prompt = prompt_text(&self.merge.pieces(&input, &evaluations)?);
+        let around_evaluations = self.around_evaluations(&input)?;
+        parts.push((
+            prompt,
+            around_evaluations,
+            EvaluationFormat::for_conclusion(),
+            conclusion.into(),
+        ));
+        let parts = MEMBERS.into_iter().zip(parts);
+        Ok(parts
             .map(
-                |(member, (prompt, frame, format, ratings))| MemberCompletion {
+                |(member, (prompt, around_evaluations, format, ratings))| MemberCompletion {
                     member,
                     prompt,
-                    frame,
+                    around_evaluations,
                     completion: self.completion(format, &ratings),
                     swapped: order.swapped,
                 },
@@ -113,42 +125,47 @@ impl CompletionBuilder {
             .collect())
     }
 
-    /// Returns the text of the conclusion model's prompt before the first evaluation and after the last one.
+    /// Returns the text of the conclusion model's prompt before the first evaluation and after the
+    /// last one.
     fn around_evaluations(&self, input: &JudgeInput) -> Result<[String; 2]> {
-        let mark = || vec![Piece::Fixed(HERE.to_owned())];
-        let prompt = self.merge.pieces(input, &[mark(), mark(), mark()])?;
+        let placeholder = || vec![PromptPiece::Trusted(PLACEHOLDER.to_owned())];
+        let prompt = self
+            .merge
+            .pieces(input, &[placeholder(), placeholder(), placeholder()])?;
         let prompt = prompt_text(&prompt);
-        let before = prompt.split(HERE).next().unwrap_or_default();
-        let after = prompt.rsplit(HERE).next().unwrap_or_default();
+        let before = prompt.split(PLACEHOLDER).next().unwrap_or_default();
+        let after = prompt.rsplit(PLACEHOLDER).next().unwrap_or_default();
         Ok([before.to_owned(), after.to_owned()])
     }
 
-    fn completion(&self, format: Format, ratings: &EvaluationRatings) -> String {
-        let pieces: Vec<Piece> = format.led(&self.lead).pieces(ratings);
+    /// Renders an evaluation after the lead of the chat template.
+    fn completion(&self, format: EvaluationFormat, ratings: &EvaluationRatings) -> String {
+        let pieces: Vec<PromptPiece> = format.with_prefix(&self.lead).render_pieces(ratings);
         prompt_text(&pieces)
     }
 }
 
-/// Returns the ratings of an aspect in writing order: all criteria of the response shown first, then of the other.
-fn branch(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRatings> {
-    let marks = order.aspects.get(&aspect);
-    let rated = aspect.criteria().iter().map(|criterion| {
-        let marks = marks.and_then(|marks| marks.get(criterion));
-        let marks =
-            marks.with_context(|| format!("the verdict has no score for {}", criterion.key()))?;
-        presented(marks, order.swapped)
+/// Returns the ratings of an aspect in the order of the evaluation format: all criteria of the
+/// response shown first, then all criteria of the other.
+fn aspect_ratings(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRatings> {
+    let scores = order.aspects.get(&aspect);
+    let by_criterion = aspect.criteria().iter().map(|criterion| {
+        let scores = scores.and_then(|scores| scores.get(criterion));
+        let scores =
+            scores.with_context(|| format!("the verdict has no score for {}", criterion.key()))?;
+        in_presentation_order(scores, order.swapped)
     });
-    let rated: Vec<[(String, u8); 2]> = rated.collect::<Result<_>>()?;
-    let of = |place: usize| rated.iter().map(move |pair| pair[place].clone());
-    Ok(of(0).chain(of(1)).collect())
+    let by_criterion: Vec<[(String, u8); 2]> = by_criterion.collect::<Result<_>>()?;
+    let of_response = |r: usize| by_criterion.iter().map(move |pair| pair[r].clone());
+    Ok(of_response(0).chain(of_response(1)).collect())
 }
 
 /// Returns both scores with their analyses, in presentation order.
-fn presented(marks: &ScorePair, swapped: bool) -> Result<[(String, u8); 2]> {
-    let analyses = marks.analyses.as_ref();
+fn in_presentation_order(scores: &ScorePair, swapped: bool) -> Result<[(String, u8); 2]> {
+    let analyses = scores.analyses.as_ref();
     let analyses = analyses
         .context("the verdict has scores without analyses, expected an analysis for each score")?;
-    let mut pair = [0, 1].map(|r| (analyses[r].clone(), marks.scores[r]));
+    let mut pair = [0, 1].map(|r| (analyses[r].clone(), scores.scores[r]));
     if swapped {
         pair.reverse();
     }

@@ -1,17 +1,19 @@
 //! A model behind an `OpenAI`-compatible endpoint: `POST {base}/chat/completions`.
 //!
-//! It gets the prompts of the panel's members with the full rubric and the format of each evaluation. If its first
-//! evaluation contradicts the labels, the next request includes them.
+//! The model receives the prompts of the panel's members with the full rubric and the format of
+//! each evaluation. If its first evaluation contradicts the labels, the next request includes them.
 
 use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict};
-use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Layout, Piece, Rubric};
+use acem3_experts::prompt::{
+    BranchPrompts, EvaluationFormat, JudgeInput, PromptLayout, PromptPiece, Rubric, RubricDetail,
+};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::data::images::png;
+use crate::data::images::encode_png;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::training::introspection::chat_client::ChatClient;
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
@@ -25,15 +27,16 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint from a base URL such as `https://host/v1`, a model name and an optional API key.
+    /// Creates an endpoint from a base URL such as `https://host/v1`, a model name and an optional
+    /// API key.
     ///
     /// # Errors
     /// If `base` is not a URL.
     pub fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
-        let layout = Layout::CaseFirst;
+        let layout = PromptLayout::CaseFirst;
         Ok(Self {
             chat: ChatClient::new(base, model, key)?,
-            branches: BranchPrompts::new(layout, Rubric::built_in()?, Detail::Full)?,
+            branches: BranchPrompts::new(layout, Rubric::built_in()?, RubricDetail::Full)?,
             merge: MergePrompts::new(layout)?,
         })
     }
@@ -43,25 +46,26 @@ impl Endpoint {
         self.chat.name()
     }
 
-    /// Evaluates a pair in both presentation orders. The inner `Err` is the reason why there is no evaluation.
+    /// Evaluates a pair in both presentation orders. The inner `Err` is the reason why there is no
+    /// evaluation.
     ///
     /// # Errors
     /// If the endpoint is unreachable or rejects the key, the model or the format of the request.
     pub(super) fn evaluate(
         &self,
-        doubt: &MisjudgedPair,
+        misjudged: &MisjudgedPair,
         attempt: u32,
     ) -> Result<Result<RecordedVerdict, String>> {
-        let image = match &doubt.job.image {
+        let image = match &misjudged.job.image {
             Some(image) => {
-                let bytes = png(&image.decoded).with_context(|| image.name.clone())?;
+                let bytes = encode_png(&image.decoded).with_context(|| image.name.clone())?;
                 Some(format!("data:image/png;base64,{}", STANDARD.encode(bytes)))
             }
             None => None,
         };
         let mut orders = Vec::new();
         for swapped in [false, true] {
-            let order = self.order(doubt, image.as_deref(), swapped, attempt)?;
+            let order = self.evaluate_order(misjudged, image.as_deref(), swapped, attempt)?;
             match order {
                 Ok(order) => orders.push(order),
                 Err(reason) => return Ok(Err(reason)),
@@ -70,64 +74,65 @@ impl Endpoint {
         RecordedVerdict::from_verdict(&Verdict { orders }).map(Ok)
     }
 
-    fn order(
+    /// Evaluates a pair in one presentation order.
+    fn evaluate_order(
         &self,
-        doubt: &MisjudgedPair,
+        misjudged: &MisjudgedPair,
         image: Option<&str>,
         swapped: bool,
         attempt: u32,
     ) -> Result<Result<OrderVerdict, String>> {
-        let (mut responses, mut known) = (doubt.job.responses(), doubt.known);
+        let (mut responses, mut labels) = (misjudged.job.responses(), misjudged.labels);
         if swapped {
             responses.reverse();
-            known.reverse();
+            labels.reverse();
         }
         let input = JudgeInput {
-            image: image.is_some(),
-            question: doubt.job.question(),
+            has_image: image.is_some(),
+            question: misjudged.job.question(),
             responses,
         };
-        let told = if attempt > 0 {
-            told(known)
+        let hint = if attempt > 0 {
+            label_hint(labels)
         } else {
             String::new()
         };
-        let ask = |pieces: &[Piece],
-                   format: &Format|
+        let ask = |pieces: &[PromptPiece],
+                   format: &EvaluationFormat|
          -> Result<Result<Vec<(String, u8)>, String>> {
             let text = format!(
-                "{}\n\n{told}Write the evaluation in exactly this form, and nothing else:\n\n{}",
+                "{}\n\n{hint}Write the evaluation in exactly this form, and nothing else:\n\n{}",
                 prompt_text(&without_image(pieces)).trim(),
-                format.blank()
+                format.to_instructions()
             );
-            let answer = self.chat.ask(&message(&text, image), attempt)?;
-            Ok(answer.and_then(|answer| format.read(&answer).map_err(|error| error.to_string())))
+            let answer = self.chat.ask(&user_message(&text, image), attempt)?;
+            Ok(answer.and_then(|answer| format.parse(&answer).map_err(|error| error.to_string())))
         };
-        let (mut branches, mut written) = (Vec::new(), [const { Vec::new() }; 3]);
+        let (mut branches, mut evaluations) = (Vec::new(), [const { Vec::new() }; 3]);
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
-            let format = Format::branch(aspect);
+            let format = EvaluationFormat::for_aspect(aspect);
             let ratings = match ask(&self.branches.pieces(aspect, &input)?, &format)? {
                 Ok(ratings) => ratings,
                 Err(reason) => return Ok(Err(reason)),
             };
-            written[i] = format.pieces(&ratings);
-            branches.push(branch(aspect, &ratings, swapped)?);
+            evaluations[i] = format.render_pieces(&ratings);
+            branches.push(branch_evaluation(aspect, &ratings, swapped)?);
         }
-        let format = Format::conclusion();
-        let concluded = match ask(&self.merge.pieces(&input, &written)?, &format)? {
-            Ok(concluded) => concluded,
+        let format = EvaluationFormat::for_conclusion();
+        let conclusion = match ask(&self.merge.pieces(&input, &evaluations)?, &format)? {
+            Ok(conclusion) => conclusion,
             Err(reason) => return Ok(Err(reason)),
         };
         Ok(Ok(OrderVerdict {
             swapped,
             branches,
-            conclusion: pair(&concluded, [0, 1], swapped)?,
+            conclusion: rating_pair(&conclusion, [0, 1], swapped)?,
         }))
     }
 }
 
 /// Returns the part of the prompt that states the labels.
-fn told([first, second]: [f64; 2]) -> String {
+fn label_hint([first, second]: [f64; 2]) -> String {
     format!(
         "People who know the case gave Response 1 a final score of {first} and Response 2 one of {second}, of 0 to 5. \
          Look again with this in mind, and give the reasons that the image and the texts bear.\n\n"
@@ -135,12 +140,13 @@ fn told([first, second]: [f64; 2]) -> String {
 }
 
 /// Returns the pieces without the image, which is a separate part of the message.
-fn without_image(pieces: &[Piece]) -> Vec<Piece> {
-    let words = pieces.iter().filter(|piece| **piece != Piece::Image);
-    words.cloned().collect()
+fn without_image(pieces: &[PromptPiece]) -> Vec<PromptPiece> {
+    let others = pieces.iter().filter(|piece| **piece != PromptPiece::Image);
+    others.cloned().collect()
 }
 
-fn message(text: &str, image: Option<&str>) -> Value {
+/// Returns the messages of a request: one user message with the text and the image.
+fn user_message(text: &str, image: Option<&str>) -> Value {
     let mut content = Vec::new();
     if let Some(url) = image {
         content.push(json!({"type": "image_url", "image_url": {"url": url}}));
@@ -150,21 +156,29 @@ fn message(text: &str, image: Option<&str>) -> Value {
 }
 
 /// Converts the ratings of a branch, listed response by response.
-fn branch(aspect: Aspect, ratings: &[(String, u8)], swapped: bool) -> Result<BranchEvaluation> {
+fn branch_evaluation(
+    aspect: Aspect,
+    ratings: &[(String, u8)],
+    swapped: bool,
+) -> Result<BranchEvaluation> {
     let criteria = aspect.criteria();
-    let rated = criteria.iter().enumerate().map(|(i, criterion)| {
-        let places = [i, i + criteria.len()];
-        Ok((*criterion, pair(ratings, places, swapped)?))
+    let ratings = criteria.iter().enumerate().map(|(i, criterion)| {
+        let indices = [i, i + criteria.len()];
+        Ok((*criterion, rating_pair(ratings, indices, swapped)?))
     });
     Ok(BranchEvaluation {
         aspect,
-        ratings: rated.collect::<Result<_>>()?,
+        ratings: ratings.collect::<Result<_>>()?,
     })
 }
 
-/// Returns two ratings in the order of the pair.
-fn pair(ratings: &[(String, u8)], places: [usize; 2], swapped: bool) -> Result<[Rating; 2]> {
-    let [Some(first), Some(second)] = places.map(|place| ratings.get(place)) else {
+/// Returns the ratings at two indices, in the order of the pair.
+fn rating_pair(
+    ratings: &[(String, u8)],
+    indices: [usize; 2],
+    swapped: bool,
+) -> Result<[Rating; 2]> {
+    let [Some(first), Some(second)] = indices.map(|index| ratings.get(index)) else {
         bail!(
             "the evaluation has {} ratings, fewer than its format requires",
             ratings.len()
@@ -173,7 +187,7 @@ fn pair(ratings: &[(String, u8)], places: [usize; 2], swapped: bool) -> Result<[
     let mut pair = [first, second].map(|(analysis, score)| Rating {
         analysis: analysis.clone(),
         cut: false,
-        score: Score::certain(*score),
+        score: Score::from_value(*score),
     });
     if swapped {
         pair.reverse();

@@ -1,21 +1,24 @@
-//! A pair that a panel judged wrong.
+//! A pair whose verdict contradicts the labels.
 
 use super::review::PairId;
 use crate::judging::judge::PairJob;
 
-/// A pair that was judged wrong.
+/// Misjudged pair.
 pub(super) struct MisjudgedPair {
-    /// The pair.
+    /// The pair with its image.
     pub(super) job: PairJob,
-    /// The final scores that people, or a rule, gave.
-    pub(super) known: [f64; 2],
+    /// Labelled final scores of the two responses.
+    pub(super) labels: [f64; 2],
 }
 
 impl MisjudgedPair {
-    /// The case and the models of the pair.
-    pub(super) fn key(&self) -> PairId {
+    /// Returns the case and the two models of the pair.
+    pub(super) fn id(&self) -> PairId {
         let case = &self.job.case;
-        let model = |i: usize| case.responses.get(i).map(|response| response.model.clone());
+        let model = |i: usize| {
+            let response = case.responses.get(i);
+            response.map(|response| response.model.clone())
+        };
         let models = self.job.pair.map(|i| model(i).unwrap_or_default());
         (case.id.clone(), models)
     }

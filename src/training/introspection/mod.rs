@@ -1,9 +1,13 @@
-//! Knowledge introspection (`AutoMedEval` §3.3). In each round, a panel judges its training cases, an adviser
-//! suggests new evaluations of the misjudged pairs, these replace the old ones in the training data, and the panel is
-//! trained again.
+//! Knowledge introspection (`AutoMedEval` §3.3): improves training data from misjudged pairs and
+//! trains again.
 //!
-//! A suggestion is accepted if its order of the two responses agrees with the labels. Pairs without an accepted
-//! suggestion are listed for manual review. All files of a round are kept, so an interrupted run resumes.
+//! In each round, a panel judges its training cases. An adviser suggests new evaluations of the
+//! misjudged pairs. They replace the old evaluations in the training data, and the panel is trained
+//! again.
+//!
+//! A suggestion is accepted if its order of the two responses agrees with the labels. Pairs without
+//! an accepted suggestion are listed for manual review. The files of all rounds stay on disk, so an
+//! interrupted run resumes.
 
 mod advice_log;
 mod adviser;
@@ -17,7 +21,7 @@ mod review;
 mod round_judging;
 mod rounds;
 
-pub use crate::training::introspection::adviser::Adviser;
+pub use adviser::Adviser;
 pub use endpoint::Endpoint;
 pub use rounds::{Round, Rounds};
 
@@ -34,11 +38,11 @@ use crate::support::files::atomic_file;
 use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::plural;
+use crate::support::text::format_count;
 use crate::training::introspection::advice_log::AdviceLog;
 use crate::training::introspection::completion::CompletionBuilder;
-use crate::training::introspection::requests::{ask, left};
-use crate::training::introspection::round_judging::RoundJudging;
+use crate::training::introspection::requests::{request_advice, unresolved_line};
+use crate::training::introspection::round_judging::{MisjudgedPairs, RoundJudging, check_labels};
 use crate::training::preferences::read_evaluations;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 use data::EvaluationData;
@@ -49,27 +53,27 @@ pub struct Introspection<'a> {
     /// Training configuration. Only its file of evaluations changes between rounds.
     pub config: &'a TrainConfig,
     /// Initial model of every training.
-    pub start: Option<&'a InitialModel>,
+    pub initial_model: Option<&'a InitialModel>,
     /// Labelled training cases.
     pub cases: &'a SourceSpec,
-    /// Labelled cases that are never trained on.
+    /// Labelled cases that are judged but not trained on.
     pub held_out: Option<&'a Path>,
-    /// The folder of public data sets, if stages use them.
+    /// Folder of the public data sets, if a stage uses them.
     pub data: Option<PathBuf>,
     /// Output folder.
     pub out: &'a Path,
     /// Number of times that the training data are improved.
     pub rounds: u32,
     /// Maximum requests to an endpoint per pair.
-    pub attempts: u32,
+    pub max_attempts: u32,
     /// Pairs per batch.
     pub batch_size: usize,
-    /// Device for training and judging, and settings of judging.
-    pub place: Placement,
+    /// Device of training and judging, and settings of judging.
+    pub placement: Placement,
     /// Amount of progress output.
     pub verbosity: Verbosity,
     /// Progress output and interruption of trainings.
-    pub live: &'a TrainingProgress,
+    pub progress: &'a TrainingProgress,
     /// Interruption by the user while judging.
     pub interrupt: &'a Interrupt,
 }
@@ -78,36 +82,33 @@ impl Introspection<'_> {
     /// Runs all unfinished rounds. Returns `None` if the user interrupts it.
     ///
     /// # Errors
-    /// If the configuration has no file of evaluations, the cases have no labels, or a training, a judge or the
-    /// adviser fails.
+    /// If the configuration has no file of evaluations, the cases have no labels, or a training, a
+    /// judge or the adviser fails.
     pub fn run(&self, adviser: &mut Adviser) -> Result<Option<Rounds>> {
-        let given = evaluations_of(self.config)?;
-        crate::training::introspection::round_judging::check(
-            &self.cases.path,
-            &self.cases.options,
-        )?;
+        let evaluations = evaluations_file(self.config)?;
+        check_labels(&self.cases.path, &self.cases.options)?;
         if let Some(path) = self.held_out {
-            crate::training::introspection::round_judging::check(path, &SourceOptions::default())?;
+            check_labels(path, &SourceOptions::default())?;
         }
-        let tutor = CompletionBuilder::new(self.config)?;
-        self.begin(given)?;
+        let builder = CompletionBuilder::new(self.config)?;
+        self.snapshot_inputs(evaluations)?;
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
-            let Some((mut figures, review)) = self.judged(round)? else {
+            let Some((mut results, review)) = self.train_and_judge(round)? else {
                 return Ok(None);
             };
             if round < self.rounds {
-                let Some(mended) = self.mend(round, &review, (adviser, &tutor))? else {
+                let Some(replaced) = self.improve_data(round, &review, (adviser, &builder))? else {
                     return Ok(None);
                 };
-                figures.mended = Some(mended);
-                figures.left = Some(review.wrong.len() - mended);
+                results.replaced = Some(replaced);
+                results.unresolved = Some(review.misjudged.len() - replaced);
             }
-            let ends = figures.mended == Some(0);
-            self.live.note(&self.in_words(&figures));
-            rounds.rounds.push(figures);
-            if ends {
-                self.live.note(
+            let is_unchanged = results.replaced == Some(0);
+            self.progress.note(&self.summary(&results));
+            rounds.rounds.push(results);
+            if is_unchanged {
+                self.progress.note(
                     "no evaluation was replaced, so another round would give the same result",
                 );
                 break;
@@ -117,21 +118,21 @@ impl Introspection<'_> {
     }
 
     /// Saves the initial evaluations, or checks that they are equal to those of an earlier run.
-    fn begin(&self, given: &Path) -> Result<()> {
-        create_folder(&self.folder())?;
-        let (kept, text) = (
-            self.data_of(0),
-            EvaluationData::read(given, &self.folder())?.text()?,
-        );
-        if !kept.exists() {
-            return atomic_file::write(&kept, text.as_bytes());
+    fn snapshot_inputs(&self, evaluations: &Path) -> Result<()> {
+        let data_folder = self.data_folder();
+        create_folder(&data_folder)?;
+        let snapshot = self.evaluations_path(0);
+        let text = EvaluationData::read(evaluations, &data_folder)?.to_jsonl()?;
+        if !snapshot.exists() {
+            return atomic_file::write_atomic(&snapshot, text.as_bytes());
         }
-        let before = std::fs::read_to_string(&kept).with_context(|| kept.display().to_string())?;
-        if before != text {
+        let earlier_text =
+            std::fs::read_to_string(&snapshot).with_context(|| snapshot.display().to_string())?;
+        if earlier_text != text {
             bail!(
                 "{}: not the file that the rounds in {} started with\n\
                  hint: restore the file, or pass another folder with --out",
-                given.display(),
+                evaluations.display(),
                 self.out.display()
             );
         }
@@ -139,167 +140,168 @@ impl Introspection<'_> {
     }
 
     /// Trains the panel of a round and judges the cases with it.
-    fn judged(&self, round: u32) -> Result<Option<(Round, Review)>> {
-        let folder = self.round(round);
+    fn train_and_judge(&self, round: u32) -> Result<Option<(Round, Review)>> {
+        let folder = self.round_folder(round);
         let mut config = self.config.clone();
         for evaluations in config
             .stages
             .iter_mut()
-            .filter_map(|s| s.evaluations.as_mut())
+            .filter_map(|stage| stage.evaluations.as_mut())
         {
-            evaluations.file = std::path::absolute(self.data_of(round))?;
+            evaluations.file = std::path::absolute(self.evaluations_path(round))?;
         }
         let paths = TrainPaths {
             out: folder.join("training"),
             data: self.data.clone(),
-            device: self.place.device.clone(),
+            device: self.placement.device.clone(),
         };
-        if !train(&config, self.start, &paths, self.live)? {
+        if !train(&config, self.initial_model, &paths, self.progress)? {
             return Ok(None);
         }
         let panel = paths.out.join("panel");
-        let sit = |path: &Path, name: &str| {
-            let sitting = RoundJudging {
+        let judge = |path: &Path, name: &str| {
+            let judging = RoundJudging {
                 panel: &panel,
                 cases: self.cases,
                 path,
                 out: &folder.join(name),
                 batch_size: self.batch_size,
-                place: &self.place,
+                placement: &self.placement,
                 verbosity: self.verbosity,
                 interrupt: self.interrupt,
             };
-            sitting.hold()
+            judging.run()
         };
-        let Some(review) = sit(&self.cases.path, "judged")? else {
+        let Some(review) = judge(&self.cases.path, "judged")? else {
             return Ok(None);
         };
         let mut held_out = None;
         if let Some(path) = self.held_out {
-            match sit(path, "held-out")? {
-                Some(review) => held_out = Some(review.right),
+            match judge(path, "held-out")? {
+                Some(review) => held_out = Some(review.accuracy),
                 None => return Ok(None),
             }
         }
-        let figures = Round {
+        let results = Round {
             round,
-            evaluations: read_evaluations(&self.data_of(round))?.items.len(),
-            right: review.right,
-            wrong: review.wrong.len(),
+            evaluations: read_evaluations(&self.evaluations_path(round))?.items.len(),
+            accuracy: review.accuracy,
+            misjudged: review.misjudged.len(),
             unscored: review.unscored,
-            unknown: review.unknown,
-            mended: None,
-            left: None,
+            unlabelled: review.unlabelled,
+            replaced: None,
+            unresolved: None,
             held_out,
         };
-        Ok(Some((figures, review)))
+        Ok(Some((results, review)))
     }
 
-    /// Requests evaluations of the misjudged pairs and writes the training data of the next round. Returns the number
-    /// of replaced pairs; `None` if the user interrupts it.
-    fn mend(
+    /// Requests evaluations of the misjudged pairs and writes the training data of the next round.
+    /// Returns the number of replaced pairs; `None` if the user interrupts it.
+    fn improve_data(
         &self,
         round: u32,
         review: &Review,
-        (adviser, tutor): (&mut Adviser, &CompletionBuilder),
+        (adviser, builder): (&mut Adviser, &CompletionBuilder),
     ) -> Result<Option<usize>> {
-        let path = self.round(round).join("suggestions.jsonl");
-        let mut ledger = AdviceLog::open(&path, adviser.name())?;
-        let mut data = EvaluationData::read(&self.data_of(round), &self.folder())?;
-        let (mut mended, mut unresolved) = (0, String::new());
-        let mut doubts = crate::training::introspection::round_judging::MisjudgedPairs::open(
-            self.cases,
-            &review.wrong,
-        )?;
+        let path = self.round_folder(round).join("suggestions.jsonl");
+        let mut log = AdviceLog::open(&path, adviser.name())?;
+        let mut data = EvaluationData::read(&self.evaluations_path(round), &self.data_folder())?;
+        let (mut replaced, mut unresolved) = (0, String::new());
+        let mut misjudged = MisjudgedPairs::open(self.cases, &review.misjudged)?;
         loop {
-            let batch = doubts.take(adviser.at_once(self.batch_size));
+            let batch = misjudged.next_batch(adviser.batch_size(self.batch_size));
             if batch.is_empty() {
                 break;
             }
             if self.interrupt.is_requested() {
                 return Ok(None);
             }
-            ask(&batch, adviser, self.attempts, &mut ledger)?;
-            for doubt in &batch {
-                let name = doubt.key();
-                let advice = ledger
-                    .get(&name)
+            request_advice(&batch, adviser, self.max_attempts, &mut log)?;
+            for pair in &batch {
+                let id = pair.id();
+                let advice = log
+                    .get(&id)
                     .context("the log has no suggestion for a pair that was requested")?;
                 let Some(accepted) = &advice.accepted else {
-                    unresolved += &left(doubt, advice.refused.as_deref())?;
+                    unresolved += &unresolved_line(pair, advice.rejection.as_deref())?;
                     continue;
                 };
-                let image = doubt.job.image.as_ref().map(|image| &image.decoded);
-                let lessons = accepted.orders.iter();
-                let lessons: Vec<_> = lessons
-                    .map(|order| tutor.lessons(&doubt.job, order))
+                let image = pair.job.image.as_ref().map(|image| &image.decoded);
+                let orders = accepted.orders.iter();
+                let by_order: Vec<_> = orders
+                    .map(|order| builder.completions(&pair.job, order))
                     .collect::<Result<_>>()?;
-                if !lessons
+                let is_unambiguous = by_order
                     .iter()
                     .flatten()
-                    .all(|lesson| lesson.is_readable(image.is_some()))
-                {
-                    unresolved += &left(
-                        doubt,
+                    .all(|completion| completion.is_unambiguous(image.is_some()));
+                if !is_unambiguous {
+                    unresolved += &unresolved_line(
+                        pair,
                         Some("the question or a response contains the image marker"),
                     )?;
                     continue;
                 }
-                mended += 1;
-                for lessons in lessons {
-                    data.learn(&name, image, lessons)?;
+                replaced += 1;
+                for completions in by_order {
+                    data.insert(&id, image, completions)?;
                 }
             }
         }
-        for ((case, pair), reason) in doubts.lost() {
+        for ((case, pair), reason) in misjudged.unreadable_images() {
             unresolved += &json!({"case": case, "pair": pair, "reason": reason}).to_string();
             unresolved.push('\n');
         }
-        let unresolved_file = self.round(round).join("unresolved.jsonl");
-        atomic_file::write(&unresolved_file, unresolved.as_bytes())?;
-        if mended > 0 && data.replaced() == 0 {
-            self.live.note(
+        let unresolved_file = self.round_folder(round).join("unresolved.jsonl");
+        atomic_file::write_atomic(&unresolved_file, unresolved.as_bytes())?;
+        if replaced > 0 && data.replaced_count() == 0 {
+            self.progress.note(
                 "no given evaluation has a prompt for these pairs in the configuration's layout and rubric: \
                  the new evaluations are added",
             );
         }
-        atomic_file::write(&self.data_of(round + 1), data.text()?.as_bytes())?;
-        Ok(Some(mended))
+        atomic_file::write_atomic(
+            &self.evaluations_path(round + 1),
+            data.to_jsonl()?.as_bytes(),
+        )?;
+        Ok(Some(replaced))
     }
 
-    fn in_words(&self, figures: &Round) -> String {
-        let right = 100.0 * figures.right.value;
-        let mut words = format!(
-            "round {}: order accuracy {right:.1} % on {}",
-            figures.round,
-            plural(figures.right.n as u64, "pair")
+    /// Describes a round in one line.
+    fn summary(&self, results: &Round) -> String {
+        let accuracy = 100.0 * results.accuracy.value;
+        let mut text = format!(
+            "round {}: order accuracy {accuracy:.1} % on {}",
+            results.round,
+            format_count(results.accuracy.n as u64, "pair")
         );
-        if let (Some(mended), Some(left)) = (figures.mended, figures.left) {
-            let file = self.round(figures.round).join("unresolved.jsonl");
+        if let (Some(replaced), Some(unresolved)) = (results.replaced, results.unresolved) {
+            let file = self.round_folder(results.round).join("unresolved.jsonl");
             // Writing to a string cannot fail.
-            let _ = write!(words, ", {} wrong, {mended} replaced", figures.wrong);
-            if left > 0 {
-                let _ = write!(words, ", {left} unresolved: {}", file.display());
+            let _ = write!(text, ", {} wrong, {replaced} replaced", results.misjudged);
+            if unresolved > 0 {
+                let _ = write!(text, ", {unresolved} unresolved: {}", file.display());
             }
         }
-        words
+        text
     }
 
-    fn round(&self, round: u32) -> PathBuf {
+    fn round_folder(&self, round: u32) -> PathBuf {
         self.out.join(format!("round-{round}"))
     }
 
-    fn folder(&self) -> PathBuf {
+    fn data_folder(&self) -> PathBuf {
         self.out.join("data")
     }
 
-    fn data_of(&self, round: u32) -> PathBuf {
-        self.folder().join(format!("round-{round}.jsonl"))
+    fn evaluations_path(&self, round: u32) -> PathBuf {
+        self.data_folder().join(format!("round-{round}.jsonl"))
     }
 }
 
 /// Returns the only file of evaluations of a configuration.
-fn evaluations_of(config: &TrainConfig) -> Result<&Path> {
+fn evaluations_file(config: &TrainConfig) -> Result<&Path> {
     let files = config
         .stages
         .iter()

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use acem3_conclusion::compare;
+use acem3_conclusion::compare_scores;
 use anyhow::Result;
 use serde_json::json;
 
@@ -11,58 +11,62 @@ use crate::training::introspection::advice_log::{Advice, AdviceLog};
 use crate::training::introspection::adviser::Adviser;
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
-/// Requests suggestions for pairs that the log does not contain, with up to `most` attempts each.
-pub(super) fn ask(
+/// Requests suggestions for pairs that the log does not contain, with up to `max_attempts` each.
+pub(super) fn request_advice(
     batch: &[MisjudgedPair],
     adviser: &mut Adviser,
-    most: u32,
-    ledger: &mut AdviceLog,
+    max_attempts: u32,
+    log: &mut AdviceLog,
 ) -> Result<()> {
-    let mut open: Vec<&MisjudgedPair> = batch.iter().collect();
-    open.retain(|doubt| ledger.get(&doubt.key()).is_none());
-    let most = adviser.attempts(most);
-    for attempt in 0..most {
-        let suggestions = adviser.suggest(&open, attempt)?;
-        let mut still = Vec::new();
-        for (doubt, suggestion) in open.into_iter().zip(suggestions) {
-            let (accepted, refused) = match suggestion.and_then(|s| agreeing(s, doubt.known)) {
+    let mut pending: Vec<&MisjudgedPair> = batch.iter().collect();
+    pending.retain(|pair| log.get(&pair.id()).is_none());
+    let max_attempts = adviser.attempts(max_attempts);
+    for attempt in 0..max_attempts {
+        let suggestions = adviser.request(&pending, attempt)?;
+        let mut rejected = Vec::new();
+        for (pair, suggestion) in pending.into_iter().zip(suggestions) {
+            let agreeing = suggestion.and_then(|s| filter_agreeing(s, pair.labels));
+            let (accepted, rejection) = match agreeing {
                 Ok(accepted) => (Some(accepted), None),
                 Err(reason) => (None, Some(reason)),
             };
-            if accepted.is_none() && attempt + 1 < most {
-                still.push(doubt);
+            if accepted.is_none() && attempt + 1 < max_attempts {
+                rejected.push(pair);
                 continue;
             }
-            let (case, pair) = doubt.key();
-            ledger.put(Advice {
+            let (case, pair) = pair.id();
+            log.append(Advice {
                 case,
                 pair,
-                by: ledger.by().to_owned(),
+                adviser: log.adviser_name().to_owned(),
                 attempts: attempt + 1,
-                refused,
+                rejection,
                 accepted,
             })?;
         }
-        open = still;
+        pending = rejected;
     }
     Ok(())
 }
 
-/// Restricts a suggested verdict to the presentation orders that agree with the labels. Returns an error if the combined
-/// order or all presentation orders contradict them.
-fn agreeing(mut suggested: RecordedVerdict, known: [f64; 2]) -> Result<RecordedVerdict, String> {
-    let wanted = compare(known);
-    let found = Ordering::from(suggested.order);
-    if found != wanted {
+/// Restricts a suggested verdict to the presentation orders that agree with the labels. Returns an
+/// error if the combined order or all presentation orders contradict them.
+fn filter_agreeing(
+    mut suggested: RecordedVerdict,
+    labels: [f64; 2],
+) -> Result<RecordedVerdict, String> {
+    let labelled_order = compare_scores(labels);
+    let suggested_order = Ordering::from(suggested.order);
+    if suggested_order != labelled_order {
         return Err(format!(
             "suggested order: {}, labelled order: {}",
-            in_words(found),
-            in_words(wanted)
+            describe(suggested_order),
+            describe(labelled_order)
         ));
     }
     suggested
         .orders
-        .retain(|order| compare(order.scores.map(f64::from)) == wanted);
+        .retain(|order| compare_scores(order.scores.map(f64::from)) == labelled_order);
     if suggested.orders.is_empty() {
         return Err(
             "neither presentation order of the suggestion agrees with the labels".to_owned(),
@@ -71,7 +75,7 @@ fn agreeing(mut suggested: RecordedVerdict, known: [f64; 2]) -> Result<RecordedV
     Ok(suggested)
 }
 
-fn in_words(order: Ordering) -> &'static str {
+fn describe(order: Ordering) -> &'static str {
     match order {
         Ordering::Greater => "first response better",
         Ordering::Equal => "tie",
@@ -80,15 +84,15 @@ fn in_words(order: Ordering) -> &'static str {
 }
 
 /// Returns a line of `unresolved.jsonl`: a pair for manual review.
-pub(super) fn left(doubt: &MisjudgedPair, reason: Option<&str>) -> Result<String> {
-    let (case, pair) = doubt.key();
+pub(super) fn unresolved_line(misjudged: &MisjudgedPair, reason: Option<&str>) -> Result<String> {
+    let (case, pair) = misjudged.id();
     let line = json!({
         "case": case,
         "pair": pair,
-        "image": doubt.job.image.as_ref().map(|image| &image.name),
-        "question": doubt.job.question(),
-        "responses": doubt.job.responses(),
-        "known": doubt.known,
+        "image": misjudged.job.image.as_ref().map(|image| &image.name),
+        "question": misjudged.job.question(),
+        "responses": misjudged.job.responses(),
+        "known": misjudged.labels,
         "reason": reason,
     });
     Ok(serde_json::to_string(&line)? + "\n")
@@ -102,7 +106,7 @@ mod tests {
     use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
 
     fn suggested(orders: [[u8; 2]; 2]) -> RecordedVerdict {
-        let record = |(i, scores): (usize, [u8; 2])| RecordedOrder {
+        let recorded_order = |(i, scores): (usize, [u8; 2])| RecordedOrder {
             swapped: i == 1,
             scores,
             expected: scores.map(f64::from),
@@ -118,30 +122,31 @@ mod tests {
         };
         let scores = [0, 1].map(|r| orders.iter().map(|o| f64::from(o[r])).sum::<f64>() / 2.0);
         RecordedVerdict {
-            order: compare(scores).into(),
+            order: compare_scores(scores).into(),
             scores,
             expected: scores,
             aspects: BTreeMap::new(),
             criteria: BTreeMap::new(),
             flip: None,
-            orders: orders.into_iter().enumerate().map(record).collect(),
+            orders: orders.into_iter().enumerate().map(recorded_order).collect(),
         }
     }
 
     #[test]
     fn only_suggestions_that_agree_with_labels_are_accepted() {
-        let kept = |orders, known| agreeing(suggested(orders), known).map(|j| j.orders.len());
-        assert_eq!(kept([[4, 1], [5, 2]], [3.0, 1.0]), Ok(2));
+        let accepted_orders =
+            |orders, labels| filter_agreeing(suggested(orders), labels).map(|v| v.orders.len());
+        assert_eq!(accepted_orders([[4, 1], [5, 2]], [3.0, 1.0]), Ok(2));
         // Only one presentation order contradicts the labels.
-        assert_eq!(kept([[5, 1], [2, 3]], [3.0, 1.0]), Ok(1));
-        assert_eq!(kept([[3, 3], [2, 2]], [4.0, 4.0]), Ok(2));
-        let contradicts = kept([[1, 4], [2, 4]], [3.0, 1.0]).unwrap_err();
+        assert_eq!(accepted_orders([[5, 1], [2, 3]], [3.0, 1.0]), Ok(1));
+        assert_eq!(accepted_orders([[3, 3], [2, 2]], [4.0, 4.0]), Ok(2));
+        let contradicting = accepted_orders([[1, 4], [2, 4]], [3.0, 1.0]).unwrap_err();
         assert_eq!(
-            contradicts,
+            contradicting,
             "suggested order: second response better, labelled order: first response better"
         );
         // Both presentation orders prefer the response shown first, which is not a tie.
-        let neither = kept([[4, 2], [2, 4]], [3.0, 3.0]).unwrap_err();
+        let neither = accepted_orders([[4, 2], [2, 4]], [3.0, 3.0]).unwrap_err();
         assert!(neither.contains("neither"), "{neither}");
     }
 }

@@ -4,18 +4,18 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use acem3_conclusion::compare;
+use acem3_conclusion::compare_scores;
 use anyhow::{Result, bail};
 
 use crate::judging::run::record::RecordOutcome;
-use crate::judging::run::record_reader::records;
-use crate::training::measurement::{Proportion, share};
+use crate::judging::run::record_reader::open_records;
+use crate::training::measurement::{Proportion, proportion_with_interval};
 
-/// The case and the two models of a pair.
+/// Case id and the two models of a pair.
 pub(super) type PairId = (String, [String; 2]);
 
 /// Returns the error for cases without labels.
-pub(super) fn nothing_known(path: &Path) -> anyhow::Error {
+pub(super) fn no_labels_error(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
         "{}: no pair has final labels, expected some to compare verdicts with\n\
          hint: give the cases `\"labels\": {{\"final\": [a, b]}}`, one score of 0 to 5 for each response",
@@ -26,14 +26,14 @@ pub(super) fn nothing_known(path: &Path) -> anyhow::Error {
 /// Comparison of verdicts with labelled final scores.
 #[derive(Clone, Debug)]
 pub(super) struct Review {
-    /// Order accuracy; a tie is an order.
-    pub(super) right: Proportion,
+    /// Order accuracy. A tie counts as an order.
+    pub(super) accuracy: Proportion,
     /// Misjudged pairs with their labelled final scores.
-    pub(super) wrong: BTreeMap<PairId, [f64; 2]>,
+    pub(super) misjudged: BTreeMap<PairId, [f64; 2]>,
     /// Number of labelled pairs without a verdict.
     pub(super) unscored: usize,
     /// Number of pairs without labels.
-    pub(super) unknown: usize,
+    pub(super) unlabelled: usize,
 }
 
 impl Review {
@@ -41,51 +41,52 @@ impl Review {
     ///
     /// # Errors
     /// If no labelled pair has a verdict, or no pair has labels.
-    pub(super) fn of(folder: &Path) -> Result<Self> {
-        let (mut values, mut wrong) = (Vec::new(), BTreeMap::new());
-        let (mut unscored, mut unknown, mut first) = (0, 0, None);
-        for record in records(folder)? {
+    pub(super) fn from_records(folder: &Path) -> Result<Self> {
+        let (mut values, mut misjudged) = (Vec::new(), BTreeMap::new());
+        let (mut unscored, mut unlabelled, mut first_reason) = (0, 0, None);
+        for record in open_records(folder)? {
             let record = record?;
             let subject = &record.subject;
             let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
                 continue;
             };
-            let last = subject
+            let final_labels = subject
                 .labels
                 .as_ref()
-                .and_then(|labels| labels.last.as_deref());
-            let known = last.and_then(|last| <[f64; 2]>::try_from(last).ok());
-            match (known, record.judgement()) {
-                (Some(known), Some(judgement)) => {
-                    let right = Ordering::from(judgement.order) == compare(known);
-                    values.push((subject.cluster().short_name(), f64::from(u8::from(right))));
-                    if !right {
-                        wrong.insert((case.clone(), pair.clone()), known);
+                .and_then(|labels| labels.final_scores.as_deref());
+            let final_labels = final_labels.and_then(|labels| <[f64; 2]>::try_from(labels).ok());
+            match (final_labels, record.verdict()) {
+                (Some(labels), Some(judgement)) => {
+                    let agrees = Ordering::from(judgement.order) == compare_scores(labels);
+                    let cluster = subject.cluster().short_name();
+                    values.push((cluster, f64::from(u8::from(agrees))));
+                    if !agrees {
+                        misjudged.insert((case.clone(), pair.clone()), labels);
                     }
                 }
                 (Some(_), None) => {
                     unscored += 1;
-                    if let RecordOutcome::Unscored(why) = record.outcome {
-                        first.get_or_insert(why.message);
+                    if let RecordOutcome::Unscored(reason) = record.outcome {
+                        first_reason.get_or_insert(reason.message);
                     }
                 }
-                (None, _) => unknown += 1,
+                (None, _) => unlabelled += 1,
             }
         }
-        if let (true, Some(why)) = (values.is_empty(), first) {
+        if let (true, Some(reason)) = (values.is_empty(), first_reason) {
             bail!(
-                "{}: no pair has a verdict; first reason: {why}",
+                "{}: no pair has a verdict; first reason: {reason}",
                 folder.display()
             );
         }
-        let Some(right) = share(&values) else {
-            return Err(nothing_known(folder));
+        let Some(accuracy) = proportion_with_interval(&values) else {
+            return Err(no_labels_error(folder));
         };
         Ok(Self {
-            right,
-            wrong,
+            accuracy,
+            misjudged,
             unscored,
-            unknown,
+            unlabelled,
         })
     }
 }

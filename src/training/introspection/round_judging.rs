@@ -1,18 +1,17 @@
-//! Judges the cases of a round and reads the misjudged pairs.
+//! Judges the cases of a round and reads the misjudged pairs with their images.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 use anyhow::Result;
 
-use super::review::{PairId, Review, nothing_known};
-use crate::checkpoints::hub::Downloads;
+use super::review::{PairId, Review, no_labels_error};
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::data::cases;
-use crate::data::cases::{Case, CaseSource, SourceOptions, SourceSpec};
+use crate::data::cases::{self, Case, CaseSource, SourceOptions, SourceSpec};
 use crate::data::images::ImageReader;
 use crate::judging::judge::{Judge as _, PairJob};
 use crate::judging::panel::PanelJudge;
@@ -27,36 +26,45 @@ use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
-/// Checks that the cases have labels, before hours of training.
-pub(super) fn check(path: &Path, options: &SourceOptions) -> Result<()> {
-    let known = |case: Case| case.labels.is_some_and(|labels| labels.last.is_some());
-    if cases::open(path, options)?.flatten().any(known) {
+/// Checks that a case has final labels. Runs before the training, which may take hours.
+pub(super) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
+    let has_labels = |case: Case| {
+        case.labels
+            .is_some_and(|labels| labels.final_scores.is_some())
+    };
+    if cases::open(path, options)?.flatten().any(has_labels) {
         return Ok(());
     }
-    Err(nothing_known(path))
+    Err(no_labels_error(path))
 }
 
 /// A judge run with the panel of a round.
 pub(super) struct RoundJudging<'a> {
+    /// Folder of the panel.
     pub(super) panel: &'a Path,
-    /// Source options and image view of the cases.
+    /// Source options and DICOM view of the training cases.
     pub(super) cases: &'a SourceSpec,
-    /// The cases to judge: those of `cases`, or others.
+    /// Cases to judge: the training cases or the held-out cases.
     pub(super) path: &'a Path,
+    /// Output folder.
     pub(super) out: &'a Path,
+    /// Pairs per batch.
     pub(super) batch_size: usize,
-    pub(super) place: &'a Placement,
+    /// Device and settings of judging.
+    pub(super) placement: &'a Placement,
+    /// Amount of progress output.
     pub(super) verbosity: Verbosity,
+    /// Interruption by the user.
     pub(super) interrupt: &'a Interrupt,
 }
 
 impl RoundJudging<'_> {
-    /// Judges all cases, or the rest of an interrupted run, and compares the verdicts with the labels. Returns `None`
-    /// if the user interrupts it.
-    pub(super) fn hold(&self) -> Result<Option<Review>> {
-        let begun = Instant::now();
-        let own = self.path == self.cases.path;
-        let options = if own {
+    /// Judges all cases, or the rest of an interrupted run, and compares the verdicts with the
+    /// labels. Returns `None` if the user interrupts it.
+    pub(super) fn run(&self) -> Result<Option<Review>> {
+        let start = Instant::now();
+        let is_training_source = self.path == self.cases.path;
+        let options = if is_training_source {
             self.cases.options.clone()
         } else {
             SourceOptions::default()
@@ -64,29 +72,29 @@ impl RoundJudging<'_> {
         let mut source = cases::open(self.path, &options)?;
         create_folder(self.out)?;
         let files = PanelFiles::Folder(self.panel.to_owned());
-        let mut judge = PanelJudge::open(&files, self.place, Downloads::default())?;
+        let mut judge = PanelJudge::load(&files, self.placement, HubDownloads::default())?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;
         let mut manifest = Manifest::start(SourceInfo::new(self.path, source.kind), &judge);
         manifest.write(self.out)?;
         let mut progress = Progress::new(ProgressMode::Auto, self.verbosity, source.total);
-        let plan = RunConfig {
+        let config = RunConfig {
             batch_size: self.batch_size,
             baseline: None,
             limit: None,
-            root: cases::root(self.path),
+            root: cases::base_folder(self.path),
         };
-        let images = ImageReader::new(plan.root.clone(), Limits::default());
-        let images = images.viewed(self.cases.view.clone());
-        let mut run = Run::new(&mut judge, &mut journal, images, &mut progress, plan);
+        let images = ImageReader::new(config.root.clone(), ImageLimits::default());
+        let images = images.with_dicom_view(self.cases.dicom_view.clone());
+        let mut run = Run::new(&mut judge, &mut journal, images, &mut progress, config);
         let outcome = run.run(&mut source, self.interrupt);
         let tally = run.tally().clone();
-        progress.end();
-        manifest.finish(&outcome, &tally, begun.elapsed().as_secs_f64());
+        progress.finish();
+        manifest.finish(&outcome, &tally, start.elapsed().as_secs_f64());
         manifest.write(self.out)?;
         if !outcome? {
             return Ok(None);
         }
-        Review::of(self.out).map(Some)
+        Review::from_records(self.out).map(Some)
     }
 }
 
@@ -94,63 +102,69 @@ impl RoundJudging<'_> {
 pub(super) struct MisjudgedPairs<'a> {
     source: CaseSource,
     images: ImageReader,
-    wrong: &'a BTreeMap<PairId, [f64; 2]>,
-    waiting: Vec<MisjudgedPair>,
-    lost: Vec<(PairId, String)>,
+    /// Misjudged pairs with their labels.
+    misjudged: &'a BTreeMap<PairId, [f64; 2]>,
+    /// Pairs that are read but not yet returned.
+    pending: Vec<MisjudgedPair>,
+    /// Pairs whose image could not be read, with the reason.
+    unreadable: Vec<(PairId, String)>,
 }
 
 impl<'a> MisjudgedPairs<'a> {
     /// Opens the cases.
-    pub(super) fn open(cases: &SourceSpec, wrong: &'a BTreeMap<PairId, [f64; 2]>) -> Result<Self> {
-        let root = cases::root(&cases.path);
-        let images = ImageReader::new(root, Limits::default());
+    pub(super) fn open(
+        cases: &SourceSpec,
+        misjudged: &'a BTreeMap<PairId, [f64; 2]>,
+    ) -> Result<Self> {
+        let root = cases::base_folder(&cases.path);
+        let images = ImageReader::new(root, ImageLimits::default());
         Ok(Self {
             source: cases::open(&cases.path, &cases.options)?,
-            images: images.viewed(cases.view.clone()),
-            wrong,
-            waiting: Vec::new(),
-            lost: Vec::new(),
+            images: images.with_dicom_view(cases.dicom_view.clone()),
+            misjudged,
+            pending: Vec::new(),
+            unreadable: Vec::new(),
         })
     }
 
-    /// Returns up to `most` pairs; none at the end.
-    pub(super) fn take(&mut self, most: usize) -> Vec<MisjudgedPair> {
-        while self.waiting.len() < most {
-            // Unreadable cases have no verdict either.
+    /// Returns up to `max` pairs; an empty batch at the end.
+    pub(super) fn next_batch(&mut self, max: usize) -> Vec<MisjudgedPair> {
+        while self.pending.len() < max {
             let Some(entry) = self.source.next() else {
                 break;
             };
+            // An unreadable case has no verdict, so it was not misjudged.
             let Ok(case) = entry else { continue };
             let case = Arc::new(case);
             for pair in select_pairs(&case, None).unwrap_or_default() {
-                let mut doubt = MisjudgedPair {
+                let mut misjudged = MisjudgedPair {
                     job: PairJob {
                         case: Arc::clone(&case),
                         pair,
                         image: None,
                     },
-                    known: [0.0; 2],
+                    labels: [0.0; 2],
                 };
-                let name = doubt.key();
-                let Some(known) = self.wrong.get(&name) else {
+                let id = misjudged.id();
+                let Some(labels) = self.misjudged.get(&id) else {
                     continue;
                 };
-                doubt.known = *known;
+                misjudged.labels = *labels;
                 match case.image.as_ref().map(|s| self.images.load(s)).transpose() {
                     Ok(image) => {
-                        doubt.job.image = image;
-                        self.waiting.push(doubt);
+                        misjudged.job.image = image;
+                        self.pending.push(misjudged);
                     }
-                    Err(reason) => self.lost.push((name, reason)),
+                    Err(reason) => self.unreadable.push((id, reason)),
                 }
             }
         }
-        let n = most.min(self.waiting.len());
-        self.waiting.drain(..n).collect()
+        let n = max.min(self.pending.len());
+        self.pending.drain(..n).collect()
     }
 
     /// Returns the pairs whose image could not be read, with the reason.
-    pub(super) fn lost(self) -> Vec<(PairId, String)> {
-        self.lost
+    pub(super) fn unreadable_images(self) -> Vec<(PairId, String)> {
+        self.unreadable
     }
 }

@@ -1,32 +1,39 @@
-//! Results of all rounds, as a table and a chart.
+//! Results of all rounds, as text, JSON and SVG.
 
 use serde::Serialize;
 
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS, label_with_value};
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
 use crate::support::tables::{Table, TableStyle};
-use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
+use crate::support::terminal::number::{NOT_APPLICABLE, format_percent_with_interval};
 use crate::training::measurement::Proportion;
 
 /// Results of one round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Round {
-    /// Round number; round 0 is trained on the given data.
+    /// Round number. Round 0 is trained on the initial evaluations.
     pub round: u32,
     /// Number of evaluations in the training data.
     pub evaluations: usize,
-    /// Order accuracy on the training cases; a tie is an order.
-    pub right: Proportion,
+    /// Order accuracy on the training cases. A tie counts as an order.
+    #[serde(rename = "right")]
+    pub accuracy: Proportion,
     /// Number of misjudged pairs.
-    pub wrong: usize,
+    #[serde(rename = "wrong")]
+    pub misjudged: usize,
     /// Number of labelled pairs without a verdict.
     pub unscored: usize,
     /// Number of pairs without labels.
-    pub unknown: usize,
-    /// Number of misjudged pairs whose evaluations were replaced for the next round.
-    pub mended: Option<usize>,
-    /// Number of misjudged pairs without an accepted suggestion; they need manual review.
-    pub left: Option<usize>,
-    /// Order accuracy on the held-out cases.
+    #[serde(rename = "unknown")]
+    pub unlabelled: usize,
+    /// Number of misjudged pairs whose evaluations were replaced for the next round; `None` if no
+    /// suggestions were requested.
+    #[serde(rename = "mended")]
+    pub replaced: Option<usize>,
+    /// Number of misjudged pairs without an accepted suggestion, which need manual review; `None`
+    /// if no suggestions were requested.
+    #[serde(rename = "left")]
+    pub unresolved: Option<usize>,
+    /// Order accuracy on the held-out cases, if there are any.
     pub held_out: Option<Proportion>,
 }
 
@@ -38,7 +45,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Returns one row per round.
+    /// Returns a table with one row per round.
     pub fn text(&self, style: TableStyle) -> String {
         let has_held_out = self.rounds.iter().any(|round| round.held_out.is_some());
         let mut header = vec![
@@ -51,52 +58,52 @@ impl Rounds {
         ];
         header.extend(has_held_out.then_some("held-out order accuracy [95 % CI]"));
         let mut table = Table::new(header);
-        let missing = || NOT_APPLICABLE.to_owned();
-        let count = |n: Option<usize>| n.map_or_else(missing, |n| n.to_string());
+        let not_applicable = || NOT_APPLICABLE.to_owned();
+        let count = |n: Option<usize>| n.map_or_else(not_applicable, |n| n.to_string());
         for round in &self.rounds {
             let mut cells = vec![
                 round.round.to_string(),
                 round.evaluations.to_string(),
-                percent(&round.right),
-                round.wrong.to_string(),
-                count(round.mended),
-                count(round.left),
+                percent(&round.accuracy),
+                round.misjudged.to_string(),
+                count(round.replaced),
+                count(round.unresolved),
             ];
             if has_held_out {
-                cells.push(round.held_out.as_ref().map_or_else(missing, percent));
+                cells.push(round.held_out.as_ref().map_or_else(not_applicable, percent));
             }
-            table.row(cells);
+            table.push_row(cells);
         }
         table.render(style)
     }
 
     /// Draws the order accuracy of every round, on held-out cases if there are any.
     pub fn svg(&self) -> String {
-        let held = self.rounds.iter().any(|round| round.held_out.is_some());
+        let has_held_out = self.rounds.iter().any(|round| round.held_out.is_some());
         let mark = |round: &Round| {
-            let right = if held {
+            let accuracy = if has_held_out {
                 round.held_out
             } else {
-                Some(round.right)
+                Some(round.accuracy)
             };
-            let value = right.map(|share| share.value);
+            let value = accuracy.map(|proportion| proportion.value);
             ChartMark {
                 label: label_with_value(&format!("round {}", round.round), value),
                 value,
-                interval: right.map(|share| share.interval),
-                second: false,
+                interval: accuracy.map(|proportion| proportion.interval),
+                is_second_series: false,
             }
         };
-        let title = if held {
+        let title = if has_held_out {
             "order accuracy on held-out cases"
         } else {
             "order accuracy on training cases"
         };
         let marks: Vec<ChartMark> = self.rounds.iter().map(mark).collect();
-        Chart::forest(title, DOTS, &Axis::zoomed(&marks), &marks).to_svg_file()
+        Chart::forest(title, DOTS_DESCRIPTION, &Axis::zoomed(&marks), &marks).to_svg_file()
     }
 }
 
 fn percent(proportion: &Proportion) -> String {
-    percent_with_interval(proportion.value, Some(proportion.interval))
+    format_percent_with_interval(proportion.value, Some(proportion.interval))
 }

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-/// What is measured.
+/// Test sets and image conditions of a measurement.
 #[derive(Clone, Debug)]
 pub struct MeasurementConfig {
-    /// Phantom cases.
+    /// Number of phantom cases.
     pub phantoms: u64,
-    /// The seed of phantoms and wrong answers.
+    /// Seed of the phantoms and of the sampled wrong answers.
     pub seed: u64,
-    /// The folder of public data sets.
+    /// Folder of the public data sets, if any.
     pub data: Option<PathBuf>,
-    /// Cases of each data set.
+    /// Maximum number of cases of each data set.
     pub limit: usize,
-    /// Whether to judge with the image blanked and exchanged, too.
-    pub blinded: bool,
+    /// True to measure with blank and mismatched images too.
+    pub tests_image_sensitivity: bool,
 }

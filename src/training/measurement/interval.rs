@@ -1,17 +1,18 @@
 //! Proportions with 95 % confidence intervals, clustered by image.
 //!
-//! Questions about one image are not independent, so the bootstrap resamples images, not questions. With few
-//! or equal values the bootstrap interval is too narrow, down to a point.
+//! Questions about one image are not independent, so the bootstrap resamples images, not questions.
+//! With few or equal values the bootstrap interval is too narrow, down to a point.
 
 use serde::Serialize;
 
-use crate::statistics::{Bootstrap, Clusters, mean, share_interval};
-use crate::support::terminal::number::percent_with_interval;
+use crate::statistics::{Bootstrap, Clusters, mean, proportion_interval};
+use crate::support::terminal::number::format_percent_with_interval;
 
 /// Mean of values between 0 and 1, with its 95 % confidence interval.
 ///
 /// The interval is the percentile interval of the bootstrap over images, or
-/// [Wilson's](crate::statistics::inference::wilson) interval for fewer than ten images or equal means.
+/// [Wilson's](crate::statistics::inference::wilson) interval for fewer than ten images or equal
+/// means.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Proportion {
     /// The mean.
@@ -29,7 +30,7 @@ impl Proportion {
     pub fn cells(&self, name: &str) -> [String; 4] {
         [
             name.to_owned(),
-            percent_with_interval(self.value, Some(self.interval)),
+            format_percent_with_interval(self.value, Some(self.interval)),
             self.n.to_string(),
             self.images.to_string(),
         ]
@@ -37,17 +38,17 @@ impl Proportion {
 }
 
 /// Estimates the mean of `(cluster, value)` pairs; `None` for an empty slice.
-pub fn share(values: &[(String, f64)]) -> Option<Proportion> {
+pub fn proportion_with_interval(values: &[(String, f64)]) -> Option<Proportion> {
     let clusters = Clusters::new(values.iter().map(|(cluster, _)| cluster.as_str()));
-    let present: Vec<Option<f64>> = values.iter().map(|(_, value)| Some(*value)).collect();
-    let statistic = |weights: &[f64]| mean(&present, weights);
-    let found = Bootstrap::default().estimate(&clusters, values.len(), statistic);
-    let value = found.value.ok()?;
+    let optional: Vec<Option<f64>> = values.iter().map(|(_, value)| Some(*value)).collect();
+    let statistic = |weights: &[f64]| mean(&optional, weights);
+    let estimate = Bootstrap::default().estimate(&clusters, values.len(), statistic);
+    let value = estimate.value.ok()?;
     Some(Proportion {
         value,
-        interval: share_interval(value, found.interval, found.clusters).ok()?,
-        n: found.n,
-        images: found.clusters,
+        interval: proportion_interval(value, estimate.interval, estimate.clusters).ok()?,
+        n: estimate.n,
+        images: estimate.clusters,
     })
 }
 
@@ -57,18 +58,25 @@ mod tests {
 
     #[test]
     fn interval_narrows_with_the_number_of_images() {
-        let values = |f: fn(usize) -> String| -> Vec<(String, f64)> {
+        let values = |image: fn(usize) -> String| -> Vec<(String, f64)> {
             (0..100)
-                .map(|i| (f(i), f64::from(u8::from(i % 2 == 0))))
+                .map(|i| (image(i), f64::from(u8::from(i % 2 == 0))))
                 .collect()
         };
-        let one = share(&values(|_| "a".to_owned())).unwrap();
-        assert_eq!((one.value, one.images), (0.5, 1));
-        assert!(one.interval[0] < 0.1 && one.interval[1] > 0.9, "{one:?}");
-        let many = share(&values(|i| i.to_string())).unwrap();
+        let single_image = proportion_with_interval(&values(|_| "a".to_owned())).unwrap();
+        assert_eq!((single_image.value, single_image.images), (0.5, 1));
+        let [low, high] = single_image.interval;
+        assert!(low < 0.1 && high > 0.9, "{single_image:?}");
+        let many_images = proportion_with_interval(&values(|i| i.to_string())).unwrap();
         // The binomial's 95 % interval at n = 100 is 0.402 to 0.598.
-        assert!((many.interval[0] - 0.40).abs() < 0.03, "{many:?}");
-        assert!((many.interval[1] - 0.60).abs() < 0.03, "{many:?}");
-        assert!(share(&[]).is_none());
+        assert!(
+            (many_images.interval[0] - 0.40).abs() < 0.03,
+            "{many_images:?}"
+        );
+        assert!(
+            (many_images.interval[1] - 0.60).abs() < 0.03,
+            "{many_images:?}"
+        );
+        assert!(proportion_with_interval(&[]).is_none());
     }
 }

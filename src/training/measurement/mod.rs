@@ -1,6 +1,7 @@
-//! Accuracy of a panel on phantoms, whose correct verdict is known exactly, and on real questions
-//! whose better response is known. Every statistic has a confidence interval. Image sensitivity is measured with
-//! blank and mismatched images.
+//! Accuracy of a panel on pairs whose better response is known.
+//!
+//! The pairs are phantoms, with an exact correct verdict, and real questions. Every statistic has a
+//! confidence interval. Blank and mismatched images measure image sensitivity.
 
 mod config;
 mod interval;
@@ -9,144 +10,152 @@ pub(crate) mod test_pair;
 pub(crate) mod test_sets;
 
 pub use config::MeasurementConfig;
-pub use interval::{Proportion, share};
+pub use interval::{Proportion, proportion_with_interval};
 pub use report::{MeasurementReport, SetResults};
 
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
-use acem3_conclusion::{Verdict, compare};
+use acem3_conclusion::{Verdict, compare_scores};
 use acem3_experts::{Aspect, Criterion};
 use anyhow::{Result, bail};
 
 use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::duration;
-use crate::support::text::plural;
-use crate::training::measurement::test_pair::{ImageCondition, TestPair};
-use crate::training::measurement::test_sets::{KnownOrder, TestSet};
+use crate::support::terminal::progress::format_duration;
+use crate::support::text::format_count;
+use crate::training::measurement::test_pair::{
+    ImageCondition, TestPair, has_distinct_images, judge_pairs,
+};
+use crate::training::measurement::test_sets::{KnownOrder, TestSet, test_sets};
 
 /// Time between two progress messages.
-const PAUSE: Duration = Duration::from_secs(10);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Judges every test set under every image condition and reports progress to `say`. Skips the mismatched
-/// images of a set with only one image.
+/// Judges every test set under every image condition and passes progress messages to `log`. Skips
+/// the mismatched images of a set with only one image.
 ///
 /// # Errors
-/// If there is nothing to measure, a data set cannot be read, the judge fails, or the user interrupts it.
+/// If there is nothing to measure, a data set cannot be read, the judge fails, or the user
+/// interrupts it.
 pub fn measure(
     judge: &mut dyn Judge,
-    plan: &MeasurementConfig,
+    config: &MeasurementConfig,
     interrupt: &Interrupt,
-    say: &dyn Fn(&str),
+    log: &dyn Fn(&str),
 ) -> Result<MeasurementReport> {
-    let sets = crate::training::measurement::test_sets::sets(plan)?;
+    let sets = test_sets(config)?;
     if sets.is_empty() {
         bail!(
             "there is nothing to measure\n\
              hint: pass --phantoms with at least 1, or --data with a data set"
         );
     }
-    let mut figures = Vec::new();
+    let mut results = Vec::new();
     for set in sets {
-        for (view, name) in [
-            (ImageCondition::Own, "own"),
+        for (condition, name) in [
+            (ImageCondition::Original, "own"),
             (ImageCondition::Blank, "blank"),
-            (ImageCondition::Exchanged, "exchanged"),
+            (ImageCondition::Mismatched, "exchanged"),
         ] {
-            if view != ImageCondition::Own && !plan.blinded {
+            if condition != ImageCondition::Original && !config.tests_image_sensitivity {
                 continue;
             }
-            if view == ImageCondition::Exchanged
-                && !crate::training::measurement::test_pair::can_exchange(&set.trials)
-            {
-                say(&format!(
+            if condition == ImageCondition::Mismatched && !has_distinct_images(&set.pairs) {
+                log(&format!(
                     "{}: skipped mismatched images, the set has only one image",
                     set.name
                 ));
                 continue;
             }
-            let (start, last) = (Instant::now(), Cell::new(Instant::now()));
+            let (start, last_message) = (Instant::now(), Cell::new(Instant::now()));
             let progress = |done: usize| {
-                interrupt.check("no results were saved; the same command starts again")?;
-                let all = set.trials.len();
-                if last.get().elapsed() >= PAUSE && done < all {
-                    last.set(Instant::now());
-                    let left = start.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
-                    let left = duration(left);
-                    say(&format!(
-                        "{}, {name} image: {done} of {all} pairs, {left} left",
+                interrupt
+                    .bail_if_requested("no results were saved; the same command starts again")?;
+                let total = set.pairs.len();
+                if last_message.get().elapsed() >= PROGRESS_INTERVAL && done < total {
+                    last_message.set(Instant::now());
+                    let seconds_per_pair = start.elapsed().as_secs_f64() / done as f64;
+                    let remaining = format_duration(seconds_per_pair * (total - done) as f64);
+                    log(&format!(
+                        "{}, {name} image: {done} of {total} pairs, {remaining} left",
                         set.name
                     ));
                 }
                 Ok(())
             };
-            let verdicts = crate::training::measurement::test_pair::judge(
-                judge,
-                &set.trials,
-                view,
-                &progress,
-            )?;
+            let verdicts = judge_pairs(judge, &set.pairs, condition, &progress)?;
             let judged = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
-            let n = plural(judged as u64, "pair");
-            say(&format!("{}, {name} image: {n} judged", set.name));
-            figures.push(of_set(&set, name, &verdicts));
+            let n = format_count(judged as u64, "pair");
+            log(&format!("{}, {name} image: {n} judged", set.name));
+            results.push(set_results(&set, name, &verdicts));
         }
     }
     Ok(MeasurementReport {
         judge: judge.name(),
-        figures,
+        sets: results,
     })
 }
 
-fn of_set(set: &TestSet, view: &str, verdicts: &[Result<Verdict, Unscored>]) -> SetResults {
-    let pairs = set.trials.iter().zip(&set.known).zip(verdicts);
+/// Computes the statistics of a test set under one image condition.
+fn set_results(
+    set: &TestSet,
+    condition: &str,
+    verdicts: &[Result<Verdict, Unscored>],
+) -> SetResults {
+    let pairs = set.pairs.iter().zip(&set.known_orders).zip(verdicts);
     let judged: Vec<(&TestPair, &KnownOrder, &Verdict)> = pairs
-        .filter_map(|((trial, known), verdict)| Some((trial, known, verdict.as_ref().ok()?)))
+        .filter_map(|((pair, known), verdict)| Some((pair, known, verdict.as_ref().ok()?)))
         .collect();
-    let of_trials = |value: &dyn Fn(&TestPair, &KnownOrder, &Verdict) -> Option<f64>| {
-        let values = judged.iter().filter_map(|(trial, known, verdict)| {
-            Some((trial.cluster.clone(), value(trial, known, verdict)?))
+    let mean_of_pairs = |value: &dyn Fn(&TestPair, &KnownOrder, &Verdict) -> Option<f64>| {
+        let values = judged.iter().filter_map(|(pair, known, verdict)| {
+            Some((pair.cluster.clone(), value(pair, known, verdict)?))
         });
-        share(&values.collect::<Vec<_>>())
+        proportion_with_interval(&values.collect::<Vec<_>>())
     };
-    let of =
-        |value: &dyn Fn(&KnownOrder, &Verdict) -> Option<f64>| of_trials(&|_, k, v| value(k, v));
-    let preferred_where = |closed: bool| {
-        of(&|k, v| {
-            let is_one = k.closed == Some(closed);
-            is_one.then(|| preferred(k, v.expected())).flatten()
+    let mean = |value: &dyn Fn(&KnownOrder, &Verdict) -> Option<f64>| {
+        mean_of_pairs(&|_, known, verdict| value(known, verdict))
+    };
+    let preferred_if_closed = |closed: bool| {
+        mean(&|k, v| {
+            let matches = k.is_closed == Some(closed);
+            matches
+                .then(|| better_preferred(k, v.expected_scores()))
+                .flatten()
         })
     };
     let knowledge = |k: &KnownOrder, v: &Verdict| {
         let known = k.aspect(Aspect::MedicalKnowledge)?;
-        Some(one_if(known == compare(v.aspect(Aspect::MedicalKnowledge))))
+        Some(indicator(
+            known == compare_scores(v.aspect_scores(Aspect::MedicalKnowledge)),
+        ))
     };
     let mut unscored = verdicts.iter().filter_map(|verdict| verdict.as_ref().err());
     SetResults {
         set: set.name.to_owned(),
-        image: view.to_owned(),
-        n: set.trials.len(),
-        unscored: set.trials.len() - judged.len(),
+        image: condition.to_owned(),
+        n: set.pairs.len(),
+        unscored: set.pairs.len() - judged.len(),
         unscored_first: unscored.next().map(|u| u.message.clone()),
-        order: of(&|k, v| Some(one_if(k.order == v.order()))),
-        single_order: of(&|k, v| Some(one_if(v.orders.first()?.order() == k.order))),
-        knowledge: of(&knowledge),
-        preferred: of(&|k, v| preferred(k, v.expected())),
-        preferred_closed: preferred_where(true),
-        preferred_open: preferred_where(false),
-        preferred_by_accuracy: of(&|k, v| {
-            preferred(k, v.criterion_expected(Criterion::FactualAccuracy))
+        order: mean(&|k, v| Some(indicator(k.order == v.preference()))),
+        single_order: mean(&|k, v| Some(indicator(v.orders.first()?.preference() == k.order))),
+        knowledge: mean(&knowledge),
+        preferred: mean(&|k, v| better_preferred(k, v.expected_scores())),
+        preferred_closed: preferred_if_closed(true),
+        preferred_open: preferred_if_closed(false),
+        preferred_by_accuracy: mean(&|k, v| {
+            better_preferred(k, v.expected_criterion_scores(Criterion::FactualAccuracy))
         }),
-        better_shown: [true, false].map(|first| of(&|k, v| shown(k.order, v, first))),
-        flips: of(&|_, v| v.flip().map(one_if)),
-        longer: of_trials(&|t, k, v| longer(t, k.order, v.order())),
+        better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order, v, first))),
+        flips: mean(&|_, v| v.is_flipped().map(indicator)),
+        longer: mean_of_pairs(&|t, k, v| longer_preferred(t, k.order, v.preference())),
     }
 }
 
-/// Returns 1 if the presentation with the better response first (second if not `first`) is judged correctly.
-fn shown(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
+/// Returns 1 if the presentation with the better response first (second if not `first`) is judged
+/// correctly and 0 otherwise. Returns `None` for a tie or if the presentation was not judged.
+fn order_accuracy(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
     let swapped = match known {
         Ordering::Equal => return None,
         Ordering::Greater => !first,
@@ -156,30 +165,32 @@ fn shown(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
         .orders
         .iter()
         .find(|order| order.swapped == swapped)?;
-    Some(one_if(order.order() == known))
+    Some(indicator(order.preference() == known))
 }
 
-/// Returns 1 if the longer response is preferred; `None` unless the shorter one is better.
-fn longer(trial: &TestPair, known: Ordering, judged: Ordering) -> Option<f64> {
-    let [a, b] = trial.responses.each_ref();
+/// Returns 1 if the longer response is preferred and 0 otherwise; `None` unless the shorter one is
+/// better.
+fn longer_preferred(pair: &TestPair, known: Ordering, judged: Ordering) -> Option<f64> {
+    let [a, b] = pair.responses.each_ref();
     let by_length = a
         .split_whitespace()
         .count()
         .cmp(&b.split_whitespace().count());
     let shorter_is_better = by_length != Ordering::Equal && known == by_length.reverse();
-    shorter_is_better.then(|| one_if(judged == by_length))
+    shorter_is_better.then(|| indicator(judged == by_length))
 }
 
-fn one_if(right: bool) -> f64 {
-    f64::from(u8::from(right))
+fn indicator(condition: bool) -> f64 {
+    f64::from(u8::from(condition))
 }
 
-/// Returns 1 if the better response has the higher expected score, ½ for a tie.
-fn preferred(known: &KnownOrder, expected: [f64; 2]) -> Option<f64> {
-    let judged = compare(expected);
+/// Returns 1 if the better response has the higher expected score, ½ for equal scores and 0
+/// otherwise; `None` if the known order is a tie.
+fn better_preferred(known: &KnownOrder, expected: [f64; 2]) -> Option<f64> {
+    let judged = compare_scores(expected);
     match known.order {
         Ordering::Equal => None,
         _ if judged == Ordering::Equal => Some(0.5),
-        order => Some(one_if(order == judged)),
+        order => Some(indicator(order == judged)),
     }
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::interval::Proportion;
-use crate::support::tables::{Table, TableSection, TableStyle, render};
-use crate::support::text::plural;
+use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
+use crate::support::text::format_count;
 
 /// Results of one panel.
 #[derive(Clone, Debug, Serialize)]
@@ -12,7 +12,8 @@ pub struct MeasurementReport {
     /// Name of the panel.
     pub judge: String,
     /// One entry per test set and image condition.
-    pub figures: Vec<SetResults>,
+    #[serde(rename = "figures")]
+    pub sets: Vec<SetResults>,
 }
 
 /// Results of one test set under one image condition. Statistics undefined for the set are absent.
@@ -29,7 +30,8 @@ pub struct SetResults {
     /// Reason of the first unscored pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unscored_first: Option<String>,
-    /// Order accuracy of the combined verdict (>, =, <).
+    /// Order accuracy of the combined verdict: proportion of pairs with the known order (>, = or
+    /// <).
     pub order: Option<Proportion>,
     /// Order accuracy of the first presentation order alone.
     pub single_order: Option<Proportion>,
@@ -37,34 +39,33 @@ pub struct SetResults {
     pub knowledge: Option<Proportion>,
     /// Proportion of pairs whose better response has the higher expected final score.
     pub preferred: Option<Proportion>,
-    /// The same, closed questions only.
+    /// Same as `preferred`, for closed questions only.
     pub preferred_closed: Option<Proportion>,
-    /// The same, open questions only.
+    /// Same as `preferred`, for open questions only.
     pub preferred_open: Option<Proportion>,
     /// Proportion of pairs whose better response has the higher expected factual accuracy.
     pub preferred_by_accuracy: Option<Proportion>,
-    /// Order accuracy of the presentations with the better response first, and second. Their difference is the
-    /// position bias.
+    /// Order accuracy of the presentations with the better response first, and second. Their
+    /// difference is the position bias.
     pub better_shown: [Option<Proportion>; 2],
-    /// Flip rate: the two presentation orders disagree.
+    /// Flip rate: proportion of pairs whose presentation orders disagree.
     pub flips: Option<Proportion>,
-    /// Proportion of pairs with a better shorter response whose longer response is preferred.
+    /// Proportion of pairs whose longer response is preferred, among pairs whose shorter response
+    /// is better.
     pub longer: Option<Proportion>,
 }
 
 impl MeasurementReport {
     /// Returns true if no pair has a verdict.
     pub fn is_empty(&self) -> bool {
-        self.figures
-            .iter()
-            .all(|figures| figures.unscored == figures.n)
+        self.sets.iter().all(|set| set.unscored == set.n)
     }
 
     /// Returns one table per set and image condition.
     pub fn text(&self, style: TableStyle) -> String {
         let intro = format!("{}\nin brackets: 95 % CI, clustered by image", self.judge);
-        let tables: Vec<TableSection> = self.figures.iter().map(SetResults::table).collect();
-        render(&intro, &tables, style)
+        let tables: Vec<TableSection> = self.sets.iter().map(SetResults::table).collect();
+        render_sections(&intro, &tables, style)
     }
 }
 
@@ -92,19 +93,19 @@ impl SetResults {
         let mut table = Table::new(["statistic", "value", "n", "images"]);
         for (name, proportion) in rows {
             if let Some(proportion) = proportion {
-                table.row(proportion.cells(name));
+                table.push_row(proportion.cells(name));
             }
         }
         let title = format!(
             "{}, {} image ({}, {} unscored)",
             self.set,
             self.image,
-            plural(self.n as u64, "pair"),
+            format_count(self.n as u64, "pair"),
             self.unscored
         );
         let reason = self.unscored_first.as_deref();
-        let first = reason.map(|reason| reason.lines().next().unwrap_or_default());
-        let notes = first.map(|reason| format!("first unscored pair: {reason}"));
+        let first_line = reason.map(|reason| reason.lines().next().unwrap_or_default());
+        let notes = first_line.map(|reason| format!("first unscored pair: {reason}"));
         TableSection::new(title, table).with_notes(notes.into_iter().collect())
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use acem3_conclusion::Verdict;
 use anyhow::{Context, Result};
 
 use crate::data::cases::{Case, Response};
 use crate::data::images::LoadedImage;
-use crate::data::images::derived::blank;
+use crate::data::images::derived::blank_image;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use acem3_conclusion::Verdict;
 
 /// Pairs per batch.
 const BATCH: usize = 16;
@@ -17,39 +17,39 @@ const BATCH: usize = 16;
 pub(crate) struct TestPair {
     /// Key of the image; pairs with the same image have the same key.
     pub(crate) cluster: String,
-    /// The image.
+    /// Decoded image.
     pub(crate) image: Arc<LoadedImage>,
-    /// The question.
+    /// Question about the image.
     pub(crate) question: String,
-    /// Both responses.
+    /// Two responses to the question.
     pub(crate) responses: [String; 2],
 }
 
-/// The image that the judge sees.
+/// Image that the judge receives with a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImageCondition {
     /// The original image.
-    Own,
+    Original,
     /// A grey image of the same size.
     Blank,
     /// The image of another pair.
-    Exchanged,
+    Mismatched,
 }
 
-/// Judges all pairs and returns a verdict, or the reason for none, for each. Calls `progress` with the number of
-/// judged pairs after each batch; an error of `progress` ends the run.
-pub(crate) fn judge(
+/// Judges all pairs and returns a verdict, or the reason for none, for each. Calls `progress` with
+/// the number of judged pairs after each batch; an error of `progress` ends the run.
+pub(crate) fn judge_pairs(
     judge: &mut dyn Judge,
-    trials: &[TestPair],
-    view: ImageCondition,
+    pairs: &[TestPair],
+    condition: ImageCondition,
     progress: &dyn Fn(usize) -> Result<()>,
 ) -> Result<Vec<Result<Verdict, Unscored>>> {
-    let mut verdicts = Vec::with_capacity(trials.len());
-    let indices: Vec<usize> = (0..trials.len()).collect();
+    let mut verdicts = Vec::with_capacity(pairs.len());
+    let indices: Vec<usize> = (0..pairs.len()).collect();
     for chunk in indices.chunks(BATCH) {
         let jobs: Vec<PairJob> = chunk
             .iter()
-            .map(|i| job(trials, *i, view))
+            .map(|i| pair_job(pairs, *i, condition))
             .collect::<Result<_>>()?;
         verdicts.extend(judge.judge(&jobs)?);
         progress(verdicts.len())?;
@@ -57,25 +57,25 @@ pub(crate) fn judge(
     Ok(verdicts)
 }
 
-fn job(trials: &[TestPair], i: usize, view: ImageCondition) -> Result<PairJob> {
-    let trial = &trials[i];
-    let image = match view {
-        ImageCondition::Own => trial.image.clone(),
-        ImageCondition::Blank => blank(&trial.image.decoded)?,
-        ImageCondition::Exchanged => {
-            let other = next_with_other_image(trials, i)
+fn pair_job(pairs: &[TestPair], i: usize, condition: ImageCondition) -> Result<PairJob> {
+    let pair = &pairs[i];
+    let image = match condition {
+        ImageCondition::Original => pair.image.clone(),
+        ImageCondition::Blank => blank_image(&pair.image.decoded)?,
+        ImageCondition::Mismatched => {
+            let other = next_with_other_image(pairs, i)
                 .context("all pairs of the test set have the same image")?;
             other.image.clone()
         }
     };
     let response = |i: usize| Response {
         model: ["a", "b"][i].to_owned(),
-        text: trial.responses[i].clone(),
+        text: pair.responses[i].clone(),
     };
     let case = Case {
         id: i.to_string(),
         image: None,
-        question: trial.question.clone(),
+        question: pair.question.clone(),
         responses: vec![response(0), response(1)],
         reference: None,
         labels: None,
@@ -90,14 +90,13 @@ fn job(trials: &[TestPair], i: usize, view: ImageCondition) -> Result<PairJob> {
     })
 }
 
-/// Returns the next pair with a different image, if there is one.
-fn next_with_other_image(trials: &[TestPair], i: usize) -> Option<&TestPair> {
-    let own = &trials[i];
-    let mut later = (1..trials.len()).map(|step| &trials[(i + step) % trials.len()]);
-    later.find(|other| other.cluster != own.cluster)
+/// Returns the first pair after `i`, cyclically, that has a different image.
+fn next_with_other_image(pairs: &[TestPair], i: usize) -> Option<&TestPair> {
+    let mut others = (1..pairs.len()).map(|step| &pairs[(i + step) % pairs.len()]);
+    others.find(|other| other.cluster != pairs[i].cluster)
 }
 
 /// Returns true if the pairs have at least two different images.
-pub(crate) fn can_exchange(trials: &[TestPair]) -> bool {
-    !trials.is_empty() && next_with_other_image(trials, 0).is_some()
+pub(crate) fn has_distinct_images(pairs: &[TestPair]) -> bool {
+    !pairs.is_empty() && next_with_other_image(pairs, 0).is_some()
 }

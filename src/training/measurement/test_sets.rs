@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3_conclusion::compare;
+use acem3_conclusion::compare_scores;
 use acem3_experts::Aspect;
-use acem3_vision::{DecodedImage, Limits};
+use acem3_vision::{DecodedImage, ImageLimits};
 use anyhow::{Context, Error, Result};
 use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
@@ -17,92 +17,99 @@ use rand_chacha::ChaCha8Rng;
 use super::config::MeasurementConfig;
 use crate::data::cases::ImageSource;
 use crate::data::dataset_rows::{
-    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,
+    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, path_vqa_model_pairs,
 };
-use crate::data::images::derived::loaded;
+use crate::data::images::derived::image_from_pixels;
 use crate::data::images::{ImageReader, LoadedImage};
-use crate::data::phantoms::phantom;
+use crate::data::phantoms::generate_phantom;
 use crate::training::measurement::test_pair::TestPair;
 
 /// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
-/// [`TRAINED_ROWS`]; questions about those images are excluded.
-const MEASURED_ROWS: Range<u64> = 1000..1500;
+/// [`TRAINING_ROWS`]; questions about those images are excluded.
+const TEST_ROWS: Range<u64> = 1000..1500;
 /// Rows of the Path-VQA development set that may be used for training.
-const TRAINED_ROWS: Range<u64> = 0..1000;
+const TRAINING_ROWS: Range<u64> = 0..1000;
 
+/// Name and split of the SLAKE test set.
 const SLAKE: (&str, DatasetSplit) = ("SLAKE validate", DatasetSplit::SlakeValidate);
 
-/// The known order of a pair.
+/// Known order of a pair.
 pub(crate) struct KnownOrder {
-    /// Which response is better.
+    /// Order of the first response relative to the second.
     pub(crate) order: Ordering,
-    /// Which response is better in each aspect, in the order of [`Aspect::ALL`]; `None` if unknown.
+    /// Order in each aspect, in the order of [`Aspect::ALL`]; `None` if unknown.
     pub(crate) aspects: [Option<Ordering>; 3],
-    /// Whether the question is closed; `None` if unknown.
-    pub(crate) closed: Option<bool>,
+    /// True for a closed question; `None` if unknown.
+    pub(crate) is_closed: Option<bool>,
 }
 
 impl KnownOrder {
-    /// Returns which response is better in this aspect; `None` if unknown.
+    /// Returns the order in this aspect; `None` if unknown.
     pub(crate) fn aspect(&self, aspect: Aspect) -> Option<Ordering> {
-        let mut all = Aspect::ALL.into_iter().zip(self.aspects);
-        all.find(|(of, _)| *of == aspect)
-            .and_then(|(_, known)| known)
+        let mut orders = Aspect::ALL.into_iter().zip(self.aspects);
+        orders
+            .find(|(candidate, _)| *candidate == aspect)
+            .and_then(|(_, order)| order)
     }
 }
 
 /// A named list of pairs with known orders.
 pub(crate) struct TestSet {
+    /// Name in tables.
     pub(crate) name: &'static str,
-    /// Whether the known orders come from exact final scores, including ties. Otherwise only the better
-    /// response is known.
-    pub(crate) exact: bool,
-    pub(crate) trials: Vec<TestPair>,
-    pub(crate) known: Vec<KnownOrder>,
+    /// True if the known orders come from exact final scores, including ties. Otherwise only the
+    /// better response is known.
+    pub(crate) is_exact: bool,
+    /// The pairs.
+    pub(crate) pairs: Vec<TestPair>,
+    /// Known order of each pair.
+    pub(crate) known_orders: Vec<KnownOrder>,
 }
 
-/// Returns the phantoms and, with a data folder, the held-out parts of the data sets. Omits empty sets.
-pub(crate) fn sets(plan: &MeasurementConfig) -> Result<Vec<TestSet>> {
-    let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
-    if let Some(data) = &plan.data {
-        let parts = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
+/// Returns the phantoms and, with a data folder, the held-out parts of the data sets. Omits empty
+/// sets.
+pub(crate) fn test_sets(config: &MeasurementConfig) -> Result<Vec<TestSet>> {
+    let mut sets = vec![phantoms(config.phantoms, config.seed)?];
+    if let Some(data) = &config.data {
+        let splits = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
         let mut images = DecodedImages::new();
-        for (name, split) in parts {
-            sets.push(references(
+        for (name, split) in splits {
+            sets.push(load_reference_pairs(
                 name,
                 (data, split),
-                (plan.seed, plan.limit),
+                (config.seed, config.limit),
                 &mut images,
             )?);
         }
-        sets.push(model_answers(data, plan.limit, &mut images)?);
+        sets.push(model_answer_pairs(data, config.limit, &mut images)?);
     }
-    sets.retain(|set| !set.trials.is_empty());
+    sets.retain(|set| !set.pairs.is_empty());
     Ok(sets)
 }
 
 /// Generates phantoms, whose correct verdict is known for every aspect.
 pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
-    let (mut trials, mut known) = (Vec::new(), Vec::new());
+    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
     for i in 0..n {
-        let phantom = phantom(seed, i);
+        let phantom = generate_phantom(seed, i);
         let (w, h) = (
             phantom.image.width() as usize,
             phantom.image.height() as usize,
         );
         let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
-        let image = loaded(
+        let image = image_from_pixels(
             "phantom",
             decoded.context("the phantom image has no pixels")?,
         );
         let [a, b] = phantom.responses;
-        known.push(KnownOrder {
+        known_orders.push(KnownOrder {
             order: a.conclusion.score.cmp(&b.conclusion.score),
-            aspects: Aspect::ALL.map(|aspect| Some(compare([&a, &b].map(|r| r.aspect(aspect))))),
-            closed: None,
+            aspects: Aspect::ALL
+                .map(|aspect| Some(compare_scores([&a, &b].map(|r| r.aspect_mean(aspect))))),
+            is_closed: None,
         });
         let question = phantom.question.text;
-        trials.push(TestPair {
+        pairs.push(TestPair {
             cluster: i.to_string(),
             image,
             question,
@@ -111,9 +118,9 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
     }
     Ok(TestSet {
         name: "phantoms",
-        exact: true,
-        trials,
-        known,
+        is_exact: true,
+        pairs,
+        known_orders,
     })
 }
 
@@ -121,10 +128,10 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
 pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
     let limit = usize::try_from(n).unwrap_or(usize::MAX);
     let (name, split) = SLAKE;
-    let mut items = load_real(data, split)?;
+    let mut items = load_dataset_items(data, split)?;
     items.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let items = in_turn(items, |item| item.image_key.clone());
-    of_items(
+    let items = round_robin(items, |item| item.image_key.clone());
+    reference_pairs(
         name,
         (data, &items),
         (seed, limit),
@@ -133,81 +140,83 @@ pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
 }
 
 /// Orders items round-robin: the first of each group, then the second of each, and so on.
-fn in_turn<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
-    let mut taken: HashMap<String, usize> = HashMap::new();
-    let turns = items.into_iter().map(|item| {
-        let turn = taken.entry(group(&item)).or_default();
-        *turn += 1;
-        (*turn, item)
+fn round_robin<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
+    let mut group_sizes: HashMap<String, usize> = HashMap::new();
+    let with_round = items.into_iter().map(|item| {
+        let size = group_sizes.entry(group(&item)).or_default();
+        *size += 1;
+        (*size, item)
     });
-    let mut turns: Vec<(usize, T)> = turns.collect();
-    turns.sort_by_key(|(turn, _)| *turn);
-    turns.into_iter().map(|(_, item)| item).collect()
+    let mut with_round: Vec<(usize, T)> = with_round.collect();
+    with_round.sort_by_key(|(round, _)| *round);
+    with_round.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Pairs each reference answer with a plausible wrong one, in random order.
-fn references(
+/// Loads a split and pairs its reference answers with wrong ones.
+fn load_reference_pairs(
     name: &'static str,
     (data, split): (&Path, DatasetSplit),
     (seed, limit): (u64, usize),
     images: &mut DecodedImages,
 ) -> Result<TestSet> {
-    let items = load_real(data, split)?;
-    of_items(name, (data, &items), (seed, limit), images)
+    let items = load_dataset_items(data, split)?;
+    reference_pairs(name, (data, &items), (seed, limit), images)
 }
 
-fn of_items(
+/// Pairs each reference answer with a plausible wrong one, in random order.
+fn reference_pairs(
     name: &'static str,
     (data, items): (&Path, &[DatasetItem]),
     (seed, limit): (u64, usize),
     images: &mut DecodedImages,
 ) -> Result<TestSet> {
-    let mut pool: Vec<DatasetItem> = load_real(data, DatasetSplit::Train)?;
+    let mut pool: Vec<DatasetItem> = load_dataset_items(data, DatasetSplit::Train)?;
     pool.extend(items.iter().cloned());
-    let wrong = DistractorPool::new(&pool);
+    let distractors = DistractorPool::new(&pool);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (mut trials, mut known) = (Vec::new(), Vec::new());
+    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
     for item in items.iter().take(limit) {
-        let Some(other) = wrong.draw(item, &mut rng) else {
+        let Some(wrong) = distractors.sample(item, &mut rng) else {
             continue;
         };
-        let first = rng.random_bool(0.5);
-        let mut responses = [item.answer.clone(), other];
-        if !first {
+        let reference_first = rng.random_bool(0.5);
+        let mut responses = [item.answer.clone(), wrong];
+        if !reference_first {
             responses.reverse();
         }
-        trials.push(TestPair {
+        pairs.push(TestPair {
             cluster: item.image_key.clone(),
             image: images.get(&item.image_key, &item.image)?,
             question: item.question.clone(),
             responses,
         });
-        let order = if first {
+        let order = if reference_first {
             Ordering::Greater
         } else {
             Ordering::Less
         };
-        known.push(KnownOrder {
+        known_orders.push(KnownOrder {
             order,
             aspects: [None, Some(order), None],
-            closed: Some(item.closed),
+            is_closed: Some(item.is_closed),
         });
     }
     Ok(TestSet {
         name,
-        exact: false,
-        trials,
-        known,
+        is_exact: false,
+        pairs,
+        known_orders,
     })
 }
 
 /// Pairs two models' answers to a closed question; exactly one agrees with the reference.
-fn model_answers(data: &Path, limit: usize, images: &mut DecodedImages) -> Result<TestSet> {
-    let (mut trials, mut known) = (Vec::new(), Vec::new());
-    let trained = path_vqa_model_pairs(data, TRAINED_ROWS)?;
-    let pairs = unseen(path_vqa_model_pairs(data, MEASURED_ROWS)?, &trained);
-    for pair in pairs.into_iter().take(limit) {
-        trials.push(TestPair {
+fn model_answer_pairs(data: &Path, limit: usize, images: &mut DecodedImages) -> Result<TestSet> {
+    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
+    let training_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
+    let test_pairs = path_vqa_model_pairs(data, TEST_ROWS)?;
+    let test_pairs = without_training_images(test_pairs, &training_pairs);
+    for pair in test_pairs.into_iter().take(limit) {
+        pairs.push(TestPair {
             image: images.get(&pair.image_key, &pair.image)?,
             cluster: pair.image_key,
             question: pair.question,
@@ -218,37 +227,43 @@ fn model_answers(data: &Path, limit: usize, images: &mut DecodedImages) -> Resul
         } else {
             Ordering::Less
         };
-        known.push(KnownOrder {
+        known_orders.push(KnownOrder {
             order,
             aspects: [None, Some(order), None],
-            closed: Some(true),
+            is_closed: Some(true),
         });
     }
     Ok(TestSet {
         name: "Path-VQA model answers",
-        exact: false,
-        trials,
-        known,
+        is_exact: false,
+        pairs,
+        known_orders,
     })
 }
 
 /// Removes pairs whose image occurs in the training rows.
-fn unseen(mut pairs: Vec<ModelPair>, trained: &[ModelPair]) -> Vec<ModelPair> {
-    let seen: HashSet<&str> = trained.iter().map(|p| p.image_key.as_str()).collect();
-    pairs.retain(|pair| !seen.contains(pair.image_key.as_str()));
+fn without_training_images(
+    mut pairs: Vec<ModelPair>,
+    training_pairs: &[ModelPair],
+) -> Vec<ModelPair> {
+    let training_images: HashSet<&str> = training_pairs
+        .iter()
+        .map(|p| p.image_key.as_str())
+        .collect();
+    pairs.retain(|pair| !training_images.contains(pair.image_key.as_str()));
     pairs
 }
 
-/// Cache of decoded images by key.
+/// Decoded images, cached by key.
 struct DecodedImages {
-    files: ImageReader,
+    reader: ImageReader,
     decoded: HashMap<String, Arc<LoadedImage>>,
 }
 
 impl DecodedImages {
     fn new() -> Self {
         Self {
-            files: ImageReader::new(PathBuf::new(), Limits::default()),
+            reader: ImageReader::new(PathBuf::new(), ImageLimits::default()),
             decoded: HashMap::new(),
         }
     }
@@ -257,7 +272,7 @@ impl DecodedImages {
         if let Some(image) = self.decoded.get(key) {
             return Ok(image.clone());
         }
-        let image = self.files.load(source).map_err(Error::msg)?;
+        let image = self.reader.load(source).map_err(Error::msg)?;
         self.decoded.insert(key.to_owned(), image.clone());
         Ok(image)
     }
@@ -270,7 +285,7 @@ mod tests {
 
     #[test]
     fn items_are_ordered_round_robin() {
-        let ordered = in_turn(vec!["a1", "a2", "a3", "b1", "c1", "c2"], |text| {
+        let ordered = round_robin(vec!["a1", "a2", "a3", "b1", "c1", "c2"], |text| {
             text[..1].to_owned()
         });
         assert_eq!(ordered, ["a1", "b1", "c1", "a2", "c2", "a3"]);
@@ -292,9 +307,12 @@ mod tests {
             better: 0,
             opposed: true,
         };
-        let trained = [pair(3, "a"), pair(4, "b")];
-        let measured = vec![pair(1000, "c"), pair(1001, "b"), pair(1002, "d")];
-        let rows: Vec<u64> = unseen(measured, &trained).iter().map(|p| p.row).collect();
+        let training_pairs = [pair(3, "a"), pair(4, "b")];
+        let test_pairs = vec![pair(1000, "c"), pair(1001, "b"), pair(1002, "d")];
+        let rows: Vec<u64> = without_training_images(test_pairs, &training_pairs)
+            .iter()
+            .map(|p| p.row)
+            .collect();
         assert_eq!(rows, [1000, 1002]);
     }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use acem3_experts::Aspect;
-use acem3_experts::prompt::Format;
-use acem3_vision::{Limits, decode};
+use acem3_experts::prompt::EvaluationFormat;
+use acem3_vision::{ImageLimits, decode};
 use anyhow::{Context, Result, bail};
 
 use super::evaluations_file::{EvaluationExample, read_evaluations};
@@ -20,19 +20,20 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 use crate::support::terminal::interrupt::Interrupt;
 
-/// Writes preference pairs from the evaluations of a file, which must have a member's format, and copies their images.
-/// `config.cases` and `config.layout` have no effect: the file contains the prompts.
+/// Writes preference pairs from the evaluations of a file, which must have a member's format, and
+/// copies their images. `config.cases` and `config.layout` have no effect, because the file
+/// contains the prompts.
 ///
 /// # Errors
-/// Name the line of an evaluation that has no member's format or whose image is missing; also those of
-/// [`write_phantom_preferences`](super::write_phantom_preferences()).
+/// Errors name the line of an evaluation without a member's format or with a missing image. Also
+/// returns the errors of [`write_phantom_preferences`](super::write_phantom_preferences()).
 pub fn write_evaluation_preferences(
     file: &Path,
     config: &PreferenceFolderConfig,
     interrupt: &Interrupt,
 ) -> Result<WrittenCounts> {
     let evaluations = read_evaluations(file)?.items;
-    // Everything is read before anything is written.
+    // All input is read before the first write.
     let parsed = evaluations.iter().map(|evaluation| {
         let location = || format!("{}, line {}", file.display(), evaluation.line);
         check_image(evaluation.image.as_deref()).with_context(location)?;
@@ -46,7 +47,8 @@ pub fn write_evaluation_preferences(
     let mut folder = PreferenceFolder::create(config)?;
     let mut copied = BTreeSet::new();
     for (evaluation, MemberRatings { member, ratings }) in evaluations.iter().zip(parsed) {
-        interrupt.check("the folder is incomplete; run the same command to regenerate it")?;
+        interrupt
+            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
         let image = evaluation.image.as_deref();
         let image = image.map(|image| copy_image(image, &config.out, &mut copied));
         let chosen = ChosenEvaluation {
@@ -62,7 +64,7 @@ pub fn write_evaluation_preferences(
     folder.finish()
 }
 
-/// Returns an error if the output folder contains an input, because it is overwritten.
+/// Returns an error if the output folder contains an input, which would be overwritten.
 fn check_outside(out: &Path, input: &Path) -> Result<()> {
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     match (canonical(out), canonical(input)) {
@@ -76,34 +78,37 @@ fn check_outside(out: &Path, input: &Path) -> Result<()> {
     }
 }
 
-fn member_format(member: usize) -> Format {
+/// Returns the format of a member's evaluations.
+fn member_format(member: usize) -> EvaluationFormat {
     match Aspect::ALL.get(member) {
-        Some(aspect) => Format::branch(*aspect),
-        None => Format::conclusion(),
+        Some(aspect) => EvaluationFormat::for_aspect(*aspect),
+        None => EvaluationFormat::for_conclusion(),
     }
 }
 
-/// Ratings of an evaluation, with the index of the member that writes it.
+/// Ratings of an evaluation.
 struct MemberRatings {
+    /// Index of the member that writes the evaluation.
     member: usize,
     ratings: EvaluationRatings,
 }
 
-/// Parses an evaluation in the format of the member that it names, or of the first member whose format it has.
+/// Parses an evaluation in the format of its `member`. Without `member`, uses the first format that
+/// matches.
 fn parse_ratings(evaluation: &EvaluationExample) -> Result<MemberRatings> {
     let parse = |member: usize| -> Result<MemberRatings> {
-        let ratings = member_format(member).read(&evaluation.text)?;
+        let ratings = member_format(member).parse(&evaluation.text)?;
         Ok(MemberRatings { member, ratings })
     };
     if let Some(member) = evaluation.member {
-        let (name, blank) = (MEMBERS[member], member_format(member).blank());
+        let (name, blank) = (MEMBERS[member], member_format(member).to_instructions());
         return parse(member).with_context(|| {
             format!("the evaluation does not have the format of {name}:\n{blank}")
         });
     }
-    // The conclusion's format is the shortest and also matches the others, so it comes last.
-    let found = (0..MEMBERS.len()).find_map(|member| parse(member).ok());
-    found.with_context(|| {
+    // The conclusion's format is the shortest and also matches the other formats, so it comes last.
+    let ratings = (0..MEMBERS.len()).find_map(|member| parse(member).ok());
+    ratings.with_context(|| {
         format!(
             "the evaluation has the format of no member\n\
              hint: set `member` to one of {}; the error then shows the expected format",
@@ -112,10 +117,11 @@ fn parse_ratings(evaluation: &EvaluationExample) -> Result<MemberRatings> {
     })
 }
 
-/// Copies an image into the folder under a name that contains its hash, unless it was copied before.
+/// Copies an image into the folder under a name that contains its hash, unless it was copied
+/// before.
 fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result<String> {
     let bytes = fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
-    let digest = Digest::of(&bytes).to_string();
+    let digest = Digest::sha256(&bytes).to_string();
     let extension = image.extension().and_then(|extension| extension.to_str());
     let extension = extension.map_or(String::new(), |e| format!(".{}", e.to_lowercase()));
     let name = format!(
@@ -123,7 +129,7 @@ fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result
         digest.get(..16).unwrap_or(&digest)
     );
     if copied.insert(name.clone()) {
-        decode(&bytes, &Limits::default()).with_context(|| image.display().to_string())?;
+        decode(&bytes, &ImageLimits::default()).with_context(|| image.display().to_string())?;
         let path = out.join(&name);
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -132,10 +138,10 @@ fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result
 
 #[cfg(test)]
 mod tests {
-    use acem3_experts::prompt::Layout;
+    use acem3_experts::prompt::PromptLayout;
 
     use super::*;
-    use crate::training::config::negative::Negative;
+    use crate::training::config::stage::negative::Negative;
     use crate::training::preferences::{read_preferences, write_phantom_preferences};
 
     fn config(out: &Path) -> PreferenceFolderConfig {
@@ -144,29 +150,29 @@ mod tests {
             cases: 2,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
-            layout: Layout::CaseFirst,
-            reward_tokens: false,
+            layout: PromptLayout::CaseFirst,
+            has_reward_tokens: false,
         }
     }
 
     #[test]
-    fn own_evaluations_become_chosen() -> Result<()> {
+    fn evaluations_of_file_become_chosen() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let phantoms = config(&dir.path().join("drawn"));
         write_phantom_preferences(&phantoms, &Interrupt::default())?;
         // A file of preference pairs is also a file of evaluations.
         let file = phantoms.out.join("preferences.jsonl");
-        let nameless = fs::read_to_string(&file)?.replace("\"member\"", "\"of\"");
-        let before = read_preferences(&file)?.items;
-        fs::write(&file, nameless)?;
-        let own = PreferenceFolderConfig {
-            reward_tokens: true,
-            ..config(&dir.path().join("own"))
+        let without_member = fs::read_to_string(&file)?.replace("\"member\"", "\"of\"");
+        let original = read_preferences(&file)?.items;
+        fs::write(&file, without_member)?;
+        let from_file = PreferenceFolderConfig {
+            has_reward_tokens: true,
+            ..config(&dir.path().join("from-file"))
         };
-        let written = write_evaluation_preferences(&file, &own, &Interrupt::default())?;
-        assert_eq!(written.pairs, before.len() as u64);
-        let after = read_preferences(&own.out.join("preferences.jsonl"))?.items;
-        for (before, after) in before.iter().zip(&after) {
+        let counts = write_evaluation_preferences(&file, &from_file, &Interrupt::default())?;
+        assert_eq!(counts.pairs, original.len() as u64);
+        let rewritten = read_preferences(&from_file.out.join("preferences.jsonl"))?.items;
+        for (before, after) in original.iter().zip(&rewritten) {
             assert_eq!(
                 (before.member, &before.prompt),
                 (after.member, &after.prompt)
@@ -179,16 +185,16 @@ mod tests {
             check_image(after.image.as_deref())?;
         }
         // Each image is copied once, and the command can be repeated.
-        assert_eq!(fs::read_dir(own.out.join("images"))?.count(), 2);
-        write_evaluation_preferences(&file, &own, &Interrupt::default())?;
-        // A folder that contains the evaluations or their images is left unchanged.
+        assert_eq!(fs::read_dir(from_file.out.join("images"))?.count(), 2);
+        write_evaluation_preferences(&file, &from_file, &Interrupt::default())?;
+        // A folder that contains the evaluations or their images stays unchanged.
         let elsewhere = dir.path().join("evaluations.jsonl");
-        let whole = fs::read_to_string(&file)?.replace("images/", "drawn/images/");
-        fs::write(&elsewhere, whole)?;
-        for read in [&file, &elsewhere] {
+        let text = fs::read_to_string(&file)?.replace("images/", "drawn/images/");
+        fs::write(&elsewhere, text)?;
+        for input in [&file, &elsewhere] {
             let before = fs::read(&file)?;
             let error =
-                write_evaluation_preferences(read, &phantoms, &Interrupt::default()).unwrap_err();
+                write_evaluation_preferences(input, &phantoms, &Interrupt::default()).unwrap_err();
             assert!(error.to_string().contains("is in this folder"), "{error}");
             assert_eq!(fs::read(&file)?, before);
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
@@ -10,24 +10,24 @@ use super::jsonl_line::{
     JsonlLine, ParsedFile, image_path, member_index, parse_lines, parse_prompt,
 };
 
-/// A prompt and the evaluation that completes it.
+/// Prompt with an evaluation as its completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationExample {
     /// Line number, counted from one.
     pub line: usize,
-    /// Index of the member that trains on it; every member if `None`.
+    /// Index of the member that trains on the evaluation; `None` for all members.
     pub member: Option<usize>,
-    /// The prompt.
-    pub prompt: Vec<Piece>,
-    /// The completion.
+    /// Pieces of the prompt.
+    pub prompt: Vec<PromptPiece>,
+    /// Text of the completion.
     pub text: String,
-    /// The image file.
+    /// Path of the image, if any.
     pub image: Option<PathBuf>,
     /// Quality on any scale; higher is better.
     pub quality: Option<f64>,
 }
 
-/// A line of the file. Other fields are ignored.
+/// Fields of a line. Other fields are ignored.
 #[derive(Deserialize)]
 struct EvaluationLine {
     prompt: String,
@@ -39,12 +39,12 @@ struct EvaluationLine {
     quality: Option<f64>,
 }
 
-/// Reads the evaluations of a file. A file of preference pairs is valid too: the chosen completions are the
+/// Reads the evaluations of a file. In a file of preference pairs, the chosen completions are the
 /// evaluations. Image paths are relative to the file.
 ///
 /// # Errors
-/// Name the file and the line: a malformed line, a wrong number of images, an unknown member, or a quality that is not
-/// finite.
+/// If a line is malformed, has a wrong number of images, an unknown member, or a quality that is
+/// not finite. Errors name the file and the line.
 pub fn read_evaluations(path: &Path) -> Result<ParsedFile<EvaluationExample>> {
     parse_lines(path, "evaluation", parse_evaluation)
 }
@@ -60,6 +60,7 @@ fn out_of_range_score(text: &str) -> Option<f64> {
     scores.find(|score| !(0.0..=5.0).contains(score))
 }
 
+/// Parses and checks a line.
 fn parse_evaluation(line: JsonlLine) -> Result<EvaluationExample> {
     let parsed: EvaluationLine = serde_json::from_str(line.text).context(
         "malformed evaluation\n\
@@ -93,15 +94,18 @@ mod tests {
     fn line_is_parsed_and_checked() {
         let text = r#"{"prompt": "A<image>b", "chosen": "Right.", "rejected": "Wrong.",
             "images": ["a.png"], "member": "conclusion", "quality": 0.5}"#;
-        let read = parse_evaluation(JsonlLine {
+        let evaluation = parse_evaluation(JsonlLine {
             text,
             number: 3,
             base: Path::new("data"),
         })
         .unwrap();
-        assert_eq!(read.text, "Right.");
-        assert_eq!((read.member, read.quality), (Some(3), Some(0.5)));
-        assert_eq!(read.image, Some(PathBuf::from("data/a.png")));
+        assert_eq!(evaluation.text, "Right.");
+        assert_eq!(
+            (evaluation.member, evaluation.quality),
+            (Some(3), Some(0.5))
+        );
+        assert_eq!(evaluation.image, Some(PathBuf::from("data/a.png")));
         let error = |text: &str| {
             let line = JsonlLine {
                 text,

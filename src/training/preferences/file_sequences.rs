@@ -1,67 +1,68 @@
-//! Turns the preference pairs and evaluations of a file into sequences.
+//! Builds sequences from the preference pairs and evaluations of a file.
 
 use std::path::Path;
 
 use acem3_experts::TextTokenizer;
-use acem3_experts::prompt::{Piece, Slot, StagedPrompt};
+use acem3_experts::prompt::{PromptPiece, PromptToken, StagedPrompt};
 use acem3_experts::train::Sequence;
-use acem3_vision::{ImageProcessor, Limits, decode};
+use acem3_vision::{ImageLimits, ImageProcessor, decode};
 use anyhow::{Context, Result, bail};
 
 use super::evaluations_file::EvaluationExample;
 use super::preference_sequence::PreferenceSequence;
 use super::preferences_file::PreferencePair;
-use crate::training::config::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::pixels::{Pixels, preprocess};
 
-/// Builds sequences from lines of a file.
+/// Builder of sequences from lines of a file.
 pub struct FileSequenceBuilder<'a> {
-    /// The panel's tokenizer.
+    /// Tokenizer of the panel.
     pub tokenizer: &'a TextTokenizer,
     /// Image preprocessing.
     pub processor: &'a ImageProcessor,
-    /// Image tokens per image.
+    /// Number of tokens of an image.
     pub image_tokens: usize,
     /// Role of the reward tokens before completions.
-    pub reward: RewardTokenRole,
+    pub reward_token_role: RewardTokenRole,
 }
 
 /// Text before every completion of a stage.
 #[derive(Clone, Copy)]
 pub(crate) struct CompletionPrefix<'a> {
-    /// Text that the chat template puts before a completion.
+    /// Text that begins every completion in the chat template.
     pub(crate) template: &'a str,
-    /// Reward token after it; may be empty.
+    /// Reward token after that text; may be empty.
     pub(crate) reward_token: &'a str,
 }
 
 impl FileSequenceBuilder<'_> {
-    /// Builds the sequence of a pair: branch 1 is the chosen completion, branch 2 the rejected one. As in TRL, every
-    /// token of a completion has a loss, except a reward token that is context.
+    /// Builds the sequence of a pair. Branch 1 is the chosen completion and branch 2 the rejected
+    /// one. As in TRL, every token of a completion has a loss, except a reward token that is
+    /// context.
     ///
     /// # Errors
     /// If a reward token is missing or not expected, or the image cannot be read.
-    pub fn preference(&self, pair: &PreferencePair) -> Result<Sequence> {
-        check_reward_tokens(pair, self.reward)?;
-        let mut sequence = self.prompt(&pair.prompt, pair.image.as_deref())?;
+    pub fn build_preference(&self, pair: &PreferencePair) -> Result<Sequence> {
+        check_reward_tokens(pair, self.reward_token_role)?;
+        let mut sequence = self.start_sequence(&pair.prompt, pair.image.as_deref())?;
         for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
-            let context = match self.reward {
-                RewardTokenRole::Context => self.tokenizer.fixed(token)?.len(),
+            let context_len = match self.reward_token_role {
+                RewardTokenRole::Context => self.tokenizer.encode_trusted(token)?.len(),
                 RewardTokenRole::Absent | RewardTokenRole::Target => 0,
             };
-            self.add_branch(&mut sequence, text, context)?;
+            self.add_branch(&mut sequence, text, context_len)?;
         }
         Ok(sequence)
     }
 
-    /// Builds the sequence of an evaluation. The reward token is added if the text does not begin with it; the prefix
-    /// has no loss then.
-    pub(crate) fn evaluation(
+    /// Builds the sequence of an evaluation. If the prefix has a reward token, the completion
+    /// begins with the prefix, which has no loss.
+    pub(crate) fn build_evaluation(
         &self,
         evaluation: &EvaluationExample,
         prefix: CompletionPrefix,
     ) -> Result<Sequence> {
-        let mut sequence = self.prompt(&evaluation.prompt, evaluation.image.as_deref())?;
+        let mut sequence = self.start_sequence(&evaluation.prompt, evaluation.image.as_deref())?;
         let CompletionPrefix {
             template,
             reward_token,
@@ -74,35 +75,40 @@ impl FileSequenceBuilder<'_> {
         let text = text.strip_prefix(template).unwrap_or(text);
         let text = text.strip_prefix(reward_token).unwrap_or(text);
         let prefix = format!("{template}{reward_token}");
-        let context = self.tokenizer.fixed(&prefix)?.len();
-        self.add_branch(&mut sequence, &(prefix + text), context)?;
+        let context_len = self.tokenizer.encode_trusted(&prefix)?.len();
+        self.add_branch(&mut sequence, &(prefix + text), context_len)?;
         Ok(sequence)
     }
 
-    /// Adds a completion as a branch; its first tokens are context without a loss.
-    fn add_branch(&self, sequence: &mut Sequence, text: &str, context: usize) -> Result<()> {
-        let tokens = self.tokenizer.fixed(text)?.into_iter().enumerate();
-        let weight = |i| if i < context { 0.0 } else { 1.0 };
-        sequence.branch(tokens.map(|(i, token)| (token, weight(i))));
+    /// Adds a completion as a branch. Its first `context_len` tokens have no loss.
+    fn add_branch(&self, sequence: &mut Sequence, text: &str, context_len: usize) -> Result<()> {
+        let tokens = self.tokenizer.encode_trusted(text)?.into_iter().enumerate();
+        let weight = |i| if i < context_len { 0.0 } else { 1.0 };
+        sequence.push_branch(tokens.map(|(i, token)| (token, weight(i))));
         Ok(())
     }
 
     /// Starts a sequence with a prompt.
-    fn prompt(&self, prompt: &[Piece], image: Option<&Path>) -> Result<Sequence> {
+    fn start_sequence(&self, prompt: &[PromptPiece], image: Option<&Path>) -> Result<Sequence> {
         let image = image.map(|path| self.load_image(path)).transpose()?;
         let prompt = StagedPrompt::new(prompt, self.tokenizer)?;
-        let mut prompt: Vec<Slot> = prompt.slots().collect();
-        // A prompt written for TRL may contain the start tokens, which must not be doubled.
-        let start = self.tokenizer.start().iter().copied().map(Slot::Token);
-        let start: Vec<Slot> = start.collect();
-        if prompt[start.len()..].starts_with(&start) {
-            prompt.drain(..start.len());
+        let mut prompt: Vec<PromptToken> = prompt.tokens().collect();
+        // A prompt in a TRL file may already contain the start tokens, which must not be doubled.
+        let start_tokens = self
+            .tokenizer
+            .bos_tokens()
+            .iter()
+            .copied()
+            .map(PromptToken::Token);
+        let start_tokens: Vec<PromptToken> = start_tokens.collect();
+        if prompt[start_tokens.len()..].starts_with(&start_tokens) {
+            prompt.drain(..start_tokens.len());
         }
         Ok(Sequence::new(&prompt, image, self.image_tokens))
     }
 
-    /// Builds the sequences of a pair for those of these members that train on it.
-    pub(crate) fn preferences(
+    /// Builds one sequence of a pair for each of these members that trains on the pair.
+    pub(crate) fn build_preferences(
         &self,
         pair: &PreferencePair,
         members: &[usize],
@@ -112,19 +118,20 @@ impl FileSequenceBuilder<'_> {
         if members.is_empty() {
             return Ok(Vec::new());
         }
-        let sequence = self.preference(pair)?;
-        let separate = members.into_iter().map(|member| PreferenceSequence {
+        let sequence = self.build_preference(pair)?;
+        let sequences = members.into_iter().map(|member| PreferenceSequence {
             sequence: sequence.clone(),
             members: vec![member],
         });
-        Ok(separate.collect())
+        Ok(sequences.collect())
     }
 
+    /// Reads and preprocesses an image file.
     fn load_image(&self, path: &Path) -> Result<Pixels> {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let image =
-            decode(&bytes, &Limits::default()).with_context(|| path.display().to_string())?;
+            decode(&bytes, &ImageLimits::default()).with_context(|| path.display().to_string())?;
         preprocess(&image, self.processor)
     }
 }

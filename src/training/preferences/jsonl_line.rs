@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 
-use super::prompt_text::IMAGE;
+use super::prompt_text::IMAGE_MARKER;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 
-/// The items of a file, with its hash.
+/// Items of a file, with its hash.
 #[derive(Clone, Debug)]
 pub struct ParsedFile<T> {
     /// One item per line that is not blank.
@@ -18,18 +18,18 @@ pub struct ParsedFile<T> {
     pub digest: Digest,
 }
 
-/// A line to parse.
+/// Line to parse.
 #[derive(Clone, Copy)]
 pub(super) struct JsonlLine<'a> {
-    /// Content.
+    /// Content of the line.
     pub(super) text: &'a str,
     /// Line number, counted from one.
     pub(super) number: usize,
-    /// Folder of the file, which image paths are relative to.
+    /// Folder of the file. Image paths are relative to it.
     pub(super) base: &'a Path,
 }
 
-/// Parses every line of a file that is not blank. `noun` names an item in messages.
+/// Parses every non-blank line of a file. `noun` names an item in messages.
 pub(super) fn parse_lines<T>(
     path: &Path,
     noun: &str,
@@ -53,33 +53,34 @@ pub(super) fn parse_lines<T>(
     }
     Ok(ParsedFile {
         items,
-        digest: Digest::of(text.as_bytes()),
+        digest: Digest::sha256(text.as_bytes()),
     })
 }
 
-/// Returns the lines of a text that are not blank, with their numbers. A byte order mark at the start is skipped.
+/// Returns the non-blank lines of a text with their numbers. Skips a byte order mark at the start.
 pub(crate) fn numbered_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(i, line)| (i + 1, line))
 }
 
-/// Parses a prompt, and checks that it refers to as many images as the line names: none or one.
-pub(super) fn parse_prompt(text: &str, images: usize) -> Result<Vec<Piece>> {
+/// Parses a prompt and checks that its image markers match the number of images of the line, 0 or
+/// 1.
+pub(super) fn parse_prompt(text: &str, images: usize) -> Result<Vec<PromptPiece>> {
     let mut prompt = Vec::new();
-    for (i, part) in text.split(IMAGE).enumerate() {
+    for (i, part) in text.split(IMAGE_MARKER).enumerate() {
         if i > 0 {
-            prompt.push(Piece::Image);
+            prompt.push(PromptPiece::Image);
         }
         if !part.is_empty() {
-            prompt.push(Piece::Fixed(part.to_owned()));
+            prompt.push(PromptPiece::Trusted(part.to_owned()));
         }
     }
-    let references = prompt.iter().filter(|piece| **piece == Piece::Image);
-    let references = references.count();
-    if references != images || references > 1 {
+    let markers = prompt.iter().filter(|piece| **piece == PromptPiece::Image);
+    let markers = markers.count();
+    if markers != images || markers > 1 {
         bail!(
-            "the prompt contains {IMAGE} {references} times and `images` names {images}, expected none or one of each"
+            "the prompt contains {IMAGE_MARKER} {markers} times and `images` names {images}, expected none or one of each"
         );
     }
     Ok(prompt)

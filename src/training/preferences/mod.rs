@@ -1,4 +1,5 @@
-//! Preference pairs and evaluations: made from phantoms or files, and written as training sequences.
+//! Preference pairs and evaluations: generated from phantoms or read from files, and converted to
+//! sequences.
 
 pub(crate) mod evaluation_preferences;
 pub(crate) mod evaluations_file;
@@ -21,7 +22,7 @@ pub(crate) use negative_ratings::{EvaluationRatings, derive_any_negative};
 pub use phantom_preferences::write_phantom_preferences;
 pub use preference_folder::{PreferenceFolderConfig, WrittenCounts};
 pub use preferences_file::{PreferencePair, read_preferences};
-pub(crate) use prompt_text::{IMAGE, prompt_text};
+pub(crate) use prompt_text::{IMAGE_MARKER, prompt_text};
 pub use quality::{QualityReport, predict_quality};
 pub(crate) use rated_file::make_image_paths_absolute;
 pub use rated_file::write_rated;

@@ -1,28 +1,28 @@
-//! Negatives: rejected evaluations, derived from right ones (ACE-M³ §3.4: scores; `HDCEval` §3.3: rationales and
-//! references).
+//! Negatives: rejected evaluations that are derived from correct ones (ACE-M³ §3.4: scores;
+//! `HDCEval` §3.3: rationales and references).
 
 use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::response_writer::{SHOWN, found};
-use crate::training::config::negative::Negative;
+use crate::data::phantoms::response_writer::{FINDING_SEPARATOR, shown_range};
+use crate::training::config::stage::negative::Negative;
 
-/// An analysis and a score for each criterion of the first response, then of the second.
+/// Analyses and scores for each criterion of the first response, then of the second.
 pub(crate) type EvaluationRatings = Vec<(String, u8)>;
 
-/// Points by which a score changes.
+/// Number of points by which a score changes.
 const SCORE_CHANGE: std::ops::RangeInclusive<u8> = 1..=3;
 /// Probability of a second change.
 const SECOND_CHANGE_RATE: f64 = 0.3;
-/// Attempts before no negative can be derived from an evaluation.
+/// Maximum attempts to derive a negative from an evaluation.
 const MAX_ATTEMPTS: usize = 16;
 
-/// A derived negative.
+/// Derived negative.
 pub(crate) struct DerivedNegative {
-    /// Its ratings.
+    /// Ratings of the negative.
     pub(crate) ratings: EvaluationRatings,
-    /// The one or two changes that were made.
+    /// The one or two applied changes.
     pub(crate) changes: Vec<Negative>,
 }
 
@@ -44,14 +44,17 @@ fn derive_negative(
             }
         }
         Negative::ScoreAddition => {
-            // One response gains what the other loses, if the scale allows it for any criterion. Otherwise only one of
-            // the two scores changes.
-            let room = |[up, down]: [usize; 2]| (5 - ratings[up].1.min(5)).min(ratings[down].1);
-            let moves = || (0..half).flat_map(|i| [[i, i + half], [i + half, i]]);
-            let balanced = moves().filter(|indices| room(*indices) > 0).choose(rng);
-            let [up, down] = balanced.or_else(|| moves().choose(rng))?;
+            // One score rises by the same number of points as the other falls, if the scale allows
+            // this for any criterion. Otherwise only one of the two scores changes.
+            let max_points =
+                |[up, down]: [usize; 2]| (5 - ratings[up].1.min(5)).min(ratings[down].1);
+            let directions = || (0..half).flat_map(|i| [[i, i + half], [i + half, i]]);
+            let balanced = directions()
+                .filter(|indices| max_points(*indices) > 0)
+                .choose(rng);
+            let [up, down] = balanced.or_else(|| directions().choose(rng))?;
             let limit = if balanced.is_some() {
-                room([up, down])
+                max_points([up, down])
             } else {
                 5
             };
@@ -67,8 +70,8 @@ fn derive_negative(
         }
         Negative::ReferenceRemoval => {
             for (analysis, _) in &mut derived {
-                if let Some(without) = without_reference(analysis) {
-                    *analysis = without;
+                if let Some(shortened) = without_reference(analysis) {
+                    *analysis = shortened;
                 }
             }
         }
@@ -76,8 +79,8 @@ fn derive_negative(
     (derived != *ratings).then_some(derived)
 }
 
-/// Derives a negative with one or two of these changes. Returns `None` if no change gives a different and well-formed
-/// evaluation.
+/// Derives a negative with one or two of these changes. Returns `None` if no change gives a
+/// different and well-formed evaluation.
 pub(crate) fn derive_any_negative(
     changes: &[Negative],
     ratings: &EvaluationRatings,
@@ -88,27 +91,27 @@ pub(crate) fn derive_any_negative(
         let Some(mut derived) = derive_negative(first, ratings, rng) else {
             continue;
         };
-        let mut made = vec![first];
+        let mut applied = vec![first];
         if rng.random_bool(SECOND_CHANGE_RATE)
             && let Some(second) = changes.iter().filter(|c| **c != first).choose(rng)
             && let Some(both) = derive_negative(*second, &derived, rng)
         {
             derived = both;
-            made.push(*second);
+            applied.push(*second);
         }
         // Two changes may cancel each other.
         if derived != *ratings && is_well_formed(&derived) {
             return Some(DerivedNegative {
                 ratings: derived,
-                changes: made,
+                changes: applied,
             });
         }
     }
     None
 }
 
-/// Returns true if a member could write this evaluation: every analysis is one line with text, every score is from 0 to
-/// 5.
+/// Returns true if a member could write this evaluation: every analysis is one non-blank line and
+/// every score is from 0 to 5.
 fn is_well_formed(ratings: &EvaluationRatings) -> bool {
     let is_line = |text: &str| !text.trim().is_empty() && !text.contains(['\n', '\r']);
     ratings.len().is_multiple_of(2)
@@ -117,7 +120,7 @@ fn is_well_formed(ratings: &EvaluationRatings) -> bool {
             .all(|(text, score)| is_line(text) && *score <= 5)
 }
 
-/// Returns a random subset, with at least one item if there is any.
+/// Returns a random subset with at least one item, unless there are no items.
 fn random_subset<T>(mut items: Vec<T>, rng: &mut ChaCha8Rng) -> Vec<T> {
     let minimum = items.len().min(1);
     let n = rng.random_range(minimum..=items.len());
@@ -127,11 +130,11 @@ fn random_subset<T>(mut items: Vec<T>, rng: &mut ChaCha8Rng) -> Vec<T> {
     items
 }
 
-/// Returns the analysis of a finding without what the image shows.
+/// Returns a factual analysis without the part that describes the image.
 fn without_reference(analysis: &str) -> Option<String> {
-    let found = found(analysis)?;
-    let claim = analysis.get(..found.start - SHOWN.len())?;
-    Some(format!("{claim}{}", analysis.get(found.end..)?))
+    let finding = shown_range(analysis)?;
+    let claim = analysis.get(..finding.start - FINDING_SEPARATOR.len())?;
+    Some(format!("{claim}{}", analysis.get(finding.end..)?))
 }
 
 #[cfg(test)]
@@ -152,7 +155,7 @@ mod tests {
         .into()
     }
 
-    fn derived(negative: Negative, seeds: u64) -> Vec<EvaluationRatings> {
+    fn derive_with_seeds(negative: Negative, seeds: u64) -> Vec<EvaluationRatings> {
         let sample =
             |seed| derive_negative(negative, &ratings(), &mut ChaCha8Rng::seed_from_u64(seed));
         (0..seeds).filter_map(sample).collect()
@@ -160,26 +163,26 @@ mod tests {
 
     #[test]
     fn score_swap_changes_differing_scores() {
-        for worse in derived(Negative::ScoreSwap, 20) {
-            let scores: Vec<u8> = worse.iter().map(|r| r.1).collect();
+        for worse in derive_with_seeds(Negative::ScoreSwap, 20) {
+            let scores: Vec<u8> = worse.iter().map(|(_, score)| *score).collect();
             assert_eq!(scores, [5, 5, 1, 5]);
         }
     }
 
     #[test]
     fn score_addition_moves_points() {
-        let all = derived(Negative::ScoreAddition, 60);
+        let all = derive_with_seeds(Negative::ScoreAddition, 60);
         assert_eq!(all.len(), 60);
         for worse in all {
             let original = ratings();
             let change = |i: usize| i16::from(worse[i].1) - i16::from(original[i].1);
             let changes = [0, 1, 2, 3].map(change);
-            let moved = changes.iter().filter(|change| **change != 0).count();
-            assert!(moved == 2 && changes[0] + changes[2] == 0, "{worse:?}");
+            let changed = changes.iter().filter(|change| **change != 0).count();
+            assert!(changed == 2 && changes[0] + changes[2] == 0, "{worse:?}");
             assert_eq!(changes[1] + changes[3], 0, "{worse:?}");
             assert!(is_well_formed(&worse));
         }
-        // Perfect scores can only fall.
+        // A perfect score can only fall, so only one score changes.
         let best: EvaluationRatings = ratings().into_iter().map(|(text, _)| (text, 5)).collect();
         let worse = derive_negative(
             Negative::ScoreAddition,
@@ -196,10 +199,10 @@ mod tests {
 
     #[test]
     fn rationale_exchange_and_reference_removal_change_analyses() {
-        for worse in derived(Negative::RationaleExchange, 20) {
+        for worse in derive_with_seeds(Negative::RationaleExchange, 20) {
             assert_eq!((worse[0].0.as_str(), worse[0].1), ("Claims right.", 1));
         }
-        let [worse] = &derived(Negative::ReferenceRemoval, 1)[..] else {
+        let [worse] = &derive_with_seeds(Negative::ReferenceRemoval, 1)[..] else {
             panic!("one");
         };
         assert_eq!(worse[0].0, "Claims left: they differ.");
@@ -208,14 +211,14 @@ mod tests {
 
     #[test]
     fn negatives_are_well_formed_and_different() {
-        let mut kinds = std::collections::HashSet::new();
+        let mut applied = std::collections::HashSet::new();
         for seed in 0..300 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let negative = derive_any_negative(&Negative::ALL, &ratings(), &mut rng).unwrap();
             assert!(negative.ratings != ratings() && is_well_formed(&negative.ratings));
-            kinds.extend(negative.changes);
+            applied.extend(negative.changes);
         }
-        assert_eq!(kinds.len(), 4);
+        assert_eq!(applied.len(), 4);
         // Equal scores cannot be swapped.
         let equal: EvaluationRatings = vec![("Safe.".to_owned(), 5); 2];
         let mut rng = ChaCha8Rng::seed_from_u64(0);

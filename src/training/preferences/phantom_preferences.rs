@@ -1,8 +1,8 @@
-//! Preference pairs about phantoms, whose right evaluations follow from rules.
+//! Preference pairs about phantoms, whose correct evaluations follow from rules.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
-use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Rubric};
+use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, Rubric, RubricDetail};
 use anyhow::{Context, Result, bail};
 use image::ImageFormat;
 
@@ -12,7 +12,7 @@ use super::preference_folder::{
 };
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::data::phantoms::{Phantom, phantom};
+use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::support::terminal::interrupt::Interrupt;
 
 /// Prompts of all members.
@@ -21,41 +21,43 @@ struct MemberPrompts {
     merge: MergePrompts,
 }
 
-/// A member's prompt about a phantom, with the right completion.
+/// Prompt of a member about a phantom, with the correct ratings.
 struct PromptWithRatings {
     prompt: String,
-    format: Format,
+    format: EvaluationFormat,
     ratings: EvaluationRatings,
 }
 
 impl MemberPrompts {
+    /// Builds the prompt of a member about a phantom.
     fn prompt_and_ratings(&self, member: usize, phantom: &Phantom) -> Result<PromptWithRatings> {
         let [first, second] = &phantom.responses;
         let input = JudgeInput {
-            image: true,
+            has_image: true,
             question: &phantom.question.text,
             responses: [&first.text, &second.text],
         };
         if let Some(aspect) = Aspect::ALL.get(member) {
             return Ok(PromptWithRatings {
                 prompt: prompt_text(&self.branches.pieces(*aspect, &input)?),
-                format: Format::branch(*aspect),
+                format: EvaluationFormat::for_aspect(*aspect),
                 ratings: aspect_ratings(phantom, *aspect),
             });
         }
-        let evaluations = Aspect::ALL
-            .map(|aspect| Format::branch(aspect).pieces(&aspect_ratings(phantom, aspect)));
+        let evaluations = Aspect::ALL.map(|aspect| {
+            EvaluationFormat::for_aspect(aspect).render_pieces(&aspect_ratings(phantom, aspect))
+        });
         let conclusions = phantom.responses.each_ref().map(|r| &r.conclusion);
         let ratings = conclusions.map(|c| (c.analysis.clone(), c.score));
         Ok(PromptWithRatings {
             prompt: prompt_text(&self.merge.pieces(&input, &evaluations)?),
-            format: Format::conclusion(),
+            format: EvaluationFormat::for_conclusion(),
             ratings: ratings.into(),
         })
     }
 }
 
-/// Returns the right ratings of an aspect, first those of the first response.
+/// Returns the correct ratings of an aspect: all of the first response, then all of the second.
 fn aspect_ratings(phantom: &Phantom, aspect: Aspect) -> EvaluationRatings {
     let ratings = phantom.responses.iter().flat_map(|r| &r.ratings);
     ratings
@@ -67,7 +69,8 @@ fn aspect_ratings(phantom: &Phantom, aspect: Aspect) -> EvaluationRatings {
 /// Writes preference pairs about phantoms. Equal settings give equal bytes.
 ///
 /// # Errors
-/// If there are no cases, the user interrupts the command, the folder has other files, or a file cannot be written.
+/// If there are no cases, the user interrupts the command, the folder has other files, or a file
+/// cannot be written.
 pub fn write_phantom_preferences(
     config: &PreferenceFolderConfig,
     interrupt: &Interrupt,
@@ -76,18 +79,19 @@ pub fn write_phantom_preferences(
         bail!("--count: expected at least 1, found 0\nhint: `--count 100` writes up to 400 pairs");
     }
     let prompts = MemberPrompts {
-        branches: BranchPrompts::new(config.layout, Rubric::built_in()?, Detail::Names)?,
+        branches: BranchPrompts::new(config.layout, Rubric::built_in()?, RubricDetail::Names)?,
         merge: MergePrompts::new(config.layout)?,
     };
     let mut folder = PreferenceFolder::create(config)?;
     for index in 0..config.cases {
-        interrupt.check("the folder is incomplete; run the same command to regenerate it")?;
-        let phantom = phantom(config.seed, index);
+        interrupt
+            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        let phantom = generate_phantom(config.seed, index);
         let id = format!("phantom-{}-{index:05}", config.seed);
         let image = format!("images/{id}.png");
         let path = config.out.join(&image);
-        let saved = phantom.image.save_with_format(&path, ImageFormat::Png);
-        saved.with_context(|| format!("cannot write {}", path.display()))?;
+        let result = phantom.image.save_with_format(&path, ImageFormat::Png);
+        result.with_context(|| format!("cannot write {}", path.display()))?;
         for (i, member) in MEMBERS.iter().enumerate() {
             let PromptWithRatings {
                 prompt,
@@ -115,12 +119,12 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::preference_folder::FILE;
-    use super::super::prompt_text::IMAGE;
+    use super::super::preference_folder::PREFERENCES_FILE;
+    use super::super::prompt_text::IMAGE_MARKER;
     use super::*;
     use crate::support::files::folder::list_names;
-    use crate::training::config::negative::Negative;
-    use acem3_experts::prompt::Layout;
+    use crate::training::config::stage::negative::Negative;
+    use acem3_experts::prompt::PromptLayout;
 
     fn write(config: &PreferenceFolderConfig) -> Result<WrittenCounts> {
         write_phantom_preferences(config, &Interrupt::default())
@@ -132,30 +136,31 @@ mod tests {
             cases: 6,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
-            layout: Layout::CaseFirst,
-            reward_tokens: true,
+            layout: PromptLayout::CaseFirst,
+            has_reward_tokens: true,
         }
     }
 
     #[test]
     fn lines_have_prompt_chosen_and_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        let written = write(&config(&dir.path().join("a"))).unwrap();
-        assert_eq!(written.pairs + written.skipped, 24);
-        assert!(written.pairs > 20);
-        let read = |name: &str| fs::read_to_string(dir.path().join(name).join(FILE)).unwrap();
+        let counts = write(&config(&dir.path().join("a"))).unwrap();
+        assert_eq!(counts.pairs + counts.skipped, 24);
+        assert!(counts.pairs > 20);
+        let read =
+            |name: &str| fs::read_to_string(dir.path().join(name).join(PREFERENCES_FILE)).unwrap();
         let lines = read("a");
         for line in lines.lines() {
             let line: Value = serde_json::from_str(line).unwrap();
-            let part = |name: &str| line[name].as_str().unwrap();
+            let field = |name: &str| line[name].as_str().unwrap();
             assert!(
                 dir.path()
                     .join("a")
                     .join(line["images"][0].as_str().unwrap())
                     .is_file()
             );
-            assert_eq!(part("prompt").matches(IMAGE).count(), 1);
-            let (chosen, rejected) = (part("chosen"), part("rejected"));
+            assert_eq!(field("prompt").matches(IMAGE_MARKER).count(), 1);
+            let (chosen, rejected) = (field("chosen"), field("rejected"));
             let chosen = chosen.strip_prefix("[Good]").unwrap();
             let rejected = rejected.strip_prefix("[Bad]").unwrap();
             assert_ne!(chosen, rejected);
@@ -167,11 +172,11 @@ mod tests {
         }
         write(&config(&dir.path().join("b"))).unwrap();
         assert_eq!(lines, read("b"));
-        let fewer = PreferenceFolderConfig {
+        let smaller = PreferenceFolderConfig {
             cases: 2,
             ..config(&dir.path().join("b"))
         };
-        write(&fewer).unwrap();
+        write(&smaller).unwrap();
         assert_eq!(list_names(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
@@ -188,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_images_are_kept() {
+    fn folder_with_other_images_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let image = dir.path().join("images/phantom-3-00000.png");
         fs::create_dir(dir.path().join("images")).unwrap();

@@ -1,10 +1,11 @@
-//! A folder of preference pairs in the format of TRL's DPO trainer: `preferences.jsonl` and `images/`.
+//! Folder of preference pairs in the format of TRL's DPO trainer: `preferences.jsonl` and
+//! `images/`.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{Format, Layout};
+use acem3_experts::prompt::{EvaluationFormat, PromptLayout};
 use anyhow::{Context, Result, bail};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -15,14 +16,14 @@ use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{create_folder, list_names};
-use crate::training::config::negative::Negative;
-use crate::training::config::reward_token::REWARD_TOKENS;
+use crate::training::config::stage::negative::Negative;
+use crate::training::config::stage::reward_token::REWARD_TOKENS;
 
-/// File of the pairs.
-pub(super) const FILE: &str = "preferences.jsonl";
+/// File of the preference pairs.
+pub(super) const PREFERENCES_FILE: &str = "preferences.jsonl";
 /// Prefix of the names of copied images.
 pub(super) const COPIED_PREFIX: &str = "given-";
-/// Added to the seed, so that negatives and phantoms have different random numbers.
+/// Offset of the seed, so that negatives and phantoms use different random numbers.
 const NEGATIVE_SEED: u64 = 0x5eed_0fba_d000;
 
 /// Settings of `acem3 data preferences`.
@@ -30,44 +31,44 @@ const NEGATIVE_SEED: u64 = 0x5eed_0fba_d000;
 pub struct PreferenceFolderConfig {
     /// Output folder.
     pub out: PathBuf,
-    /// Number of phantom cases; each gives a pair for each member.
+    /// Number of phantom cases. Each case gives a preference pair for each member.
     pub cases: u64,
     /// Seed of the phantoms.
     pub seed: u64,
-    /// Changes that make the rejected evaluations.
+    /// Changes that turn chosen evaluations into rejected ones.
     pub negatives: Vec<Negative>,
     /// Layout of the prompts.
-    pub layout: Layout,
-    /// Begins completions with reward tokens.
-    pub reward_tokens: bool,
+    pub layout: PromptLayout,
+    /// True to begin completions with reward tokens.
+    pub has_reward_tokens: bool,
 }
 
 /// Numbers of written and skipped pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenCounts {
-    /// Written preference pairs.
+    /// Number of written preference pairs.
     pub pairs: u64,
-    /// Evaluations without a negative.
+    /// Number of evaluations without a negative.
     pub skipped: u64,
 }
 
-/// A right evaluation.
+/// Chosen evaluation of a preference pair.
 pub(super) struct ChosenEvaluation {
     /// Id of the pair.
     pub(super) id: String,
-    /// Index of the member that writes it.
+    /// Index of the member that writes the evaluation.
     pub(super) member: usize,
-    /// Image in the folder.
+    /// Path of the image, relative to the folder.
     pub(super) image: Option<String>,
-    /// The prompt.
+    /// Text of the prompt.
     pub(super) prompt: String,
     /// Format of the completion.
-    pub(super) format: Format,
-    /// Its ratings.
+    pub(super) format: EvaluationFormat,
+    /// Ratings of the completion.
     pub(super) ratings: EvaluationRatings,
 }
 
-/// Writes a folder of preference pairs.
+/// Writer of a folder of preference pairs.
 pub(super) struct PreferenceFolder<'a> {
     config: &'a PreferenceFolderConfig,
     lines: String,
@@ -75,7 +76,7 @@ pub(super) struct PreferenceFolder<'a> {
 }
 
 impl<'a> PreferenceFolder<'a> {
-    /// Creates the folder, or empties an earlier output.
+    /// Creates the folder, or empties one of an earlier run.
     pub(super) fn create(config: &'a PreferenceFolderConfig) -> Result<Self> {
         if config.negatives.is_empty() {
             bail!("--negatives: expected at least one\nhint: omit the flag to use all negatives");
@@ -88,7 +89,8 @@ impl<'a> PreferenceFolder<'a> {
         })
     }
 
-    /// Adds an evaluation with a negative, or counts it as skipped if it has none. `stream` selects its random numbers.
+    /// Adds an evaluation with a negative, or counts the evaluation as skipped if no negative can
+    /// be derived. `stream` selects the random numbers.
     pub(super) fn add(&mut self, chosen: &ChosenEvaluation, stream: u64) -> Result<()> {
         let seed = self.config.seed.wrapping_add(NEGATIVE_SEED);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -98,13 +100,13 @@ impl<'a> PreferenceFolder<'a> {
             self.counts.skipped += 1;
             return Ok(());
         };
-        let tokens = if self.config.reward_tokens {
+        let tokens = if self.config.has_reward_tokens {
             REWARD_TOKENS
         } else {
             ["", ""]
         };
         let completion = |token: &str, ratings| {
-            let text = prompt_text(&chosen.format.pieces(ratings));
+            let text = prompt_text(&chosen.format.render_pieces(ratings));
             format!("{token}{text}")
         };
         let line = json!({
@@ -121,30 +123,34 @@ impl<'a> PreferenceFolder<'a> {
         Ok(())
     }
 
-    /// Writes the file of the pairs. It comes last, so that all images exist.
+    /// Writes the file of the pairs, after all images exist.
     pub(super) fn finish(self) -> Result<WrittenCounts> {
-        atomic_file::write(&self.config.out.join(FILE), self.lines.as_bytes())?;
+        atomic_file::write_atomic(
+            &self.config.out.join(PREFERENCES_FILE),
+            self.lines.as_bytes(),
+        )?;
         Ok(self.counts)
     }
 }
 
-/// Creates the folder, or removes the images of an earlier output. A folder with other files is left unchanged.
+/// Creates the folder, or removes the images of an earlier run. Leaves a folder with other files
+/// unchanged.
 fn prepare_folder(out: &Path) -> Result<()> {
-    let images = out.join("images");
-    let is_output = out.join(FILE).is_file();
+    let images_folder = out.join("images");
+    let is_earlier_output = out.join(PREFERENCES_FILE).is_file();
     let is_image = |name: &str| name.starts_with("phantom-") || name.starts_with(COPIED_PREFIX);
-    let is_expected = |name: &str| [FILE, "preferences.part", "images"].contains(&name);
-    let names = |folder: &Path| {
+    let is_expected = |name: &str| [PREFERENCES_FILE, "preferences.part", "images"].contains(&name);
+    let list_if_exists = |folder: &Path| {
         if folder.exists() {
             list_names(folder)
         } else {
             Ok(Vec::new())
         }
     };
-    let (files, image_files) = (names(out)?, names(&images)?);
+    let (files, image_files) = (list_if_exists(out)?, list_if_exists(&images_folder)?);
     let has_other_files = !files.iter().all(|name| is_expected(name))
         || !image_files.iter().all(|name| is_image(name));
-    if has_other_files || !(is_output || files.is_empty()) {
+    if has_other_files || !(is_earlier_output || files.is_empty()) {
         bail!(
             "--out {}: expected an empty folder or an earlier output of this command\n\
              hint: choose a folder that does not exist yet",
@@ -152,10 +158,11 @@ fn prepare_folder(out: &Path) -> Result<()> {
         );
     }
     for name in image_files {
-        let path = images.join(name);
+        let path = images_folder.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    create_folder(&images)?;
-    // Marks the folder as an output of this command, so that an interrupted run can be repeated.
-    atomic_file::write(&out.join(FILE), b"")
+    create_folder(&images_folder)?;
+    // The empty file marks the folder as an output of this command, so that an interrupted run can
+    // be repeated.
+    atomic_file::write_atomic(&out.join(PREFERENCES_FILE), b"")
 }

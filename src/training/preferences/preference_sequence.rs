@@ -1,4 +1,4 @@
-//! Turns right evaluations and their negatives into sequences.
+//! Builds sequences from correct evaluations and their negatives.
 
 use acem3_experts::prompt::TokenStep;
 use acem3_experts::train::Sequence;
@@ -6,16 +6,18 @@ use anyhow::{Result, bail};
 
 use super::negative_ratings::EvaluationRatings;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::training::config::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::example::{PairExample, RatingExample};
 use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};
 use crate::training::examples::sequence_builder::SequenceBuilder;
 
-/// The preference pairs of some members about a case. Branch `2i + 1` is the chosen completion of the `i`-th member,
-/// branch `2i + 2` the rejected one.
+/// Preference pairs of some members about a case. Branch `2i + 1` is the chosen completion of the
+/// `i`-th member, branch `2i + 2` the rejected one.
 #[derive(Clone, Debug)]
 pub(crate) struct PreferenceSequence {
+    /// Prompt and completions.
     pub(crate) sequence: Sequence,
+    /// Indices of the members.
     pub(crate) members: Vec<usize>,
 }
 
@@ -46,13 +48,18 @@ impl<'a> PreferenceSequenceBuilder<'a> {
         };
         let format = |member, reward_token: &str| {
             let format = builder.format_tokens(member, reward_token)?;
-            let tokens = builder.tokenizer().fixed(reward_token)?;
+            let tokens = builder.tokenizer().encode_trusted(reward_token)?;
             match format.first() {
-                Some(TokenStep::Feed(fed)) if fed.starts_with(&tokens) => Ok(format),
+                Some(TokenStep::Literal(literal)) if literal.starts_with(&tokens) => Ok(format),
                 _ => bail!("the tokenizer merges {reward_token} with the text after it"),
             }
         };
-        let length = |text: &str| builder.tokenizer().fixed(text).map(|tokens| tokens.len());
+        let length = |text: &str| {
+            builder
+                .tokenizer()
+                .encode_trusted(text)
+                .map(|tokens| tokens.len())
+        };
         let [good, bad] = reward_tokens;
         let formats =
             (0..MEMBERS.len()).map(|member| Ok([format(member, good)?, format(member, bad)?]));
@@ -68,18 +75,19 @@ impl<'a> PreferenceSequenceBuilder<'a> {
         })
     }
 
-    /// Builds the preference pairs of a case for these members: one sequence if their prompts have a common prefix. The
-    /// conclusion reads the evaluations of `merged`.
+    /// Builds the preference pairs of a case for these members. They are one sequence if the
+    /// prompts have a common prefix. The conclusion reads the evaluations of `merged`.
     ///
-    /// `negative`: derives a negative from right ratings; a member without one has no pair.
+    /// `derive_negative` derives a negative from correct ratings. A member gets no pair if it
+    /// returns `None`.
     pub(crate) fn build(
         &self,
         pair: &PairExample,
         merged: &PairExample,
         members: &[usize],
-        mut negative: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
+        mut derive_negative: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
     ) -> Result<Vec<PreferenceSequence>> {
-        let (mut learning, mut texts): (Vec<usize>, Vec<PromptCompletion>) =
+        let (mut pair_members, mut completions): (Vec<usize>, Vec<PromptCompletion>) =
             (Vec::new(), Vec::new());
         for &member in members {
             let source = if member < 3 { pair } else { merged };
@@ -88,7 +96,7 @@ impl<'a> PreferenceSequenceBuilder<'a> {
                 .iter()
                 .map(|r| (r.analysis.clone(), r.score))
                 .collect();
-            let Some(rejected) = negative(&ratings) else {
+            let Some(rejected) = derive_negative(&ratings) else {
                 continue;
             };
             let rejected: Vec<RatingExample> = chosen
@@ -96,35 +104,37 @@ impl<'a> PreferenceSequenceBuilder<'a> {
                 .zip(rejected)
                 .map(|(rating, (analysis, score))| rating.with_text(analysis, score))
                 .collect();
-            let prompt = self.builder.prompt(member, pair, merged)?;
+            let prompt = self.builder.build_prompt(member, pair, merged)?;
             let rejected = rejected.iter().collect::<Vec<_>>();
             for (side, ratings) in [&chosen, &rejected].into_iter().enumerate() {
-                texts.push(PromptCompletion {
+                completions.push(PromptCompletion {
                     prompt: prompt.clone(),
                     completion: self.completion(member, side, ratings)?,
                 });
             }
-            learning.push(member);
+            pair_members.push(member);
         }
         let image_tokens = self.builder.image_tokens();
-        let merge = |texts| merge_into_branches(texts, pair.pixels.clone(), image_tokens);
-        if let Some(sequence) = merge(&texts) {
+        let merge =
+            |completions| merge_into_branches(completions, pair.pixels.clone(), image_tokens);
+        if let Some(sequence) = merge(&completions) {
             return Ok(vec![PreferenceSequence {
                 sequence,
-                members: learning,
+                members: pair_members,
             }]);
         }
-        let separate = learning.into_iter().zip(texts.chunks(2));
-        let separate = separate.filter_map(|(member, texts)| {
+        let separate = pair_members.into_iter().zip(completions.chunks(2));
+        let separate = separate.filter_map(|(member, completions)| {
             Some(PreferenceSequence {
-                sequence: merge(texts)?,
+                sequence: merge(completions)?,
                 members: vec![member],
             })
         });
         Ok(separate.collect())
     }
 
-    /// Returns the tokens of a completion with their loss weights; `side` is 0 for chosen and 1 for rejected.
+    /// Returns the tokens of a completion with their loss weights; `side` is 0 for chosen and 1 for
+    /// rejected.
     fn completion(
         &self,
         member: usize,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
@@ -10,29 +10,29 @@ use super::jsonl_line::{
     JsonlLine, ParsedFile, image_path, member_index, parse_lines, parse_prompt,
 };
 
-/// A prompt with a chosen and a rejected completion.
+/// Prompt with a chosen and a rejected completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreferencePair {
     /// Line number, counted from one.
     pub line: usize,
-    /// Index of the member that trains on it; every member if `None`.
+    /// Index of the member that trains on the pair; `None` for all members.
     pub member: Option<usize>,
-    /// The prompt.
-    pub prompt: Vec<Piece>,
-    /// The chosen and the rejected completion.
+    /// Pieces of the prompt.
+    pub prompt: Vec<PromptPiece>,
+    /// Chosen and rejected completion.
     pub completions: [String; 2],
-    /// The image file.
+    /// Path of the image, if any.
     pub image: Option<PathBuf>,
 }
 
 impl PreferencePair {
     /// Returns true if a member trains on this pair.
     pub(crate) fn is_for(&self, member: usize) -> bool {
-        self.member.is_none_or(|own| own == member)
+        self.member.is_none_or(|only| only == member)
     }
 }
 
-/// A line of the file. Other fields (`id`, `negatives`) are ignored.
+/// Fields of a line. Other fields (`id`, `negatives`) are ignored.
 #[derive(Deserialize)]
 struct PreferenceLine {
     prompt: String,
@@ -46,11 +46,13 @@ struct PreferenceLine {
 /// Reads the preference pairs of a file. Image paths are relative to the file.
 ///
 /// # Errors
-/// Name the file and the line: a malformed line, a wrong number of images, an unknown member, or two equal completions.
+/// If a line is malformed, has a wrong number of images, an unknown member, or two equal
+/// completions. Errors name the file and the line.
 pub fn read_preferences(path: &Path) -> Result<ParsedFile<PreferencePair>> {
     parse_lines(path, "preference", parse_pair)
 }
 
+/// Parses and checks a line.
 fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
     let parsed: PreferenceLine = serde_json::from_str(line.text).context(
         "malformed preference\n\
@@ -77,9 +79,9 @@ fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
 mod tests {
     use super::*;
     use crate::support::terminal::interrupt::Interrupt;
-    use crate::training::config::negative::Negative;
+    use crate::training::config::stage::negative::Negative;
     use crate::training::preferences::{PreferenceFolderConfig, write_phantom_preferences};
-    use acem3_experts::prompt::Layout;
+    use acem3_experts::prompt::PromptLayout;
 
     #[test]
     fn written_pairs_are_read_back() {
@@ -89,13 +91,13 @@ mod tests {
             cases: 2,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
-            layout: Layout::CaseFirst,
-            reward_tokens: false,
+            layout: PromptLayout::CaseFirst,
+            has_reward_tokens: false,
         };
-        let written = write_phantom_preferences(&config, &Interrupt::default()).unwrap();
+        let counts = write_phantom_preferences(&config, &Interrupt::default()).unwrap();
         let pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
         let pairs = pairs.items;
-        assert_eq!(pairs.len() as u64, written.pairs);
+        assert_eq!(pairs.len() as u64, counts.pairs);
         assert!(
             pairs
                 .iter()
@@ -106,7 +108,7 @@ mod tests {
             pairs[0]
                 .prompt
                 .iter()
-                .filter(|p| **p == Piece::Image)
+                .filter(|p| **p == PromptPiece::Image)
                 .count(),
             1
         );

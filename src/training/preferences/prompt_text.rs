@@ -1,15 +1,15 @@
-//! Prompts as plain text.
+//! Conversion of prompts to plain text.
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 
-/// Stands for the image in a prompt's text.
-pub(crate) const IMAGE: &str = "<image>";
+/// Marker of the image in the text of a prompt.
+pub(crate) const IMAGE_MARKER: &str = "<image>";
 
-/// Joins the pieces of a prompt or an evaluation to one text.
-pub(crate) fn prompt_text(pieces: &[Piece]) -> String {
+/// Joins the pieces of a prompt or an evaluation into one text.
+pub(crate) fn prompt_text(pieces: &[PromptPiece]) -> String {
     let text = pieces.iter().map(|piece| match piece {
-        Piece::Fixed(text) | Piece::Free(text) => text.as_str(),
-        Piece::Image => IMAGE,
+        PromptPiece::Trusted(text) | PromptPiece::Quoted(text) => text.as_str(),
+        PromptPiece::Image => IMAGE_MARKER,
     });
     text.collect()
 }

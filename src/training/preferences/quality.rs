@@ -1,24 +1,26 @@
-//! Predicts the quality of evaluations from those that have a rating (`AutoMedEval` §3.2 uses a classifier on sentence
-//! features; this is a logistic regression on text features).
+//! Predicts the quality of evaluations from rated evaluations with logistic regression on text
+//! features.
 //!
-//! The outcome is whether an evaluation belongs to the better half, which is all that a curriculum needs.
+//! The outcome is whether an evaluation belongs to the better half; a curriculum needs no more.
+//! `AutoMedEval` §3.2 uses a classifier on sentence features instead.
 
 use std::collections::BTreeSet;
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 use anyhow::{Result, bail};
 
 use super::evaluations_file::EvaluationExample;
 use crate::statistics::{
-    Bootstrap, Clusters, Estimate, Logistic, LogisticObservation, mean, share_interval,
+    Bootstrap, Clusters, Estimate, Logistic, LogisticObservation, mean, proportion_interval,
 };
 use crate::support::digest::fnv1a;
 
 /// Minimum number of rated evaluations.
 const MIN_RATED: usize = 20;
-/// Features for hashed words. The sign of a word separates most words with the same feature.
+/// Number of features for hashed words. The sign of a word separates most words with the same
+/// feature.
 const WORD_FEATURES: usize = 128;
-/// Cross-fitting folds.
+/// Number of cross-fitting folds.
 const FOLDS: usize = 5;
 /// Ridge penalty of the coefficients.
 const RIDGE: f64 = 1.0;
@@ -26,7 +28,8 @@ const RIDGE: f64 = 1.0;
 /// Predicted qualities of evaluations.
 #[derive(Clone, Debug)]
 pub struct QualityReport {
-    /// Probability of each evaluation to belong to the better half, 0 to 1; cross-fitted for rated ones.
+    /// Probability that each evaluation belongs to the better half, 0 to 1. Cross-fitted for rated
+    /// evaluations.
     pub probabilities: Vec<f64>,
     /// Number of rated evaluations.
     pub rated: usize,
@@ -64,25 +67,25 @@ pub fn predict_quality(
             "all ratings are equal\nhint: use different `quality` values for better and worse lines"
         );
     };
-    let features: Vec<Vec<f64>> = evaluations.iter().map(features).collect();
-    let all: Vec<LogisticObservation> = rated
+    let features: Vec<Vec<f64>> = evaluations.iter().map(extract_features).collect();
+    let observations: Vec<LogisticObservation> = rated
         .iter()
         .map(|(i, quality)| LogisticObservation {
             features: features[*i].clone(),
             outcome: f64::from(u8::from(*quality >= better_from)),
         })
         .collect();
-    let mut ridge = vec![RIDGE; all[0].features.len()];
+    let mut ridge = vec![RIDGE; observations[0].features.len()];
     ridge[0] = 0.0;
     let clusters = Clusters::new(rated.iter().map(|(i, _)| cluster(&evaluations[*i])));
     let folds = clusters.folds(FOLDS, bootstrap.seed);
-    let fit = Logistic::ridged(&all, &vec![1.0; all.len()], &ridge)?;
-    let mut probabilities: Vec<f64> = features.iter().map(|row| fit.at(row)).collect();
+    let fit = Logistic::fit_ridge(&observations, &vec![1.0; observations.len()], &ridge)?;
+    let mut probabilities: Vec<f64> = features.iter().map(|row| fit.predict(row)).collect();
     for fold in 0..FOLDS {
-        let others = folds.iter().map(|f| f64::from(u8::from(*f != fold)));
-        let fit = Logistic::ridged(&all, &others.collect::<Vec<_>>(), &ridge)?;
+        let weights = folds.iter().map(|f| f64::from(u8::from(*f != fold)));
+        let fit = Logistic::fit_ridge(&observations, &weights.collect::<Vec<_>>(), &ridge)?;
         let held_out = rated.iter().zip(&folds).filter(|(_, f)| **f == fold);
-        held_out.for_each(|((i, _), _)| probabilities[*i] = fit.at(&features[*i]));
+        held_out.for_each(|((i, _), _)| probabilities[*i] = fit.predict(&features[*i]));
     }
     let is_correct = |((i, _), observation): (&(usize, f64), &LogisticObservation)| {
         let predicted = probabilities[*i] >= 0.5;
@@ -90,21 +93,21 @@ pub fn predict_quality(
             predicted == (observation.outcome > 0.5),
         )))
     };
-    let correct: Vec<Option<f64>> = rated.iter().zip(&all).map(is_correct).collect();
+    let correct: Vec<Option<f64>> = rated.iter().zip(&observations).map(is_correct).collect();
     let mut accuracy = bootstrap.estimate(&clusters, correct.len(), |w| mean(&correct, w));
     if let Ok(value) = accuracy.value {
-        accuracy.interval = share_interval(value, accuracy.interval, accuracy.clusters);
+        accuracy.interval = proportion_interval(value, accuracy.interval, accuracy.clusters);
     }
     Ok(QualityReport {
         rated: rated.len(),
-        better: all.iter().filter(|row| row.outcome > 0.5).count(),
+        better: observations.iter().filter(|row| row.outcome > 0.5).count(),
         probabilities,
         better_from,
         accuracy,
     })
 }
 
-/// Returns the lowest rating of the better half; `None` if all are equal.
+/// Returns the lowest rating of the better half; `None` if all ratings are equal.
 fn better_half_threshold(ratings: impl Iterator<Item = f64>) -> Option<f64> {
     let mut ratings: Vec<f64> = ratings.collect();
     ratings.sort_by(f64::total_cmp);
@@ -112,11 +115,11 @@ fn better_half_threshold(ratings: impl Iterator<Item = f64>) -> Option<f64> {
     if median > lowest {
         return Some(median);
     }
-    // More than half have the lowest rating: all others are better.
+    // More than half of the ratings are the lowest one, so all other ratings are the better half.
     ratings.into_iter().find(|rating| *rating > lowest)
 }
 
-/// Returns the bootstrap cluster of an evaluation: its image.
+/// Returns the bootstrap cluster of an evaluation: its image, or its line without an image.
 fn cluster(evaluation: &EvaluationExample) -> String {
     match &evaluation.image {
         Some(image) => image.display().to_string(),
@@ -125,9 +128,9 @@ fn cluster(evaluation: &EvaluationExample) -> String {
 }
 
 /// Returns the features of an evaluation: a constant, text statistics and hashed words.
-fn features(evaluation: &EvaluationExample) -> Vec<f64> {
-    let words = words(&evaluation.text);
-    let prompt: BTreeSet<String> = evaluation.prompt.iter().flat_map(prompt_words).collect();
+fn extract_features(evaluation: &EvaluationExample) -> Vec<f64> {
+    let words = split_words(&evaluation.text);
+    let in_prompt: BTreeSet<String> = evaluation.prompt.iter().flat_map(prompt_words).collect();
     let distinct: BTreeSet<&String> = words.iter().collect();
     let n = words.len().max(1) as f64;
     let proportion = |matches: &dyn Fn(&String) -> bool| {
@@ -141,7 +144,7 @@ fn features(evaluation: &EvaluationExample) -> Vec<f64> {
         (1.0 + sentences as f64).ln(),
         letters as f64 / n / 10.0,
         distinct.len() as f64 / n,
-        proportion(&|word| prompt.contains(word)),
+        proportion(&|word| in_prompt.contains(word)),
         proportion(&|word| word.chars().all(char::is_numeric)),
     ];
     let mut hashed = vec![0.0; WORD_FEATURES];
@@ -154,7 +157,8 @@ fn features(evaluation: &EvaluationExample) -> Vec<f64> {
     features
 }
 
-fn words(text: &str) -> Vec<String> {
+/// Splits a text into lower-case words.
+fn split_words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let parts = lower.split(|c: char| !c.is_alphanumeric());
     parts
@@ -163,21 +167,23 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn prompt_words(piece: &Piece) -> Vec<String> {
+/// Returns the words of a trusted prompt piece; no words for other pieces.
+fn prompt_words(piece: &PromptPiece) -> Vec<String> {
     match piece {
-        Piece::Fixed(text) => words(text),
+        PromptPiece::Trusted(text) => split_words(text),
         _ => Vec::new(),
     }
 }
 
-/// Feature of a word.
+/// Feature of a hashed word.
 struct HashedWord {
+    /// Index of the feature.
     feature: usize,
     /// 1 or −1.
     sign: f64,
 }
 
-/// Returns the feature of a word by its hash.
+/// Computes the feature of a word from its hash.
 fn hash_word(word: &str) -> HashedWord {
     let hash = fnv1a(word);
     let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
@@ -195,19 +201,21 @@ mod tests {
         EvaluationExample {
             line,
             member: None,
-            prompt: vec![Piece::Fixed("Which side is the lesion on?".to_owned())],
+            prompt: vec![PromptPiece::Trusted(
+                "Which side is the lesion on?".to_owned(),
+            )],
             text: text.to_owned(),
             image: None,
             quality,
         }
     }
 
-    /// Good evaluations describe the image; bad ones repeat words.
-    fn mixed(rated: usize, all: usize) -> Vec<EvaluationExample> {
-        let one = |i: usize| {
-            let good = i.is_multiple_of(2);
-            let quality = (i < rated).then_some(if good { 4.0 } else { 1.0 });
-            let text = if good {
+    /// Returns good evaluations that describe the image and bad ones that repeat words.
+    fn mixed_evaluations(rated: usize, all: usize) -> Vec<EvaluationExample> {
+        let numbered = |i: usize| {
+            let is_good = i.is_multiple_of(2);
+            let quality = (i < rated).then_some(if is_good { 4.0 } else { 1.0 });
+            let text = if is_good {
                 format!(
                     "The response claims the left side. The image shows a lesion {i} on the left: they agree."
                 )
@@ -216,12 +224,12 @@ mod tests {
             };
             evaluation(i + 1, &text, quality)
         };
-        (0..all).map(one).collect()
+        (0..all).map(numbered).collect()
     }
 
     #[test]
     fn quality_is_predicted_from_rated_evaluations() {
-        let report = predict_quality(&mixed(40, 60), Bootstrap::default()).unwrap();
+        let report = predict_quality(&mixed_evaluations(40, 60), Bootstrap::default()).unwrap();
         assert_eq!((report.rated, report.better), (40, 20));
         assert!(
             report.accuracy.value.unwrap() > 0.95,
@@ -237,26 +245,28 @@ mod tests {
         }
     }
 
-    /// Random ratings are predicted no better than by chance.
+    /// The accuracy on random ratings is not significantly different from chance.
     #[test]
     fn random_ratings_are_not_predicted() {
-        let mut all = mixed(60, 60);
-        for (i, evaluation) in all.iter_mut().enumerate() {
+        let mut evaluations = mixed_evaluations(60, 60);
+        for (i, evaluation) in evaluations.iter_mut().enumerate() {
             evaluation.quality = Some(((i * 7 + i / 2 * 5) % 11) as f64);
         }
-        let report = predict_quality(&all, Bootstrap::default()).unwrap();
+        let report = predict_quality(&evaluations, Bootstrap::default()).unwrap();
         let [low, high] = report.accuracy.interval.unwrap();
         assert!(low < 0.5 && 0.5 < high, "{:?}", report.accuracy);
     }
 
     #[test]
     fn too_few_or_equal_ratings_are_rejected() {
-        let error = |all: &[EvaluationExample]| {
-            let report = predict_quality(all, Bootstrap::default());
+        let error = |evaluations: &[EvaluationExample]| {
+            let report = predict_quality(evaluations, Bootstrap::default());
             report.unwrap_err().to_string()
         };
-        assert!(error(&mixed(19, 40)).contains("19 of 40 evaluations have a `quality`"));
-        let mut equal = mixed(30, 30);
+        assert!(
+            error(&mixed_evaluations(19, 40)).contains("19 of 40 evaluations have a `quality`")
+        );
+        let mut equal = mixed_evaluations(30, 30);
         for evaluation in &mut equal {
             evaluation.quality = Some(2.0);
         }

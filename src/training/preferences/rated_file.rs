@@ -9,16 +9,16 @@ use super::jsonl_line::numbered_lines;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::parent_folder;
 
-/// Writes the lines of a file in their order, each with its predicted quality as `quality`. An existing rating moves to
-/// `rated`. Image paths become absolute if `out` is in another folder.
+/// Writes the lines of a file with their predicted qualities as `quality`. An existing rating moves
+/// to `rated`. Image paths become absolute if `out` is in another folder.
 ///
 /// # Errors
-/// Name the file and the line.
+/// If a file cannot be read or written, or a line is malformed. Errors name the file and the line.
 pub fn write_rated(path: &Path, out: &Path, qualities: &[f64]) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let base = parent_folder(path)?;
     let is_same_folder = base == parent_folder(out)?;
-    let mut written = String::with_capacity(text.len() + 32 * qualities.len());
+    let mut output = String::with_capacity(text.len() + 32 * qualities.len());
     for ((number, line), quality) in numbered_lines(&text).zip(qualities) {
         let location = || format!("{}, line {number}", path.display());
         let mut fields: Map<String, Value> = serde_json::from_str(line).with_context(location)?;
@@ -29,13 +29,14 @@ pub fn write_rated(path: &Path, out: &Path, qualities: &[f64]) -> Result<()> {
         if !is_same_folder {
             make_image_paths_absolute(&mut fields, &base);
         }
-        written += &serde_json::to_string(&fields).with_context(location)?;
-        written.push('\n');
+        output += &serde_json::to_string(&fields).with_context(location)?;
+        output.push('\n');
     }
-    atomic_file::write(out, written.as_bytes()).with_context(|| format!("--out {}", out.display()))
+    atomic_file::write_atomic(out, output.as_bytes())
+        .with_context(|| format!("--out {}", out.display()))
 }
 
-/// Makes the image paths of a line, which are relative to `base`, absolute.
+/// Makes the image paths of a line absolute. They are relative to `base`.
 pub(crate) fn make_image_paths_absolute(fields: &mut Map<String, Value>, base: &Path) {
     if let Some(Value::Array(images)) = fields.get_mut("images") {
         for image in images {
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_fields_are_kept() {
+    fn other_fields_are_preserved() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("evaluations.jsonl");
         let text = "{\"prompt\": \"a\", \"note\": 7, \"images\": [\"x.png\"], \"quality\": 3}\n\n{\"prompt\": \"b\"}\n";

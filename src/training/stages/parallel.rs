@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use acem3_experts::Error;
-use acem3_experts::train::in_parallel;
+use acem3_experts::train::parallel_map;
 use anyhow::Result;
 
 /// Calls `sample` for every index.
@@ -19,7 +19,7 @@ pub(crate) fn map_parallel<S: Sync, T: Send>(
     items: &[S],
     map: impl Fn(&S) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let results = in_parallel(items, |item| {
+    let results = parallel_map(items, |item| {
         map(item).map_err(|e| Error::Training(format!("{e:#}")))
     });
     Ok(results.into_iter().collect::<Result<_, Error>>()?)

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use proc_macro2::TokenStream;
 use syn::visit::{self, Visit};
 
-use super::resolve::{Found, Resolver, Site};
-use super::scope::{Import, Path, Scope, is_for_tests, text, written};
-use super::tokens::{self, GivenTo};
+use super::resolve::{PathPosition, PathResolver, Resolution};
+use super::scope::{Import, Scope, SourcePath, ident_text, is_for_tests, source_path};
+use super::tokens::{self, TokenContext};
 use super::workspace::{Crate, Workspace, is_test_item};
 
 /// Reference from one file to another.
@@ -34,14 +34,14 @@ pub(super) struct Imports {
 }
 
 impl Imports {
-    /// Reads the workspace whose `Cargo.toml` is in `top`.
-    pub(super) fn read(top: &std::path::Path) -> Self {
-        let workspace = Workspace::read(top);
+    /// Reads the workspace whose `Cargo.toml` is in `root`.
+    pub(super) fn read(root: &std::path::Path) -> Self {
+        let workspace = Workspace::read(root);
         let mut references = Vec::new();
         for module in 0..workspace.modules.len() {
-            let mut reader = Reader::new(&workspace, module);
+            let mut reader = ImportReader::new(&workspace, module);
             reader.read_module();
-            references.append(&mut reader.found);
+            references.append(&mut reader.references);
         }
         references.sort();
         references.dedup();
@@ -56,38 +56,38 @@ impl Imports {
     pub(super) fn crate_of(&self, file: usize) -> &str {
         let path = &self.files[file];
         let folders = self.crates.iter().map(|c| c.folder.as_str());
-        let holders = folders.filter(|folder| path.starts_with(folder));
-        holders.max_by_key(|folder| folder.len()).unwrap()
+        let enclosing = folders.filter(|folder| path.starts_with(folder));
+        enclosing.max_by_key(|folder| folder.len()).unwrap()
     }
 
-    /// `from:line → to (path)`.
-    pub(super) fn shown(&self, reference: &Reference) -> String {
+    /// Formats a reference as `from:line → to (path)`.
+    pub(super) fn describe(&self, reference: &Reference) -> String {
         let [from, to] = [reference.from, reference.to].map(|file| self.files[file].display());
         format!("{from}:{} → {to} ({})", reference.line, reference.path)
     }
 }
 
 /// Reads one module.
-struct Reader<'a> {
+struct ImportReader<'a> {
     workspace: &'a Workspace,
-    resolver: Resolver<'a>,
+    resolver: PathResolver<'a>,
     module: usize,
     /// Enclosing blocks of the current position.
     blocks: Vec<Scope>,
     /// Variables of the enclosing functions.
     locals: Vec<Vec<String>>,
-    found: Vec<Reference>,
+    references: Vec<Reference>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ImportReader<'a> {
     fn new(workspace: &'a Workspace, module: usize) -> Self {
         Self {
             workspace,
-            resolver: Resolver::new(workspace),
+            resolver: PathResolver::new(workspace),
             module,
             blocks: Vec::new(),
             locals: Vec::new(),
-            found: Vec::new(),
+            references: Vec::new(),
         }
     }
 
@@ -103,50 +103,57 @@ impl<'a> Reader<'a> {
     /// count as their user.
     fn read_imports(&mut self, imports: &[Import]) {
         for import in imports {
-            let found = self.find(&import.path.segments);
-            let within = |module: &usize| {
+            let resolution = self.resolve(&import.path.segments);
+            let is_child = |module: &usize| {
                 *module != self.module && self.workspace.is_within(*module, self.module)
             };
-            let passes_on = import.is_reexport && found.modules.iter().any(within);
-            if passes_on {
+            if import.is_reexport && resolution.modules.iter().any(is_child) {
                 continue;
             }
-            if import.is_glob && found.definers.is_empty() {
+            if import.is_glob && resolution.definers.is_empty() {
                 // A glob import may refer to any item of the last module.
-                let last = found.modules.last().copied();
-                self.note(last.into_iter(), &import.path, true);
+                let last = resolution.modules.last().copied();
+                self.record(last.into_iter(), &import.path, true);
             }
-            self.note_found(&found, &import.path);
+            self.record_resolution(&resolution, &import.path);
         }
     }
 
-    fn find(&self, segments: &[String]) -> Found {
-        let site = Site {
+    /// Resolves a path at the current position.
+    fn resolve(&self, segments: &[String]) -> Resolution {
+        let position = PathPosition {
             module: self.module,
             blocks: &self.blocks,
         };
-        self.resolver.find(segments, site)
+        self.resolver.resolve(segments, position)
     }
 
-    fn note_found(&mut self, found: &Found, path: &Path) {
-        self.note(found.definers.iter().copied(), path, true);
+    /// Records references to the definers of a resolved path and to the other modules on the path.
+    fn record_resolution(&mut self, resolution: &Resolution, path: &SourcePath) {
+        self.record(resolution.definers.iter().copied(), path, true);
         let file = |module: &usize| self.workspace.modules[*module].file;
-        let defines = |module: &usize| found.definers.iter().any(|d| file(d) == file(module));
-        let passed: Vec<usize> = found
+        let defines = |module: &usize| resolution.definers.iter().any(|d| file(d) == file(module));
+        let modules_on_path: Vec<usize> = resolution
             .modules
             .iter()
             .copied()
             .filter(|m| !defines(m))
             .collect();
-        self.note(passed.into_iter(), path, false);
+        self.record(modules_on_path.into_iter(), path, false);
     }
 
-    fn note(&mut self, modules: impl Iterator<Item = usize>, path: &Path, is_definer: bool) {
+    /// Records references to the files of modules, except to the module's own file.
+    fn record(
+        &mut self,
+        modules: impl Iterator<Item = usize>,
+        path: &SourcePath,
+        is_definer: bool,
+    ) {
         let from = self.workspace.modules[self.module].file;
         for module in modules {
             let to = self.workspace.modules[module].file;
             if to != from {
-                self.found.push(Reference {
+                self.references.push(Reference {
                     from,
                     line: path.line,
                     to,
@@ -157,9 +164,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_path(&mut self, path: &Path) {
-        let found = self.find(&path.segments);
-        self.note_found(&found, path);
+    fn read_path(&mut self, path: &SourcePath) {
+        let resolution = self.resolve(&path.segments);
+        self.record_resolution(&resolution, path);
     }
 
     fn is_local(&self, name: &str) -> bool {
@@ -167,31 +174,32 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a path in value position. A variable is not a reference.
-    fn read_value(&mut self, path: &Path) {
+    fn read_value(&mut self, path: &SourcePath) {
         if !matches!(path.segments.as_slice(), [name] if self.is_local(name)) {
             self.read_path(path);
         }
     }
 
-    fn inside_function(&mut self, locals: Vec<String>, read: impl FnOnce(&mut Self)) {
+    /// Reads a function with its variables in scope.
+    fn with_locals(&mut self, locals: Vec<String>, read: impl FnOnce(&mut Self)) {
         self.locals.push(locals);
         read(self);
         self.locals.pop();
     }
 
     /// Reads the tokens of a macro call or an attribute.
-    fn read_tokens(&mut self, tokens: TokenStream, given_to: GivenTo) {
-        for written in tokens::paths(tokens, given_to) {
-            if written.is_call {
-                self.read_path(&written.path);
+    fn read_tokens(&mut self, tokens: TokenStream, context: TokenContext) {
+        for token_path in tokens::paths_in_tokens(tokens, context) {
+            if token_path.is_call {
+                self.read_path(&token_path.path);
             } else {
-                self.read_value(&written.path);
+                self.read_value(&token_path.path);
             }
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
+impl<'ast> Visit<'ast> for ImportReader<'_> {
     fn visit_item(&mut self, item: &'ast syn::Item) {
         if !is_test_item(item) {
             visit::visit_item(self, item);
@@ -205,7 +213,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        self.read_path(&written(path));
+        self.read_path(&source_path(path));
         visit::visit_path(self, path);
     }
 
@@ -217,7 +225,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
                 self.visit_path(&expr.path);
             }
         } else {
-            self.read_value(&written(&expr.path));
+            self.read_value(&source_path(&expr.path));
             visit::visit_path(self, &expr.path);
         }
     }
@@ -235,22 +243,22 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         if let syn::Expr::Path(callee) = &*call.func
             && callee.qself.is_none()
         {
-            self.read_path(&written(&callee.path));
+            self.read_path(&source_path(&callee.path));
         }
         visit::visit_expr_call(self, call);
     }
 
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
         // In a pattern, a constant has the syntax of a variable.
-        if text(&pattern.ident).starts_with(char::is_uppercase) {
-            self.read_path(&written(&pattern.ident.clone().into()));
+        if ident_text(&pattern.ident).starts_with(char::is_uppercase) {
+            self.read_path(&source_path(&pattern.ident.clone().into()));
         }
         visit::visit_pat_ident(self, pattern);
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         self.visit_path(&call.path);
-        self.read_tokens(call.tokens.clone(), GivenTo::Macro);
+        self.read_tokens(call.tokens.clone(), TokenContext::Macro);
     }
 
     fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
@@ -258,34 +266,34 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             return;
         }
         match &attribute.meta {
-            syn::Meta::List(list) => self.read_tokens(list.tokens.clone(), GivenTo::Attribute),
+            syn::Meta::List(list) => self.read_tokens(list.tokens.clone(), TokenContext::Attribute),
             syn::Meta::NameValue(meta) => self.visit_expr(&meta.value),
             syn::Meta::Path(path) => self.visit_path(path),
         }
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        let mut locals = Locals::default();
+        let mut locals = LocalVariables::default();
         locals.visit_item_fn(item);
-        self.inside_function(locals.0, |reader| visit::visit_item_fn(reader, item));
+        self.with_locals(locals.0, |reader| visit::visit_item_fn(reader, item));
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         if is_for_tests(&item.attrs) {
             return;
         }
-        let mut locals = Locals::default();
+        let mut locals = LocalVariables::default();
         locals.visit_impl_item_fn(item);
-        self.inside_function(locals.0, |reader| visit::visit_impl_item_fn(reader, item));
+        self.with_locals(locals.0, |reader| visit::visit_impl_item_fn(reader, item));
     }
 
     fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
         if is_for_tests(&item.attrs) {
             return;
         }
-        let mut locals = Locals::default();
+        let mut locals = LocalVariables::default();
         locals.visit_trait_item_fn(item);
-        self.inside_function(locals.0, |reader| visit::visit_trait_item_fn(reader, item));
+        self.with_locals(locals.0, |reader| visit::visit_trait_item_fn(reader, item));
     }
 
     fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
@@ -329,11 +337,11 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
 /// Collects the variables of a function.
 #[derive(Default)]
-struct Locals(Vec<String>);
+struct LocalVariables(Vec<String>);
 
-impl<'ast> Visit<'ast> for Locals {
+impl<'ast> Visit<'ast> for LocalVariables {
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
-        self.0.push(text(&pattern.ident));
+        self.0.push(ident_text(&pattern.ident));
         visit::visit_pat_ident(self, pattern);
     }
 }

@@ -4,10 +4,10 @@
 //! A use of an item counts as an import of the file that defines it, through any number of
 //! re-exports.
 
-mod circles;
+mod import_cycles;
 mod imports;
-mod made_up;
 mod resolve;
+mod rule_tests;
 mod scope;
 mod tokens;
 mod workspace;
@@ -16,12 +16,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use circles::circles;
+use import_cycles::import_cycles;
 use imports::{Imports, Reference};
 use workspace::Crate;
 
-/// Rooms of `src` from the top layer to the bottom layer. A room may import the rooms below it. Rooms
-/// on the same line must not import each other.
+/// Rooms of `src`, one layer per line, from top to bottom. A room may import the rooms of lower
+/// layers. Rooms of the same layer must not import each other.
 const ROOMS: [&[&str]; 8] = [
     &["cli"],
     &["annotation"],
@@ -32,7 +32,7 @@ const ROOMS: [&[&str]; 8] = [
     &["statistics"],
     &["support"],
 ];
-/// Folders of the crates from the top layer to the bottom layer. A crate may depend on those below it.
+/// Folders of the crates, from top to bottom. A crate may depend on the crates below it.
 const CRATES: [&str; 6] = [
     "",
     "conclusion",
@@ -42,12 +42,13 @@ const CRATES: [&str; 6] = [
     "vision/kernels",
 ];
 /// Maximum number of rooms in `src`, and of files and folders directly in a room.
-const MOST: usize = 9;
+const MAX_ENTRIES: usize = 9;
 /// Files allowed in `src` next to the rooms.
-const ROOTS: [&str; 3] = ["build.rs", "lib.rs", "main.rs"];
+const CRATE_ROOTS: [&str; 3] = ["build.rs", "lib.rs", "main.rs"];
 
-/// Returns the layer of a room; crate roots are above all rooms.
-fn floor(room: Option<&str>) -> Option<usize> {
+/// Returns the layer of a room, counted from the top. `None` stands for the crate roots, which are
+/// above all rooms.
+fn layer(room: Option<&str>) -> Option<usize> {
     match room {
         Some(room) => ROOMS
             .iter()
@@ -58,12 +59,13 @@ fn floor(room: Option<&str>) -> Option<usize> {
 }
 
 /// Returns the room of a file of `src`; `None` for a crate root.
-fn room(path: &Path) -> Option<&str> {
+fn room_of(path: &Path) -> Option<&str> {
     let rest = path.strip_prefix("src").ok()?;
     rest.parent()?.iter().next()?.to_str()
 }
 
-fn names(folder: &Path) -> Vec<String> {
+/// Returns the sorted names of the entries of a folder.
+fn entry_names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -73,71 +75,74 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Returns violations of the limits on rooms and their entries.
-fn crowded_rooms(top: &Path) -> Vec<String> {
-    let src = top.join("src");
-    let (rooms, files): (Vec<_>, Vec<_>) = names(&src)
+fn room_violations(root: &Path) -> Vec<String> {
+    let src = root.join("src");
+    let (rooms, files): (Vec<_>, Vec<_>) = entry_names(&src)
         .into_iter()
         .partition(|name| src.join(name).is_dir());
-    let mut faults = Vec::new();
-    if rooms.len() > MOST {
-        faults.push(format!(
-            "src: {} rooms, at most {MOST} are allowed",
+    let mut violations = Vec::new();
+    if rooms.len() > MAX_ENTRIES {
+        violations.push(format!(
+            "src: {} rooms, at most {MAX_ENTRIES} are allowed",
             rooms.len()
         ));
     }
-    for file in files.iter().filter(|file| !ROOTS.contains(&file.as_str())) {
-        faults.push(format!("src/{file}: expected in a room"));
+    for file in files
+        .iter()
+        .filter(|file| !CRATE_ROOTS.contains(&file.as_str()))
+    {
+        violations.push(format!("src/{file}: expected in a room"));
     }
     for room in rooms {
-        if floor(Some(&room)).is_none() {
-            faults.push(format!("src/{room}: not in the list of rooms"));
+        if layer(Some(&room)).is_none() {
+            violations.push(format!("src/{room}: not in the list of rooms"));
         }
-        let entries = names(&src.join(&room)).len();
-        if entries > MOST {
-            faults.push(format!(
-                "src/{room}: {entries} entries, at most {MOST} are allowed"
+        let entries = entry_names(&src.join(&room)).len();
+        if entries > MAX_ENTRIES {
+            violations.push(format!(
+                "src/{room}: {entries} entries, at most {MAX_ENTRIES} are allowed"
             ));
         }
     }
-    faults
+    violations
 }
 
-/// Returns the imports between rooms that do not go down, one per pair of files.
+/// Returns the imports between rooms that do not go to a lower layer, one per pair of files.
 fn upward_imports(imports: &Imports) -> Vec<String> {
-    let inside = |file: usize| imports.crate_of(file).is_empty();
-    let floor_of = |file: usize| floor(room(&imports.files[file]));
-    let mut wrong: Vec<&Reference> = Vec::new();
+    let is_in_src = |file: usize| imports.crate_of(file).is_empty();
+    let layer_of = |file: usize| layer(room_of(&imports.files[file]));
+    let mut upward: Vec<&Reference> = Vec::new();
     for reference in imports
         .references
         .iter()
-        .filter(|r| inside(r.from) && inside(r.to))
+        .filter(|r| is_in_src(r.from) && is_in_src(r.to))
     {
         let (from, to) = (reference.from, reference.to);
-        let stays = room(&imports.files[from]) == room(&imports.files[to]);
+        let is_same_room = room_of(&imports.files[from]) == room_of(&imports.files[to]);
         // An unlisted room may neither import nor be imported.
-        let runs_down = matches!((floor_of(from), floor_of(to)), (Some(a), Some(b)) if a < b);
-        let known = wrong
+        let goes_down = matches!((layer_of(from), layer_of(to)), (Some(a), Some(b)) if a < b);
+        let is_duplicate = upward
             .iter()
-            .any(|known| (known.from, known.to) == (from, to));
-        if !stays && !runs_down && !known {
-            wrong.push(reference);
+            .any(|earlier| (earlier.from, earlier.to) == (from, to));
+        if !is_same_room && !goes_down && !is_duplicate {
+            upward.push(reference);
         }
     }
-    wrong
+    upward
         .iter()
-        .map(|reference| imports.shown(reference))
+        .map(|reference| imports.describe(reference))
         .collect()
 }
 
-/// Returns the import cycles between files, with one import per line.
-fn file_circles(imports: &Imports) -> Vec<String> {
-    let circles = circles(imports.files.len(), &imports.references).into_iter();
-    let shown = circles.map(|circle| {
-        let mut files: Vec<usize> = circle.iter().map(|reference| reference.from).collect();
+/// Returns a description of each import cycle, with one import per line.
+fn describe_cycles(imports: &Imports) -> Vec<String> {
+    let cycles = import_cycles(imports.files.len(), &imports.references).into_iter();
+    let descriptions = cycles.map(|cycle| {
+        let mut files: Vec<usize> = cycle.iter().map(|reference| reference.from).collect();
         files.dedup();
-        let lines = circle
+        let lines = cycle
             .iter()
-            .map(|reference| format!("  {}", imports.shown(reference)));
+            .map(|reference| format!("  {}", imports.describe(reference)));
         let lines: Vec<String> = lines.collect();
         format!(
             "import cycle of {} files:\n{}",
@@ -145,83 +150,82 @@ fn file_circles(imports: &Imports) -> Vec<String> {
             lines.join("\n")
         )
     });
-    shown.collect()
+    descriptions.collect()
 }
 
-/// Returns the dependencies between workspace crates that do not go down, according to the
-/// `Cargo.toml` files.
+/// Returns the dependencies in the `Cargo.toml` files that do not go to a lower crate.
 fn upward_dependencies(imports: &Imports) -> Vec<String> {
-    let place = |folder: &str| CRATES.iter().position(|f| *f == folder);
-    let mut faults = Vec::new();
+    let layer_of = |folder: &str| CRATES.iter().position(|f| *f == folder);
+    let mut violations = Vec::new();
     for from in &imports.crates {
-        let here = place(&from.folder);
-        if here.is_none() {
-            faults.push(format!("{}: not in the list of crates", from.folder));
+        let layer = layer_of(&from.folder);
+        if layer.is_none() {
+            violations.push(format!("{}: not in the list of crates", from.folder));
         }
-        let known = |to: &&Crate| from.dependencies.contains(&to.name);
-        for to in imports.crates.iter().filter(known) {
-            if here >= place(&to.folder) {
-                faults.push(format!("{} depends on {}", from.name, to.name));
+        let is_dependency = |to: &&Crate| from.dependencies.contains(&to.name);
+        for to in imports.crates.iter().filter(is_dependency) {
+            if layer >= layer_of(&to.folder) {
+                violations.push(format!("{} depends on {}", from.name, to.name));
             }
         }
     }
-    faults
+    violations
 }
 
-fn top() -> &'static Path {
+fn workspace_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the imports of this workspace, which are read once for all tests.
-fn ours() -> &'static Imports {
+/// Returns the imports of this workspace. Reads them only once for all tests.
+fn workspace_imports() -> &'static Imports {
     static IMPORTS: OnceLock<Imports> = OnceLock::new();
-    IMPORTS.get_or_init(|| Imports::read(top()))
+    IMPORTS.get_or_init(|| Imports::read(workspace_root()))
 }
 
-fn assert_none(faults: &[String], rule: &str) {
-    assert!(faults.is_empty(), "{rule}\n{}", faults.join("\n"));
+fn assert_no_violations(violations: &[String], rule: &str) {
+    assert!(violations.is_empty(), "{rule}\n{}", violations.join("\n"));
 }
 
 #[test]
 fn rooms_are_few_and_small() {
-    assert_none(
-        &crowded_rooms(top()),
-        &format!("src has at most {MOST} rooms with at most {MOST} entries each"),
+    assert_no_violations(
+        &room_violations(workspace_root()),
+        &format!("src has at most {MAX_ENTRIES} rooms with at most {MAX_ENTRIES} entries each"),
     );
 }
 
 #[test]
 fn imports_between_rooms_go_down() {
-    assert_none(
-        &upward_imports(ours()),
+    assert_no_violations(
+        &upward_imports(workspace_imports()),
         "a room may import only rooms below it",
     );
 }
 
 #[test]
 fn imports_have_no_cycles() {
-    assert_none(
-        &file_circles(ours()),
+    assert_no_violations(
+        &describe_cycles(workspace_imports()),
         "imports between files must not form a cycle",
     );
 }
 
 #[test]
 fn crates_depend_on_crates_below() {
-    assert_none(
-        &upward_dependencies(ours()),
+    assert_no_violations(
+        &upward_dependencies(workspace_imports()),
         "a crate may depend only on crates below it",
     );
 }
 
-/// Guards against a parser that finds no imports, which would make the other tests pass.
+/// Fails if the parser finds no imports, because the other tests would then pass.
 #[test]
 fn workspace_imports_are_found() {
-    let imports = ours();
-    let finds = |from: &str, to: &str| {
-        let starts = |file: usize, start: &str| imports.files[file].starts_with(start);
-        let mut all = imports.references.iter();
-        all.any(|r| starts(r.from, from) && starts(r.to, to))
+    let imports = workspace_imports();
+    let has_import = |from: &str, to: &str| {
+        let is_in = |file: usize, folder: &str| imports.files[file].starts_with(folder);
+        let mut references = imports.references.iter();
+        references.any(|r| is_in(r.from, from) && is_in(r.to, to))
     };
     for (from, to) in [
         ("src/main.rs", "src/cli"),
@@ -231,8 +235,8 @@ fn workspace_imports_are_found() {
         ("experts/src", "projector/src"),
         ("vision/src", "vision/kernels/src"),
     ] {
-        assert!(finds(from, to), "{from} imports {to}");
+        assert!(has_import(from, to), "expected an import of {to} in {from}");
     }
-    let n = imports.references.len();
-    assert!(n > 1000, "found only {n} imports");
+    let count = imports.references.len();
+    assert!(count > 1000, "found only {count} imports");
 }

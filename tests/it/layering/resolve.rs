@@ -1,104 +1,111 @@
 //! Resolves paths in code to the files that define their items.
 
-use super::scope::{Import, Name, Scope};
+use super::scope::{Import, NameMeaning, Scope};
 use super::workspace::Workspace;
 
-/// Module or item that a path resolves to.
+/// Module or item to which a path resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
+enum PathTarget {
     Module(usize),
-    /// An item that can precede `::`, as its defining module.
+    /// An item that can precede `::`; the index of its defining module.
     Type(usize),
-    /// Any other item, as its defining module.
+    /// Any other item; the index of its defining module.
     Value(usize),
 }
 
 /// Resolution of a path.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Resolution {
     /// Modules that define the last item of the path; several if the name has several meanings.
     pub(super) definers: Vec<usize>,
-    /// Modules named in the path, except crate roots.
+    /// Modules path_modules in the path, except crate roots.
     pub(super) modules: Vec<usize>,
 }
 
 /// Resolves paths at their position in the code.
-pub(super) struct Resolver<'a> {
+pub(super) struct PathResolver<'a> {
     workspace: &'a Workspace,
 }
 
 /// Position of a path: its module and the enclosing blocks, innermost last.
 #[derive(Clone, Copy)]
-pub(super) struct Site<'a> {
+pub(super) struct PathPosition<'a> {
     pub(super) module: usize,
     pub(super) blocks: &'a [Scope],
 }
 
-/// Addresses of the imports that are being followed for a name, to stop at import cycles.
-type Pending = Vec<(*const Import, String)>;
+/// Imports that are being followed, each with the looked-up name. Stops the search at import
+/// cycles.
+type PendingImports = Vec<(*const Import, String)>;
 
-impl<'a> Resolver<'a> {
+impl<'a> PathResolver<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         Self { workspace }
     }
 
     /// Resolves a path. The result is empty if the path leaves the workspace or names a local item.
-    pub(super) fn find(&self, segments: &[String], site: Site) -> Found {
-        let mut found = Found::default();
-        let targets = self.walk(segments, site, &mut Vec::new(), Some(&mut found.modules));
+    pub(super) fn resolve(&self, segments: &[String], position: PathPosition) -> Resolution {
+        let mut resolution = Resolution::default();
+        let targets = self.resolve_segments(
+            segments,
+            position,
+            &mut Vec::new(),
+            Some(&mut resolution.modules),
+        );
         for target in targets {
             match target {
-                Target::Module(module) => self.note(module, &mut found.modules),
-                Target::Type(module) | Target::Value(module) => {
-                    if !found.definers.contains(&module) {
-                        found.definers.push(module);
+                PathTarget::Module(module) => self.record_module(module, &mut resolution.modules),
+                PathTarget::Type(module) | PathTarget::Value(module) => {
+                    if !resolution.definers.contains(&module) {
+                        resolution.definers.push(module);
                     }
                 }
             }
         }
-        found
+        resolution
     }
 
-    fn walk(
+    /// Resolves a path segment by segment. Adds the modules on the path to `path_modules`.
+    fn resolve_segments(
         &self,
         segments: &[String],
-        site: Site,
-        pending: &mut Pending,
-        mut named: Option<&mut Vec<usize>>,
-    ) -> Vec<Target> {
+        position: PathPosition,
+        pending: &mut PendingImports,
+        mut path_modules: Option<&mut Vec<usize>>,
+    ) -> Vec<PathTarget> {
         let Some((first, mut rest)) = segments.split_first() else {
             return Vec::new();
         };
         let mut targets = match first.as_str() {
-            "crate" => vec![Target::Module(self.workspace.root_of(site.module))],
-            "self" => vec![Target::Module(site.module)],
-            "super" => self.parent(site.module),
+            "crate" => vec![PathTarget::Module(self.workspace.root_of(position.module))],
+            "self" => vec![PathTarget::Module(position.module)],
+            "super" => self.parent(position.module),
             "" => {
                 let Some((name, after)) = rest.split_first() else {
                     return Vec::new();
                 };
                 rest = after;
-                self.library(name)
+                self.library_root(name)
             }
-            name => self.first(name, site, pending),
+            name => self.resolve_first(name, position, pending),
         };
         for segment in rest {
             let mut next = Vec::new();
             for target in targets {
                 match target {
-                    Target::Module(module) => {
-                        if let Some(named) = named.as_deref_mut() {
-                            self.note(module, named);
+                    PathTarget::Module(module) => {
+                        if let Some(path_modules) = path_modules.as_deref_mut() {
+                            self.record_module(module, path_modules);
                         }
                         next.extend(match segment.as_str() {
                             "super" => self.parent(module),
                             "self" => vec![target],
-                            name => self.member(module, name, pending),
+                            name => self.resolve_member(module, name, pending),
                         });
                     }
                     // An associated item or a variant belongs to its type.
-                    Target::Type(_) => next.push(target),
-                    Target::Value(_) => {}
+                    PathTarget::Type(_) => next.push(target),
+                    PathTarget::Value(_) => {}
                 }
             }
             targets = next;
@@ -106,99 +113,119 @@ impl<'a> Resolver<'a> {
         targets
     }
 
-    fn note(&self, module: usize, named: &mut Vec<usize>) {
-        if self.workspace.modules[module].parent.is_some() && !named.contains(&module) {
-            named.push(module);
+    /// Adds a module to a list without duplicates; ignores crate roots.
+    fn record_module(&self, module: usize, path_modules: &mut Vec<usize>) {
+        if self.workspace.modules[module].parent.is_some() && !path_modules.contains(&module) {
+            path_modules.push(module);
         }
     }
 
-    fn parent(&self, module: usize) -> Vec<Target> {
+    fn parent(&self, module: usize) -> Vec<PathTarget> {
         let parent = self.workspace.modules[module].parent;
-        parent.map(Target::Module).into_iter().collect()
+        parent.map(PathTarget::Module).into_iter().collect()
     }
 
-    fn library(&self, name: &str) -> Vec<Target> {
+    /// Returns the root module of the library with this crate name.
+    fn library_root(&self, name: &str) -> Vec<PathTarget> {
         let crates = self.workspace.crates.iter();
         let library = crates.filter(|c| c.name == name).find_map(|c| c.library);
-        library.map(Target::Module).into_iter().collect()
+        library.map(PathTarget::Module).into_iter().collect()
     }
 
-    /// Resolves the first name of a path: a name of a block, of the module, or of another crate.
-    fn first(&self, name: &str, site: Site, pending: &mut Pending) -> Vec<Target> {
-        for depth in (0..site.blocks.len()).rev() {
-            let outer = Site {
-                blocks: &site.blocks[..depth],
-                ..site
+    /// Resolves the first name of a path in the enclosing blocks, the module and the list of
+    /// crates.
+    fn resolve_first(
+        &self,
+        name: &str,
+        position: PathPosition,
+        pending: &mut PendingImports,
+    ) -> Vec<PathTarget> {
+        for depth in (0..position.blocks.len()).rev() {
+            let outer = PathPosition {
+                blocks: &position.blocks[..depth],
+                ..position
             };
-            let found = self.in_scope(&site.blocks[depth], name, outer, pending);
-            if !found.is_empty() {
-                return found;
+            let targets = self.resolve_in_scope(&position.blocks[depth], name, outer, pending);
+            if !targets.is_empty() {
+                return targets;
             }
         }
-        let found = self.member(site.module, name, pending);
-        if found.is_empty() {
-            return self.library(name);
+        let targets = self.resolve_member(position.module, name, pending);
+        if targets.is_empty() {
+            return self.library_root(name);
         }
-        found
+        targets
     }
 
     /// Resolves a name of a module and follows its imports.
-    fn member(&self, module: usize, name: &str, pending: &mut Pending) -> Vec<Target> {
-        let site = Site {
+    fn resolve_member(
+        &self,
+        module: usize,
+        name: &str,
+        pending: &mut PendingImports,
+    ) -> Vec<PathTarget> {
+        let position = PathPosition {
             module,
             blocks: &[],
         };
-        self.in_scope(&self.workspace.modules[module].scope, name, site, pending)
+        self.resolve_in_scope(
+            &self.workspace.modules[module].scope,
+            name,
+            position,
+            pending,
+        )
     }
 
-    fn in_scope(
+    /// Resolves a name in a scope: its definitions and imports first, then its glob imports.
+    fn resolve_in_scope(
         &self,
         scope: &Scope,
         name: &str,
-        site: Site,
-        pending: &mut Pending,
-    ) -> Vec<Target> {
-        let mut found = Vec::new();
+        position: PathPosition,
+        pending: &mut PendingImports,
+    ) -> Vec<PathTarget> {
+        let mut targets = Vec::new();
         for meaning in scope.names.get(name).into_iter().flatten() {
             match meaning {
-                Name::Type => found.push(Target::Type(site.module)),
-                Name::Value => found.push(Target::Value(site.module)),
-                Name::Module(module) => found.push(Target::Module(*module)),
-                Name::Import(i) => {
-                    found.extend(self.follow(&scope.imports[*i], name, site, pending));
+                NameMeaning::Type => targets.push(PathTarget::Type(position.module)),
+                NameMeaning::Value => targets.push(PathTarget::Value(position.module)),
+                NameMeaning::Module(module) => targets.push(PathTarget::Module(*module)),
+                NameMeaning::Import(i) => {
+                    targets.extend(self.follow_import(&scope.imports[*i], name, position, pending));
                 }
             }
         }
-        if !found.is_empty() {
-            return found;
+        if !targets.is_empty() {
+            return targets;
         }
         for import in scope.imports.iter().filter(|import| import.is_glob) {
-            for target in self.follow(import, name, site, pending) {
-                if let Target::Module(module) = target {
+            for target in self.follow_import(import, name, position, pending) {
+                if let PathTarget::Module(module) = target {
                     pending.push((import, name.to_owned()));
-                    found.extend(self.member(module, name, pending));
+                    targets.extend(self.resolve_member(module, name, pending));
                     pending.pop();
                 }
             }
         }
-        found
+        targets
     }
 
-    /// Resolves an import. The result is empty if the import is already being followed for this name.
-    fn follow(
+    /// Resolves an import. The result is empty if the import is already being followed for this
+    /// name.
+    fn follow_import(
         &self,
         import: &Import,
         name: &str,
-        site: Site,
-        pending: &mut Pending,
-    ) -> Vec<Target> {
+        position: PathPosition,
+        pending: &mut PendingImports,
+    ) -> Vec<PathTarget> {
         let key = (std::ptr::from_ref(import), name.to_owned());
         if pending.contains(&key) {
             return Vec::new();
         }
         pending.push(key);
-        let found = self.walk(&import.path.segments, site, pending, None);
+        let targets = self.resolve_segments(&import.path.segments, position, pending, None);
         pending.pop();
-        found
+        targets
     }
 }

@@ -9,7 +9,7 @@ use syn::{Attribute, Item, ItemUse, Meta, Token, UseTree, Visibility};
 ///
 /// The first segment of `::a::b` is empty.
 #[derive(Clone, Debug)]
-pub(super) struct Path {
+pub(super) struct SourcePath {
     pub(super) segments: Vec<String>,
     pub(super) line: usize,
 }
@@ -17,7 +17,7 @@ pub(super) struct Path {
 /// One leaf of a `use` declaration.
 #[derive(Clone, Debug)]
 pub(super) struct Import {
-    pub(super) path: Path,
+    pub(super) path: SourcePath,
     /// True for `use a::*`.
     pub(super) is_glob: bool,
     /// True for `pub use` and its restricted forms.
@@ -26,7 +26,7 @@ pub(super) struct Import {
 
 /// Meaning of a name.
 #[derive(Clone, Debug)]
-pub(super) enum Name {
+pub(super) enum NameMeaning {
     /// An item that can precede `::`, such as a type or a trait.
     Type,
     /// A function, a constant, a static or a macro.
@@ -40,30 +40,33 @@ pub(super) enum Name {
 /// Names that a module or block declares.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    pub(super) names: HashMap<String, Vec<Name>>,
+    pub(super) names: HashMap<String, Vec<NameMeaning>>,
     pub(super) imports: Vec<Import>,
 }
 
 impl Scope {
-    pub(super) fn add(&mut self, name: &Ident, meaning: Name) {
-        self.names.entry(text(name)).or_default().push(meaning);
+    pub(super) fn add(&mut self, name: &Ident, meaning: NameMeaning) {
+        self.names
+            .entry(ident_text(name))
+            .or_default()
+            .push(meaning);
     }
 
     /// Adds the names that an item declares. The caller adds modules, because it knows their files.
     pub(super) fn add_item(&mut self, item: &Item) {
         match item {
-            Item::Enum(item) => self.add(&item.ident, Name::Type),
-            Item::Struct(item) => self.add(&item.ident, Name::Type),
-            Item::Trait(item) => self.add(&item.ident, Name::Type),
-            Item::TraitAlias(item) => self.add(&item.ident, Name::Type),
-            Item::Type(item) => self.add(&item.ident, Name::Type),
-            Item::Union(item) => self.add(&item.ident, Name::Type),
-            Item::Const(item) => self.add(&item.ident, Name::Value),
-            Item::Fn(item) => self.add(&item.sig.ident, Name::Value),
-            Item::Static(item) => self.add(&item.ident, Name::Value),
+            Item::Enum(item) => self.add(&item.ident, NameMeaning::Type),
+            Item::Struct(item) => self.add(&item.ident, NameMeaning::Type),
+            Item::Trait(item) => self.add(&item.ident, NameMeaning::Type),
+            Item::TraitAlias(item) => self.add(&item.ident, NameMeaning::Type),
+            Item::Type(item) => self.add(&item.ident, NameMeaning::Type),
+            Item::Union(item) => self.add(&item.ident, NameMeaning::Type),
+            Item::Const(item) => self.add(&item.ident, NameMeaning::Value),
+            Item::Fn(item) => self.add(&item.sig.ident, NameMeaning::Value),
+            Item::Static(item) => self.add(&item.ident, NameMeaning::Value),
             Item::Macro(item) => {
                 if let Some(name) = &item.ident {
-                    self.add(name, Name::Value);
+                    self.add(name, NameMeaning::Value);
                 }
             }
             Item::Use(item) => self.add_use(item),
@@ -83,7 +86,7 @@ impl Scope {
     fn add_tree(&mut self, tree: &UseTree, mut segments: Vec<String>, is_reexport: bool) {
         match tree {
             UseTree::Path(part) => {
-                segments.push(text(&part.ident));
+                segments.push(ident_text(&part.ident));
                 self.add_tree(&part.tree, segments, is_reexport);
             }
             UseTree::Group(group) => {
@@ -93,34 +96,34 @@ impl Scope {
             }
             UseTree::Name(leaf) => {
                 let last = segments.last().cloned().unwrap_or_default();
-                let line = line(&leaf.ident);
+                let line = ident_line(&leaf.ident);
                 let name = if leaf.ident == "self" {
                     last
                 } else {
-                    segments.push(text(&leaf.ident));
-                    text(&leaf.ident)
+                    segments.push(ident_text(&leaf.ident));
+                    ident_text(&leaf.ident)
                 };
-                let path = Path { segments, line };
+                let path = SourcePath { segments, line };
                 self.add_import(Some(name), path, is_reexport);
             }
             UseTree::Rename(leaf) => {
                 if leaf.ident != "self" {
-                    segments.push(text(&leaf.ident));
+                    segments.push(ident_text(&leaf.ident));
                 }
-                let line = line(&leaf.ident);
-                let path = Path { segments, line };
-                self.add_import(Some(text(&leaf.rename)), path, is_reexport);
+                let line = ident_line(&leaf.ident);
+                let path = SourcePath { segments, line };
+                self.add_import(Some(ident_text(&leaf.rename)), path, is_reexport);
             }
             UseTree::Glob(leaf) => {
                 let line = leaf.star_token.spans[0].start().line;
-                self.add_import(None, Path { segments, line }, is_reexport);
+                self.add_import(None, SourcePath { segments, line }, is_reexport);
             }
         }
     }
 
     /// Adds an import under a name, or a glob import.
-    fn add_import(&mut self, name: Option<String>, path: Path, is_reexport: bool) {
-        let import = Name::Import(self.imports.len());
+    fn add_import(&mut self, name: Option<String>, path: SourcePath, is_reexport: bool) {
+        let import = NameMeaning::Import(self.imports.len());
         self.imports.push(Import {
             path,
             is_glob: name.is_none(),
@@ -133,22 +136,28 @@ impl Scope {
 }
 
 /// Returns a path as written in the source.
-pub(super) fn written(path: &syn::Path) -> Path {
+pub(super) fn source_path(path: &syn::Path) -> SourcePath {
     let start = path.leading_colon.map(|_| String::new());
-    let names = path.segments.iter().map(|segment| text(&segment.ident));
-    Path {
+    let names = path
+        .segments
+        .iter()
+        .map(|segment| ident_text(&segment.ident));
+    SourcePath {
         segments: start.into_iter().chain(names).collect(),
-        line: path.segments.first().map_or(0, |first| line(&first.ident)),
+        line: path
+            .segments
+            .first()
+            .map_or(0, |first| ident_line(&first.ident)),
     }
 }
 
 /// Returns an identifier without a raw `r#` prefix.
-pub(super) fn text(ident: &Ident) -> String {
+pub(super) fn ident_text(ident: &Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#").map_or(text.clone(), str::to_owned)
 }
 
-pub(super) fn line(ident: &Ident) -> usize {
+pub(super) fn ident_line(ident: &Ident) -> usize {
     ident.span().start().line
 }
 
@@ -159,18 +168,19 @@ pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
             || attribute.path().is_ident("cfg")
                 && attribute
                     .parse_args::<Meta>()
-                    .is_ok_and(|condition| needs_test(&condition))
+                    .is_ok_and(|condition| is_test_condition(&condition))
     })
 }
 
-/// Returns true if a `cfg` condition holds only in tests: `test`, or `all(…)` with such a condition.
-fn needs_test(condition: &Meta) -> bool {
+/// Returns true if a `cfg` condition holds only in tests: `test`, or `all(…)` with such a
+/// condition.
+fn is_test_condition(condition: &Meta) -> bool {
     match condition {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("all") => {
             let parts = syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated;
             let parts = list.parse_args_with(parts);
-            parts.is_ok_and(|parts| parts.iter().any(needs_test))
+            parts.is_ok_and(|parts| parts.iter().any(is_test_condition))
         }
         _ => false,
     }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use syn::{Expr, Item, ItemMod, Lit, Meta};
 
-use super::scope::{Name, Scope, is_for_tests, text};
+use super::scope::{NameMeaning, Scope, ident_text, is_for_tests};
 
-/// A workspace without its tests.
+/// Workspace without its tests.
 pub(super) struct Workspace {
     pub(super) crates: Vec<Crate>,
     pub(super) modules: Vec<Module>,
     /// Files of the module trees, as paths relative to the workspace root.
     pub(super) files: Vec<PathBuf>,
-    top: PathBuf,
+    root: PathBuf,
 }
 
 /// Workspace member.
@@ -28,8 +28,9 @@ pub(super) struct Crate {
     pub(super) library: Option<usize>,
 }
 
-/// A module: a file or an inline module.
+/// Module: a file or an inline module.
 pub(super) struct Module {
+    /// Index of its file in [`Workspace::files`].
     pub(super) file: usize,
     pub(super) parent: Option<usize>,
     pub(super) scope: Scope,
@@ -38,22 +39,22 @@ pub(super) struct Module {
 }
 
 /// Location of a module: its file, and the folder with the files of its child modules.
-struct Place {
+struct ModuleLocation {
     file: usize,
     parent: Option<usize>,
     folder: PathBuf,
 }
 
 impl Workspace {
-    /// Reads the workspace whose `Cargo.toml` is in `top`.
-    pub(super) fn read(top: &Path) -> Self {
+    /// Reads the workspace whose `Cargo.toml` is in `root`.
+    pub(super) fn read(root: &Path) -> Self {
         let mut workspace = Self {
             crates: Vec::new(),
             modules: Vec::new(),
             files: Vec::new(),
-            top: top.to_owned(),
+            root: root.to_owned(),
         };
-        let manifest = manifest(&top.join("Cargo.toml"));
+        let manifest = read_manifest(&root.join("Cargo.toml"));
         let members = manifest.get("workspace").and_then(|w| w.get("members"));
         let members = members.and_then(toml::Value::as_array);
         let members = members.into_iter().flatten().filter_map(|m| m.as_str());
@@ -64,7 +65,7 @@ impl Workspace {
     }
 
     fn read_crate(&mut self, folder: &str) {
-        let manifest = manifest(&self.top.join(folder).join("Cargo.toml"));
+        let manifest = read_manifest(&self.root.join(folder).join("Cargo.toml"));
         let name = manifest["package"]["name"].as_str().unwrap();
         let library = self.read_root(&Path::new(folder).join("src/lib.rs"));
         self.read_root(&Path::new(folder).join("src/main.rs"));
@@ -77,7 +78,7 @@ impl Workspace {
     }
 
     fn read_root(&mut self, file: &Path) -> Option<usize> {
-        let exists = self.top.join(file).is_file();
+        let exists = self.root.join(file).is_file();
         exists.then(|| self.read_file(file, None, file.parent().unwrap().to_owned()))
     }
 
@@ -85,32 +86,34 @@ impl Workspace {
     ///
     /// `folder` contains the files of its child modules.
     fn read_file(&mut self, path: &Path, parent: Option<usize>, folder: PathBuf) -> usize {
-        let shown = path.display();
-        let source = fs::read_to_string(self.top.join(path));
-        let source = source.unwrap_or_else(|error| panic!("{shown}: {error}"));
-        let parsed = syn::parse_file(&source).unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let display = path.display();
+        let source = fs::read_to_string(self.root.join(path));
+        let source = source.unwrap_or_else(|error| panic!("{display}: {error}"));
+        let parsed = syn::parse_file(&source).unwrap_or_else(|error| panic!("{display}: {error}"));
         self.files.push(path.to_owned());
-        let place = Place {
+        let location = ModuleLocation {
             file: self.files.len() - 1,
             parent,
             folder,
         };
-        self.add_module(&place, parsed.items)
+        self.add_module(&location, parsed.items)
     }
 
-    fn add_module(&mut self, place: &Place, items: Vec<Item>) -> usize {
+    fn add_module(&mut self, location: &ModuleLocation, items: Vec<Item>) -> usize {
         let id = self.modules.len();
         self.modules.push(Module {
-            file: place.file,
-            parent: place.parent,
+            file: location.file,
+            parent: location.parent,
             scope: Scope::default(),
             items: Vec::new(),
         });
         for item in items.into_iter().filter(|item| !is_test_item(item)) {
             if let Item::Mod(child) = item {
                 let name = child.ident.clone();
-                let module = self.add_child(child, id, place);
-                self.modules[id].scope.add(&name, Name::Module(module));
+                let module = self.add_child(child, id, location);
+                self.modules[id]
+                    .scope
+                    .add(&name, NameMeaning::Module(module));
             } else {
                 self.modules[id].scope.add_item(&item);
                 self.modules[id].items.push(item);
@@ -119,31 +122,31 @@ impl Workspace {
         id
     }
 
-    fn add_child(&mut self, child: ItemMod, parent: usize, place: &Place) -> usize {
-        let name = text(&child.ident);
-        let folder = place.folder.join(&name);
+    fn add_child(&mut self, child: ItemMod, parent: usize, location: &ModuleLocation) -> usize {
+        let name = ident_text(&child.ident);
+        let folder = location.folder.join(&name);
         if let Some((_, items)) = child.content {
-            let place = Place {
-                file: place.file,
+            let location = ModuleLocation {
+                file: location.file,
                 parent: Some(parent),
                 folder,
             };
-            return self.add_module(&place, items);
+            return self.add_module(&location, items);
         }
         if let Some(path) = path_attribute(&child) {
-            let beside = self.files[place.file].parent().unwrap().to_owned();
-            let file = beside.join(path);
+            let parent_folder = self.files[location.file].parent().unwrap();
+            let file = parent_folder.join(path);
             let folder = file.parent().unwrap().to_owned();
             return self.read_file(&file, Some(parent), folder);
         }
-        let beside = folder.with_extension("rs");
-        if self.top.join(&beside).is_file() {
-            return self.read_file(&beside, Some(parent), folder);
+        let file = folder.with_extension("rs");
+        if self.root.join(&file).is_file() {
+            return self.read_file(&file, Some(parent), folder);
         }
         self.read_file(&folder.join("mod.rs"), Some(parent), folder)
     }
 
-    /// Returns true if a module is equal to another module or inside it.
+    /// Returns true if a module is `ancestor` or inside it.
     pub(super) fn is_within(&self, module: usize, ancestor: usize) -> bool {
         let parent = |module: &usize| self.modules[*module].parent;
         std::iter::successors(Some(module), parent).any(|module| module == ancestor)
@@ -156,7 +159,7 @@ impl Workspace {
     }
 }
 
-fn manifest(path: &Path) -> toml::Table {
+fn read_manifest(path: &Path) -> toml::Table {
     let text = fs::read_to_string(path);
     let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.parse().unwrap()
@@ -174,6 +177,7 @@ fn dependencies(manifest: &toml::Table) -> Vec<String> {
     packages.collect()
 }
 
+/// Returns true for an item with `#[test]` or a test-only `#[cfg]`.
 pub(super) fn is_test_item(item: &Item) -> bool {
     is_for_tests(match item {
         Item::Const(item) => &item.attrs,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Snapshots, transcript};
-use crate::folder::{Folder, case};
+use crate::folder::{Folder, valid_case};
 
 /// A command that fails in a folder of three valid cases after `prepare` has changed it.
 pub(super) struct Mistake {
@@ -19,7 +19,7 @@ pub(super) fn check(snapshots: &mut Snapshots, mistakes: &[Mistake]) {
             snapshots.skip(DEVICE);
             continue;
         }
-        let folder = Folder::of(3);
+        let folder = Folder::with_cases(3);
         (mistake.prepare)(&folder);
         snapshots.check(mistake.name, &transcript(&folder, mistake.command));
     }
@@ -247,7 +247,7 @@ fn nothing(_: &Folder) {}
 
 /// Replaces text in the second case.
 fn edit(folder: &Folder, from: &str, to: &str) {
-    let mut lines: Vec<String> = (0..3).map(|i| case(i).to_string()).collect();
+    let mut lines: Vec<String> = (0..3).map(|i| valid_case(i).to_string()).collect();
     assert!(lines[1].contains(from), "{from} is not in {}", lines[1]);
     lines[1] = lines[1].replace(from, to);
     folder.write(CASES, &(lines.join("\n") + "\n"));
@@ -299,7 +299,7 @@ fn answers_to_others(folder: &Folder) {
 
 pub(super) fn judged(folder: &Folder) {
     let said = folder.judge("out", &[]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.exit_code, 0, "{}", said.stderr);
 }
 
 /// Writes a training configuration with replaced text.

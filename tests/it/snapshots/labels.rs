@@ -109,7 +109,7 @@ fn two_judges(folder: &Folder) {
     judged(folder);
     let other = "judge cases --out other --panel scripted:seed=9";
     let said = folder.run(&other.split(' ').collect::<Vec<_>>());
-    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.exit_code, 0, "{}", said.stderr);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use crate::folder::{Folder, Said, said};
+use crate::folder::{Folder, ProgramOutput, program_output};
 
 /// Terminal width of the snapshots.
 const COLUMNS: usize = 80;
@@ -98,7 +98,12 @@ impl Snapshots {
 }
 
 /// Runs the program with a terminal width, isolated from the environment of the tests.
-fn run(folder: &Folder, args: &[&str], columns: usize, environment: &[(&str, &str)]) -> Said {
+fn run(
+    folder: &Folder,
+    args: &[&str],
+    columns: usize,
+    environment: &[(&str, &str)],
+) -> ProgramOutput {
     let mut command = folder.command(args);
     for (name, _) in std::env::vars_os() {
         let capitals = name.to_string_lossy().to_uppercase();
@@ -112,7 +117,7 @@ fn run(folder: &Folder, args: &[&str], columns: usize, environment: &[(&str, &st
         .env("NO_COLOR", "1")
         .env("RAYON_NUM_THREADS", "2")
         .envs(environment.iter().copied());
-    said(&command.output().unwrap())
+    program_output(&command.output().unwrap())
 }
 
 /// Runs a command (words separated by spaces, `NAME=value` words set the environment) and returns its masked
@@ -128,9 +133,9 @@ fn transcript(folder: &Folder, command: &str) -> String {
 }
 
 /// Formats a command, its exit code and its output.
-fn layout(typed: &str, said: &Said) -> String {
-    let mut text = format!("$ {typed}\nexit code {}\n", said.code);
-    for (name, stream) in [("stdout", &said.out), ("stderr", &said.err)] {
+fn layout(typed: &str, said: &ProgramOutput) -> String {
+    let mut text = format!("$ {typed}\nexit code {}\n", said.exit_code);
+    for (name, stream) in [("stdout", &said.stdout), ("stderr", &said.stderr)] {
         if !stream.is_empty() {
             text.extend(["\n--- ", name, " ---\n", stream]);
         }

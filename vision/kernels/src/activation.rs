@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::elements::{FLAT_BLOCK, as_f32_slice, is_cpu_f32};
 use crate::exp::sigmoid;
 
-/// The activation between the two layers of an MLP. Serialised names are those of `hidden_act` in `config.json`.
+/// Activation between the two layers of an MLP. The serialised names are the values of `hidden_act`
+/// in `config.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activation {
     /// `x · σ(1.702 x)` (`OpenAI`'s CLIP).
@@ -23,21 +24,21 @@ pub enum Activation {
 
 /// `√(2/π)` in the tanh approximation of GELU.
 const SQRT_2_OVER_PI: f32 = 0.797_884_6;
-/// The coefficient of `x³` in the tanh approximation of GELU.
-const CUBIC: f32 = 0.044_715;
+/// Coefficient of `x³` in the tanh approximation of GELU.
+const CUBIC_COEFFICIENT: f32 = 0.044_715;
 
 /// Applies an activation to every element. Differentiable.
 ///
 /// # Shapes
 /// Any; the result has the same shape.
 pub fn activate(x: &Tensor, activation: Activation) -> Result<Tensor> {
-    let Some(gate) = Gate::of(activation).filter(|_| is_cpu_f32(x)) else {
-        return composed(x, activation);
+    let Some(gate) = GatedActivation::from_activation(activation).filter(|_| is_cpu_f32(x)) else {
+        return activate_composed(x, activation);
     };
     x.contiguous()?.apply_op1(gate)
 }
 
-fn composed(x: &Tensor, activation: Activation) -> Result<Tensor> {
+fn activate_composed(x: &Tensor, activation: Activation) -> Result<Tensor> {
     match activation {
         Activation::QuickGelu => x * candle_nn::ops::sigmoid(&(x * 1.702)?)?,
         Activation::Gelu => x.gelu_erf(),
@@ -45,62 +46,67 @@ fn composed(x: &Tensor, activation: Activation) -> Result<Tensor> {
     }
 }
 
-/// An activation of the form `x · σ(u(x))`. The tanh approximation of GELU has it: `(1 + tanh v) / 2 = σ(2v)`.
+/// An activation of the form `x · σ(u(x))`. The tanh approximation of GELU has this form because
+/// `(1 + tanh v) / 2 = σ(2v)`.
 #[derive(Clone, Copy)]
-enum Gate {
-    Quick,
-    Tanh,
+enum GatedActivation {
+    QuickGelu,
+    TanhGelu,
 }
 
-impl Gate {
-    fn of(activation: Activation) -> Option<Self> {
+impl GatedActivation {
+    fn from_activation(activation: Activation) -> Option<Self> {
         match activation {
-            Activation::QuickGelu => Some(Self::Quick),
-            Activation::GeluPytorchTanh => Some(Self::Tanh),
+            Activation::QuickGelu => Some(Self::QuickGelu),
+            Activation::GeluPytorchTanh => Some(Self::TanhGelu),
             Activation::Gelu => None,
         }
     }
 
     /// Writes the activations of `x` to `y`. Each variant has its own loop so that it vectorises.
-    fn values(self, y: &mut [f32], x: &[f32]) {
+    fn apply(self, y: &mut [f32], x: &[f32]) {
         let pairs = y.iter_mut().zip(x);
         match self {
-            Self::Quick => pairs.for_each(|(y, x)| *y = x * sigmoid(quick(*x).0)),
-            Self::Tanh => pairs.for_each(|(y, x)| *y = x * sigmoid(tanh(*x).0)),
+            Self::QuickGelu => pairs.for_each(|(y, x)| *y = x * sigmoid(quick_gelu_gate(*x).0)),
+            Self::TanhGelu => pairs.for_each(|(y, x)| *y = x * sigmoid(tanh_gelu_gate(*x).0)),
         }
     }
 
     /// Writes `g · (σ + x u′ σ (1 − σ))` to `out`.
-    fn gradients(self, out: &mut [f32], x: &[f32], g: &[f32]) {
-        let slope = |x: f32, (u, slope): (f32, f32)| {
+    fn apply_backward(self, out: &mut [f32], x: &[f32], g: &[f32]) {
+        let derivative = |x: f32, (u, u_derivative): (f32, f32)| {
             let gate = sigmoid(u);
-            gate * (1. + x * slope * (1. - gate))
+            gate * (1. + x * u_derivative * (1. - gate))
         };
-        let all = out.iter_mut().zip(x).zip(g);
+        let elements = out.iter_mut().zip(x).zip(g);
         match self {
-            Self::Quick => all.for_each(|((out, x), g)| *out = g * slope(*x, quick(*x))),
-            Self::Tanh => all.for_each(|((out, x), g)| *out = g * slope(*x, tanh(*x))),
+            Self::QuickGelu => {
+                elements.for_each(|((out, x), g)| *out = g * derivative(*x, quick_gelu_gate(*x)));
+            }
+            Self::TanhGelu => {
+                elements.for_each(|((out, x), g)| *out = g * derivative(*x, tanh_gelu_gate(*x)));
+            }
         }
     }
 }
 
-/// `u` of the quick GELU and its derivative.
+/// Returns `u(x)` of the quick GELU and its derivative.
 #[inline]
-fn quick(x: f32) -> (f32, f32) {
+fn quick_gelu_gate(x: f32) -> (f32, f32) {
     (1.702 * x, 1.702)
 }
 
-/// `u` of the tanh approximation and its derivative.
+/// Returns `u(x)` of the tanh approximation and its derivative.
 #[inline]
-fn tanh(x: f32) -> (f32, f32) {
-    let square = CUBIC * x * x;
+fn tanh_gelu_gate(x: f32) -> (f32, f32) {
+    let square = CUBIC_COEFFICIENT * x * x;
     (
         2. * SQRT_2_OVER_PI * x * (1. + square),
         2. * SQRT_2_OVER_PI * (1. + 3. * square),
     )
 }
 
-impl CustomOp1 for Gate {
+impl CustomOp1 for GatedActivation {
     fn name(&self) -> &'static str {
         "activation"
     }
@@ -110,22 +116,22 @@ impl CustomOp1 for Gate {
         let mut y = vec![0f32; x.len()];
         y.par_chunks_mut(FLAT_BLOCK)
             .zip(x.par_chunks(FLAT_BLOCK))
-            .for_each(|(y, x)| self.values(y, x));
+            .for_each(|(y, x)| self.apply(y, x));
         Ok((CpuStorage::F32(y), layout.shape().clone()))
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
         Ok(Some(x.apply_op2_no_bwd(
             &grad.contiguous()?,
-            &GateGradient(*self),
+            &GatedActivationBackward(*self),
         )?))
     }
 }
 
 /// Computes the gradient of `x` from `x` and the gradient of the result.
-struct GateGradient(Gate);
+struct GatedActivationBackward(GatedActivation);
 
-impl CustomOp2 for GateGradient {
+impl CustomOp2 for GatedActivationBackward {
     fn name(&self) -> &'static str {
         "activation-gradient"
     }
@@ -143,7 +149,7 @@ impl CustomOp2 for GateGradient {
         let blocks = x.par_chunks(FLAT_BLOCK).zip(g.par_chunks(FLAT_BLOCK));
         out.par_chunks_mut(FLAT_BLOCK)
             .zip(blocks)
-            .for_each(|(out, (x, g))| self.0.gradients(out, x, g));
+            .for_each(|(out, (x, g))| self.0.apply_backward(out, x, g));
         Ok((CpuStorage::F32(out), x_layout.shape().clone()))
     }
 }
@@ -160,16 +166,16 @@ mod tests {
         assert_equivalent(
             std::slice::from_ref(&x),
             || activate(&x, activation),
-            || composed(&x, activation),
+            || activate_composed(&x, activation),
         );
     }
 
     #[test]
     fn tanh_gelu_matches_its_definition() {
-        // Compare with the definition: the constants in candle's gradient have only six digits.
+        // candle's gradient is no reference, because its constants have only six digits.
         let x = random_var(&[5, 7], 1);
         let definition = || {
-            let inner = (x.as_tensor() + (x.powf(3.)? * f64::from(CUBIC))?)?;
+            let inner = (x.as_tensor() + (x.powf(3.)? * f64::from(CUBIC_COEFFICIENT))?)?;
             let tanh = (inner * f64::from(SQRT_2_OVER_PI))?.tanh()?;
             (x.as_tensor() * 0.5)? * (tanh + 1.)?
         };
@@ -181,7 +187,7 @@ mod tests {
         );
         let (ours, candle) = (
             activate(&x, activation).unwrap(),
-            composed(&x, activation).unwrap(),
+            activate_composed(&x, activation).unwrap(),
         );
         assert!(relative_error(&ours, &candle) < 1e-6);
     }

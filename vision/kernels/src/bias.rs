@@ -1,10 +1,10 @@
-//! Adding a bias vector to every row.
+//! Addition of a bias to every row.
 
 use candle::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
-use crate::reduce::{accumulate, sum_parts};
+use crate::reduce::{accumulate, sum_blocks};
 
 /// Adds `bias` to every row of `x`. Differentiable in both.
 ///
@@ -14,11 +14,11 @@ pub fn add_bias(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
     if is_cpu_f32(x) {
         x.contiguous()?.apply_op2(&bias.contiguous()?, AddBias)
     } else {
-        composed(x, bias)
+        add_bias_composed(x, bias)
     }
 }
 
-fn composed(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
+fn add_bias_composed(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
     x.broadcast_add(bias)
 }
 
@@ -41,7 +41,7 @@ impl CustomOp2 for AddBias {
         let n = bias.len();
         if n == 0 || bias_layout.dims().len() != 1 || x_layout.dims().last() != Some(&n) {
             bail!(
-                "add-bias: rows of {:?} plus {:?}",
+                "add-bias: `x` is {:?} and `bias` is {:?}, expected rows of the length of `bias`",
                 x_layout.dims(),
                 bias_layout.dims()
             );
@@ -66,12 +66,12 @@ impl CustomOp2 for AddBias {
         _: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let columns = grad.contiguous()?.apply_op1_no_bwd(&SumRows)?;
-        Ok((Some(grad.clone()), Some(columns)))
+        let bias_grad = grad.contiguous()?.apply_op1_no_bwd(&SumRows)?;
+        Ok((Some(grad.clone()), Some(bias_grad)))
     }
 }
 
-/// The sum of all rows: (…, n) → (n).
+/// Sums all rows: (…, n) → (n).
 struct SumRows;
 
 impl CustomOp1 for SumRows {
@@ -82,7 +82,7 @@ impl CustomOp1 for SumRows {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let x = as_f32_slice(storage, layout, self.name())?;
         let n = layout.dims().last().map_or(1, |n| (*n).max(1));
-        let parts: Vec<Vec<f32>> = x
+        let block_sums: Vec<Vec<f32>> = x
             .par_chunks(ROW_BLOCK * n)
             .map(|x| {
                 let mut sum = vec![0f32; n];
@@ -90,7 +90,7 @@ impl CustomOp1 for SumRows {
                 sum
             })
             .collect();
-        Ok((CpuStorage::F32(sum_parts(&parts, n)), Shape::from(n)))
+        Ok((CpuStorage::F32(sum_blocks(&block_sums, n)), Shape::from(n)))
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
             assert_equivalent(
                 &[x.clone(), bias.clone()],
                 || add_bias(&x, &bias),
-                || composed(&x, &bias),
+                || add_bias_composed(&x, &bias),
             );
         }
     }
@@ -116,7 +116,9 @@ mod tests {
     fn bias_of_wrong_length_is_an_error() {
         let error = add_bias(&random_var(&[2, 3], 1), &random_var(&[2], 2)).unwrap_err();
         assert!(
-            error.to_string().contains("rows of [2, 3] plus [2]"),
+            error
+                .to_string()
+                .contains("`x` is [2, 3] and `bias` is [2]"),
             "{error}"
         );
     }

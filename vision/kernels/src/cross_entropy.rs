@@ -6,7 +6,7 @@ use candle::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
 
 use crate::elements::{as_f32_slice, is_cpu_f32, to_f32_vec};
 
-/// `Σ weight · −log p(target)` over all rows, a scalar. Differentiable in `logits`.
+/// Computes `Σ weight · −log p(target)` over all rows, a scalar. Differentiable in `logits`.
 ///
 /// # Shapes
 /// `logits` (n, v), `targets` and `weights` of length n.
@@ -14,8 +14,10 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
     let (n, v) = logits.dims2()?;
     if targets.len() != n || weights.len() != n || targets.iter().any(|t| *t as usize >= v) {
         bail!(
-            "{} targets do not fit logits {:?}",
+            "cross-entropy: {} targets and {} weights for logits {:?}, expected one per row and targets \
+             less than {v}",
             targets.len(),
+            weights.len(),
             logits.shape()
         );
     }
@@ -26,17 +28,17 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
         };
         return logits.contiguous()?.apply_op1(op);
     }
-    composed(logits, targets, weights)
+    cross_entropy_composed(logits, targets, weights)
 }
 
-fn composed(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
+fn cross_entropy_composed(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
     let weights = Tensor::from_slice(weights, weights.len(), logits.device())?;
     (target_log_probabilities(logits, targets)? * weights)?
         .sum_all()?
         .neg()
 }
 
-/// `log p(target)` of each row, in f32.
+/// Computes `log p(target)` of each row, in f32.
 ///
 /// # Shapes
 /// (n, v) → (n).
@@ -46,7 +48,7 @@ fn target_log_probabilities(logits: &Tensor, targets: &[u32]) -> Result<Tensor> 
     log_p.gather(&targets, 1)?.squeeze(1)
 }
 
-/// `log p(target)` of each row, without a gradient.
+/// Computes `log p(target)` of each row, without a gradient.
 ///
 /// # Shapes
 /// `logits` (n, v), `targets` of length n.
@@ -124,7 +126,7 @@ mod tests {
         let logits = Var::randn(0f32, 2.0, (3, 5), &Device::Cpu)?;
         let (targets, weights) = ([4u32, 0, 2], [1.0f32, 0.5, 0.0]);
         let fused = cross_entropy(&logits, &targets, &weights)?;
-        let composed = composed(&logits, &targets, &weights)?;
+        let composed = cross_entropy_composed(&logits, &targets, &weights)?;
         assert!((fused.to_scalar::<f32>()? - composed.to_scalar::<f32>()?).abs() < 1e-5);
         let (a, b) = ((&fused * 2.0)?.backward()?, (&composed * 2.0)?.backward()?);
         let (Some(a), Some(b)) = (a.get(&logits), b.get(&logits)) else {

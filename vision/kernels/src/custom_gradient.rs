@@ -1,8 +1,8 @@
 //! Operations with a custom gradient, on any device.
 //!
-//! candle's composed operations keep every intermediate value and also compute the gradients of constants such as
-//! frozen weights, masks and tables. Here the result is computed without a graph, and the backward pass calls
-//! a closure that computes the gradient from the inputs.
+//! candle's composed operations store every intermediate value, and also compute the gradients of
+//! constants such as frozen weights and masks. Here the caller computes the result without a graph,
+//! and the backward pass calls a closure that computes the gradient from the inputs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ use candle::{
     Tensor, bail,
 };
 
-/// Enters `y`, already computed from `x`, into the graph. `gradient` computes the gradient of `x` from `x`, `y` and
-/// the gradient of `y`.
+/// Adds `y`, computed from `x` outside the graph, to the graph. `gradient` computes the gradient of
+/// `x` from `x`, `y` and the gradient of `y`.
 ///
 /// # Shapes
 /// The result has the shape of `y`; `gradient` returns the shape of `x`.
@@ -28,8 +28,9 @@ where
     }
 }
 
-/// Enters `y`, already computed from `a` and `b`, into the graph. `gradient` computes the gradients of `a` and `b`
-/// from `a`, `b` and the gradient of `y`; it may return `None` for an input that tracks no gradient.
+/// Adds `y`, computed from `a` and `b` outside the graph, to the graph. `gradient` computes the
+/// gradients of `a` and `b` from `a`, `b` and the gradient of `y`. It may return `None` for an
+/// input that tracks no gradient.
 ///
 /// # Shapes
 /// The result has the shape of `y`; `gradient` returns the shapes of `a` and `b`.
@@ -44,9 +45,9 @@ where
     }
 }
 
-/// An operation whose result is computed before it enters the graph.
+/// An operation whose result is computed before the graph contains it.
 struct CustomGradient<G> {
-    /// The forward pass takes the result out, so the graph holds it only once.
+    /// The result until the forward pass moves it into the graph, so that it is stored only once.
     result: Mutex<Option<Tensor>>,
     gradient: G,
 }
@@ -63,7 +64,7 @@ impl<G> CustomGradient<G> {
         })
     }
 
-    fn take(&self) -> Result<Tensor> {
+    fn take_result(&self) -> Result<Tensor> {
         let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         match result.take() {
             Some(y) => Ok(y),
@@ -71,8 +72,8 @@ impl<G> CustomGradient<G> {
         }
     }
 
-    fn cpu(&self) -> Result<(CpuStorage, Shape)> {
-        let y = self.take()?;
+    fn take_cpu(&self) -> Result<(CpuStorage, Shape)> {
+        let y = self.take_result()?;
         let (storage, layout) = y.storage_and_layout();
         match &*storage {
             Storage::Cpu(y) => Ok((y.try_clone(layout)?, layout.shape().clone())),
@@ -80,8 +81,8 @@ impl<G> CustomGradient<G> {
         }
     }
 
-    fn cuda(&self) -> Result<(CudaStorage, Shape)> {
-        let y = self.take()?;
+    fn take_cuda(&self) -> Result<(CudaStorage, Shape)> {
+        let y = self.take_result()?;
         let (storage, layout) = y.storage_and_layout();
         match &*storage {
             Storage::Cuda(y) => Ok((y.try_clone(layout)?, layout.shape().clone())),
@@ -89,8 +90,8 @@ impl<G> CustomGradient<G> {
         }
     }
 
-    fn metal(&self) -> Result<(MetalStorage, Shape)> {
-        let y = self.take()?;
+    fn take_metal(&self) -> Result<(MetalStorage, Shape)> {
+        let y = self.take_result()?;
         let (storage, layout) = y.storage_and_layout();
         match &*storage {
             Storage::Metal(y) => Ok((y.try_clone(layout)?, layout.shape().clone())),
@@ -110,15 +111,15 @@ where
     }
 
     fn cpu_fwd(&self, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
-        self.cpu()
+        self.take_cpu()
     }
 
     fn cuda_fwd(&self, _: &CudaStorage, _: &Layout) -> Result<(CudaStorage, Shape)> {
-        self.cuda()
+        self.take_cuda()
     }
 
     fn metal_fwd(&self, _: &MetalStorage, _: &Layout) -> Result<(MetalStorage, Shape)> {
-        self.metal()
+        self.take_metal()
     }
 
     fn bwd(&self, x: &Tensor, y: &Tensor, upstream: &Tensor) -> Result<Option<Tensor>> {
@@ -141,7 +142,7 @@ where
         _: &CpuStorage,
         _: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        self.cpu()
+        self.take_cpu()
     }
 
     fn cuda_fwd(
@@ -151,7 +152,7 @@ where
         _: &CudaStorage,
         _: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        self.cuda()
+        self.take_cuda()
     }
 
     fn metal_fwd(
@@ -161,7 +162,7 @@ where
         _: &MetalStorage,
         _: &Layout,
     ) -> Result<(MetalStorage, Shape)> {
-        self.metal()
+        self.take_metal()
     }
 
     fn bwd(
@@ -189,7 +190,7 @@ mod tests {
             with_gradients(&a, &b, &y, |a, b, g| Ok([Some((g * b)?), Some((g * a)?)]))
         };
         assert_equivalent(&[a.clone(), b.clone()], custom, || &*a * &*b);
-        // A slice whose storage offset is not zero.
+        // The storage offset of the slice is not zero.
         let slice = |x: &Tensor| x.narrow(0, 1, 2);
         let custom = || {
             with_gradient(&a, &slice(&a.sqr()?)?, |a, _, g| {

@@ -1,4 +1,4 @@
-//! Access to the elements of f32 tensors, and how operations cut them into blocks of work.
+//! Access to the elements of f32 tensors, and the sizes of blocks of parallel work.
 
 use candle::backend::BackendStorage as _;
 use candle::{CpuStorage, DType, Layout, Result, Tensor, bail};
@@ -9,7 +9,7 @@ pub(crate) const ROW_BLOCK: usize = 32;
 /// Elements in one block of work of an elementwise operation.
 pub(crate) const FLAT_BLOCK: usize = 1 << 14;
 
-/// Whether the one-pass CPU kernels accept this tensor.
+/// Returns true if the one-pass CPU kernels support this tensor.
 pub(crate) fn is_cpu_f32(x: &Tensor) -> bool {
     x.device().is_cpu() && x.dtype() == DType::F32
 }
@@ -17,13 +17,13 @@ pub(crate) fn is_cpu_f32(x: &Tensor) -> bool {
 /// Borrows the elements of a contiguous f32 tensor inside the custom operation `op`.
 pub fn as_f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &str) -> Result<&'a [f32]> {
     let CpuStorage::F32(values) = storage else {
-        bail!("{op} computes in f32, got {:?}", storage.dtype());
+        bail!("{op}: expected f32, found {:?}", storage.dtype());
     };
     let range = layout.contiguous_offsets();
     match range.and_then(|(start, end)| values.get(start..end)) {
         Some(values) => Ok(values),
         None => bail!(
-            "{op} needs a contiguous tensor, got strides {:?}",
+            "{op}: expected a contiguous tensor, found strides {:?}",
             layout.stride()
         ),
     }

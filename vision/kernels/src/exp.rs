@@ -1,20 +1,24 @@
 //! An exponential that the compiler can vectorise.
 //!
-//! The C library's `expf` is one call per number, and its last bit differs between systems.
+//! The C library's `expf` needs one call per number, and the last bit of its result differs between
+//! systems.
 
-/// `1.5 · 2²³`. Adding it rounds a small number to an integer, which ends up in the low bits of the mantissa.
-const ROUND: f32 = 12_582_912.;
-/// Below this the result is 0, above [`HIGH`] it is `exp(88)`: the true values are not normal numbers.
-const LOW: f32 = -87.3;
-const HIGH: f32 = 88.;
+/// `1.5 · 2²³`. Adding it rounds a small number to an integer in the low bits of the mantissa.
+const ROUNDING_SHIFT: f32 = 12_582_912.;
+/// Smaller inputs give 0, because `eˣ` is then not a normal f32.
+const MIN_INPUT: f32 = -87.3;
+/// Larger inputs give `e⁸⁸`, because `eˣ` overflows above 88.7.
+const MAX_INPUT: f32 = 88.;
 
-/// `eˣ` with a relative error below 2·10⁻⁷; 0 below −87.3, `exp(88)` above 88, NaN for NaN.
+/// Computes `eˣ` with a relative error below 2·10⁻⁷. Returns 0 below −87.3, `e⁸⁸` above 88, and NaN
+/// for NaN.
 #[inline]
 pub(crate) fn exp(x: f32) -> f32 {
-    let clamped = if x > HIGH { HIGH } else { x };
-    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    // ln 2 in two parts, the first short enough that its product with `n` is exact (Cody and Waite).
+    let clamped = if x > MAX_INPUT { MAX_INPUT } else { x };
+    let shifted = clamped * std::f32::consts::LOG2_E + ROUNDING_SHIFT;
+    let n = shifted - ROUNDING_SHIFT;
+    // ln 2 in two parts, the first short enough that its product with `n` is exact (Cody and
+    // Waite).
     let r = clamped - n * (355. / 512.) - n * -2.121_944_4e-4;
     let series = 1.987_569_1e-4 * r + 1.398_199_9e-3;
     let series = series * r + 8.333_452e-3;
@@ -23,10 +27,10 @@ pub(crate) fn exp(x: f32) -> f32 {
     let series = series * r + 0.5;
     let fraction = series * r * r + r + 1.;
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
-    if x < LOW { 0. } else { fraction * power }
+    if x < MIN_INPUT { 0. } else { fraction * power }
 }
 
-/// The logistic function `1 / (1 + e⁻ˣ)`.
+/// Computes the logistic function `1 / (1 + e⁻ˣ)`.
 #[inline]
 pub(crate) fn sigmoid(x: f32) -> f32 {
     1. / (1. + exp(-x))

@@ -5,7 +5,7 @@ use candle_nn::{Init, VarBuilder};
 use rayon::prelude::*;
 
 use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
-use crate::reduce::{sum_by, sum_parts};
+use crate::reduce::{sum_blocks, sum_by};
 
 /// A layer norm: `(x − mean) / √(variance + eps) · weight + bias` over the last dimension.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl LayerNorm {
     /// (…, n) → (…, n).
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         if !is_cpu_f32(x) {
-            return self.composed(x);
+            return self.forward_composed(x);
         }
         let op = LayerNormOp {
             eps: self.eps as f32,
@@ -41,7 +41,7 @@ impl LayerNorm {
             .apply_op3(&self.weight.contiguous()?, &self.bias.contiguous()?, op)
     }
 
-    fn composed(&self, x: &Tensor) -> Result<Tensor> {
+    fn forward_composed(&self, x: &Tensor) -> Result<Tensor> {
         let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
         let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
         let normed = centred.broadcast_div(&(variance + self.eps)?.sqrt()?)?;
@@ -51,8 +51,8 @@ impl LayerNorm {
     }
 }
 
-/// The mean of a row and the reciprocal of its standard deviation.
-fn moments(x: &[f32], eps: f32) -> (f32, f32) {
+/// Returns the mean of a row and the reciprocal of its standard deviation.
+fn mean_and_inverse_std(x: &[f32], eps: f32) -> (f32, f32) {
     let n = x.len() as f32;
     let mean = sum_by(x, x, |x, _| x) / n;
     let variance = sum_by(x, x, |x, _| (x - mean) * (x - mean)) / n;
@@ -82,14 +82,19 @@ impl CustomOp3 for LayerNormOp {
         let x = as_f32_slice(x, x_layout, self.name())?;
         let n = weight.len();
         if n == 0 || bias.len() != n || x_layout.dims().last() != Some(&n) {
-            bail!("layer-norm: rows of {:?}, a weight of {n}", x_layout.dims());
+            bail!(
+                "layer-norm: `x` is {:?}, `weight` has {n} values and `bias` has {}, expected rows of \
+                 their length",
+                x_layout.dims(),
+                bias.len()
+            );
         }
         let mut y = vec![0f32; x.len()];
         y.par_chunks_mut(ROW_BLOCK * n)
             .zip(x.par_chunks(ROW_BLOCK * n))
             .for_each(|(y, x)| {
                 for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
-                    let (mean, scale) = moments(x, self.eps);
+                    let (mean, scale) = mean_and_inverse_std(x, self.eps);
                     for (((y, x), weight), bias) in y.iter_mut().zip(x).zip(weight).zip(bias) {
                         *y = (x - mean) * scale * weight + bias;
                     }
@@ -117,25 +122,33 @@ impl CustomOp3 for LayerNormOp {
     }
 }
 
-/// Computes all three gradients as rows of one tensor: first those of `x`, then the weight's, then the bias's.
+/// Computes all three gradients as rows of one tensor: those of `x`, then the weight's, then the
+/// bias's.
 struct LayerNormGradient {
     eps: f32,
 }
 
-/// A row of the input and of the gradient of the result.
+/// A row of the input, and the gradient of the same row of the result.
 struct GradientRow<'a> {
     x: &'a [f32],
     g: &'a [f32],
 }
 
 impl LayerNormGradient {
-    /// Writes the gradient of one row of `x` to `dx` and adds to those of the weight and the bias in `sums`.
-    fn row(&self, row: &GradientRow<'_>, weight: &[f32], dx: &mut [f32], sums: &mut [f32]) {
+    /// Writes the gradient of one row of `x` to `dx`. Adds the row's gradients of weight and bias
+    /// to `sums`.
+    fn backward_row(
+        &self,
+        row: &GradientRow<'_>,
+        weight: &[f32],
+        dx: &mut [f32],
+        sums: &mut [f32],
+    ) {
         let GradientRow { x, g } = *row;
         let n = weight.len();
-        let (center, scale) = moments(x, self.eps);
+        let (x_mean, scale) = mean_and_inverse_std(x, self.eps);
         for (dx, x) in dx.iter_mut().zip(x) {
-            *dx = (x - center) * scale;
+            *dx = (x - x_mean) * scale;
         }
         let (weight_sums, bias_sums) = sums.split_at_mut(n);
         for (((dweight, dbias), normed), g) in
@@ -145,7 +158,7 @@ impl LayerNormGradient {
             *dbias += g;
         }
         let mean = sum_by(g, weight, |g, weight| g * weight) / n as f32;
-        // `sum_by` takes two rows, so two of the three factors are multiplied first.
+        // `sum_by` accepts two rows, so two of the three factors are multiplied first.
         let weighted = dx
             .iter()
             .zip(weight)
@@ -179,18 +192,18 @@ impl CustomOp3 for LayerNormGradient {
         let mut out = vec![0f32; x.len() + 2 * n];
         let (dx, sums) = out.split_at_mut(x.len());
         let blocks = x.par_chunks(ROW_BLOCK * n).zip(g.par_chunks(ROW_BLOCK * n));
-        let parts: Vec<Vec<f32>> = dx
+        let block_sums: Vec<Vec<f32>> = dx
             .par_chunks_mut(ROW_BLOCK * n)
             .zip(blocks)
             .map(|(dx, (x, g))| {
                 let mut sums = vec![0f32; 2 * n];
                 for ((dx, x), g) in dx.chunks_mut(n).zip(x.chunks(n)).zip(g.chunks(n)) {
-                    self.row(&GradientRow { x, g }, weight, dx, &mut sums);
+                    self.backward_row(&GradientRow { x, g }, weight, dx, &mut sums);
                 }
                 sums
             })
             .collect();
-        sums.copy_from_slice(&sum_parts(&parts, 2 * n));
+        sums.copy_from_slice(&sum_blocks(&block_sums, 2 * n));
         let rows = x.len() / n + 2;
         Ok((CpuStorage::F32(out), Shape::from((rows, n))))
     }
@@ -217,7 +230,7 @@ mod tests {
                 eps: 1e-5,
             };
             let all = [x.clone(), weight, bias];
-            assert_equivalent(&all, || norm.forward(&x), || norm.composed(&x));
+            assert_equivalent(&all, || norm.forward(&x), || norm.forward_composed(&x));
         }
     }
 
@@ -266,7 +279,7 @@ mod tests {
             bias: tensors.1,
             eps: 1e-5,
         };
-        let bits = |threads: usize| {
+        let gradients = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build()
@@ -278,7 +291,7 @@ mod tests {
                 [&x, &weight, &bias].map(|var| flat(grads.get(var).unwrap()))
             })
         };
-        assert_eq!(bits(1), bits(3));
+        assert_eq!(gradients(1), gradients(3));
     }
 
     #[test]

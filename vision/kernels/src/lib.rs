@@ -1,11 +1,14 @@
-//! Tensor operations shared by the vision encoder and the language models of acem3: fast on the CPU and
-//! differentiable.
+//! Tensor operations shared by the vision tower and the language models of acem3. All are
+//! differentiable and fast on the CPU.
 //!
-//! candle's fused softmax and layer norm silently drop gradients, its composed versions make about six passes
-//! over memory, and its row sum (the gradient of every bias) is scalar. On the CPU in f32 each operation here is
-//! one pass with its own backward pass; on other devices and for other types it is composed of candle's
-//! differentiable operations, and tests check that both agree. Rows are cut into blocks of fixed size and sums over
-//! blocks are taken in order, so results do not depend on the number of threads.
+//! candle's fused softmax and layer norm silently drop gradients. Its composed versions make about
+//! six passes over memory. Its row sum, which is the gradient of every bias, is not vectorised. On
+//! the CPU in f32, each operation here makes one pass and has its own backward pass. On other
+//! devices and for other dtypes it is composed of candle's differentiable operations. Tests check
+//! that both versions agree.
+//!
+//! Threads share the work in blocks of a fixed number of rows, and sums over blocks are added in
+//! block order. So results do not depend on the number of threads.
 
 mod activation;
 mod bias;

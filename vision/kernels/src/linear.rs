@@ -4,24 +4,26 @@ use candle::{Result, Tensor};
 
 use crate::matmul::matmul_transposed;
 
-/// Largest result, in values, for which the matrix kernel (`gemm` 0.19, `gemm_basic_generic`) may change the
-/// order of addition.
+/// Largest product, in values, for which the matrix kernel may change the order of addition.
 ///
-/// The kernel adds in the order of the inner dimension whatever the number of rows, except for a single row, for
-/// results of at most 256 values, and for inner dimensions above 512, which it splits depending on the number of
-/// rows. A verdict would then depend on its batch. So [`batch_invariant`] pads a small batch with zero rows and
-/// splits a long inner dimension itself.
-const SMALL: usize = 256;
+/// The kernel (`gemm` 0.19, `gemm_basic_generic`) adds in the order of the inner dimension for any
+/// number of rows, with three exceptions: a single row, a product of at most 256 values, and an
+/// inner dimension above 512, which it splits depending on the number of rows. A verdict would then
+/// depend on its batch. So [`matmul_batch_invariant`] pads small batches with zero rows and splits
+/// long inner dimensions itself.
+const MAX_REORDERED_VALUES: usize = 256;
 /// Longest inner dimension that the kernel never splits.
-const BLOCK: usize = 512;
+const MAX_UNSPLIT_LENGTH: usize = 512;
 
-/// `x · weightᵀ + bias`. Differentiable; without a gradient, a row's result does not depend on the other rows.
+/// Computes `x · weightᵀ + bias`. Differentiable.
+///
+/// On the CPU, if no gradient is tracked, the result of a row does not depend on the other rows.
 ///
 /// # Shapes
 /// `x` (n, `c_in`), `weight` (`c_out`, `c_in`), `bias` (`c_out`) → (n, `c_out`).
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let y = if x.device().is_cpu() && !(x.track_op() || weight.track_op()) {
-        batch_invariant(x, &weight.t()?)?
+        matmul_batch_invariant(x, &weight.t()?)?
     } else {
         matmul_transposed(x, weight)?
     };
@@ -31,24 +33,24 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
     }
 }
 
-/// `x · weight` with the same order of addition for any number of rows.
-fn batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+/// Computes `x · weight` with the same order of addition for any number of rows.
+fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (n, c) = x.dims2()?;
-    let min_rows = (SMALL / weight.dim(1)?.max(1) + 1).max(2);
+    let min_rows = (MAX_REORDERED_VALUES / weight.dim(1)?.max(1) + 1).max(2);
     let x = if n < min_rows {
         x.pad_with_zeros(0, 0, min_rows - n)?
     } else {
         x.clone()
     };
-    let block = |start: usize| {
-        let len = BLOCK.min(c - start);
+    let multiply_block = |start: usize| {
+        let len = MAX_UNSPLIT_LENGTH.min(c - start);
         // A weight in bf16 or f16 is converted block by block.
         let weight = weight.narrow(0, start, len)?.to_dtype(x.dtype())?;
         x.narrow(1, start, len)?.matmul(&weight)
     };
-    let mut sum = block(0)?;
-    for start in (BLOCK..c).step_by(BLOCK) {
-        sum = (sum + block(start)?)?;
+    let mut sum = multiply_block(0)?;
+    for start in (MAX_UNSPLIT_LENGTH..c).step_by(MAX_UNSPLIT_LENGTH) {
+        sum = (sum + multiply_block(start)?)?;
     }
     if n < min_rows {
         sum.narrow(0, 0, n)?.contiguous()
@@ -62,7 +64,8 @@ mod tests {
     use super::*;
     use candle::Device;
 
-    /// Verdicts are independent of the batch because of this property. Tested for shapes of small and large models.
+    /// Because of this property, a verdict does not depend on its batch. The shapes are those of
+    /// small and large models.
     #[test]
     fn results_are_bit_identical_for_any_batch_size() -> Result<()> {
         for (c_in, c_out) in [

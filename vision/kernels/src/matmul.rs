@@ -4,11 +4,12 @@ use candle::{DType, Result, Tensor};
 
 use crate::custom_gradient::with_gradients;
 
-/// `x · weightᵀ`. Differentiable in both.
+/// Computes `x · weightᵀ`. Differentiable in both.
 ///
-/// A weight in bf16 or f16 takes half the memory. On the CPU the weight is converted to f32, which is exact;
-/// on other devices `x` is converted to the weight's type and the device accumulates in f32. The converted tensors are
-/// not kept for the backward pass, and the gradient of a frozen weight is not computed.
+/// A weight in bf16 or f16 takes half the memory of f32. On the CPU it is converted to f32, which
+/// is exact. On other devices `x` is converted to the weight's dtype, and the device accumulates in
+/// f32. Converted tensors are not stored for the backward pass, and the gradient of a frozen weight
+/// is not computed.
 ///
 /// # Shapes
 /// `x`: `(n, c_in)`, `weight`: `(c_out, c_in)`, result: `(n, c_out)`.
@@ -18,11 +19,11 @@ pub fn matmul_transposed(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     } else {
         weight.dtype()
     };
-    matmul_in(x, weight, dtype)
+    matmul_in_dtype(x, weight, dtype)
 }
 
-/// Multiplies in `dtype` and returns the type of `x`.
-fn matmul_in(x: &Tensor, weight: &Tensor, dtype: DType) -> Result<Tensor> {
+/// Multiplies in `dtype`. The result has the dtype of `x`.
+fn matmul_in_dtype(x: &Tensor, weight: &Tensor, dtype: DType) -> Result<Tensor> {
     let tracked = [x.track_op(), weight.track_op()];
     if x.dtype() == weight.dtype() && tracked == [true; 2] {
         return x.matmul(&weight.t()?);
@@ -58,40 +59,40 @@ mod tests {
     use crate::tests::{assert_equivalent, random_var, relative_error};
     use candle::Var;
 
-    fn converted(weight: &Tensor, dtype: DType) -> Var {
+    fn to_var(weight: &Tensor, dtype: DType) -> Var {
         Var::from_tensor(&weight.to_dtype(dtype).unwrap()).unwrap()
     }
 
     #[test]
-    fn half_precision_weight_gives_the_result_of_its_f32_values() -> Result<()> {
+    fn half_precision_weights_match_their_f32_values() -> Result<()> {
         let x = random_var(&[3, 8], 1);
         for dtype in [DType::BF16, DType::F16] {
-            let weight = converted(&random_var(&[5, 8], 2), dtype);
-            let wide = Var::from_tensor(&weight.to_dtype(DType::F32)?)?;
+            let weight = to_var(&random_var(&[5, 8], 2), dtype);
+            let f32_weight = Var::from_tensor(&weight.to_dtype(DType::F32)?)?;
             let (a, b) = (
                 matmul_transposed(&x, &weight)?,
-                matmul_transposed(&x, &wide)?,
+                matmul_transposed(&x, &f32_weight)?,
             );
             assert_eq!(a.to_vec2::<f32>()?, b.to_vec2::<f32>()?);
             let (a, b) = (
                 a.sqr()?.sum_all()?.backward()?,
                 b.sqr()?.sum_all()?.backward()?,
             );
-            let of = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32)?.to_vec2::<f32>();
-            assert_eq!(of(a.get(&x))?, of(b.get(&x))?);
-            let rounded = b.get(&wide).unwrap().to_dtype(dtype)?;
-            assert_eq!(of(a.get(&weight))?, of(Some(&rounded))?);
+            let values = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32)?.to_vec2::<f32>();
+            assert_eq!(values(a.get(&x))?, values(b.get(&x))?);
+            let rounded = b.get(&f32_weight).unwrap().to_dtype(dtype)?;
+            assert_eq!(values(a.get(&weight))?, values(Some(&rounded))?);
         }
         Ok(())
     }
 
-    /// Multiplying in the weight's type, as on a GPU, differs only by rounding.
+    /// Multiplication in the weight's dtype, as on a GPU, differs only by rounding.
     #[test]
     fn half_precision_product_is_close_forward_and_backward() -> Result<()> {
         let x = random_var(&[9, 8], 1);
         for (dtype, limit) in [(DType::BF16, 1e-2), (DType::F16, 1e-3)] {
-            let weight = converted(&random_var(&[5, 8], 2), dtype);
-            let [a, b] = [dtype, DType::F32].map(|dtype| matmul_in(&x, &weight, dtype));
+            let weight = to_var(&random_var(&[5, 8], 2), dtype);
+            let [a, b] = [dtype, DType::F32].map(|dtype| matmul_in_dtype(&x, &weight, dtype));
             let (a, b) = (a?, b?);
             let error = relative_error(&a, &b);
             assert!(error > 0.0 && error < limit, "{error}");
@@ -100,8 +101,8 @@ mod tests {
                 b.sqr()?.sum_all()?.backward()?,
             );
             for var in [&x, &weight] {
-                let of = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32);
-                let error = relative_error(&of(a.get(var))?, &of(b.get(var))?);
+                let to_f32 = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32);
+                let error = relative_error(&to_f32(a.get(var))?, &to_f32(b.get(var))?);
                 assert!(error > 0.0 && error < limit, "{error}");
             }
         }

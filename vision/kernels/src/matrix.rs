@@ -1,4 +1,4 @@
-//! A weight matrix: dense, or in the quantised blocks of its GGUF file.
+//! Weight matrices: dense, or in the quantised blocks of a GGUF file.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::linear::linear;
 
-/// Values dequantised at once: 1 MB, which fits into a core's cache.
+/// Values that a product dequantises at a time: 1 MB in f32, which fits into a core's cache.
 const CHUNK_VALUES: usize = 1 << 18;
 
 /// A weight matrix of shape (`c_out`, `c_in`).
@@ -17,19 +17,19 @@ const CHUNK_VALUES: usize = 1 << 18;
 pub enum Matrix {
     /// Floating-point values.
     Dense(Tensor),
-    /// Quantised blocks. Products dequantise a few rows at a time, so memory stays as small as the file, and results
-    /// are bit-identical to those of the dequantised matrix.
+    /// Quantised blocks. Products dequantise a few rows at a time, so the matrix takes no more
+    /// memory than in its file. Results are bit-identical to those of the dequantised matrix.
     Blocks {
-        /// The packed rows, (`c_out`, bytes per row) of `u8`.
+        /// Packed rows, (`c_out`, bytes per row) of `u8`.
         bytes: Tensor,
-        /// The block type.
-        blocks: GgmlDType,
+        /// Type of the blocks.
+        block_type: GgmlDType,
         /// Values per row (`c_in`).
         columns: usize,
     },
 }
 
-/// The supported block types, each with the name suffix of a tensor stored in it.
+/// Supported block types, and the suffix of the names of tensors in that type.
 pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
     (GgmlDType::Q4_0, "q4_0"),
     (GgmlDType::Q4_1, "q4_1"),
@@ -46,19 +46,21 @@ pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
 impl Matrix {
     /// Loads the tensor `name`, or its blocks from `name` with a suffix of [`BLOCK_TYPES`].
     pub fn load(vb: &VarBuilder, (rows, columns): (usize, usize), name: &str) -> Result<Self> {
-        for (blocks, suffix) in BLOCK_TYPES {
+        for (block_type, suffix) in BLOCK_TYPES {
             let packed = format!("{name}.{suffix}");
             if vb.contains_tensor(&packed) {
-                if columns % blocks.block_size() != 0 {
+                if columns % block_type.block_size() != 0 {
                     bail!(
-                        "`{name}`: rows of {columns} values are not a whole number of {suffix} blocks"
+                        "`{name}`: rows have {columns} values, expected a multiple of {}, the size of a \
+                         {suffix} block",
+                        block_type.block_size()
                     );
                 }
-                let row = columns / blocks.block_size() * blocks.type_size();
-                let bytes = vb.get((rows, row), &packed)?;
+                let row_bytes = columns / block_type.block_size() * block_type.type_size();
+                let bytes = vb.get((rows, row_bytes), &packed)?;
                 return Ok(Self::Blocks {
                     bytes,
-                    blocks,
+                    block_type,
                     columns,
                 });
             }
@@ -66,26 +68,26 @@ impl Matrix {
         vb.get((rows, columns), name).map(Self::Dense)
     }
 
-    /// `x · matrixᵀ + bias`, as [`linear`].
+    /// Computes `x · matrixᵀ + bias`, like [`linear`].
     ///
     /// # Shapes
     /// `x` (n, `c_in`), `bias` (`c_out`) → (n, `c_out`).
     pub fn linear(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-        let (bytes, blocks, columns) = match self {
+        let (bytes, block_type, columns) = match self {
             Self::Dense(weight) => return linear(x, weight, bias),
             Self::Blocks {
                 bytes,
-                blocks,
+                block_type,
                 columns,
-            } => (bytes, *blocks, *columns),
+            } => (bytes, *block_type, *columns),
         };
         let rows = bytes.dim(0)?;
-        let chunk = (CHUNK_VALUES / columns.max(1)).max(1);
+        let chunk_rows = (CHUNK_VALUES / columns.max(1)).max(1);
         let products = (0..rows)
-            .step_by(chunk)
+            .step_by(chunk_rows)
             .map(|start| {
-                let packed = bytes.narrow(0, start, chunk.min(rows - start))?;
-                linear(x, &dequantize_rows(&packed, blocks, columns)?, None)
+                let packed = bytes.narrow(0, start, chunk_rows.min(rows - start))?;
+                linear(x, &dequantize_rows(&packed, block_type, columns)?, None)
             })
             .collect::<Result<Vec<_>>>()?;
         let y = Tensor::cat(&products, 1)?;
@@ -99,23 +101,24 @@ impl Matrix {
     ///
     /// # Shapes
     /// n indices → (n, `c_in`).
-    pub fn rows(&self, indices: &[u32]) -> Result<Tensor> {
+    pub fn select_rows(&self, indices: &[u32]) -> Result<Tensor> {
         match self {
             Self::Dense(weight) => {
                 let indices = Tensor::new(indices, weight.device())?;
                 if weight.track_op() {
-                    // Convert first: the gradient of a row that occurs several times then accumulates in f32.
+                    // Convert first: the gradient of a row that occurs several times then
+                    // accumulates in f32.
                     return weight.to_dtype(DType::F32)?.index_select(&indices, 0);
                 }
                 weight.index_select(&indices, 0)?.to_dtype(DType::F32)
             }
             Self::Blocks {
                 bytes,
-                blocks,
+                block_type,
                 columns,
             } => {
                 let indices = Tensor::new(indices, bytes.device())?;
-                dequantize_rows(&bytes.index_select(&indices, 0)?, *blocks, *columns)
+                dequantize_rows(&bytes.index_select(&indices, 0)?, *block_type, *columns)
             }
         }
     }
@@ -125,17 +128,17 @@ impl Matrix {
 ///
 /// # Shapes
 /// (n, bytes per row) → (n, `columns`).
-pub fn dequantize_rows(bytes: &Tensor, blocks: GgmlDType, columns: usize) -> Result<Tensor> {
+pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) -> Result<Tensor> {
     let rows = bytes.dim(0)?;
     let bytes = bytes.to_dtype(DType::U8)?.flatten_all()?.to_vec1::<u8>()?;
-    let row = bytes.len() / rows.max(1);
+    let row_bytes = bytes.len() / rows.max(1);
     let rows_per_thread = rows.div_ceil(rayon::current_num_threads().max(1)).max(1);
     let parts: Vec<Tensor> = bytes
-        .par_chunks((row * rows_per_thread).max(1))
+        .par_chunks((row_bytes * rows_per_thread).max(1))
         .map(|part| {
-            let n = part.len() / row.max(1);
-            // A copy, which is aligned for the block type.
-            let storage = QStorage::from_data(Cow::Owned(part.to_vec()), &Device::Cpu, blocks)?;
+            let n = part.len() / row_bytes.max(1);
+            // The copy is aligned for the block type.
+            let storage = QStorage::from_data(Cow::Owned(part.to_vec()), &Device::Cpu, block_type)?;
             QTensor::new(storage, (n, columns))?.dequantize(&Device::Cpu)
         })
         .collect::<Result<_>>()?;
@@ -146,37 +149,37 @@ pub fn dequantize_rows(bytes: &Tensor, blocks: GgmlDType, columns: usize) -> Res
 mod tests {
     use super::*;
 
-    /// Quantised weights can stay packed in memory without changing a verdict because of this property.
+    /// Because of this property, packing weights in memory does not change verdicts.
     #[test]
     fn quantised_and_dequantised_products_are_bit_identical() -> Result<()> {
         let (rows, columns) = (700, 1024);
         let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
         let x = Tensor::randn(0f32, 1.0, (37, columns), &Device::Cpu)?;
         let bias = Tensor::randn(0f32, 1.0, rows, &Device::Cpu)?;
-        for blocks in [
+        for block_type in [
             GgmlDType::Q8_0,
             GgmlDType::Q4K,
             GgmlDType::Q5K,
             GgmlDType::Q6K,
         ] {
-            let packed = QTensor::quantize(&values, blocks)?;
+            let packed = QTensor::quantize(&values, block_type)?;
             let dense = Matrix::Dense(packed.dequantize(&Device::Cpu)?);
             let bytes = packed.data()?.into_owned();
-            let row = bytes.len() / rows;
-            let bytes = Tensor::from_vec(bytes, (rows, row), &Device::Cpu)?;
+            let row_bytes = bytes.len() / rows;
+            let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
             let packed = Matrix::Blocks {
                 bytes,
-                blocks,
+                block_type,
                 columns,
             };
             for n in [1, 2, 5, 37] {
                 let batch = x.narrow(0, 37 - n, n)?;
                 let want = dense.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;
                 let got = packed.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;
-                assert!(got == want, "{n} rows of {blocks:?} differ");
+                assert!(got == want, "{n} rows of {block_type:?} differ");
             }
             let indices = [699, 3, 3, 0];
-            let (want, got) = (dense.rows(&indices)?, packed.rows(&indices)?);
+            let (want, got) = (dense.select_rows(&indices)?, packed.select_rows(&indices)?);
             assert_eq!(got.to_vec2::<f32>()?, want.to_vec2::<f32>()?);
         }
         Ok(())

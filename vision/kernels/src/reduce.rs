@@ -1,6 +1,7 @@
 //! Sums in a fixed order, which keeps results independent of the number of threads.
 
-/// Sums `f` over the elements of two rows in eight interleaved partial sums: a fixed order that vectorises.
+/// Sums `f` over the element pairs of two rows. Eight interleaved partial sums are a fixed order
+/// that the compiler can vectorise.
 pub(crate) fn sum_by(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut parts = [0f32; 8];
     let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
@@ -24,11 +25,11 @@ pub(crate) fn accumulate(sum: &mut [f32], row: &[f32]) {
     }
 }
 
-/// Adds up the sums of all blocks, in block order.
-pub(crate) fn sum_parts(parts: &[Vec<f32>], n: usize) -> Vec<f32> {
+/// Adds the sums of all blocks, in block order.
+pub(crate) fn sum_blocks(block_sums: &[Vec<f32>], n: usize) -> Vec<f32> {
     let mut sum = vec![0f32; n];
-    for part in parts {
-        accumulate(&mut sum, part);
+    for block_sum in block_sums {
+        accumulate(&mut sum, block_sum);
     }
     sum
 }

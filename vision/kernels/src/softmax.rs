@@ -7,7 +7,7 @@ use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
 use crate::exp::exp;
 use crate::reduce::sum_by;
 
-/// Softmax over the last dimension. Differentiable.
+/// Computes the softmax over the last dimension. Differentiable.
 ///
 /// # Shapes
 /// (…, n) → (…, n).
@@ -15,11 +15,11 @@ pub fn softmax(x: &Tensor) -> Result<Tensor> {
     if is_cpu_f32(x) {
         x.contiguous()?.apply_op1(Softmax)
     } else {
-        composed(x)
+        softmax_composed(x)
     }
 }
 
-fn composed(x: &Tensor) -> Result<Tensor> {
+fn softmax_composed(x: &Tensor) -> Result<Tensor> {
     // The maximum cancels out of the result, so no gradient needs to flow through it.
     let exp = x
         .broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?
@@ -64,7 +64,8 @@ impl CustomOp1 for Softmax {
     }
 }
 
-/// Computes the gradient of the input, `y · (g − Σ g y)`, from the softmax `y` and its gradient `g`.
+/// Computes the gradient of the input, `y · (g − Σ g y)`, from the softmax `y` and its gradient
+/// `g`.
 struct SoftmaxGradient;
 
 impl CustomOp2 for SoftmaxGradient {
@@ -98,7 +99,7 @@ impl CustomOp2 for SoftmaxGradient {
     }
 }
 
-/// Length of a row, at least 1 because it serves as a chunk size.
+/// Returns the length of a row, at least 1 because it is used as a chunk size.
 fn row_length(layout: &Layout) -> usize {
     layout.dims().last().map_or(1, |n| (*n).max(1))
 }
@@ -112,14 +113,18 @@ mod tests {
     fn fused_and_composed_softmax_agree() {
         for shape in [vec![1, 1], vec![3, 2, 65], vec![70, 13], vec![2, 3, 5, 8]] {
             let x = random_var(&shape, 1);
-            assert_equivalent(std::slice::from_ref(&x), || softmax(&x), || composed(&x));
+            assert_equivalent(
+                std::slice::from_ref(&x),
+                || softmax(&x),
+                || softmax_composed(&x),
+            );
         }
         let x = random_var(&[4, 6, 5], 2);
         let transposed = || x.transpose(1, 2);
         assert_equivalent(
             std::slice::from_ref(&x),
             || softmax(&transposed()?),
-            || composed(&transposed()?),
+            || softmax_composed(&transposed()?),
         );
     }
 

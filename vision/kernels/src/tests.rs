@@ -1,8 +1,8 @@
-//! Helpers of this crate's tests.
+//! Test helpers of this crate.
 
 use candle::{Device, Result, Tensor, Var};
 
-/// Reproducible pseudorandom values of about unit size.
+/// Returns reproducible pseudorandom values between −2 and 2.
 pub(crate) fn random_var(shape: &[usize], seed: u64) -> Var {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let data: Vec<f32> = (0..shape.iter().product::<usize>())
@@ -16,10 +16,10 @@ pub(crate) fn random_var(shape: &[usize], seed: u64) -> Var {
     Var::from_tensor(&Tensor::from_vec(data, shape, &Device::Cpu).unwrap()).unwrap()
 }
 
-/// The largest absolute difference divided by the largest magnitude of `b`.
+/// Returns the largest absolute difference divided by the largest magnitude of `b`.
 pub(crate) fn relative_error(a: &Tensor, b: &Tensor) -> f32 {
     assert_eq!(a.dims(), b.dims());
-    let scalar = |t: Tensor| {
+    let max_abs = |t: Tensor| {
         t.abs()
             .unwrap()
             .flatten_all()
@@ -29,7 +29,7 @@ pub(crate) fn relative_error(a: &Tensor, b: &Tensor) -> f32 {
             .to_scalar::<f32>()
             .unwrap()
     };
-    scalar((a - b).unwrap()) / scalar(b.clone()).max(1e-6)
+    max_abs((a - b).unwrap()) / max_abs(b.clone()).max(1e-6)
 }
 
 /// Asserts that two implementations agree in value and in the gradient of every input.
@@ -44,9 +44,9 @@ pub(crate) fn assert_equivalent(
         "values differ by {}",
         relative_error(&a, &b)
     );
-    let seed = random_var(a.dims(), 99);
+    let upstream = random_var(a.dims(), 99);
     let grads = |y: &Tensor| {
-        (y * seed.as_tensor())
+        (y * upstream.as_tensor())
             .unwrap()
             .sum_all()
             .unwrap()

@@ -1,32 +1,37 @@
 //! Errors of a vision configuration.
 
-/// Invalid configuration of a vision encoder, or selection of a missing state.
+/// Invalid configuration of a vision encoder, or selection of a missing hidden state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A size that must be positive is zero.
-    #[error("vision config: `{field}` is 0\nhint: expected a positive number")]
-    Zero {
-        /// The field of [`VisionConfig`].
+    /// A size is zero.
+    #[error(
+        "vision config: `{field}` is 0, expected at least 1\n\
+         hint: check whether the file is damaged"
+    )]
+    ZeroSize {
+        /// Name of the field.
         field: &'static str,
     },
-    /// A size above the supported maximum.
+    /// A size is above the supported maximum.
     #[error(
-        "vision config: `{field}` is {size}, expected at most {most}\nhint: the file may be damaged"
+        "vision config: `{field}` is {size}, expected at most {max}\n\
+         hint: check whether the file is damaged"
     )]
-    Large {
-        /// The field of [`VisionConfig`].
+    SizeTooLarge {
+        /// Name of the field.
         field: &'static str,
         /// Value of the field.
         size: usize,
         /// Supported maximum.
-        most: usize,
+        max: usize,
     },
-    /// The heads do not divide the hidden size.
+    /// The number of heads does not divide the hidden size.
     #[error(
-        "vision config: `hidden_size` {hidden} is not a multiple of `num_attention_heads` {heads}\n\
+        "vision config: `hidden_size` is {hidden}, expected a multiple of `num_attention_heads`, \
+         {heads}\n\
          hint: check that both come from the same checkpoint"
     )]
-    Heads {
+    IndivisibleHeads {
         /// `hidden_size`.
         hidden: usize,
         /// `num_attention_heads`.
@@ -34,10 +39,10 @@ pub enum ConfigError {
     },
     /// A patch is larger than the image.
     #[error(
-        "vision config: `patch_size` {patch} is larger than `image_size` {image}\n\
+        "vision config: `patch_size` is {patch}, expected at most `image_size`, {image}\n\
          hint: check that both come from the same checkpoint"
     )]
-    Patch {
+    PatchTooLarge {
         /// `patch_size`.
         patch: usize,
         /// `image_size`.
@@ -45,19 +50,20 @@ pub enum ConfigError {
     },
     /// The selected layer does not exist.
     #[error(
-        "vision selection: `select_layer` {select} of an encoder with {layers} layers\n\
-         hint: expected {low} to {layers}; 0 is the embeddings, -1 the last layer's output",
-        low = -signed(*layers) - 1
+        "vision selection: `select_layer` is {select_layer}, expected {min} to {layers} for an \
+         encoder with {layers} layers\n\
+         hint: pass 0 for the embeddings, or -1 for the output of the last layer",
+        min = -to_signed(*layers) - 1
     )]
-    Layer {
+    MissingLayer {
         /// `select_layer`.
-        select: i64,
+        select_layer: i64,
         /// `num_hidden_layers`.
         layers: usize,
     },
 }
 
-/// A number of layers as a signed integer.
-pub(super) fn signed(layers: usize) -> i64 {
+/// Converts a number of layers to a signed integer.
+pub(super) fn to_signed(layers: usize) -> i64 {
     i64::try_from(layers).unwrap_or(i64::MAX - 1)
 }

@@ -1,16 +1,16 @@
-//! The sizes of a vision transformer.
+//! Sizes of a vision transformer.
 //!
-//! Field names are those of the `config.json` of a Hugging Face `CLIPVisionModel`, so such a file
-//! (or its `vision_config` object) deserialises as it is. An unknown activation is an error.
+//! The fields have the names of `config.json` of a Hugging Face `CLIPVisionModel`. Such a file, or
+//! its `vision_config` object, deserialises without changes. An unknown activation is an error.
 
 use acem3_kernels::Activation;
 use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;
-use super::form::Form;
 use super::selection::{SelectFeature, Selection};
+use super::vit_variant::VitVariant;
 
-/// The sizes of a vision transformer.
+/// Sizes and variant of a vision transformer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VisionConfig {
     /// Width `c_v` of the hidden states.
@@ -26,21 +26,21 @@ pub struct VisionConfig {
     /// Side of a square patch, in pixels.
     pub patch_size: usize,
     /// Colour channels of the input.
-    #[serde(default = "three")]
+    #[serde(default = "default_channels")]
     pub num_channels: usize,
-    /// Added to the variance in every layer norm.
+    /// Constant that is added to the variance in every layer norm.
     #[serde(default = "default_eps")]
     pub layer_norm_eps: f64,
-    /// The MLP's activation.
-    #[serde(default = "default_act")]
+    /// Activation of the MLP.
+    #[serde(default = "default_activation")]
     pub hidden_act: Activation,
     /// Differences from CLIP.
-    #[serde(default, skip_serializing_if = "Form::is_default")]
-    pub form: Form,
+    #[serde(default, skip_serializing_if = "VitVariant::is_default")]
+    pub form: VitVariant,
 }
 
 impl VisionConfig {
-    /// Checks that the sizes describe a network.
+    /// Returns an error if the sizes do not describe a network.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let sizes = [
             ("hidden_size", self.hidden_size),
@@ -53,62 +53,64 @@ impl VisionConfig {
             ("form.position_grid", self.form.position_grid.unwrap_or(1)),
         ];
         if let Some(&(field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
-            return Err(ConfigError::Zero { field });
+            return Err(ConfigError::ZeroSize { field });
         }
-        // Bounds within which products of sizes can be computed.
+        // Within these bounds, products of sizes do not overflow.
         for (field, size) in sizes {
-            let most = match field {
+            let max = match field {
                 "image_size" | "patch_size" | "form.position_grid" => 8192,
                 "num_hidden_layers" => 4096,
                 _ => 1 << 24,
             };
-            if size > most {
-                return Err(ConfigError::Large { field, size, most });
+            if size > max {
+                return Err(ConfigError::SizeTooLarge { field, size, max });
             }
         }
         let (hidden, heads) = (self.hidden_size, self.num_attention_heads);
         if !hidden.is_multiple_of(heads) {
-            return Err(ConfigError::Heads { hidden, heads });
+            return Err(ConfigError::IndivisibleHeads { hidden, heads });
         }
         let (patch, image) = (self.patch_size, self.image_size);
         if patch > image {
-            return Err(ConfigError::Patch { patch, image });
+            return Err(ConfigError::PatchTooLarge { patch, image });
         }
         Ok(())
     }
 
-    /// Patches along one side of the image; pixels beyond the last whole patch are ignored.
-    pub fn grid(&self) -> usize {
+    /// Returns the number of patches along one side of the image. Pixels beyond the last whole
+    /// patch are ignored.
+    pub fn grid_side(&self) -> usize {
         self.image_size.checked_div(self.patch_size).unwrap_or(0)
     }
 
-    /// Number of class tokens: 1 or 0.
-    pub fn class_tokens(&self) -> usize {
+    /// Returns the number of class tokens: 1 or 0.
+    pub fn class_token_count(&self) -> usize {
         usize::from(self.form.class_token)
     }
 
-    /// Tokens inside the encoder: the class token, if there is one, and `grid²` patches.
-    pub fn sequence(&self) -> usize {
-        self.grid() * self.grid() + self.class_tokens()
+    /// Returns the number of tokens inside the encoder: the patches, and the class token if there
+    /// is one.
+    pub fn sequence_length(&self) -> usize {
+        self.grid_side() * self.grid_side() + self.class_token_count()
     }
 
-    /// Rows of the table of positions.
-    pub fn positions(&self) -> usize {
-        let side = self.form.position_grid.unwrap_or_else(|| self.grid());
+    /// Returns the number of rows of the table of position embeddings.
+    pub fn position_count(&self) -> usize {
+        let side = self.form.position_grid.unwrap_or_else(|| self.grid_side());
         side.saturating_mul(side)
-            .saturating_add(self.class_tokens())
+            .saturating_add(self.class_token_count())
     }
 
-    /// Number of tokens `p` that a [`Selection`] yields for one image.
-    pub fn tokens(&self, selection: Selection) -> usize {
+    /// Returns the number of features `p` of one image for a [`Selection`].
+    pub fn token_count(&self, selection: Selection) -> usize {
         match selection.select_feature {
-            SelectFeature::Patch => self.grid() * self.grid(),
-            SelectFeature::ClsPatch => self.sequence(),
+            SelectFeature::Patch => self.grid_side() * self.grid_side(),
+            SelectFeature::ClsPatch => self.sequence_length(),
         }
     }
 }
 
-fn three() -> usize {
+fn default_channels() -> usize {
     3
 }
 
@@ -117,7 +119,7 @@ fn default_eps() -> f64 {
 }
 
 /// Default of Hugging Face's `CLIPVisionConfig`.
-fn default_act() -> Activation {
+fn default_activation() -> Activation {
     Activation::QuickGelu
 }
 
@@ -126,7 +128,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::config::selection::tests::select;
 
-    /// A small encoder for tests.
+    /// Configuration of a small encoder for tests.
     pub(crate) fn tiny() -> VisionConfig {
         VisionConfig {
             hidden_size: 8,
@@ -138,29 +140,32 @@ pub(crate) mod tests {
             num_channels: 3,
             layer_norm_eps: 1e-5,
             hidden_act: Activation::QuickGelu,
-            form: Form::default(),
+            form: VitVariant::default(),
         }
     }
 
     #[test]
-    fn tokens_follow_the_selection() {
+    fn token_count_depends_on_the_selection() {
         let config = tiny();
-        assert_eq!(config.grid(), 2);
-        assert_eq!(config.tokens(select(-2)), 4);
+        assert_eq!(config.grid_side(), 2);
+        assert_eq!(config.token_count(select(-2)), 4);
         let cls = Selection {
             select_feature: SelectFeature::ClsPatch,
             ..select(-2)
         };
-        assert_eq!(config.tokens(cls), 5);
+        assert_eq!(config.token_count(cls), 5);
         let siglip = VisionConfig {
-            form: Form::siglip(),
+            form: VitVariant::siglip(),
             ..tiny()
         };
-        assert_eq!((siglip.tokens(select(-2)), siglip.tokens(cls)), (4, 4));
+        assert_eq!(
+            (siglip.token_count(select(-2)), siglip.token_count(cls)),
+            (4, 4)
+        );
     }
 
     #[test]
-    fn reads_a_hub_config_and_rejects_an_unknown_activation() {
+    fn hub_config_is_read_and_unknown_activation_is_rejected() {
         let json = r#"{"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
             "num_attention_heads": 12, "image_size": 224, "patch_size": 32, "projection_dim": 512,
             "hidden_act": "ACT"}"#;
@@ -185,11 +190,11 @@ pub(crate) mod tests {
         };
         assert_eq!(
             zero.validate(),
-            Err(ConfigError::Zero {
+            Err(ConfigError::ZeroSize {
                 field: "patch_size"
             })
         );
-        assert_eq!(zero.grid(), 0);
+        assert_eq!(zero.grid_side(), 0);
         let large = VisionConfig {
             image_size: 1 << 40,
             ..tiny()
@@ -202,7 +207,7 @@ pub(crate) mod tests {
         };
         assert_eq!(
             heads.validate(),
-            Err(ConfigError::Heads {
+            Err(ConfigError::IndivisibleHeads {
                 hidden: 8,
                 heads: 3
             })
@@ -213,7 +218,7 @@ pub(crate) mod tests {
         };
         assert_eq!(
             patch.validate(),
-            Err(ConfigError::Patch {
+            Err(ConfigError::PatchTooLarge {
                 patch: 11,
                 image: 10
             })

@@ -1,4 +1,4 @@
-//! Bytes to an upright RGB image.
+//! Decodes the bytes of an image file to an upright RGB image.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,92 +9,111 @@ use image::{DynamicImage, ImageDecoder};
 
 use super::decoded_image::DecodedImage;
 use super::detect::detect_format;
-use super::dicom::{self, View};
+use super::dicom::{self, DicomView};
 use super::error::DecodeError;
-use super::format::Format;
+use super::format::FileFormat;
 use super::jpeg::{self, JpegDecoder};
-use super::limits::Limits;
-use super::rgb::rgb;
-use super::watched::Watched;
+use super::limits::ImageLimits;
+use super::rgb::to_rgb8;
+use super::tracked_reader::TrackedReader;
 
-/// Decodes an image file. The format is found from its content; of animations and multi-page files the first
-/// image is taken, of DICOM objects the middle frame through the file's own window.
-pub fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedImage, DecodeError> {
-    decode_view(bytes, limits, &View::default())
+/// Decodes an image file. The format is detected from the content.
+///
+/// Decodes the first image of an animation or multi-page file, and the middle frame of a DICOM
+/// object with the file's window.
+pub fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage, DecodeError> {
+    decode_with_view(bytes, limits, &DicomView::default())
 }
 
-/// As [`decode`], with the frame and window of DICOM objects chosen by `view`.
-pub fn decode_view(
+/// Decodes an image file like [`decode`], with the frame and window of `view` for DICOM objects.
+pub fn decode_with_view(
     bytes: &[u8],
-    limits: &Limits,
-    view: &View,
+    limits: &ImageLimits,
+    view: &DicomView,
 ) -> Result<DecodedImage, DecodeError> {
     if bytes.len() > limits.bytes {
         return Err(DecodeError::TooManyBytes {
-            got: bytes.len(),
+            size: bytes.len(),
             limit: limits.bytes,
         });
     }
     let format = detect_format(bytes)?;
-    // The decoders are fuzzed, and still a hostile file must not end a run of thousands.
+    // A malicious file that makes a decoder panic must not end the run.
     catch_unwind(AssertUnwindSafe(|| match format {
-        Format::Dicom => dicom::decode(bytes, limits, view),
-        _ => decode_as(format, bytes, limits),
+        FileFormat::Dicom => dicom::decode(bytes, limits, view),
+        _ => decode_format(format, bytes, limits),
     }))
-    .unwrap_or_else(|_| Err(DecodeError::broken_decoder(format)))
+    .unwrap_or_else(|_| Err(DecodeError::decoder_panic(format)))
 }
 
-fn decode_as(format: Format, bytes: &[u8], limits: &Limits) -> Result<DecodedImage, DecodeError> {
+fn decode_format(
+    format: FileFormat,
+    bytes: &[u8],
+    limits: &ImageLimits,
+) -> Result<DecodedImage, DecodeError> {
     let exhausted = Cell::new(false);
-    let input = Watched::new(bytes, &exhausted);
+    let input = TrackedReader::new(bytes, &exhausted);
     let image = match format {
-        Format::Jpeg if !jpeg::is_whole(bytes) => return Err(DecodeError::Truncated { format }),
-        Format::Jpeg => JpegDecoder::new(bytes).map(|decoder| finish(format, decoder, limits)),
-        Format::Png => PngDecoder::with_limits(input, memory(limits))
-            .map(|decoder| finish(format, decoder, limits)),
-        Format::Bmp => BmpDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
-        Format::Tiff => TiffDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
-        Format::WebP => WebPDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
-        Format::Dicom => return dicom::decode(bytes, limits, &View::default()),
+        FileFormat::Jpeg if !jpeg::has_end_marker(bytes) => {
+            return Err(DecodeError::Truncated { format });
+        }
+        FileFormat::Jpeg => {
+            JpegDecoder::new(bytes).map(|decoder| decode_pixels(format, decoder, limits))
+        }
+        FileFormat::Png => PngDecoder::with_limits(input, decoder_memory_limit(limits))
+            .map(|decoder| decode_pixels(format, decoder, limits)),
+        FileFormat::Bmp => {
+            BmpDecoder::new(input).map(|decoder| decode_pixels(format, decoder, limits))
+        }
+        FileFormat::Tiff => {
+            TiffDecoder::new(input).map(|decoder| decode_pixels(format, decoder, limits))
+        }
+        FileFormat::WebP => {
+            WebPDecoder::new(input).map(|decoder| decode_pixels(format, decoder, limits))
+        }
+        FileFormat::Dicom => return dicom::decode(bytes, limits, &DicomView::default()),
     };
     match image {
         Ok(Ok(image)) => Ok(image),
-        Ok(Err(Failure::Ours(error))) => Err(error),
-        Ok(Err(Failure::Decoder(error))) | Err(error) => {
+        Ok(Err(DecodeFailure::Rejected(error))) => Err(error),
+        Ok(Err(DecodeFailure::Decoder(error))) | Err(error) => {
             Err(DecodeError::from_decoder(format, &error, exhausted.get()))
         }
     }
 }
 
-/// Whose error it is.
-enum Failure {
-    Ours(DecodeError),
+/// Error of [`decode_pixels`].
+enum DecodeFailure {
+    /// Error of a check in this module.
+    Rejected(DecodeError),
+    /// Error of a decoder.
     Decoder(image::ImageError),
 }
 
-impl From<image::ImageError> for Failure {
+impl From<image::ImageError> for DecodeFailure {
     fn from(error: image::ImageError) -> Self {
         Self::Decoder(error)
     }
 }
 
-/// What the decoders may take for themselves: the widest pixel has 16 bytes.
-fn memory(limits: &Limits) -> image::Limits {
-    let mut memory = image::Limits::no_limits();
-    memory.max_alloc = Some(limits.pixels.saturating_mul(16));
-    memory
+/// Returns the memory limit of the decoders: 16 bytes per pixel, the size of the largest pixel
+/// type.
+fn decoder_memory_limit(limits: &ImageLimits) -> image::Limits {
+    let mut memory_limit = image::Limits::no_limits();
+    memory_limit.max_alloc = Some(limits.pixels.saturating_mul(16));
+    memory_limit
 }
 
-/// Decodes the pixels, once the size has been found to be allowed.
-fn finish(
-    format: Format,
+/// Checks the size of the image, then decodes and orients its pixels.
+fn decode_pixels(
+    format: FileFormat,
     mut decoder: impl ImageDecoder,
-    limits: &Limits,
-) -> Result<DecodedImage, Failure> {
+    limits: &ImageLimits,
+) -> Result<DecodedImage, DecodeFailure> {
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > limits.pixels {
         let limit = limits.pixels;
-        return Err(Failure::Ours(DecodeError::TooManyPixels {
+        return Err(DecodeFailure::Rejected(DecodeError::TooManyPixels {
             format,
             width,
             height,
@@ -102,28 +121,34 @@ fn finish(
         }));
     }
     if width == 0 || height == 0 {
-        let what = format!("its size is {width} x {height}");
-        return Err(Failure::Ours(DecodeError::Damaged { format, what }));
+        let problem = format!("the image size is {width} x {height}");
+        return Err(DecodeFailure::Rejected(DecodeError::Damaged {
+            format,
+            problem,
+        }));
     }
-    decoder.set_limits(memory(limits))?;
-    // A damaged orientation is no reason to refuse an image that is whole.
+    decoder.set_limits(decoder_memory_limit(limits))?;
+    // An image with an invalid orientation is still usable.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = DynamicImage::from_decoder(decoder)?;
     image.apply_orientation(orientation);
     let (upright_width, upright_height) = (image.width() as usize, image.height() as usize);
-    let kind = image.color();
-    let Some(data) = rgb(image) else {
-        let what = format!("pixels of kind {kind:?}");
-        return Err(Failure::Ours(DecodeError::Unsupported { format, what }));
+    let pixel_type = image.color();
+    let Some(data) = to_rgb8(image) else {
+        let problem = format!("pixels of type {pixel_type:?}");
+        return Err(DecodeFailure::Rejected(DecodeError::UnsupportedVariant {
+            format,
+            problem,
+        }));
     };
     Ok(DecodedImage {
         width: upright_width,
         height: upright_height,
         data,
         format,
-        stored: (width as usize, height as usize),
+        stored_size: (width as usize, height as usize),
         orientation: orientation.to_exif(),
-        shown: None,
+        applied_view: None,
     })
 }
 
@@ -133,17 +158,17 @@ mod tests {
     use image::{ExtendedColorType, ImageEncoder, ImageFormat};
     use std::io::Cursor;
 
-    /// A small picture in every format.
-    fn files() -> Vec<(Format, Vec<u8>)> {
+    /// Encodes a small image in every format except DICOM.
+    fn encoded_files() -> Vec<(FileFormat, Vec<u8>)> {
         let image = image::RgbImage::from_fn(21, 13, |x, y| {
             image::Rgb([(x * 12) as u8, (y * 19) as u8, ((x * y) % 256) as u8])
         });
         [
-            (Format::Jpeg, ImageFormat::Jpeg),
-            (Format::Png, ImageFormat::Png),
-            (Format::Bmp, ImageFormat::Bmp),
-            (Format::Tiff, ImageFormat::Tiff),
-            (Format::WebP, ImageFormat::WebP),
+            (FileFormat::Jpeg, ImageFormat::Jpeg),
+            (FileFormat::Png, ImageFormat::Png),
+            (FileFormat::Bmp, ImageFormat::Bmp),
+            (FileFormat::Tiff, ImageFormat::Tiff),
+            (FileFormat::WebP, ImageFormat::WebP),
         ]
         .into_iter()
         .map(|(format, encoder)| {
@@ -155,42 +180,42 @@ mod tests {
     }
 
     #[test]
-    fn every_format_is_read() {
-        for (format, file) in files() {
-            let image = decode(&file, &Limits::default()).unwrap();
+    fn every_format_is_decoded() {
+        for (format, file) in encoded_files() {
+            let image = decode(&file, &ImageLimits::default()).unwrap();
             assert_eq!((image.width(), image.height()), (21, 13), "{format}");
             assert_eq!((image.format(), image.orientation()), (format, 1));
             assert_eq!(image.data().len(), 21 * 13 * 3);
             assert!(image.row(13).is_empty());
             let pixel = &image.row(2)[3 * 10..][..3];
-            let far = pixel
+            let differs = pixel
                 .iter()
                 .zip([120u8, 38, 20])
                 .any(|(a, b)| a.abs_diff(b) > 24);
-            assert!(!far, "{format} {pixel:?}");
+            assert!(!differs, "{format} {pixel:?}");
         }
     }
 
     #[test]
-    fn limits_hold() {
-        for (format, file) in files() {
-            let bytes = Limits {
+    fn size_limits_are_enforced() {
+        for (format, file) in encoded_files() {
+            let byte_limit = ImageLimits {
                 bytes: file.len() - 1,
-                ..Limits::default()
+                ..ImageLimits::default()
             };
-            let error = decode(&file, &bytes).unwrap_err();
+            let error = decode(&file, &byte_limit).unwrap_err();
             assert_eq!(
                 error,
                 DecodeError::TooManyBytes {
-                    got: file.len(),
+                    size: file.len(),
                     limit: file.len() - 1
                 }
             );
-            let pixels = Limits {
+            let pixel_limit = ImageLimits {
                 pixels: 21 * 13 - 1,
-                ..Limits::default()
+                ..ImageLimits::default()
             };
-            let error = decode(&file, &pixels).unwrap_err();
+            let error = decode(&file, &pixel_limit).unwrap_err();
             let expected = DecodeError::TooManyPixels {
                 format,
                 width: 21,
@@ -203,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_file_is_called_so() {
-        for (format, file) in files() {
-            for keep in [file.len() / 2, file.len() - file.len() / 8] {
-                let error = decode(&file[..keep], &Limits::default()).unwrap_err();
+    fn truncated_file_is_reported_as_truncated() {
+        for (format, file) in encoded_files() {
+            for length in [file.len() / 2, file.len() - file.len() / 8] {
+                let error = decode(&file[..length], &ImageLimits::default()).unwrap_err();
                 assert_eq!(
                     error,
                     DecodeError::Truncated { format },
-                    "{keep}/{}",
+                    "{length}/{}",
                     file.len()
                 );
             }
@@ -218,16 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_size_takes_no_memory() {
+    fn huge_size_in_header_is_rejected() {
         // A PNG header of 2³¹ − 1 pixels squared, without data.
-        let (_, mut file) = files().swap_remove(1);
+        let (_, mut file) = encoded_files().swap_remove(1);
         file[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
         file.truncate(33);
-        assert!(decode(&file, &Limits::default()).is_err());
+        assert!(decode(&file, &ImageLimits::default()).is_err());
     }
 
     #[test]
-    fn depth_of_16_bits_is_read() {
+    fn grey_of_16_bits_is_decoded() {
         let data: Vec<u8> = [0u16, 1000, 2000, 4095]
             .iter()
             .flat_map(|v| v.to_ne_bytes())
@@ -236,7 +261,7 @@ mod tests {
         image::codecs::png::PngEncoder::new(&mut png)
             .write_image(&data, 2, 2, ExtendedColorType::L16)
             .unwrap();
-        let image = decode(&png, &Limits::default()).unwrap();
+        let image = decode(&png, &ImageLimits::default()).unwrap();
         assert_eq!(
             image.data(),
             [0, 0, 0, 62, 62, 62, 125, 125, 125, 255, 255, 255]
@@ -244,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_bytes_never_panic() {
+    fn corrupt_files_do_not_panic() {
         let mut state = 7u64;
         let mut next = |n: usize| {
             state = state
@@ -252,26 +277,26 @@ mod tests {
                 .wrapping_add(1);
             (state >> 33) as usize % n
         };
-        let limits = Limits {
+        let limits = ImageLimits {
             pixels: 1 << 20,
-            ..Limits::default()
+            ..ImageLimits::default()
         };
-        let mut refused = 0;
-        for (_, file) in files() {
+        let mut rejected = 0;
+        for (_, file) in encoded_files() {
             for _ in 0..800 {
                 let mut file = file.clone();
                 for _ in 0..=next(6) {
-                    let at = next(file.len());
+                    let position = next(file.len());
                     match next(4) {
-                        0 => file[at] = next(256) as u8,
-                        1 => file[at] ^= 1 << next(8),
-                        2 => file[at..].fill(0xff),
-                        _ => file.truncate(at.max(1)),
+                        0 => file[position] = next(256) as u8,
+                        1 => file[position] ^= 1 << next(8),
+                        2 => file[position..].fill(0xff),
+                        _ => file.truncate(position.max(1)),
                     }
                 }
-                refused += usize::from(decode(&file, &limits).is_err());
+                rejected += usize::from(decode(&file, &limits).is_err());
             }
         }
-        assert!(refused > 800, "{refused}");
+        assert!(rejected > 800, "{rejected}");
     }
 }

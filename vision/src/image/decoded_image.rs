@@ -1,22 +1,23 @@
-//! The decoded image.
+//! Decoded image.
 
-use super::dicom::Shown;
-use super::format::Format;
+use super::dicom::AppliedView;
+use super::format::FileFormat;
 
-/// An upright RGB image in memory.
+/// Upright RGB image in memory.
 #[derive(Clone, PartialEq)]
 pub struct DecodedImage {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) data: Vec<u8>,
-    pub(super) format: Format,
-    pub(super) stored: (usize, usize),
+    pub(super) format: FileFormat,
+    pub(super) stored_size: (usize, usize),
     pub(super) orientation: u8,
-    pub(super) shown: Option<Shown>,
+    pub(super) applied_view: Option<AppliedView>,
 }
 
 impl DecodedImage {
     /// Creates an image from pixels of three bytes each, row by row from the top.
+    ///
     /// Returns `None` unless `data` has `3 · width · height` bytes and at least one pixel.
     pub fn from_rgb(width: usize, height: usize, data: Vec<u8>) -> Option<Self> {
         let bytes = width.checked_mul(height)?.checked_mul(3)?;
@@ -24,58 +25,58 @@ impl DecodedImage {
             width,
             height,
             data,
-            format: Format::Png,
-            stored: (width, height),
+            format: FileFormat::Png,
+            stored_size: (width, height),
             orientation: 1,
-            shown: None,
+            applied_view: None,
         })
     }
 
-    /// Width in pixels, after the orientation is applied.
+    /// Returns the width in pixels, after the orientation is applied.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Height in pixels, after the orientation is applied.
+    /// Returns the height in pixels, after the orientation is applied.
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// The pixels, three bytes each (red, green, blue), row by row from the top.
+    /// Returns the pixels, three bytes each (red, green, blue), row by row from the top.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// The file's format.
-    pub fn format(&self) -> Format {
+    /// Returns the format of the file.
+    pub fn format(&self) -> FileFormat {
         self.format
     }
 
-    /// Width and height in the file, before the orientation is applied.
+    /// Returns width and height in the file, before the orientation is applied.
     pub fn stored_size(&self) -> (usize, usize) {
-        self.stored
+        self.stored_size
     }
 
-    /// The EXIF orientation (1 to 8) that was applied; 1 if the image was stored upright.
+    /// Returns the EXIF orientation (1 to 8) that was applied; 1 if the image was stored upright.
     pub fn orientation(&self) -> u8 {
         self.orientation
     }
 
-    /// The frame and window that were shown, for a DICOM object.
-    pub fn shown(&self) -> Option<&Shown> {
-        self.shown.as_ref()
+    /// Returns the frame and window that were decoded; `None` unless the file is a DICOM object.
+    pub fn applied_view(&self) -> Option<&AppliedView> {
+        self.applied_view.as_ref()
     }
 
     /// Marks the image as a frame of a DICOM object.
-    pub(super) fn with_dicom_view(self, shown: Shown) -> Self {
+    pub(super) fn with_dicom_view(self, shown: AppliedView) -> Self {
         Self {
-            format: Format::Dicom,
-            shown: Some(shown),
+            format: FileFormat::Dicom,
+            applied_view: Some(shown),
             ..self
         }
     }
 
-    /// One row of pixels; empty below the image.
+    /// Returns one row of pixels; empty if `y` is below the image.
     pub(crate) fn row(&self, y: usize) -> &[u8] {
         self.data
             .chunks_exact(3 * self.width)

@@ -1,27 +1,27 @@
-//! The supported image formats.
+//! Supported image formats.
 
 use serde::{Deserialize, Serialize};
 
-/// The formats that are read.
+/// Supported image format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// Baseline and progressive, of grey, `YCbCr`, RGB, CMYK and YCCK.
+pub enum FileFormat {
+    /// Baseline and progressive JPEG in grey, `YCbCr`, RGB, CMYK and YCCK.
     Jpeg,
-    /// All colour types and depths; of an animation the first image.
+    /// PNG of all colour types and depths; the first image of an animation.
     Png,
     /// Windows bitmaps.
     Bmp,
-    /// Grey, RGB and CMYK of 8 or 16 bits; of several pages the first.
+    /// TIFF in grey, RGB and CMYK with 8 or 16 bits; the first page.
     Tiff,
-    /// Lossy and lossless; of an animation the first image.
+    /// Lossy and lossless WebP; the first image of an animation.
     WebP,
-    /// DICOM objects: grey of 8 to 16 bits and colour; of several frames the middle one.
+    /// DICOM objects in colour or grey with 8 to 16 bits; by default the middle frame.
     Dicom,
 }
 
-impl Format {
-    /// The name, as in messages.
+impl FileFormat {
+    /// Returns the name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jpeg => "JPEG",
@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-impl std::fmt::Display for Format {
+impl std::fmt::Display for FileFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }

@@ -1,15 +1,15 @@
 //! Size limits for image files.
 
-/// The largest image file that is decoded. Both limits are checked before memory is allocated.
+/// Size limits for image files, checked before memory is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// File size in bytes.
+pub struct ImageLimits {
+    /// Maximum file size in bytes.
     pub bytes: usize,
-    /// Number of pixels, width times height.
+    /// Maximum number of pixels, width times height.
     pub pixels: u64,
 }
 
-impl Default for Limits {
+impl Default for ImageLimits {
     /// 64 MiB and 100 megapixels.
     fn default() -> Self {
         Self {

@@ -1,8 +1,9 @@
-//! Image files to pixels.
+//! Decodes image files to RGB pixels.
 //!
-//! The result is what Pillow's `convert("RGB")` gives, for the published models were trained on that, with
-//! two differences: the orientation the file states is applied, and a grey image of 16 bits is scaled to
-//! its range instead of being cut off at 255. DICOM objects are shown through their window.
+//! The pixels equal those of Pillow's `convert("RGB")`, because the published models were trained
+//! on them, with two differences: the EXIF orientation is applied, and 16-bit grey images are
+//! scaled to their range instead of clipped at 255. The grey-scale window of DICOM objects is
+//! applied.
 
 mod decode;
 mod decoded_image;
@@ -13,12 +14,12 @@ mod format;
 mod jpeg;
 mod limits;
 mod rgb;
-mod watched;
+mod tracked_reader;
 
-pub use decode::{decode, decode_view};
+pub use decode::{decode, decode_with_view};
 pub use decoded_image::DecodedImage;
 pub use detect::detect_format;
-pub use dicom::{Shown, ShownWindow, View, Window, WindowSource};
+pub use dicom::{AppliedView, AppliedWindow, DicomView, DicomWindow, WindowSource};
 pub use error::DecodeError;
-pub use format::Format;
-pub use limits::Limits;
+pub use format::FileFormat;
+pub use limits::ImageLimits;

@@ -3,31 +3,33 @@
 /// Error of image preprocessing.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// Contradictory settings.
-    #[error("image processor: {what}\nhint: check the preprocessor's configuration")]
-    Settings {
-        /// What is wrong, naming the field.
-        what: String,
+    /// Invalid or contradictory settings.
+    #[error("image processor: {problem}\nhint: check the preprocessor's configuration")]
+    InvalidSettings {
+        /// Description of the problem, with the name of the field.
+        problem: String,
     },
-    /// An image so elongated that resizing it would take too much memory.
+    /// The image is so elongated that resizing it would take too much memory.
     #[error(
         "an image of {width} x {height} pixels is too elongated to resize\n\
          hint: crop it to the relevant part"
     )]
-    Oblong {
+    TooElongated {
         /// Width in pixels.
         width: usize,
         /// Height in pixels.
         height: usize,
     },
-    /// candle could not make the tensor.
+    /// candle could not create the tensor.
     #[error("pixel values: {0}")]
     Tensor(#[from] candle::Error),
 }
 
 impl ProcessError {
-    /// An error about contradictory settings.
-    pub(super) fn settings(what: impl Into<String>) -> Self {
-        Self::Settings { what: what.into() }
+    /// Creates an error about invalid settings.
+    pub(super) fn invalid_settings(problem: impl Into<String>) -> Self {
+        Self::InvalidSettings {
+            problem: problem.into(),
+        }
     }
 }

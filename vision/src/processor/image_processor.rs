@@ -1,58 +1,60 @@
-//! Converts images to pixel values with the preprocessing of an encoder's training.
+//! Conversion of images to pixel values, with the preprocessing of the encoder's training.
 //!
-//! The fields are those of a Hugging Face `preprocessor_config.json` for CLIP, so such a file deserialises as it
-//! is, plus `pad` and `centre`. Missing fields have CLIP's values.
+//! The fields have the names of a Hugging Face `preprocessor_config.json` for CLIP, so such a file
+//! deserialises without changes. `pad` and `centre` are additions. Missing fields have CLIP's
+//! values.
 
 use candle::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::error::ProcessError;
-use super::size::{Centre, CropSize, Pad, Size};
+use super::size::{CropRounding, CropSize, Pad, ResizeSize};
 use crate::image::DecodedImage;
-use crate::resize::{Resample, buffer_size, resize};
+use crate::resample::Resample;
+use crate::resize::{buffer_size, resize};
 
 /// Preprocessing settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageProcessor {
-    /// Whether the image is padded to a square first.
+    /// Padding before all other steps.
     pub pad: Pad,
-    /// Whether the image is scaled to `size`.
+    /// True if the image is resized to `size`.
     pub do_resize: bool,
-    /// The size it is scaled to.
-    pub size: Size,
-    /// The filter.
+    /// Size after resizing.
+    pub size: ResizeSize,
+    /// Resampling filter.
     pub resample: Resample,
-    /// Whether the centre is cropped; by default, if there is a `crop_size`.
+    /// True if the centre is cropped. By default, it is if there is a `crop_size`.
     pub do_center_crop: Option<bool>,
     /// Size of the centre crop.
     pub crop_size: Option<CropSize>,
-    /// Where it lies when the margins cannot be equal.
-    #[serde(skip_serializing_if = "Centre::is_default")]
-    pub centre: Centre,
-    /// Whether bytes are multiplied by `rescale_factor`.
+    /// Rounding of the crop's margins if they cannot be equal.
+    #[serde(rename = "centre", skip_serializing_if = "CropRounding::is_default")]
+    pub crop_rounding: CropRounding,
+    /// True if bytes are multiplied by `rescale_factor`.
     pub do_rescale: bool,
-    /// Factor, usually 1/255, which maps bytes to 0 to 1.
+    /// Factor of bytes. 1/255 maps them to 0 to 1.
     pub rescale_factor: f64,
-    /// Whether `image_mean` is subtracted and the rest divided by `image_std`.
+    /// True if `image_mean` is subtracted and the difference divided by `image_std`.
     pub do_normalize: bool,
-    /// For red, green and blue.
+    /// Means of red, green and blue.
     pub image_mean: [f64; 3],
-    /// For red, green and blue.
+    /// Standard deviations of red, green and blue.
     pub image_std: [f64; 3],
 }
 
 impl Default for ImageProcessor {
-    /// That of `OpenAI`'s CLIP, except that nothing is cut out.
+    /// Returns the settings of `OpenAI`'s CLIP without the centre crop.
     fn default() -> Self {
         Self {
             pad: Pad::None,
             do_resize: true,
-            size: Size::ShortestEdge { shortest_edge: 224 },
+            size: ResizeSize::ShortestEdge { shortest_edge: 224 },
             resample: Resample::Bicubic,
             do_center_crop: None,
             crop_size: None,
-            centre: Centre::Down,
+            crop_rounding: CropRounding::Down,
             do_rescale: true,
             rescale_factor: 1. / 255.,
             do_normalize: true,
@@ -62,16 +64,17 @@ impl Default for ImageProcessor {
     }
 }
 
-/// The most bytes that a resized image or the step before it may take, and half the pixels that may be read.
-pub(super) const MAX_BYTES: usize = 1 << 29;
+/// Maximum size in bytes of a resized image and of the buffer between the passes. Twice this number
+/// is the maximum number of pixels to read.
+pub(super) const MAX_BUFFER_BYTES: usize = 1 << 29;
 
 impl ImageProcessor {
-    /// That of the embedded panel: the whole image on a grey square, scaled to `side` pixels, values from
-    /// −1 to 1.
+    /// Returns the settings of the embedded panel: the image is padded to a grey square and resized
+    /// to `side` pixels. Pixel values are from −1 to 1.
     pub fn square(side: usize) -> Self {
         Self {
             pad: Pad::Square,
-            size: Size::Exact {
+            size: ResizeSize::Exact {
                 height: side,
                 width: side,
             },
@@ -82,17 +85,18 @@ impl ImageProcessor {
         }
     }
 
-    /// The pixel values of one image.
+    /// Computes the pixel values of one image.
     ///
     /// # Shapes
-    /// image → (3, s, s) of f32 on the CPU; (3, height, width) where the settings do not yield a square.
+    /// image → (3, s, s) in f32 on the CPU, or (3, height, width) if the settings do not yield a
+    /// square.
     pub fn preprocess(&self, image: &DecodedImage) -> Result<Tensor, ProcessError> {
-        let seen = self.view(image)?;
-        let (height, width) = (seen.height(), seen.width());
+        let resized = self.pad_resize_crop(image)?;
+        let (height, width) = (resized.height(), resized.width());
         let mut values = Vec::with_capacity(3 * width * height);
         for channel in 0..3 {
-            let table = self.table(channel)?;
-            let pixels = seen.data().as_chunks::<3>().0;
+            let table = self.value_table(channel)?;
+            let pixels = resized.data().as_chunks::<3>().0;
             values.extend(
                 pixels
                     .iter()
@@ -102,37 +106,44 @@ impl ImageProcessor {
         Ok(Tensor::from_vec(values, (3, height, width), &Device::Cpu)?)
     }
 
-    /// What the encoder sees of an image: padded, scaled and cut, still as bytes.
-    pub fn view(&self, image: &DecodedImage) -> Result<DecodedImage, ProcessError> {
-        let canvas = self.canvas(image);
-        let target = self.target(&canvas)?;
-        let (width, height) = (target.columns.len(), target.rows.len());
-        let too_oblong = || ProcessError::Oblong {
+    /// Pads, resizes and crops an image. The result has bytes, not pixel values.
+    pub fn pad_resize_crop(&self, image: &DecodedImage) -> Result<DecodedImage, ProcessError> {
+        let padded = self.pad_image(image);
+        let region = self.output_region(&padded)?;
+        let (width, height) = (region.columns.len(), region.rows.len());
+        let too_elongated = || ProcessError::TooElongated {
             width: image.width(),
             height: image.height(),
         };
-        let between = buffer_size(&canvas, &target).filter(|bytes| *bytes <= MAX_BYTES);
-        let after = width
+        let buffer_bytes = buffer_size(&padded, &region).filter(|bytes| *bytes <= MAX_BUFFER_BYTES);
+        let output_pixels = width
             .checked_mul(height)
-            .filter(|pixels| *pixels <= MAX_BYTES / 3);
-        let work = canvas
+            .filter(|pixels| *pixels <= MAX_BUFFER_BYTES / 3);
+        let input_pixels = padded
             .width
             .checked_mul(image.height())
-            .filter(|pixels| *pixels <= 2 * MAX_BYTES);
-        if between.is_none() || after.is_none() || work.is_none() {
-            return Err(too_oblong());
+            .filter(|pixels| *pixels <= 2 * MAX_BUFFER_BYTES);
+        if buffer_bytes.is_none() || output_pixels.is_none() || input_pixels.is_none() {
+            return Err(too_elongated());
         }
-        let data = resize(&canvas, &target, self.resample);
-        DecodedImage::from_rgb(width, height, data).ok_or_else(too_oblong)
+        let data = resize(&padded, &region, self.resample);
+        DecodedImage::from_rgb(width, height, data).ok_or_else(too_elongated)
     }
 
-    /// The pixel value of every byte in one channel.
-    fn table(&self, channel: usize) -> Result<Vec<f32>, ProcessError> {
-        let of = |values: &[f64; 3]| values.get(channel).map_or(0., |value| *value as f32);
-        let (mean, std) = (of(&self.image_mean), of(&self.image_std));
+    /// Returns the pixel value of each byte in one channel.
+    fn value_table(&self, channel: usize) -> Result<Vec<f32>, ProcessError> {
+        let channel_value =
+            |values: &[f64; 3]| values.get(channel).map_or(0., |value| *value as f32);
+        let (mean, std) = (
+            channel_value(&self.image_mean),
+            channel_value(&self.image_std),
+        );
         if self.do_normalize && !(mean.is_finite() && std.is_normal()) {
-            let what = format!("`image_mean` {mean} and `image_std` {std} of a channel");
-            return Err(ProcessError::settings(what));
+            let problem = format!(
+                "`image_mean` is {mean} and `image_std` is {std} in channel {channel}, expected finite \
+                 numbers and a standard deviation other than 0"
+            );
+            return Err(ProcessError::invalid_settings(problem));
         }
         let value = |byte: u8| {
             let scale = if self.do_rescale {
@@ -171,13 +182,16 @@ mod tests {
     }
 
     #[test]
-    fn hub_files_of_both_ages_are_read() {
+    fn old_and_new_hub_files_are_read() {
         let new = clip();
         let old = r#"{"crop_size": 6, "size": 8, "do_center_crop": true, "do_resize": true,
             "image_mean": [0.5, 0.4, 0.3], "image_std": [0.25, 0.2, 0.1], "resample": 3}"#;
         let old: ImageProcessor = serde_json::from_str(old).unwrap();
         let image = image(31, 20);
-        assert_eq!(new.view(&image).unwrap(), old.view(&image).unwrap());
+        assert_eq!(
+            new.pad_resize_crop(&image).unwrap(),
+            old.pad_resize_crop(&image).unwrap()
+        );
         assert_eq!(new.preprocess(&image).unwrap().dims(), [3, 6, 6]);
         let error = serde_json::from_str::<ImageProcessor>(r#"{"size": {"longest_edge": 8}}"#);
         assert!(error.unwrap_err().to_string().contains("shortest_edge"));
@@ -190,9 +204,9 @@ mod tests {
             do_center_crop: Some(false),
             ..clip()
         };
-        let full = full.view(&image).unwrap();
+        let full = full.pad_resize_crop(&image).unwrap();
         assert_eq!((full.width(), full.height()), (24, 8));
-        let part = clip().view(&image).unwrap();
+        let part = clip().pad_resize_crop(&image).unwrap();
         assert_eq!(part.row(0), &full.row(1)[3 * 9..3 * 15]);
         assert_eq!(part.row(5), &full.row(6)[3 * 9..3 * 15]);
     }
@@ -213,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_preset_shows_all_of_the_image_on_grey() {
+    fn square_preset_pads_with_grey_and_crops_nothing() {
         let white = DecodedImage::from_rgb(20, 10, vec![255; 600]).unwrap();
         let values = ImageProcessor::square(8).preprocess(&white).unwrap();
         let rows = values.get(0).unwrap().to_vec2::<f32>().unwrap();
@@ -249,7 +263,7 @@ mod tests {
             ),
             (
                 ImageProcessor {
-                    size: Size::Number(0),
+                    size: ResizeSize::Number(0),
                     ..clip()
                 },
                 "size",
@@ -271,18 +285,18 @@ mod tests {
     #[test]
     fn extremely_elongated_image_is_rejected_unless_cropped() {
         let strip = image(1, 1 << 20);
-        let whole = ImageProcessor {
-            size: Size::Number(336),
+        let uncropped = ImageProcessor {
+            size: ResizeSize::Number(336),
             do_center_crop: None,
             crop_size: None,
             ..clip()
         };
         assert!(matches!(
-            whole.view(&strip),
-            Err(ProcessError::Oblong { .. })
+            uncropped.pad_resize_crop(&strip),
+            Err(ProcessError::TooElongated { .. })
         ));
-        assert!(clip().view(&strip).is_ok());
-        let padded = ImageProcessor::square(64).view(&strip);
-        assert!(matches!(padded, Err(ProcessError::Oblong { .. })));
+        assert!(clip().pad_resize_crop(&strip).is_ok());
+        let padded = ImageProcessor::square(64).pad_resize_crop(&strip);
+        assert!(matches!(padded, Err(ProcessError::TooElongated { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! Image preprocessing.
+//! Image preprocessing: from decoded images to pixel values.
 
 mod any_res;
 mod error;
@@ -9,4 +9,4 @@ mod size;
 pub use any_res::{AnyRes, Tiles};
 pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
-pub use size::{Centre, CropSize, Pad, Size};
+pub use size::{CropRounding, CropSize, Pad, ResizeSize};

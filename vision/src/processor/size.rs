@@ -1,83 +1,84 @@
-//! Sizes in preprocessor settings, in all formats that files on the hub use.
+//! Sizes, padding and crop position in preprocessor settings, in all formats of files on the hub.
 
 use serde::{Deserialize, Serialize};
 
-/// The size that an image is scaled to.
+/// Size to which an image is resized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "size: expected {\"shortest_edge\": n}, {\"height\": n, \"width\": n} or n"
 )]
-pub enum Size {
-    /// The shorter edge gets this length, the other keeps the proportion.
+pub enum ResizeSize {
+    /// Length of the shorter edge. The aspect ratio does not change.
     ShortestEdge {
-        /// Pixels.
+        /// Length in pixels.
         shortest_edge: usize,
     },
-    /// Both edges, whatever the proportion.
+    /// Height and width. The aspect ratio may change.
     Exact {
-        /// Pixels.
+        /// Height in pixels.
         height: usize,
-        /// Pixels.
+        /// Width in pixels.
         width: usize,
     },
-    /// The shorter edge, as older files write it.
+    /// Length of the shorter edge in pixels, as older files write it.
     Number(usize),
 }
 
-/// The size of the middle part that is kept.
+/// Size of the centre crop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "crop_size: expected {\"height\": n, \"width\": n} or n"
 )]
 pub enum CropSize {
-    /// Both edges.
+    /// Height and width.
     Exact {
-        /// Pixels.
+        /// Height in pixels.
         height: usize,
-        /// Pixels.
+        /// Width in pixels.
         width: usize,
     },
-    /// A square, as older files write it.
+    /// Side of a square in pixels, as older files write it.
     Number(usize),
 }
 
-/// Padding of an image before it is scaled.
+/// Padding of an image before it is resized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pad {
-    /// Nothing.
+    /// No padding.
     #[default]
     None,
-    /// It is put into the middle of a square in the mean colour, so that nothing is cut off or distorted
+    /// Padding to a square with the mean colour, so that nothing is cropped or distorted
     /// (`expand2square` of `LLaVA`).
     Square,
 }
 
-/// Position of the centre crop if the margins cannot be equal.
+/// Rounding of the margins of the centre crop if they cannot be equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Centre {
+pub enum CropRounding {
     /// The smaller margin is at the left and the top (`transformers`).
     #[default]
     Down,
-    /// Half the margin is rounded to the even number of pixels (`torchvision`, as in `open_clip`).
+    /// Half of the total margin is rounded to the nearest even number of pixels (`torchvision`,
+    /// used by `open_clip`).
     HalfToEven,
 }
 
-impl Centre {
-    /// Whether this is the rule of `transformers`, which a file need not state.
+impl CropRounding {
+    /// Returns true for the rule of `transformers`, which files omit.
     pub fn is_default(&self) -> bool {
         *self == Self::Down
     }
 
-    /// The first of two margins that are `margins` in all.
-    pub(super) fn first(self, margins: usize) -> usize {
-        let half = margins / 2;
+    /// Returns the left or top margin. `total` is the sum of both margins in pixels.
+    pub(super) fn leading_margin(self, total: usize) -> usize {
+        let half = total / 2;
         match self {
             Self::Down => half,
-            Self::HalfToEven => half + (margins % 2) * (half % 2),
+            Self::HalfToEven => half + (total % 2) * (half % 2),
         }
     }
 }

@@ -1,48 +1,56 @@
-//! A published encoder: its configuration, its image processor and the names of its tensors.
+//! Published encoder: configuration, image processor and tensor naming scheme.
 
 use candle_nn::VarBuilder;
 
 use super::error::PublishedError;
-use super::layout::Layout;
+use super::layout::EncoderLayout;
 use crate::config::{SelectFeature, Selection, VisionConfig};
 use crate::processor::ImageProcessor;
 use crate::tower::VisionTower;
 
-/// A published encoder, as described by its files.
+/// Published encoder, as described by its files.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Published {
-    /// Naming scheme of its tensors.
-    pub layout: Layout,
-    /// The network.
+pub struct PublishedEncoder {
+    /// Naming scheme of the tensors.
+    pub layout: EncoderLayout,
+    /// Configuration of the network.
     pub config: VisionConfig,
     /// Preprocessing of images.
     pub processor: ImageProcessor,
 }
 
-impl Published {
+impl PublishedEncoder {
     /// Checks that the processor's output size is the network's input size.
     pub fn check(&self) -> Result<(), PublishedError> {
         self.config.validate()?;
         let side = self.config.image_size;
         match self.processor.output_size() {
             Some(size) if size == (side, side) => Ok(()),
-            size => Err(PublishedError::Sizes { size, side }),
+            output_size => Err(PublishedError::SizeMismatch {
+                output_size,
+                image_size: side,
+            }),
         }
     }
 
-    /// Returns the commonly used patch features: the last but one state of CLIP (`LLaVA`),
-    /// elsewhere the last one, normed (`PaliGemma` with `SigLIP`, `DINOv2`'s patch tokens, `timm`).
-    pub fn selection(&self) -> Selection {
-        let clip = matches!(self.layout, Layout::Clip | Layout::OpenClip);
+    /// Returns the usual selection of patch features for the architecture.
+    ///
+    /// CLIP: the output of the second-to-last block (as in `LLaVA`). Others: the output of the last
+    /// block after the final norm (as in `PaliGemma` with `SigLIP`, `DINOv2`'s patch tokens,
+    /// `timm`).
+    pub fn default_selection(&self) -> Selection {
+        let is_clip = matches!(self.layout, EncoderLayout::Clip | EncoderLayout::OpenClip);
         Selection {
-            select_layer: if clip { -2 } else { -1 },
+            select_layer: if is_clip { -2 } else { -1 },
             select_feature: SelectFeature::Patch,
-            post_norm: !clip,
+            post_norm: !is_clip,
         }
     }
 
-    /// The encoder from tensors that [`Renaming::weights`](super::Renaming::weights) checked and named, in the type and on the device
-    /// of the builder.
+    /// Loads the vision tower with the builder's dtype and device.
+    ///
+    /// The builder contains the tensors returned by
+    /// [`TensorRenaming::rename_tensors`](super::TensorRenaming::rename_tensors).
     pub fn load(&self, vb: &VarBuilder, selection: Selection) -> candle::Result<VisionTower> {
         VisionTower::load(vb, &self.config, selection)
     }

@@ -7,73 +7,79 @@ use crate::config::ConfigError;
 pub enum PublishedError {
     /// A required file is missing.
     #[error("`{file}` is missing\nhint: download the published file into the folder")]
-    Missing {
-        /// Its name.
+    MissingFile {
+        /// Name of the file.
         file: &'static str,
     },
     /// A missing field or an unsupported value.
     #[error(
-        "{file}: `{field}` {what}\nhint: use a supported architecture with its published settings"
+        "{file}: `{field}` {problem}\n\
+         hint: use a supported architecture with its published settings"
     )]
-    Field {
-        /// The file's name.
+    InvalidField {
+        /// Name of the file.
         file: &'static str,
-        /// The field, with the names of the objects around it.
+        /// Path of the field: the names of the enclosing objects and its own, joined with dots.
         field: String,
-        /// What is wrong: expected and got.
-        what: String,
+        /// Predicate of the message: the found and the expected value.
+        problem: String,
     },
     /// The image processor's output size differs from the network's input size.
     #[error(
-        "the image processor yields {}, expected {side} x {side} pixels as the network's configuration says\n\
+        "the image processor yields {}, expected {image_size} x {image_size} pixels as in the \
+         network's configuration\n\
          hint: check that both files come from the same repository",
-        describe(*size)
+        describe_size(*output_size)
     )]
-    Sizes {
-        /// Height and width of what the processor yields, where they are fixed.
-        size: Option<(usize, usize)>,
-        /// The network's `image_size`.
-        side: usize,
+    SizeMismatch {
+        /// Output height and width of the processor; `None` if they depend on the image.
+        output_size: Option<(usize, usize)>,
+        /// Input side of the network, in pixels.
+        image_size: usize,
     },
     /// Inconsistent sizes.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
 
-fn describe(size: Option<(usize, usize)>) -> String {
+/// Formats an output size for messages, width first.
+fn describe_size(size: Option<(usize, usize)>) -> String {
     match size {
         Some((height, width)) => format!("{width} x {height} pixels"),
-        None => "images of any proportion".to_owned(),
+        None => "images of any aspect ratio".to_owned(),
     }
 }
 
-/// Tensors that do not fit the configuration. Names are those in the file.
+/// Tensors that do not match the configuration. Names are those in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WeightsError {
     /// No tensor has the name of a patch embedding.
     #[error(
-        "no tensor ends in `{expected}`\nhint: check that the file contains a vision encoder in the layout of its configuration"
+        "no tensor name ends in `{suffix}`\n\
+         hint: check that the file contains a vision encoder in the layout of its configuration"
     )]
     NoEncoder {
-        /// The end of the name of the tensor that every encoder of the layout has.
-        expected: &'static str,
+        /// Suffix of the name of the patch embedding in this layout.
+        suffix: &'static str,
     },
-    /// Several towers in one file.
+    /// Several vision encoders in one file.
     #[error(
-        "`{first}` and `{second}` are both patch embeddings\nhint: expected one vision encoder"
+        "`{first}` and `{second}` are both patch embeddings\n\
+         hint: use a file with one vision encoder"
     )]
-    Several {
-        /// One of them.
+    SeveralEncoders {
+        /// Name of a patch embedding.
         first: String,
-        /// Another one.
+        /// Name of another patch embedding.
         second: String,
     },
     /// A tensor that the configuration requires is missing.
     #[error(
-        "tensor `{name}` is missing\nhint: check that weights and configuration come from the same repository"
+        "tensor `{name}` is missing\n\
+         hint: check that weights and configuration come from the same repository"
     )]
     MissingTensor {
-        /// Its name in the file.
+        /// Name of the tensor in the file.
         name: String,
     },
     /// A tensor that the configuration does not use.
@@ -81,29 +87,29 @@ pub enum WeightsError {
         "tensor `{name}` is unexpected for this configuration\n\
          hint: check that weights and configuration come from the same repository"
     )]
-    Surplus {
-        /// Its name in the file.
+    UnexpectedTensor {
+        /// Name of the tensor in the file.
         name: String,
     },
-    /// A tensor of another shape.
+    /// A tensor of an unexpected shape.
     #[error(
-        "tensor `{name}` has shape {got:?}, expected {expected:?}\n\
+        "tensor `{name}` has shape {found:?}, expected {expected:?}\n\
          hint: check that weights and configuration come from the same repository"
     )]
-    Shape {
-        /// Its name in the file.
+    ShapeMismatch {
+        /// Name of the tensor in the file.
         name: String,
-        /// The shape by the configuration.
+        /// Shape according to the configuration.
         expected: Vec<usize>,
-        /// The shape in the file.
-        got: Vec<usize>,
+        /// Shape in the file.
+        found: Vec<usize>,
     },
-    /// candle could not make the tensor.
-    #[error("tensor `{name}`: {what}")]
-    Tensor {
-        /// Its name in the file.
+    /// Error of candle while reshaping a tensor.
+    #[error("tensor `{name}`: {problem}")]
+    Candle {
+        /// Name of the tensor in the file.
         name: String,
         /// Message of candle.
-        what: String,
+        problem: String,
     },
 }

@@ -1,47 +1,48 @@
-//! Tensor naming schemes of published encoders.
+//! Tensor names in the layouts of published encoders.
 
 use serde::{Deserialize, Serialize};
 
-/// Tensor naming scheme.
+/// Tensor naming scheme of published encoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Layout {
-    /// `transformers`' CLIP.
+pub enum EncoderLayout {
+    /// CLIP of `transformers`.
     Clip,
-    /// `transformers`' `SigLIP`.
+    /// `SigLIP` of `transformers`.
     Siglip,
-    /// `transformers`' `DINOv2`.
+    /// `DINOv2` of `transformers`.
     Dinov2,
-    /// `open_clip`'s own vision transformer.
+    /// Vision transformer of `open_clip`.
     OpenClip,
-    /// A vision transformer of `timm` inside `open_clip`.
+    /// Vision transformer of `timm` inside `open_clip`.
     OpenClipTimm,
 }
 
-/// The names of one layout. Pairs are the file's name (or its beginning) and ours.
-pub(super) struct Names {
-    /// The file's name of the patch embedding; what comes before it is where the encoder lies.
-    pub(super) anchor: &'static str,
-    /// Outside the blocks.
-    pub(super) outside: &'static [(&'static str, &'static str)],
-    /// What comes before a block's number.
-    pub(super) blocks: &'static str,
-    /// Inside a block, after its number.
-    pub(super) inside: &'static [(&'static str, &'static str)],
-    /// Beginnings of names beside the tower's that patch features do not need: buffers, heads.
-    pub(super) unused: &'static [&'static str],
-    /// Beginnings of names, from the start of the file's name, of the model's other parts.
-    pub(super) others: &'static [&'static str],
+/// Tensor names of a layout. Pairs are a name or prefix in the file and the corresponding acem3
+/// name.
+pub(super) struct LayoutNames {
+    /// Name of the patch embedding. In a file, the text before it is the prefix of the encoder.
+    pub(super) patch_embedding: &'static str,
+    /// Names of tensors outside of the blocks.
+    pub(super) outside_blocks: &'static [(&'static str, &'static str)],
+    /// Prefix before the number of a block.
+    pub(super) block_prefix: &'static str,
+    /// Names of tensors in a block, after its number.
+    pub(super) inside_block: &'static [(&'static str, &'static str)],
+    /// Prefixes of tensors of the encoder that patch features do not need: buffers, heads.
+    pub(super) unused_prefixes: &'static [&'static str],
+    /// Prefixes of tensors of other parts of the model, from the start of the full name.
+    pub(super) other_part_prefixes: &'static [&'static str],
 }
 
-/// What comes before a block's number in our names.
-pub(super) const BLOCKS: &str = "encoder.layers.";
+/// Prefix before the number of a block in acem3 names.
+pub(super) const BLOCK_PREFIX: &str = "encoder.layers.";
 
 const MLP: [(&str, &str); 2] = [("mlp.fc1.", "mlp.fc1."), ("mlp.fc2.", "mlp.fc2.")];
 
-const CLIP: Names = Names {
-    anchor: "embeddings.patch_embedding.weight",
-    outside: &[
+const CLIP: LayoutNames = LayoutNames {
+    patch_embedding: "embeddings.patch_embedding.weight",
+    outside_blocks: &[
         ("embeddings.class_embedding", "embeddings.class_embedding"),
         ("embeddings.patch_embedding.", "embeddings.patch_embedding."),
         (
@@ -51,16 +52,16 @@ const CLIP: Names = Names {
         ("pre_layrnorm.", "pre_layrnorm."),
         ("post_layernorm.", "post_layernorm."),
     ],
-    blocks: BLOCKS,
-    inside: &[
+    block_prefix: BLOCK_PREFIX,
+    inside_block: &[
         ("layer_norm1.", "layer_norm1."),
         ("self_attn.", "self_attn."),
         ("layer_norm2.", "layer_norm2."),
         MLP[0],
         MLP[1],
     ],
-    unused: &["embeddings.position_ids"],
-    others: &[
+    unused_prefixes: &["embeddings.position_ids"],
+    other_part_prefixes: &[
         "text_model.",
         "visual_projection.",
         "text_projection.",
@@ -68,16 +69,16 @@ const CLIP: Names = Names {
     ],
 };
 
-/// Its attention pool (`head.`) makes one vector of the patch features, which are wanted themselves.
-const SIGLIP: Names = Names {
-    unused: &["embeddings.position_ids", "head."],
-    others: &["text_model.", "logit_scale", "logit_bias"],
+/// Drops the attention pool (`head.`), which reduces the patch features to one vector.
+const SIGLIP: LayoutNames = LayoutNames {
+    unused_prefixes: &["embeddings.position_ids", "head."],
+    other_part_prefixes: &["text_model.", "logit_scale", "logit_bias"],
     ..CLIP
 };
 
-const DINOV2: Names = Names {
-    anchor: "embeddings.patch_embeddings.projection.weight",
-    outside: &[
+const DINOV2: LayoutNames = LayoutNames {
+    patch_embedding: "embeddings.patch_embeddings.projection.weight",
+    outside_blocks: &[
         ("embeddings.cls_token", "embeddings.class_embedding"),
         (
             "embeddings.patch_embeddings.projection.",
@@ -89,14 +90,14 @@ const DINOV2: Names = Names {
         ),
         ("layernorm.", "post_layernorm."),
     ],
-    blocks: "encoder.layer.",
-    inside: &[
+    block_prefix: "encoder.layer.",
+    inside_block: &[
         ("norm1.", "layer_norm1."),
         ("attention.attention.query.", "self_attn.q_proj."),
         ("attention.attention.key.", "self_attn.k_proj."),
         ("attention.attention.value.", "self_attn.v_proj."),
         ("attention.output.dense.", "self_attn.out_proj."),
-        // As `transformers` 5 calls the same.
+        // Names of the same tensors in `transformers` 5.
         ("attention.q_proj.", "self_attn.q_proj."),
         ("attention.k_proj.", "self_attn.k_proj."),
         ("attention.v_proj.", "self_attn.v_proj."),
@@ -107,13 +108,13 @@ const DINOV2: Names = Names {
         MLP[1],
         ("layer_scale2.lambda1", "layer_scale2"),
     ],
-    unused: &["embeddings.mask_token"],
-    others: &["classifier."],
+    unused_prefixes: &["embeddings.mask_token"],
+    other_part_prefixes: &["classifier."],
 };
 
-const OPEN_CLIP: Names = Names {
-    anchor: "conv1.weight",
-    outside: &[
+const OPEN_CLIP: LayoutNames = LayoutNames {
+    patch_embedding: "conv1.weight",
+    outside_blocks: &[
         ("class_embedding", "embeddings.class_embedding"),
         ("conv1.", "embeddings.patch_embedding."),
         (
@@ -123,8 +124,8 @@ const OPEN_CLIP: Names = Names {
         ("ln_pre.", "pre_layrnorm."),
         ("ln_post.", "post_layernorm."),
     ],
-    blocks: "transformer.resblocks.",
-    inside: &[
+    block_prefix: "transformer.resblocks.",
+    inside_block: &[
         ("ln_1.", "layer_norm1."),
         ("attn.in_proj_", "self_attn.qkv_proj."),
         ("attn.out_proj.", "self_attn.out_proj."),
@@ -134,8 +135,8 @@ const OPEN_CLIP: Names = Names {
         ("mlp.c_proj.", "mlp.fc2."),
         ("ls_2.gamma", "layer_scale2"),
     ],
-    unused: &["proj"],
-    others: &[
+    unused_prefixes: &["proj"],
+    other_part_prefixes: &[
         "transformer.",
         "token_embedding.",
         "positional_embedding",
@@ -148,16 +149,16 @@ const OPEN_CLIP: Names = Names {
     ],
 };
 
-const TIMM: Names = Names {
-    anchor: "patch_embed.proj.weight",
-    outside: &[
+const TIMM: LayoutNames = LayoutNames {
+    patch_embedding: "patch_embed.proj.weight",
+    outside_blocks: &[
         ("cls_token", "embeddings.class_embedding"),
         ("patch_embed.proj.", "embeddings.patch_embedding."),
         ("pos_embed", "embeddings.position_embedding.weight"),
         ("norm.", "post_layernorm."),
     ],
-    blocks: "blocks.",
-    inside: &[
+    block_prefix: "blocks.",
+    inside_block: &[
         ("norm1.", "layer_norm1."),
         ("attn.qkv.", "self_attn.qkv_proj."),
         ("attn.proj.", "self_attn.out_proj."),
@@ -165,13 +166,13 @@ const TIMM: Names = Names {
         MLP[0],
         MLP[1],
     ],
-    unused: &["head."],
-    others: &["visual.head.", "text.", "logit_scale", "logit_bias"],
+    unused_prefixes: &["head."],
+    other_part_prefixes: &["visual.head.", "text.", "logit_scale", "logit_bias"],
 };
 
-impl Layout {
-    /// The table of names.
-    pub(super) fn names(self) -> &'static Names {
+impl EncoderLayout {
+    /// Returns the tensor names of the layout.
+    pub(super) fn names(self) -> &'static LayoutNames {
         match self {
             Self::Clip => &CLIP,
             Self::Siglip => &SIGLIP,
@@ -181,8 +182,8 @@ impl Layout {
         }
     }
 
-    /// Names of the weight files of a repository in this layout, the one to prefer first.
-    pub fn files(self) -> [&'static str; 2] {
+    /// Returns the names of the weight files in repositories of this layout, preferred file first.
+    pub fn weight_files(self) -> [&'static str; 2] {
         match self {
             Self::Clip | Self::Siglip | Self::Dinov2 => ["model.safetensors", "pytorch_model.bin"],
             Self::OpenClip | Self::OpenClipTimm => {

@@ -1,26 +1,26 @@
-//! Published encoders: reads the configuration, the image processor and the tensor names of a repository.
+//! Published encoders: configuration, image processor and tensor names of a repository.
 //!
-//! The caller reads the files; this module takes their parsed JSON and their tensors. For every publisher's layout the
-//! result is one [`VisionConfig`](crate::VisionConfig), one [`ImageProcessor`](crate::ImageProcessor) and the tensor
-//! names that [`Vit`](crate::Vit) loads.
+//! The caller reads the files; this module interprets their parsed JSON and their tensors. For
+//! every layout, it returns a [`VisionConfig`](crate::VisionConfig), an
+//! [`ImageProcessor`](crate::ImageProcessor) and the tensor names that [`Vit`](crate::Vit) loads.
 
 mod encoder;
+mod encoder_files;
 mod error;
-mod files;
-mod hub;
+mod json_section;
 mod layout;
-mod names;
 mod open_clip;
 mod preprocessor;
 mod registry;
-mod section;
+mod tensor_roles;
+mod transformers;
 mod weights;
 
-pub use encoder::Published;
+pub use encoder::PublishedEncoder;
+pub use encoder_files::EncoderFiles;
 pub use error::{PublishedError, WeightsError};
-pub use files::Files;
-pub use hub::Network;
-pub use layout::Layout;
-pub use names::{Place, Renaming};
-pub use preprocessor::{any_res, image_processor};
-pub use registry::{ENTRIES, Entry, called, known};
+pub use layout::EncoderLayout;
+pub use preprocessor::{read_any_res, read_image_processor};
+pub use registry::{KNOWN_ENCODERS, KnownEncoder, encoder_by_name, encoder_by_repository};
+pub use tensor_roles::{TensorRenaming, TensorRole};
+pub use transformers::EncoderNetwork;

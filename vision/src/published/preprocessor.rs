@@ -3,16 +3,21 @@
 use serde_json::{Value, json};
 
 use super::error::PublishedError;
-use super::layout::Layout;
-use super::section::Section;
-use crate::processor::{AnyRes, CropSize, ImageProcessor, Pad, Size};
+use super::json_section::JsonSection;
+use super::layout::EncoderLayout;
+use crate::processor::{AnyRes, CropSize, ImageProcessor, Pad, ResizeSize};
 
 const FILE: &str = "preprocessor_config.json";
 
-/// Reads the file. What it leaves out is as in the class it names, or in that of the layout; fields that do
-/// not move a pixel are passed over, values that are not known are errors.
-pub fn image_processor(file: &Value, layout: Layout) -> Result<ImageProcessor, PublishedError> {
-    let (section, class) = open(file, layout)?;
+/// Reads the image processor from a parsed `preprocessor_config.json`.
+///
+/// Missing fields have the defaults of the file's image processor class; without a class, of the
+/// layout's class. Ignores fields that do not affect pixels. Unsupported values are errors.
+pub fn read_image_processor(
+    file: &Value,
+    layout: EncoderLayout,
+) -> Result<ImageProcessor, PublishedError> {
+    let (section, class) = processor_section(file, layout)?;
     let clip = ImageProcessor {
         do_center_crop: Some(true),
         crop_size: Some(CropSize::Number(224)),
@@ -21,7 +26,7 @@ pub fn image_processor(file: &Value, layout: Layout) -> Result<ImageProcessor, P
     let mut processor = match class.as_str() {
         "CLIP" | "Bit" | "Llava" | "LlavaNext" => clip,
         "Siglip" => ImageProcessor {
-            size: Size::Exact {
+            size: ResizeSize::Exact {
                 height: 224,
                 width: 224,
             },
@@ -31,97 +36,105 @@ pub fn image_processor(file: &Value, layout: Layout) -> Result<ImageProcessor, P
             ..ImageProcessor::default()
         },
         other => {
-            let what = format!(
+            let problem = format!(
                 "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava or LlavaNext"
             );
-            return Err(section.error("image_processor_type", what));
+            return Err(section.field_error("image_processor_type", problem));
         }
     };
-    let square = section.get::<bool>("do_pad")?.unwrap_or(false);
-    if class == "Llava" && square {
+    let do_pad = section.get::<bool>("do_pad")?.unwrap_or(false);
+    if class == "Llava" && do_pad {
         processor.pad = Pad::Square;
     }
-    keys(
+    check_size_keys(
         &section,
         "size",
         &[&["shortest_edge"], &["height", "width"]],
     )?;
-    keys(&section, "crop_size", &[&["height", "width"]])?;
-    section.set("do_resize", &mut processor.do_resize)?;
-    section.set("size", &mut processor.size)?;
-    section.set("resample", &mut processor.resample)?;
+    check_size_keys(&section, "crop_size", &[&["height", "width"]])?;
+    section.read_into("do_resize", &mut processor.do_resize)?;
+    section.read_into("size", &mut processor.size)?;
+    section.read_into("resample", &mut processor.resample)?;
     if class == "Siglip" {
-        // It has no such step.
-        section.only("do_center_crop", &json!(false))?;
+        // The SigLIP processor never crops.
+        section.expect_value("do_center_crop", &json!(false))?;
     } else {
-        section.set("do_center_crop", &mut processor.do_center_crop)?;
-        section.set("crop_size", &mut processor.crop_size)?;
+        section.read_into("do_center_crop", &mut processor.do_center_crop)?;
+        section.read_into("crop_size", &mut processor.crop_size)?;
     }
-    section.set("do_rescale", &mut processor.do_rescale)?;
-    section.set("rescale_factor", &mut processor.rescale_factor)?;
-    section.set("do_normalize", &mut processor.do_normalize)?;
-    section.set("image_mean", &mut processor.image_mean)?;
-    section.set("image_std", &mut processor.image_std)?;
+    section.read_into("do_rescale", &mut processor.do_rescale)?;
+    section.read_into("rescale_factor", &mut processor.rescale_factor)?;
+    section.read_into("do_normalize", &mut processor.do_normalize)?;
+    section.read_into("image_mean", &mut processor.image_mean)?;
+    section.read_into("image_std", &mut processor.image_std)?;
     Ok(processor)
 }
 
-/// Reads the file of a `LLaVA-NeXT` model: the processor of its tiles, and the resolutions among which an
-/// image's is chosen.
-pub fn any_res(file: &Value) -> Result<AnyRes, PublishedError> {
-    let (section, _) = open(file, Layout::Clip)?;
+/// Reads the tile processor and the supported resolutions from the `preprocessor_config.json` of a
+/// `LLaVA-NeXT` model.
+pub fn read_any_res(file: &Value) -> Result<AnyRes, PublishedError> {
+    let (section, _) = processor_section(file, EncoderLayout::Clip)?;
     let mut pinpoints: Vec<[usize; 2]> =
         vec![[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]];
-    section.set("image_grid_pinpoints", &mut pinpoints)?;
-    let processor = image_processor(file, Layout::Clip)?;
+    section.read_into("image_grid_pinpoints", &mut pinpoints)?;
+    let processor = read_image_processor(file, EncoderLayout::Clip)?;
     AnyRes::new(processor, pinpoints).map_err(|error| {
-        let what = error.to_string();
-        let what = what.lines().next().unwrap_or_default();
-        section.error("image_grid_pinpoints", format!("is not usable: {what}"))
+        let message = error.to_string();
+        let first_line = message.lines().next().unwrap_or_default();
+        section.field_error("image_grid_pinpoints", format!("is invalid: {first_line}"))
     })
 }
 
-/// The object with the settings, and the class they are for without the ends of its name.
-fn open(file: &Value, layout: Layout) -> Result<(Section<'_>, String), PublishedError> {
-    let whole = Section::whole(FILE, file)?;
-    let section = whole.inner("image_processor")?.unwrap_or(whole);
+/// Returns the section with the settings, and the short name of its class: `CLIP` for
+/// `CLIPImageProcessorFast`.
+fn processor_section(
+    file: &Value,
+    layout: EncoderLayout,
+) -> Result<(JsonSection<'_>, String), PublishedError> {
+    let file = JsonSection::root(FILE, file)?;
+    let section = file.child("image_processor")?.unwrap_or(file);
     let mut class = section.get::<String>("image_processor_type")?;
     if class.is_none() {
         class = section.get("feature_extractor_type")?;
     }
     let class = class.unwrap_or_else(|| {
         let class = match layout {
-            Layout::Siglip => "SiglipImageProcessor",
-            Layout::Dinov2 => "BitImageProcessor",
+            EncoderLayout::Siglip => "SiglipImageProcessor",
+            EncoderLayout::Dinov2 => "BitImageProcessor",
             _ => "CLIPImageProcessor",
         };
         class.to_owned()
     });
-    let short = class.as_str();
-    let short = short.strip_suffix("Fast").unwrap_or(short);
-    let short = short.strip_suffix("Pil").unwrap_or(short);
-    let short = short
+    let name = class.as_str();
+    let name = name.strip_suffix("Fast").unwrap_or(name);
+    let name = name.strip_suffix("Pil").unwrap_or(name);
+    let short_name = name
         .strip_suffix("ImageProcessor")
-        .or_else(|| short.strip_suffix("FeatureExtractor"))
-        .unwrap_or(short);
-    Ok((section, short.to_owned()))
+        .or_else(|| name.strip_suffix("FeatureExtractor"))
+        .unwrap_or(name);
+    Ok((section, short_name.to_owned()))
 }
 
-/// An error where a size is an object with other keys than one of these sets.
-fn keys(section: &Section<'_>, field: &str, sets: &[&[&str]]) -> Result<(), PublishedError> {
+/// Returns an error if a size is an object whose keys are not one of the allowed sets.
+fn check_size_keys(
+    section: &JsonSection<'_>,
+    field: &str,
+    key_sets: &[&[&str]],
+) -> Result<(), PublishedError> {
     let Some(Value::Object(object)) = section.value(field) else {
         return Ok(());
     };
-    let given = || object.iter().filter(|(_, value)| !value.is_null());
-    let fits = |set: &&[&str]| {
-        given().count() == set.len() && given().all(|(key, _)| set.contains(&key.as_str()))
+    let non_null = || object.iter().filter(|(_, value)| !value.is_null());
+    let matches = |set: &&[&str]| {
+        non_null().count() == set.len() && non_null().all(|(key, _)| set.contains(&key.as_str()))
     };
-    if sets.iter().any(fits) {
+    if key_sets.iter().any(matches) {
         return Ok(());
     }
-    let sets: Vec<String> = sets.iter().map(|set| set.join(" and ")).collect();
+    let key_sets: Vec<String> = key_sets.iter().map(|set| set.join(" and ")).collect();
     let value = Value::Object(object.clone());
-    let what = format!("is {value}, expected {}", sets.join(", or "));
-    Err(section.error(field, what))
+    let problem = format!("is {value}, expected {}", key_sets.join(", or "));
+    Err(section.field_error(field, problem))
 }
 
 #[cfg(test)]
@@ -129,27 +142,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_and_new_files_are_read() {
+    fn old_and_new_file_formats_are_read() {
         let old = json!({"feature_extractor_type": "CLIPFeatureExtractor", "size": 336, "crop_size": 336,
             "do_center_crop": true, "resample": 3, "do_convert_rgb": true, "processor_class": "x"});
         let new = json!({"image_processor": {"image_processor_type": "CLIPImageProcessorFast",
             "size": {"shortest_edge": 336}, "crop_size": {"height": 336, "width": 336},
             "data_format": "channels_first", "do_normalize": null}});
         for file in [old, new] {
-            let got = image_processor(&file, Layout::Siglip).unwrap();
-            assert_eq!(got.output_size(), Some((336, 336)));
-            assert!((got.image_mean[2] - 0.408_210_73).abs() < 1e-12);
+            let processor = read_image_processor(&file, EncoderLayout::Siglip).unwrap();
+            assert_eq!(processor.output_size(), Some((336, 336)));
+            assert!((processor.image_mean[2] - 0.408_210_73).abs() < 1e-12);
         }
         let siglip = json!({"image_processor_type": "SiglipImageProcessor", "resample": 2,
             "size": {"height": 448, "width": 448}});
-        let got = image_processor(&siglip, Layout::Clip).unwrap();
-        assert_eq!(got.output_size(), Some((448, 448)));
-        assert_eq!(got.resample, crate::resize::Resample::Bilinear);
+        let processor = read_image_processor(&siglip, EncoderLayout::Clip).unwrap();
+        assert_eq!(processor.output_size(), Some((448, 448)));
+        assert_eq!(processor.resample, crate::resample::Resample::Bilinear);
     }
 
     #[test]
     fn unsupported_values_are_rejected() {
-        for (file, what) in [
+        for (file, expected) in [
             (json!({"resample": 1}), "`resample` is 1"),
             (
                 json!({"size": {"longest_edge": 3}}),
@@ -169,13 +182,13 @@ mod tests {
                 "`do_center_crop` is true",
             ),
         ] {
-            let error = image_processor(&file, Layout::Clip)
+            let error = read_image_processor(&file, EncoderLayout::Clip)
                 .unwrap_err()
                 .to_string();
-            assert!(error.contains(what), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
         let file = json!({"image_grid_pinpoints": [[336, 600]], "crop_size": 336, "size": 336});
-        let error = any_res(&file).unwrap_err().to_string();
+        let error = read_any_res(&file).unwrap_err().to_string();
         assert!(error.contains("`image_grid_pinpoints`"), "{error}");
     }
 }

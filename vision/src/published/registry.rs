@@ -1,62 +1,64 @@
-//! Registry of encoders by name.
+//! Registry of published encoders by name.
 
-use super::encoder::Published;
-use super::hub;
-use super::layout::Layout;
-use crate::config::{Form, VisionConfig};
-use crate::processor::{Centre, CropSize, ImageProcessor, Size};
+use super::encoder::PublishedEncoder;
+use super::layout::EncoderLayout;
+use super::transformers;
+use crate::config::{VisionConfig, VitVariant};
+use crate::processor::{CropRounding, CropSize, ImageProcessor, ResizeSize};
 use acem3_kernels::Activation;
 
-/// A published encoder: its repository and configuration.
+/// Published encoder: name, repository and configuration.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct KnownEncoder {
     /// Short name.
     pub name: &'static str,
-    /// Its repository on the hub.
+    /// Repository on the hub.
     pub repository: &'static str,
-    layout: Layout,
-    /// Width, MLP width, blocks, heads, and sides of image and patch in pixels.
+    layout: EncoderLayout,
+    /// Hidden size, MLP size, number of blocks, number of heads, image side and patch side
+    /// (pixels).
     sizes: [usize; 6],
-    act: Activation,
-    view: View,
-    /// Side of the stored grid of positions, where it is another one.
+    activation: Activation,
+    preprocessing: KnownPreprocessing,
+    /// Side of the stored grid of position embeddings, if it differs from the grid of patches.
     position_grid: Option<usize>,
 }
 
-/// How images are prepared.
+/// Image preprocessing of a known encoder.
 #[derive(Clone, Copy, Debug)]
-enum View {
-    /// The shorter edge to a length, the middle cut out, with mean and deviation.
-    Middle(usize, [[f64; 3]; 2]),
-    /// Squeezed into a square, values from −1 to 1.
+enum KnownPreprocessing {
+    /// Resize of the shortest edge to this many pixels, then a center crop; with mean and standard
+    /// deviation per channel.
+    CenterCrop(usize, [[f64; 3]; 2]),
+    /// Resize to a square regardless of the aspect ratio; values from −1 to 1.
     Squash,
 }
 
-const CLIP: [[f64; 3]; 2] = [
+const CLIP_MEAN_STD: [[f64; 3]; 2] = [
     [0.481_454_66, 0.457_827_5, 0.408_210_73],
     [0.268_629_54, 0.261_302_58, 0.275_777_11],
 ];
-const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
-/// Of chest radiographs (`microsoft/rad-dino`).
-const CHEST: [[f64; 3]; 2] = [[0.5307; 3], [0.2583; 3]];
+const IMAGENET_MEAN_STD: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
+/// Statistics of chest radiographs (`microsoft/rad-dino`).
+const CHEST_MEAN_STD: [[f64; 3]; 2] = [[0.5307; 3], [0.2583; 3]];
 
-const fn clip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -> Entry {
-    Entry {
+const fn clip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -> KnownEncoder {
+    KnownEncoder {
         name,
         repository,
-        layout: Layout::Clip,
+        layout: EncoderLayout::Clip,
         sizes,
-        act: Activation::QuickGelu,
-        view: View::Middle(sizes[4], CLIP),
+        activation: Activation::QuickGelu,
+        preprocessing: KnownPreprocessing::CenterCrop(sizes[4], CLIP_MEAN_STD),
         position_grid: None,
     }
 }
 
-const fn siglip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -> Entry {
-    Entry {
-        layout: Layout::Siglip,
-        act: Activation::GeluPytorchTanh,
-        view: View::Squash,
+const fn siglip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -> KnownEncoder {
+    KnownEncoder {
+        layout: EncoderLayout::Siglip,
+        activation: Activation::GeluPytorchTanh,
+        preprocessing: KnownPreprocessing::Squash,
         ..clip(name, repository, sizes)
     }
 }
@@ -65,19 +67,20 @@ const fn dinov2(
     name: &'static str,
     repository: &'static str,
     sizes: [usize; 6],
-    view: View,
-) -> Entry {
-    Entry {
-        layout: Layout::Dinov2,
-        act: Activation::Gelu,
-        view,
+    preprocessing: KnownPreprocessing,
+) -> KnownEncoder {
+    KnownEncoder {
+        layout: EncoderLayout::Dinov2,
+        activation: Activation::Gelu,
+        preprocessing,
         position_grid: if sizes[4] == 518 { None } else { Some(37) },
         ..clip(name, repository, sizes)
     }
 }
 
-/// All registered encoders. Other checkpoints of the same architectures are read from their own files.
-pub const ENTRIES: &[Entry] = &[
+/// All registered encoders. Other checkpoints of the same architectures are described by their
+/// files.
+pub const KNOWN_ENCODERS: &[KnownEncoder] = &[
     clip(
         "clip-vit-b32",
         "openai/clip-vit-base-patch32",
@@ -103,9 +106,9 @@ pub const ENTRIES: &[Entry] = &[
         "flaviagiammarino/pubmed-clip-vit-base-patch32",
         [768, 3072, 12, 12, 224, 32],
     ),
-    Entry {
-        layout: Layout::OpenClipTimm,
-        act: Activation::Gelu,
+    KnownEncoder {
+        layout: EncoderLayout::OpenClipTimm,
+        activation: Activation::Gelu,
         ..clip(
             "biomedclip",
             "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224",
@@ -131,50 +134,52 @@ pub const ENTRIES: &[Entry] = &[
         "dinov2-small",
         "facebook/dinov2-small",
         [384, 1536, 12, 6, 224, 14],
-        View::Middle(256, IMAGENET),
+        KnownPreprocessing::CenterCrop(256, IMAGENET_MEAN_STD),
     ),
     dinov2(
         "dinov2-base",
         "facebook/dinov2-base",
         [768, 3072, 12, 12, 224, 14],
-        View::Middle(256, IMAGENET),
+        KnownPreprocessing::CenterCrop(256, IMAGENET_MEAN_STD),
     ),
     dinov2(
         "dinov2-large",
         "facebook/dinov2-large",
         [1024, 4096, 24, 16, 224, 14],
-        View::Middle(256, IMAGENET),
+        KnownPreprocessing::CenterCrop(256, IMAGENET_MEAN_STD),
     ),
     dinov2(
         "rad-dino",
         "microsoft/rad-dino",
         [768, 3072, 12, 12, 518, 14],
-        View::Middle(518, CHEST),
+        KnownPreprocessing::CenterCrop(518, CHEST_MEAN_STD),
     ),
 ];
 
-/// The encoder of that name or repository.
-pub fn known(name: &str) -> Option<&'static Entry> {
-    let mut entries = ENTRIES.iter();
+/// Finds a registered encoder by its name or repository.
+pub fn encoder_by_name(name: &str) -> Option<&'static KnownEncoder> {
+    let mut entries = KNOWN_ENCODERS.iter();
     entries.find(|entry| entry.name == name || entry.repository == name)
 }
 
-/// The encoder whose repository has that name, whoever holds it: the last part of a path or hub id.
-pub fn called(name: &str) -> Option<&'static Entry> {
-    let last = |path: &'static str| path.rsplit('/').next();
-    let mut entries = ENTRIES.iter();
-    entries.find(|entry| last(entry.repository) == name.rsplit('/').next())
+/// Finds a registered encoder by the name of its repository without the owner.
+///
+/// Compares the last component of `name`, which may be a path or a hub id.
+pub fn encoder_by_repository(name: &str) -> Option<&'static KnownEncoder> {
+    let last_component = |path: &'static str| path.rsplit('/').next();
+    let mut entries = KNOWN_ENCODERS.iter();
+    entries.find(|entry| last_component(entry.repository) == name.rsplit('/').next())
 }
 
-impl Entry {
-    /// What its files are expected to say; with random weights it needs no files at all.
-    pub fn published(&self) -> Published {
+impl KnownEncoder {
+    /// Returns the encoder as described by its published files, without reading them.
+    pub fn published_encoder(&self) -> PublishedEncoder {
         let [hidden, inner, layers, heads, image, patch] = self.sizes;
         let form = match self.layout {
-            Layout::Clip | Layout::OpenClip => Form::clip(),
-            Layout::Siglip => Form::siglip(),
-            Layout::OpenClipTimm => Form::timm(),
-            Layout::Dinov2 => Form::dinov2(),
+            EncoderLayout::Clip | EncoderLayout::OpenClip => VitVariant::clip(),
+            EncoderLayout::Siglip => VitVariant::siglip(),
+            EncoderLayout::OpenClipTimm => VitVariant::timm(),
+            EncoderLayout::Dinov2 => VitVariant::dinov2(),
         };
         let config = VisionConfig {
             hidden_size: hidden,
@@ -183,38 +188,42 @@ impl Entry {
             num_attention_heads: heads,
             image_size: image,
             patch_size: patch,
-            hidden_act: self.act,
-            form: Form {
+            hidden_act: self.activation,
+            form: VitVariant {
                 position_grid: self.position_grid,
                 ..form
             },
-            ..hub::defaults(match self.layout {
-                Layout::OpenClipTimm => Layout::Siglip,
+            ..transformers::default_config(match self.layout {
+                EncoderLayout::OpenClipTimm => EncoderLayout::Siglip,
                 layout => layout,
             })
         };
-        Published {
+        PublishedEncoder {
             layout: self.layout,
             config,
-            processor: self.processor(image),
+            processor: self.image_processor(image),
         }
     }
 
-    fn processor(&self, side: usize) -> ImageProcessor {
-        match self.view {
-            View::Middle(shortest_edge, [image_mean, image_std]) => ImageProcessor {
-                size: Size::ShortestEdge { shortest_edge },
-                do_center_crop: Some(true),
-                crop_size: Some(CropSize::Number(side)),
-                centre: match self.layout {
-                    Layout::OpenClip | Layout::OpenClipTimm => Centre::HalfToEven,
-                    _ => Centre::Down,
-                },
-                image_mean,
-                image_std,
-                ..ImageProcessor::default()
-            },
-            View::Squash => ImageProcessor {
+    fn image_processor(&self, side: usize) -> ImageProcessor {
+        match self.preprocessing {
+            KnownPreprocessing::CenterCrop(shortest_edge, [image_mean, image_std]) => {
+                ImageProcessor {
+                    size: ResizeSize::ShortestEdge { shortest_edge },
+                    do_center_crop: Some(true),
+                    crop_size: Some(CropSize::Number(side)),
+                    crop_rounding: match self.layout {
+                        EncoderLayout::OpenClip | EncoderLayout::OpenClipTimm => {
+                            CropRounding::HalfToEven
+                        }
+                        _ => CropRounding::Down,
+                    },
+                    image_mean,
+                    image_std,
+                    ..ImageProcessor::default()
+                }
+            }
+            KnownPreprocessing::Squash => ImageProcessor {
                 pad: ImageProcessor::default().pad,
                 ..ImageProcessor::square(side)
             },
@@ -227,29 +236,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_a_network_whose_processor_fits() {
-        for entry in ENTRIES {
-            let published = entry.published();
+    fn processors_match_the_input_size_of_their_networks() {
+        for entry in KNOWN_ENCODERS {
+            let published = entry.published_encoder();
             assert_eq!(published.check(), Ok(()), "{}", entry.name);
-            assert_eq!(known(entry.repository).unwrap().name, entry.name);
+            assert_eq!(encoder_by_name(entry.repository).unwrap().name, entry.name);
         }
-        assert!(known("clip").is_none());
-        let copy = called("/data/clip-vit-large-patch14-336").unwrap();
-        assert_eq!(copy.name, "clip-vit-l14-336");
-        assert!(called("nobody/clip-tiny").is_none());
+        assert!(encoder_by_name("clip").is_none());
+        let local_copy = encoder_by_repository("/data/clip-vit-large-patch14-336").unwrap();
+        assert_eq!(local_copy.name, "clip-vit-l14-336");
+        assert!(encoder_by_repository("nobody/clip-tiny").is_none());
     }
 
     #[test]
-    fn weights_are_as_many_as_published() {
-        // Of the vision tower without projection and attention pool, by `transformers` and `timm`.
+    fn parameter_counts_match_published_weights() {
+        // Vision tower without projection and attention pool, counted with `transformers` and
+        // `timm`.
         for (name, count) in [
             ("clip-vit-b32", 87_456_000),
             ("clip-vit-l14-336", 303_507_456),
             ("biomedclip", 85_798_656),
             ("dinov2-base", 86_579_712),
         ] {
-            let published = known(name).unwrap().published();
-            assert_eq!(published.config.parameters(), count, "{name}");
+            let published = encoder_by_name(name).unwrap().published_encoder();
+            assert_eq!(published.config.parameter_count(), count, "{name}");
         }
     }
 }

@@ -1,29 +1,30 @@
-//! One block of the encoder: attention and MLP, each behind a layer norm and added to its input.
+//! Transformer block: attention and MLP, each with a layer norm before it and a residual
+//! connection.
 
 use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use super::attention::Attention;
-use super::linear::Linear;
+use super::attention::VitAttention;
+use super::linear::VitLinear;
 use crate::config::VisionConfig;
 
 /// A pre-norm transformer block.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(super) struct VitBlock {
     attention_norm: LayerNorm,
-    attention: Attention,
+    attention: VitAttention,
     mlp_norm: LayerNorm,
-    up: Linear,
-    down: Linear,
+    mlp_up: VitLinear,
+    mlp_down: VitLinear,
     activation: Activation,
-    /// Factors of what attention and MLP add.
-    scales: Option<[Tensor; 2]>,
+    /// Factors of the outputs of attention and MLP.
+    layer_scales: Option<[Tensor; 2]>,
 }
 
-impl Block {
-    /// Loads `layer_norm1`, `self_attn`, `layer_norm2`, `mlp` and, in that form, `layer_scale1` and
-    /// `layer_scale2`.
+impl VitBlock {
+    /// Loads `layer_norm1`, `self_attn`, `layer_norm2`, `mlp` and, if the variant has them,
+    /// `layer_scale1` and `layer_scale2`.
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         let (c, inner, eps) = (
             config.hidden_size,
@@ -38,12 +39,12 @@ impl Block {
         };
         Ok(Self {
             attention_norm: LayerNorm::load(&vb.pp("layer_norm1"), c, eps)?,
-            attention: Attention::load(&vb.pp("self_attn"), config)?,
+            attention: VitAttention::load(&vb.pp("self_attn"), config)?,
             mlp_norm: LayerNorm::load(&vb.pp("layer_norm2"), c, eps)?,
-            up: Linear::load(&vb.pp("mlp.fc1"), c, inner)?,
-            down: Linear::load(&vb.pp("mlp.fc2"), inner, c)?,
+            mlp_up: VitLinear::load(&vb.pp("mlp.fc1"), c, inner)?,
+            mlp_down: VitLinear::load(&vb.pp("mlp.fc2"), inner, c)?,
             activation: config.hidden_act,
-            scales,
+            layer_scales: scales,
         })
     }
 
@@ -53,19 +54,23 @@ impl Block {
     /// (b, t, c) → (b, t, c).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (b, t, c) = x.dims3()?;
-        let mixed = self.attention.forward(&self.attention_norm.forward(x)?)?;
-        let x = (x + self.scaled(0, mixed)?)?;
+        let attended = self.attention.forward(&self.attention_norm.forward(x)?)?;
+        let x = (x + self.apply_layer_scale(0, attended)?)?;
         let y = self.mlp_norm.forward(&x)?.reshape((b * t, c))?;
         let y = self
-            .down
-            .forward(&activate(&self.up.forward(&y)?, self.activation)?)?;
-        x + self.scaled(1, y.reshape((b, t, c))?)?
+            .mlp_down
+            .forward(&activate(&self.mlp_up.forward(&y)?, self.activation)?)?;
+        x + self.apply_layer_scale(1, y.reshape((b, t, c))?)?
     }
 
-    fn scaled(&self, which: usize, added: Tensor) -> Result<Tensor> {
-        match self.scales.as_ref().and_then(|scales| scales.get(which)) {
-            Some(scale) => added.broadcast_mul(scale),
-            None => Ok(added),
+    fn apply_layer_scale(&self, index: usize, y: Tensor) -> Result<Tensor> {
+        match self
+            .layer_scales
+            .as_ref()
+            .and_then(|scales| scales.get(index))
+        {
+            Some(scale) => y.broadcast_mul(scale),
+            None => Ok(y),
         }
     }
 }

@@ -1,17 +1,17 @@
-//! A linear layer whose bias has a fast gradient (see [`acem3_kernels`]).
+//! Linear layer whose bias has a fast gradient (see [`acem3_kernels`]).
 
 use acem3_kernels::{add_bias, matmul_transposed};
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-/// `x · weightᵀ + bias`.
+/// A linear layer, `x · weightᵀ + bias`.
 #[derive(Clone, Debug)]
-pub(super) struct Linear {
+pub(super) struct VitLinear {
     weight: Tensor,
     bias: Tensor,
 }
 
-impl Linear {
+impl VitLinear {
     /// Loads `weight` (out, in) and `bias` (out).
     pub(super) fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
         let init = Init::Randn {
@@ -23,8 +23,8 @@ impl Linear {
         Ok(Self { weight, bias })
     }
 
-    /// The layer that yields `count` of the outputs, from `start` on.
-    pub(super) fn outputs(&self, start: usize, count: usize) -> Result<Self> {
+    /// Returns a layer with `count` of the outputs, starting at `start`.
+    pub(super) fn select_outputs(&self, start: usize, count: usize) -> Result<Self> {
         Ok(Self {
             weight: self.weight.narrow(0, start, count)?,
             bias: self.bias.narrow(0, start, count)?,

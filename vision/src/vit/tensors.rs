@@ -1,15 +1,16 @@
-//! The tensors that a configuration asks for, so that a file can be checked before anything is computed.
+//! Names and shapes of the tensors of a configuration, to check a file before it is loaded.
 
 use crate::config::VisionConfig;
 
 impl VisionConfig {
-    /// Name and shape of every tensor of the encoder, in the names that [`Vit::load`](crate::Vit::load) takes.
-    /// The norm after the last block is among them where [`Form::post_norm`](crate::config::Form) asks for it.
-    pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
+    /// Returns name and shape of every tensor that [`Vit::load`](crate::Vit::load) requires. The
+    /// norm after the last block is included if
+    /// [`VitVariant::post_norm`](crate::config::VitVariant::post_norm) is true.
+    pub fn tensor_shapes(&self) -> Vec<(String, Vec<usize>)> {
         let (c, inner, side) = (self.hidden_size, self.intermediate_size, self.patch_size);
         let form = &self.form;
-        let mut all = Vec::new();
-        let mut add = |name: String, shape: &[usize]| all.push((name, shape.to_vec()));
+        let mut tensors = Vec::new();
+        let mut add = |name: String, shape: &[usize]| tensors.push((name, shape.to_vec()));
         if form.class_token {
             add("embeddings.class_embedding".into(), &[c]);
         }
@@ -21,15 +22,15 @@ impl VisionConfig {
         if form.patch_bias {
             add(format!("{patch}.bias"), &[c]);
         }
-        let position = [self.positions(), c];
+        let position = [self.position_count(), c];
         add("embeddings.position_embedding.weight".into(), &position);
-        let mut linear = |name: String, input: Option<usize>, output: usize| {
+        let mut add_with_bias = |name: String, input: Option<usize>, output: usize| {
             let weight: Vec<usize> = [output].into_iter().chain(input).collect();
             add(format!("{name}.weight"), &weight);
             add(format!("{name}.bias"), &[output]);
         };
         if form.pre_norm {
-            linear("pre_layrnorm".into(), None, c);
+            add_with_bias("pre_layrnorm".into(), None, c);
         }
         let projections: &[(&str, usize)] = if form.fused_qkv {
             &[("qkv_proj", 3), ("out_proj", 1)]
@@ -38,16 +39,16 @@ impl VisionConfig {
         };
         for i in 0..self.num_hidden_layers {
             let block = format!("encoder.layers.{i}");
-            linear(format!("{block}.layer_norm1"), None, c);
-            for (name, times) in projections {
-                linear(format!("{block}.self_attn.{name}"), Some(c), times * c);
+            add_with_bias(format!("{block}.layer_norm1"), None, c);
+            for (name, outputs) in projections {
+                add_with_bias(format!("{block}.self_attn.{name}"), Some(c), outputs * c);
             }
-            linear(format!("{block}.layer_norm2"), None, c);
-            linear(format!("{block}.mlp.fc1"), Some(c), inner);
-            linear(format!("{block}.mlp.fc2"), Some(inner), c);
+            add_with_bias(format!("{block}.layer_norm2"), None, c);
+            add_with_bias(format!("{block}.mlp.fc1"), Some(c), inner);
+            add_with_bias(format!("{block}.mlp.fc2"), Some(inner), c);
         }
         if form.post_norm {
-            linear("post_layernorm".into(), None, c);
+            add_with_bias("post_layernorm".into(), None, c);
         }
         if form.layer_scale {
             for i in 0..self.num_hidden_layers {
@@ -56,12 +57,12 @@ impl VisionConfig {
                 }
             }
         }
-        all
+        tensors
     }
 
-    /// Number of weights.
-    pub fn parameters(&self) -> usize {
-        let counts = self.tensors().into_iter().map(|(_, shape)| {
+    /// Returns the number of weights.
+    pub fn parameter_count(&self) -> usize {
+        let counts = self.tensor_shapes().into_iter().map(|(_, shape)| {
             let dims = shape.into_iter();
             dims.fold(1usize, usize::saturating_mul)
         });
@@ -77,40 +78,40 @@ mod tests {
     use candle_nn::{VarBuilder, VarMap};
 
     use crate::config::tiny;
-    use crate::config::{Form, VisionConfig};
+    use crate::config::{VisionConfig, VitVariant};
     use crate::vit::Vit;
 
     #[test]
-    fn they_are_those_that_loading_asks_for() {
-        let interpolated = Form {
+    fn tensor_shapes_equal_those_that_loading_requires() {
+        let interpolated = VitVariant {
             position_grid: Some(5),
-            ..Form::dinov2()
+            ..VitVariant::dinov2()
         };
-        let forms = [
-            Form::default(),
-            Form::clip(),
-            Form::siglip(),
-            Form::timm(),
+        let variants = [
+            VitVariant::default(),
+            VitVariant::clip(),
+            VitVariant::siglip(),
+            VitVariant::timm(),
             interpolated,
         ];
-        for form in forms {
+        for form in variants {
             let map = VarMap::new();
             let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
             let config = VisionConfig { form, ..tiny() };
             Vit::load(&vb, &config).unwrap();
-            let asked: BTreeMap<_, _> = map
+            let requested: BTreeMap<_, _> = map
                 .data()
                 .lock()
                 .unwrap()
                 .iter()
                 .map(|(name, var)| (name.clone(), var.dims().to_vec()))
                 .collect();
-            assert_eq!(asked, config.tensors().into_iter().collect());
-            let count: usize = asked
+            assert_eq!(requested, config.tensor_shapes().into_iter().collect());
+            let count: usize = requested
                 .values()
                 .map(|dims| dims.iter().product::<usize>())
                 .sum();
-            assert_eq!(config.parameters(), count);
+            assert_eq!(config.parameter_count(), count);
         }
     }
 }

@@ -7,7 +7,8 @@ use super::coverage::Coverage;
 use super::statistic::Statistic;
 use crate::analysis::agreement::statistics::statistic_group::StatisticGroup;
 use crate::statistics::{
-    Bootstrap, Defined, Estimate, FEW, IccForm, Undefined, interval, share_interval,
+    Bootstrap, Defined, Estimate, IccForm, MIN_CLUSTERS, Undefined, percentile_interval,
+    proportion_interval,
 };
 
 /// Names of the two sides of a comparison in messages.
@@ -20,7 +21,7 @@ pub struct AgreementStatistic {
     pub statistic: Statistic,
     /// Value and interval.
     pub estimate: Estimate,
-    /// Number of labelled cases, and of those with a verdict. Some statistics use fewer (without ties).
+    /// Number of labelled cases, and of those with a verdict. Statistics without ties use fewer.
     pub coverage: Coverage,
     /// The exact interval of an intraclass correlation.
     pub exact_interval: Option<[f64; 2]>,
@@ -43,19 +44,20 @@ pub fn compute_statistics(
     ceiling: Option<&StatisticGroup>,
     bootstrap: Bootstrap,
 ) -> Vec<AgreementStatistic> {
-    let own = estimates(group, bootstrap);
-    let raters = ceiling.map(|group| estimates(group, bootstrap));
+    let judge = estimate_statistics(group, bootstrap);
+    let raters = ceiling.map(|group| estimate_statistics(group, bootstrap));
     let mut raters = raters.into_iter().flatten();
-    own.into_iter()
+    judge
+        .into_iter()
         .zip(&group.statistics)
-        .map(|(own, statistic)| AgreementStatistic {
+        .map(|(judge, statistic)| AgreementStatistic {
             statistic: *statistic,
-            estimate: own.estimate,
+            estimate: judge.estimate,
             coverage: Coverage {
                 judged: group.n,
                 labelled: group.labelled,
             },
-            exact_interval: own.exact_interval,
+            exact_interval: judge.exact_interval,
             ceiling: raters
                 .next()
                 // The mean signed error between raters is zero by construction.
@@ -64,30 +66,31 @@ pub fn compute_statistics(
         .collect()
 }
 
-/// Estimates every statistic of a group, with its bootstrap interval and its exact interval if there is one.
-fn estimates(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> {
+/// Estimates every statistic of a group, with its bootstrap interval and, for intraclass
+/// correlations, its exact interval.
+fn estimate_statistics(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> {
     let values = group.values();
     let mut resamples: Vec<Vec<Defined<f64>>> = vec![Vec::new(); values.len()];
     if values.iter().any(Result::is_ok) {
-        for resample in bootstrap.draw(&group.clusters, |weights| (group.compute)(weights)) {
-            for (all, value) in resamples.iter_mut().zip(resample) {
-                all.push(value);
+        for resample in bootstrap.resample(&group.clusters, |weights| (group.compute)(weights)) {
+            for (values, value) in resamples.iter_mut().zip(resample) {
+                values.push(value);
             }
         }
     }
     let estimate = |i: usize, value: Defined<f64>, resamples: Vec<Defined<f64>>| {
         let (count, statistic) = (group.counts.get(i)?, group.statistics.get(i)?);
         let value = value.and_then(|value| statistic.has_enough_cases(count.n).map(|()| value));
-        let resampled = value.and_then(|_| interval(resamples, &group.clusters));
+        let resampled = value.and_then(|_| percentile_interval(resamples, &group.clusters));
         let interval = match value {
             Ok(proportion) if statistic.is_proportion() => {
-                share_interval(proportion, resampled, count.images)
+                proportion_interval(proportion, resampled, count.images)
             }
             _ => resampled,
         };
-        let exact = statistic.icc().zip(group.squares);
+        let exact = statistic.icc_form().zip(group.mean_squares);
         let exact =
-            exact.and_then(|(form, squares)| squares.of_form(form).ok()?.interval(form).ok());
+            exact.and_then(|(form, squares)| squares.for_form(form).ok()?.interval(form).ok());
         let estimate = Estimate {
             value,
             interval,
@@ -106,12 +109,13 @@ fn estimates(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> 
 }
 
 impl Statistic {
-    /// Checks the number of cases. One case has a mean, but no chance-corrected agreement or correlation.
+    /// Checks the number of cases. One case has a mean, but no chance-corrected agreement or
+    /// correlation.
     fn has_enough_cases(self, cases: usize) -> Defined<()> {
         let is_mean = self.is_proportion() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
             return Err(Undefined::TooFew {
-                what: "cases",
+                items: "cases",
                 found: 1,
                 needed: 2,
             });
@@ -119,8 +123,8 @@ impl Statistic {
         Ok(())
     }
 
-    /// The form of an intraclass correlation.
-    pub(crate) fn icc(self) -> Option<IccForm> {
+    /// Returns the form of an intraclass correlation.
+    pub(crate) fn icc_form(self) -> Option<IccForm> {
         Some(match self {
             Self::Icc11 => IccForm::OneSingle,
             Self::Icc21 => IccForm::TwoSingle,
@@ -134,15 +138,17 @@ impl Statistic {
 }
 
 impl AgreementStatistic {
-    /// Returns true for a proportion without a bootstrap interval: from few images, or 0 or 100 %.
+    /// Returns true for a proportion with a Wilson interval: from few images, or 0 or 100 %.
     pub(crate) fn uses_wilson_interval(&self) -> bool {
         let value = self.estimate.value.ok();
         let value = value.filter(|_| self.statistic.is_proportion());
-        value.is_some_and(|share| self.estimate.clusters < FEW || share <= 0.0 || share >= 1.0)
+        value.is_some_and(|proportion| {
+            self.estimate.clusters < MIN_CLUSTERS || proportion <= 0.0 || proportion >= 1.0
+        })
     }
 
-    /// Bounds of a proportion if all cases without a verdict were wrong, or right. `None` if every case has a
-    /// verdict, and for other statistics.
+    /// Computes the bounds of a proportion: all cases without a verdict are wrong, or all are right.
+    /// `None` if every case has a verdict, and for other statistics.
     pub fn bounds(&self) -> Option<[f64; 2]> {
         let proportion = match self.estimate.value {
             Ok(value) => value,
@@ -153,19 +159,19 @@ impl AgreementStatistic {
         bounded.then(|| self.coverage.bounds(proportion))
     }
 
-    /// Why value or interval is undefined.
-    pub fn reason(&self) -> Option<String> {
+    /// Returns the reason why the value or the interval is undefined.
+    pub fn undefined_reason(&self) -> Option<String> {
         let estimate = &self.estimate;
         let reason = estimate.value.err().or(estimate.interval.err())?;
-        Some(reason.named(SIDE_NAMES))
+        Some(reason.with_names(SIDE_NAMES))
     }
 }
 
 impl HumanCeiling {
-    /// Why value or interval is undefined.
-    pub fn reason(&self) -> Option<String> {
+    /// Returns the reason why the value or the interval is undefined.
+    pub fn undefined_reason(&self) -> Option<String> {
         let reason = self.estimate.value.err().or(self.estimate.interval.err())?;
-        Some(reason.named(["a rater", "the others"]))
+        Some(reason.with_names(["a rater", "the others"]))
     }
 }
 
@@ -175,7 +181,7 @@ impl Serialize for AgreementStatistic {
         map.serialize_entry("statistic", &self.statistic)?;
         map.serialize_entry("value", &self.estimate.value.ok())?;
         map.serialize_entry("interval", &self.estimate.interval.ok())?;
-        if let Some(reason) = self.reason() {
+        if let Some(reason) = self.undefined_reason() {
             map.serialize_entry("undefined", &reason)?;
         }
         if let Some(exact) = &self.exact_interval {
@@ -200,7 +206,10 @@ impl Serialize for HumanCeiling {
         map.serialize_entry("value", &self.estimate.value.ok())?;
         map.serialize_entry("interval", &self.estimate.interval.ok())?;
         if let Some(reason) = self.estimate.value.err().or(self.estimate.interval.err()) {
-            map.serialize_entry("undefined", &reason.named(["one rater's", "the others'"]))?;
+            map.serialize_entry(
+                "undefined",
+                &reason.with_names(["one rater's", "the others'"]),
+            )?;
         }
         if let Some(exact) = &self.exact_interval {
             map.serialize_entry("exact_interval", exact)?;

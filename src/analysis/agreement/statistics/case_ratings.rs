@@ -5,14 +5,14 @@ use std::collections::HashMap;
 /// The ratings of one case.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseRatings {
-    /// Each rater with the rating.
-    pub(crate) by: Vec<(u32, f64)>,
-    /// For each of these raters, the consensus of the others.
-    pub(crate) others: Vec<Option<f64>>,
+    /// Raters with their ratings.
+    pub(crate) ratings: Vec<(u32, f64)>,
+    /// Consensus of the other raters, for each rater in `ratings`.
+    pub(crate) consensus_of_others: Vec<Option<f64>>,
 }
 
-/// Ratings of many cases. Scores and orders have few values, so thousands of cases have some hundred
-/// distinct ratings.
+/// Ratings of many cases. Scores and orders have few distinct values, so thousands of cases have
+/// only hundreds of distinct ratings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistinctRatings {
     /// The distinct ratings.
@@ -26,28 +26,28 @@ impl DistinctRatings {
     pub(crate) fn new(all: impl Iterator<Item = CaseRatings>) -> Self {
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         let mut ratings = Self::default();
-        for one in all {
+        for case in all {
             let next = known.len() as u32;
-            let index = *known.entry(one.key()).or_insert(next);
+            let index = *known.entry(case.key()).or_insert(next);
             if index == next {
-                ratings.distinct.push(one);
+                ratings.distinct.push(case);
             }
             ratings.indices.push(index);
         }
         ratings
     }
 
-    /// Number of cases.
+    /// Returns the number of cases.
     pub(crate) fn len(&self) -> usize {
         self.indices.len()
     }
 
-    /// The index of the ratings of a case.
+    /// Returns the index of the ratings of a case.
     pub(crate) fn index_of(&self, case: usize) -> usize {
         self.indices[case] as usize
     }
 
-    /// The weight of each distinct rating: the sum of the weights of its cases.
+    /// Computes the weight of each distinct rating: the sum of the weights of its cases.
     pub(crate) fn weights(&self, cases: &[f64]) -> Vec<f64> {
         let mut weights = vec![0.0; self.distinct.len()];
         for (index, weight) in self.indices.iter().zip(cases) {
@@ -58,16 +58,16 @@ impl DistinctRatings {
 }
 
 impl CaseRatings {
-    /// Equal for equal ratings.
+    /// Returns a key that is equal for equal ratings.
     fn key(&self) -> Vec<u64> {
-        let own = self
-            .by
+        let ratings = self
+            .ratings
             .iter()
             .flat_map(|(rater, value)| [u64::from(*rater), value.to_bits()]);
         let others = self
-            .others
+            .consensus_of_others
             .iter()
             .map(|value| value.map_or(u64::MAX, f64::to_bits));
-        own.chain(others).collect()
+        ratings.chain(others).collect()
     }
 }

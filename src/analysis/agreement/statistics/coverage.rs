@@ -1,4 +1,5 @@
-//! Coverage: the proportion of labelled cases with a verdict, and the bounds it puts on a statistic.
+//! Coverage: the proportion of labelled cases with a verdict, and the resulting bounds of a
+//! statistic.
 
 use super::statistic::Statistic;
 
@@ -12,7 +13,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Proportion of labelled cases with a verdict, 0 to 1.
+    /// Returns the proportion of labelled cases with a verdict, 0 to 1.
     pub fn proportion(self) -> f64 {
         self.judged as f64 / self.labelled.max(1) as f64
     }
@@ -22,23 +23,23 @@ impl Coverage {
         self.judged == self.labelled
     }
 
-    /// Describes the coverage; `cases` names the cases.
+    /// Describes the coverage; `cases` is the noun for the cases, in the plural.
     pub fn describe(self, cases: &str) -> String {
         format!("{} of {} labelled {cases}", self.judged, self.labelled)
     }
 
-    /// Bounds of a proportion over all labelled cases, given the proportion over those with a verdict: the
-    /// cases without a verdict are all wrong, or all right (Manski, 1989).
+    /// Computes the bounds of a proportion over all labelled cases, given the proportion over the
+    /// cases with a verdict: the other cases are all wrong, or all right (Manski, 1989).
     pub fn bounds(self, proportion: f64) -> [f64; 2] {
-        let (right, all) = (proportion * self.judged as f64, self.labelled.max(1) as f64);
+        let (correct, all) = (proportion * self.judged as f64, self.labelled.max(1) as f64);
         let missing = (self.labelled - self.judged.min(self.labelled)) as f64;
-        [right / all, (right + missing) / all]
+        [correct / all, (correct + missing) / all]
     }
 }
 
 impl Statistic {
-    /// Name of the cases of the statistic.
-    pub(crate) fn cases(self) -> &'static str {
+    /// Returns the name of the statistic's cases, in the plural.
+    pub(crate) fn case_noun(self) -> &'static str {
         match self {
             Self::AccuracyTriple => "triples",
             other if Self::ORDERS.contains(&other) => "pairs",
@@ -46,7 +47,8 @@ impl Statistic {
         }
     }
 
-    /// Returns true if the statistic is a proportion of all cases, so that missing verdicts bound it.
+    /// Returns true if the statistic is a proportion of all cases, so that it has bounds if
+    /// verdicts are missing.
     pub(crate) fn is_bounded(self) -> bool {
         matches!(self, Self::Accuracy | Self::AccuracyTriple)
     }
@@ -62,23 +64,23 @@ mod tests {
             judged: 6,
             labelled: 8,
         };
-        let near = |coverage: Coverage, share: f64, expected: [f64; 2]| {
-            for (found, expected) in coverage.bounds(share).into_iter().zip(expected) {
+        let assert_bounds = |coverage: Coverage, proportion: f64, expected: [f64; 2]| {
+            for (found, expected) in coverage.bounds(proportion).into_iter().zip(expected) {
                 assert!((found - expected).abs() < 1e-12, "{found} {expected}");
             }
         };
-        near(coverage, 0.5, [0.375, 0.625]);
+        assert_bounds(coverage, 0.5, [0.375, 0.625]);
         assert_eq!(coverage.describe("pairs"), "6 of 8 labelled pairs");
         let none = Coverage {
             judged: 0,
             labelled: 3,
         };
-        near(none, 0.0, [0.0, 1.0]);
+        assert_bounds(none, 0.0, [0.0, 1.0]);
         let all = Coverage {
             judged: 3,
             labelled: 3,
         };
-        near(all, 0.25, [0.25; 2]);
+        assert_bounds(all, 0.25, [0.25; 2]);
         assert!(all.is_complete());
     }
 }

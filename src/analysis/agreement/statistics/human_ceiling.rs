@@ -1,15 +1,16 @@
 //! Human ceiling: inter-rater agreement.
 //!
-//! For a statistic of two raters, each rater is compared with the consensus of the others, as the judge is
-//! compared with that of all; the ceiling is the mean over raters, weighted by their number of ratings. With
-//! two raters this compares one with the other. A statistic of many raters uses all of them at once.
+//! For a statistic of two raters, the judge is compared with the consensus of all raters, and each
+//! rater with the consensus of the others. The ceiling is the mean over raters, weighted by their
+//! number of ratings. With two raters, one is compared with the other. A statistic of many raters
+//! uses all ratings together.
 
 use std::cmp::Ordering;
 
 use super::statistic::Statistic;
 use crate::analysis::agreement::statistics::case_ratings::{CaseRatings, DistinctRatings};
 use crate::analysis::agreement::statistics::statistic_group::{
-    SampleSize, StatisticGroup, clusters, order_statistics_many, order_statistics_two,
+    SampleSize, StatisticGroup, clusters_of_units, order_statistics_many, order_statistics_two,
     score_statistics_many, score_statistics_two,
 };
 use crate::analysis::agreement::units::labelled_units::{PairUnit, ResponseUnit, order_as_number};
@@ -28,39 +29,41 @@ struct RaterVsConsensus {
 }
 
 impl StatisticGroup {
-    /// The statistics of the raters' pair orders.
-    pub(crate) fn raters_orders(
+    /// Collects the statistics of the raters' pair orders.
+    pub(crate) fn from_rater_orders(
         units: &[&PairUnit],
         verdicts: &[PairVerdict],
         raters: usize,
     ) -> Self {
         let ratings_of = |unit: &&PairUnit| {
-            let votes = unit.rated.votes();
+            let votes = unit.ratings.votes();
             let others =
-                |(rater, _): &(u32, _)| unit.rated.order(Some(*rater)).map(order_as_number);
+                |(rater, _): &(u32, _)| unit.ratings.order(Some(*rater)).map(order_as_number);
             CaseRatings {
-                others: votes.iter().map(others).collect(),
-                by: votes
+                consensus_of_others: votes.iter().map(others).collect(),
+                ratings: votes
                     .iter()
                     .map(|(rater, order)| (*rater, order_as_number(*order)))
                     .collect(),
             }
         };
-        let all = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
-        let (ratings, verdict) = with_several_raters(all);
-        let comparisons = rater_vs_consensus(&ratings, raters);
+        let rated = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
+        let (ratings, verdict) = select_multi_rater_cases(rated);
+        let comparisons = compare_raters_with_consensus(&ratings, raters);
         let n = ratings.len();
-        let once = ratings.weights(&vec![1.0; n]);
-        let matrix = ratings.matrix();
-        let table = matrix.map(|matrix| matrix.paired().of_cases(&once));
-        let clusters = clusters(verdict.into_iter(), verdicts);
+        let case_counts = ratings.weights(&vec![1.0; n]);
+        let matrix = ratings.to_matrix();
+        let table = matrix.map(|matrix| matrix.to_rated_units().with_case_counts(&case_counts));
+        let clusters = clusters_of_units(verdict.into_iter(), verdicts);
         let count = |statistic: &Statistic| match (statistic, &table) {
             (Statistic::AccuracyWithoutTies, _) => {
-                ratings.counted(&clusters, accuracy::without_ties)
+                ratings.count_accuracy_cases(&clusters, accuracy::without_ties)
             }
-            (Statistic::AccuracyPreferred, _) => ratings.counted(&clusters, accuracy::preferred),
+            (Statistic::AccuracyPreferred, _) => {
+                ratings.count_accuracy_cases(&clusters, accuracy::preferred)
+            }
             (Statistic::OrderFleiss, Ok(units)) => {
-                ratings.count(&clusters, |index| units.is_even(index))
+                ratings.count_cases(&clusters, |index| units.has_required_ratings(index))
             }
             _ => SampleSize::all(&clusters),
         };
@@ -80,13 +83,13 @@ impl StatisticGroup {
             n,
             labelled: n,
             clusters,
-            squares: None,
+            mean_squares: None,
             compute: Box::new(compute),
         }
     }
 
-    /// The statistics of the raters' response scores.
-    pub(crate) fn raters_scores(
+    /// Collects the statistics of the raters' response scores.
+    pub(crate) fn from_rater_scores(
         units: &[&ResponseUnit],
         verdicts: &[PairVerdict],
         raters: usize,
@@ -94,34 +97,37 @@ impl StatisticGroup {
         let ratings_of = |unit: &&ResponseUnit| {
             let others = |(rater, _): &(u32, f64)| unit.label(Some(*rater));
             CaseRatings {
-                others: unit.ratings.iter().map(others).collect(),
-                by: unit.ratings.clone(),
+                consensus_of_others: unit.ratings.iter().map(others).collect(),
+                ratings: unit.ratings.clone(),
             }
         };
-        let all = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
-        let (ratings, verdict) = with_several_raters(all);
-        let comparisons = rater_vs_consensus(&ratings, raters);
+        let rated = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
+        let (ratings, verdict) = select_multi_rater_cases(rated);
+        let comparisons = compare_raters_with_consensus(&ratings, raters);
         let n = ratings.len();
-        let once = ratings.weights(&vec![1.0; n]);
-        let table = ratings
-            .matrix()
-            .map(|matrix| (matrix.paired().of_cases(&once), matrix.complete()));
-        let clusters = clusters(verdict.into_iter(), verdicts);
+        let case_counts = ratings.weights(&vec![1.0; n]);
+        let table = ratings.to_matrix().map(|matrix| {
+            (
+                matrix.to_rated_units().with_case_counts(&case_counts),
+                matrix.complete_rows(),
+            )
+        });
+        let clusters = clusters_of_units(verdict.into_iter(), verdicts);
         let squares = table
             .as_ref()
             .ok()
-            .map(|(units, rows)| RatingMeanSquares::of(units, rows, &once));
-        let known = table.as_ref().ok();
-        let even = ratings.count(&clusters, |index| {
-            known.is_some_and(|(units, _)| units.is_even(index))
+            .map(|(units, rows)| RatingMeanSquares::new(units, rows, &case_counts));
+        let units_and_rows = table.as_ref().ok();
+        let even = ratings.count_cases(&clusters, |index| {
+            units_and_rows.is_some_and(|(units, _)| units.has_required_ratings(index))
         });
-        let complete = ratings.count(&clusters, |index| {
-            let row = known.and_then(|(_, rows)| rows.get(index));
+        let complete = ratings.count_cases(&clusters, |index| {
+            let row = units_and_rows.and_then(|(_, rows)| rows.get(index));
             row.is_some_and(Option::is_some)
         });
         let count = |statistic: &Statistic| match statistic {
             Statistic::Fleiss => even,
-            other => match other.icc() {
+            other => match other.icc_form() {
                 Some(form) if form.is_one_way() => even,
                 Some(_) => complete,
                 None => SampleSize::all(&clusters),
@@ -150,79 +156,84 @@ impl StatisticGroup {
             n,
             labelled: n,
             clusters,
-            squares,
+            mean_squares: squares,
             compute: Box::new(compute),
         }
     }
 }
 
-/// The ratings of cases with at least two raters, and the verdicts of these cases.
-fn with_several_raters(
+/// Selects the ratings of cases with at least two raters, and the verdicts of these cases.
+fn select_multi_rater_cases(
     all: impl Iterator<Item = (usize, CaseRatings)>,
 ) -> (DistinctRatings, Vec<usize>) {
     let mut verdicts = Vec::new();
-    let kept = all
-        .filter(|(_, ratings)| ratings.by.len() > 1)
-        .map(|(verdict, ratings)| {
+    let selected = all
+        .filter(|(_, case)| case.ratings.len() > 1)
+        .map(|(verdict, case)| {
             verdicts.push(verdict);
-            ratings
+            case
         });
-    (DistinctRatings::new(kept), verdicts)
+    (DistinctRatings::new(selected), verdicts)
 }
 
 impl DistinctRatings {
-    /// The distinct ratings as a matrix.
-    fn matrix(&self) -> Defined<RatingMatrix> {
+    /// Converts the distinct ratings to a matrix.
+    fn to_matrix(&self) -> Defined<RatingMatrix> {
         RatingMatrix::new(
             self.distinct
                 .iter()
-                .map(|ratings| ratings.by.clone())
+                .map(|case| case.ratings.clone())
                 .collect(),
         )
     }
 
-    /// The cases that count in an accuracy for at least one rater.
-    fn counted(
+    /// Counts the cases that an accuracy includes for at least one rater.
+    fn count_accuracy_cases(
         &self,
         clusters: &Clusters,
         counts: fn(Ordering, Ordering) -> Option<f64>,
     ) -> SampleSize {
         let order = |value: f64| value.total_cmp(&0.0);
-        self.count(clusters, |index| {
-            let ratings = &self.distinct[index];
-            let mut pairs = ratings.by.iter().zip(&ratings.others);
-            pairs.any(|((_, own), others)| {
-                others.is_some_and(|others| counts(order(*own), order(others)).is_some())
+        self.count_cases(clusters, |index| {
+            let case = &self.distinct[index];
+            let mut pairs = case.ratings.iter().zip(&case.consensus_of_others);
+            pairs.any(|((_, rating), others)| {
+                others.is_some_and(|others| counts(order(*rating), order(others)).is_some())
             })
         })
     }
 
-    /// The cases whose ratings count; `counts` receives the index of the distinct ratings.
-    fn count(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> SampleSize {
+    /// Counts the cases for which `counts` returns true; it receives the index of the distinct
+    /// ratings.
+    fn count_cases(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> SampleSize {
         SampleSize::counting(clusters, |case| counts(self.index_of(case)))
     }
 }
 
 /// Compares each rater with the consensus of the others.
-fn rater_vs_consensus(ratings: &DistinctRatings, raters: usize) -> Vec<RaterVsConsensus> {
+fn compare_raters_with_consensus(
+    ratings: &DistinctRatings,
+    raters: usize,
+) -> Vec<RaterVsConsensus> {
     let comparison = |rater: u32| {
-        let (mut indices, mut own, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, ratings) in ratings.distinct.iter().enumerate() {
-            let mut all = ratings.by.iter().zip(&ratings.others);
-            if let Some(((_, value), Some(rest))) = all.find(|((by, _), _)| *by == rater) {
+        let (mut indices, mut values, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, case) in ratings.distinct.iter().enumerate() {
+            let mut all = case.ratings.iter().zip(&case.consensus_of_others);
+            if let Some(((_, value), Some(consensus))) = all.find(|((by, _), _)| *by == rater) {
                 indices.push(index);
-                own.push(*value);
-                others.push(*rest);
+                values.push(*value);
+                others.push(*consensus);
             }
         }
-        let cells = ContingencyCells::new(&own, &others).ok()?;
+        let cells = ContingencyCells::new(&values, &others).ok()?;
         Some(RaterVsConsensus { indices, cells })
     };
     (0..raters as u32).filter_map(comparison).collect()
 }
 
-/// Mean of each statistic over raters, weighted by their number of cases. Raters for whom it is undefined
-/// are left out; if it is undefined for all, the error is that of the last rater.
+/// Computes the mean of each statistic over raters, weighted by their number of cases. Raters with
+/// an undefined statistic are excluded. If it is undefined for all raters, the error is that of the
+/// last one.
 fn mean_over_raters(
     comparisons: &[RaterVsConsensus],
     weights: &[f64],
@@ -231,27 +242,27 @@ fn mean_over_raters(
     let mut means: Vec<(f64, f64, Option<Undefined>)> = Vec::new();
     for comparison in comparisons {
         let indices = comparison.indices.iter();
-        let own: Vec<f64> = indices.map(|index| weights[*index]).collect();
-        let cases: f64 = own.iter().sum();
-        let values = statistics(&comparison.cells.weighted_table(&own));
+        let rater_weights: Vec<f64> = indices.map(|index| weights[*index]).collect();
+        let cases: f64 = rater_weights.iter().sum();
+        let values = statistics(&comparison.cells.weighted_table(&rater_weights));
         means.resize(values.len(), (0.0, 0.0, None));
         for (value, (sum, n, reason)) in values.into_iter().zip(&mut means) {
             match value {
                 Ok(value) => (*sum, *n) = (*sum + cases * value, *n + cases),
-                Err(why) => *reason = Some(why),
+                Err(undefined) => *reason = Some(undefined),
             }
         }
     }
     let mean = |(sum, n, reason): (f64, f64, Option<Undefined>)| {
-        let none = Undefined::TooFew {
-            what: "cases of two raters",
+        let no_cases = Undefined::TooFew {
+            items: "cases of two raters",
             found: 0,
             needed: 1,
         };
         if n > 0.0 {
             Ok(sum / n)
         } else {
-            Err(reason.unwrap_or(none))
+            Err(reason.unwrap_or(no_cases))
         }
     };
     means.into_iter().map(mean).collect()

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::support::terminal::number::two_decimals;
+use crate::support::terminal::number::format_two_decimals;
 
-/// A statistic of agreement.
+/// An agreement statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
@@ -12,9 +12,10 @@ pub enum Statistic {
     Accuracy,
     /// Accuracy over the pairs that neither judge nor label ties.
     AccuracyWithoutTies,
-    /// Proportion of pairs with a better response that the judge prefers; a tie of the judge counts ½.
+    /// Proportion of pairs with a better response that the judge prefers; a tie of the judge counts
+    /// ½.
     AccuracyPreferred,
-    /// Proportion of triples whose three orders are all those of the label.
+    /// Proportion of triples whose three orders all equal those of the label.
     AccuracyTriple,
     /// Cohen's kappa of the three orders.
     OrderKappa,
@@ -101,13 +102,13 @@ impl Statistic {
         Self::Bias,
     ];
 
-    /// Name in files.
+    /// Returns the name in files.
     pub fn key(self) -> String {
         let value = serde_json::to_value(self).unwrap_or_default();
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Name outside of tables.
+    /// Returns the name outside of tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::AccuracyWithoutTies => "accuracy without ties",
@@ -124,7 +125,7 @@ impl Statistic {
         }
     }
 
-    /// Name in tables; indented if it continues the row above.
+    /// Returns the name in tables; indented if it continues the row above.
     pub fn name(self) -> &'static str {
         match self {
             Self::Accuracy => "pairwise accuracy (2-tuple)",
@@ -172,14 +173,14 @@ impl Statistic {
         if self.is_proportion() {
             format!("{:.1} %", 100.0 * value)
         } else {
-            two_decimals(value)
+            format_two_decimals(value)
         }
     }
 
     /// Formats the bounds of an interval for tables.
     pub fn format_bounds(self, interval: [f64; 2]) -> [String; 2] {
-        let unit = |text: String| text.trim_end_matches(" %").to_owned();
-        interval.map(|bound| unit(self.format_value(bound)))
+        let without_unit = |text: String| text.trim_end_matches(" %").to_owned();
+        interval.map(|bound| without_unit(self.format_value(bound)))
     }
 
     /// Formats an interval for sentences: `0.40 to 0.61`.

@@ -11,7 +11,7 @@ use crate::statistics::agreement::accuracy;
 use crate::statistics::{
     Clusters, ContingencyCells, ContingencyTable, Defined, DistanceMetric, IccForm, RatedUnits,
     RatingMeanSquares, Weighting, alpha, bias, fleiss, kappa, kendall, mean, mean_absolute,
-    mean_of, pearson, spearman,
+    mean_over_table, pearson, spearman,
 };
 
 /// Computes one value per statistic from the weight of each case.
@@ -21,7 +21,7 @@ type StatisticsFn = Box<dyn Fn(&[f64]) -> Vec<Defined<f64>> + Send + Sync>;
 pub struct StatisticGroup {
     /// The statistics.
     pub statistics: Vec<Statistic>,
-    /// Sample size of each statistic: all cases with a verdict, or fewer.
+    /// Sample size of each statistic. Some statistics exclude cases, for example ties.
     pub counts: Vec<SampleSize>,
     /// Number of cases with a verdict.
     pub n: usize,
@@ -30,7 +30,7 @@ pub struct StatisticGroup {
     /// Bootstrap clusters of the cases with a verdict.
     pub clusters: Clusters,
     /// Mean squares of the scores, for exact intervals of intraclass correlations.
-    pub squares: Option<RatingMeanSquares>,
+    pub mean_squares: Option<RatingMeanSquares>,
     pub(crate) compute: StatisticsFn,
 }
 
@@ -44,7 +44,7 @@ pub struct SampleSize {
 }
 
 impl SampleSize {
-    /// All cases.
+    /// Counts all cases.
     pub(crate) fn all(clusters: &Clusters) -> Self {
         Self {
             n: clusters.len(),
@@ -52,11 +52,11 @@ impl SampleSize {
         }
     }
 
-    /// The cases that count.
+    /// Counts the cases for which `counts` returns true.
     pub(crate) fn counting(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
         Self {
             n: (0..clusters.len()).filter(|case| counts(*case)).count(),
-            images: clusters.among(counts),
+            images: clusters.count_among(counts),
         }
     }
 }
@@ -67,13 +67,13 @@ impl StatisticGroup {
         (self.compute)(&vec![1.0; self.clusters.len()])
     }
 
-    /// The statistics of pair orders.
-    pub(crate) fn orders(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
+    /// Collects the statistics of pair orders.
+    pub(crate) fn from_pairs(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
-            .filter_map(|unit| Some((unit.verdict, unit.judge?, unit.rated.order(None)?)));
+            .filter_map(|unit| Some((unit.verdict, unit.judge?, unit.ratings.order(None)?)));
         let judged: Vec<(usize, Ordering, Ordering)> = judged.collect();
-        let clusters = clusters(judged.iter().map(|(v, ..)| *v), verdicts);
+        let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
         let judge: Vec<f64> = judged.iter().map(|pair| order_as_number(pair.1)).collect();
         let label: Vec<f64> = judged.iter().map(|pair| order_as_number(pair.2)).collect();
         let table = TwoRaters::new(&judge, &label);
@@ -95,59 +95,63 @@ impl StatisticGroup {
             n: judged.len(),
             labelled: units.len(),
             clusters,
-            squares: None,
-            compute: Box::new(move |weights| table.orders(weights)),
+            mean_squares: None,
+            compute: Box::new(move |weights| table.order_statistics(weights)),
         }
     }
 
-    /// The statistics of triples.
-    pub(crate) fn triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
+    /// Collects the statistics of triples.
+    pub(crate) fn from_triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|u| Some((u.verdict, u.judge?, u.label)));
         let judged: Vec<_> = judged.collect();
-        let clusters = clusters(judged.iter().map(|(v, ..)| *v), verdicts);
-        let hit = |(_, judge, label): &(_, _, _)| Some(accuracy::triple(*judge, *label));
-        let hits: Vec<Option<f64>> = judged.iter().map(hit).collect();
+        let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
+        let accuracy = |(_, judge, label): &(_, _, _)| Some(accuracy::triple(*judge, *label));
+        let accuracies: Vec<Option<f64>> = judged.iter().map(accuracy).collect();
         Self {
             statistics: vec![Statistic::AccuracyTriple],
             counts: vec![SampleSize::all(&clusters)],
             n: judged.len(),
             labelled: units.len(),
             clusters,
-            squares: None,
-            compute: Box::new(move |weights| vec![mean(&hits, weights)]),
+            mean_squares: None,
+            compute: Box::new(move |weights| vec![mean(&accuracies, weights)]),
         }
     }
 
-    /// The statistics of response scores.
-    pub(crate) fn scores(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
+    /// Collects the statistics of response scores.
+    pub(crate) fn from_responses(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|u| Some((u.verdict, u.judge?, u.label(None)?)));
         let judged: Vec<(usize, f64, f64)> = judged.collect();
-        let clusters = clusters(judged.iter().map(|(v, ..)| *v), verdicts);
-        let side = |of: fn(&(usize, f64, f64)) -> f64| judged.iter().map(of).collect::<Vec<f64>>();
-        let table = TwoRaters::new(&side(|u| u.1), &side(|u| u.2));
+        let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
+        let judge: Vec<f64> = judged.iter().map(|unit| unit.1).collect();
+        let label: Vec<f64> = judged.iter().map(|unit| unit.2).collect();
+        let table = TwoRaters::new(&judge, &label);
         Self {
             statistics: Statistic::SCORES.to_vec(),
             counts: vec![SampleSize::all(&clusters); Statistic::SCORES.len()],
             n: judged.len(),
             labelled: units.len(),
             clusters,
-            squares: table.squares(),
-            compute: Box::new(move |weights| table.scores(weights)),
+            mean_squares: table.mean_squares(),
+            compute: Box::new(move |weights| table.score_statistics(weights)),
         }
     }
 }
 
-/// The clusters of units, from their verdicts.
-pub(crate) fn clusters(units: impl Iterator<Item = usize>, verdicts: &[PairVerdict]) -> Clusters {
+/// Returns the bootstrap clusters of units, given the indices of their verdicts.
+pub(crate) fn clusters_of_units(
+    units: impl Iterator<Item = usize>,
+    verdicts: &[PairVerdict],
+) -> Clusters {
     let cluster = |i: usize| verdicts.get(i).map_or("", |v| v.cluster.as_str());
     Clusters::new(units.map(cluster))
 }
 
-/// Paired ratings of judge and label; an error if statistics are undefined.
+/// Paired ratings of judge and label, or the reason why statistics are undefined.
 struct TwoRaters(Defined<DistinctPairs>);
 
 /// The distinct pairs of ratings, as cells, units and rows.
@@ -162,15 +166,15 @@ impl TwoRaters {
         Self(ContingencyCells::new(first, second).map(|cells| {
             let ratings = cells.ratings();
             DistinctPairs {
-                units: ratings.paired(),
-                rows: ratings.complete(),
+                units: ratings.to_rated_units(),
+                rows: ratings.complete_rows(),
                 cells,
             }
         }))
     }
 
-    /// The statistics of orders, in the order of [`Statistic::ORDERS`].
-    fn orders(&self, weights: &[f64]) -> Vec<Defined<f64>> {
+    /// Computes the statistics of orders, in the order of [`Statistic::ORDERS`].
+    fn order_statistics(&self, weights: &[f64]) -> Vec<Defined<f64>> {
         self.compute(Statistic::ORDERS.len(), weights, |table, units, _| {
             let mut values = order_statistics_two(table);
             values.extend(order_statistics_many(units, table.weights()));
@@ -178,8 +182,8 @@ impl TwoRaters {
         })
     }
 
-    /// The statistics of scores, in the order of [`Statistic::SCORES`].
-    fn scores(&self, weights: &[f64]) -> Vec<Defined<f64>> {
+    /// Computes the statistics of scores, in the order of [`Statistic::SCORES`].
+    fn score_statistics(&self, weights: &[f64]) -> Vec<Defined<f64>> {
         self.compute(Statistic::SCORES.len(), weights, |table, units, rows| {
             let mut values = score_statistics_two(table);
             values.extend(score_statistics_many(units, rows, table.weights()));
@@ -208,11 +212,11 @@ impl TwoRaters {
         }
     }
 
-    /// Mean squares for intraclass correlations.
-    fn squares(&self) -> Option<RatingMeanSquares> {
+    /// Computes the mean squares for intraclass correlations.
+    fn mean_squares(&self) -> Option<RatingMeanSquares> {
         let pairs = self.0.as_ref().ok()?;
         let weights = pairs.cells.table();
-        Some(RatingMeanSquares::of(
+        Some(RatingMeanSquares::new(
             &pairs.units,
             &pairs.rows,
             weights.weights(),
@@ -220,21 +224,21 @@ impl TwoRaters {
     }
 }
 
-/// The order statistics of exactly two raters, in the order of [`Statistic::ORDERS`].
+/// Computes the order statistics of exactly two raters, in the order of [`Statistic::ORDERS`].
 pub(crate) fn order_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     let order = |value: f64| value.total_cmp(&0.0);
     let proportion = |counts: fn(Ordering, Ordering) -> Option<f64>| {
-        mean_of(table, |a, b| counts(order(a), order(b)))
+        mean_over_table(table, |a, b| counts(order(a), order(b)))
     };
     vec![
         proportion(|judge, label| Some(accuracy::with_ties(judge, label))),
         proportion(accuracy::without_ties),
         proportion(accuracy::preferred),
-        kappa(table, Weighting::Plain),
+        kappa(table, Weighting::Unweighted),
     ]
 }
 
-/// The order statistics of any number of raters, in the order of [`Statistic::ORDERS`].
+/// Computes the order statistics of any number of raters, in the order of [`Statistic::ORDERS`].
 pub(crate) fn order_statistics_many(units: &RatedUnits, weights: &[f64]) -> [Defined<f64>; 3] {
     [
         fleiss(units, weights),
@@ -243,19 +247,19 @@ pub(crate) fn order_statistics_many(units: &RatedUnits, weights: &[f64]) -> [Def
     ]
 }
 
-/// The score statistics of exactly two raters, in the order of [`Statistic::SCORES`].
+/// Computes the score statistics of exactly two raters, in the order of [`Statistic::SCORES`].
 pub(crate) fn score_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     vec![
         pearson(table),
         spearman(table),
         kendall(table),
-        kappa(table, Weighting::Plain),
+        kappa(table, Weighting::Unweighted),
         kappa(table, Weighting::Linear),
         kappa(table, Weighting::Quadratic),
     ]
 }
 
-/// The score statistics of any number of raters, in the order of [`Statistic::SCORES`].
+/// Computes the score statistics of any number of raters, in the order of [`Statistic::SCORES`].
 pub(crate) fn score_statistics_many(
     units: &RatedUnits,
     rows: &[Option<Vec<f64>>],
@@ -268,7 +272,7 @@ pub(crate) fn score_statistics_many(
         DistanceMetric::Interval,
     ];
     values.extend(metrics.map(|metric| alpha(units, metric, weights)));
-    let squares = RatingMeanSquares::of(units, rows, weights);
-    values.extend(IccForm::ALL.map(|form| squares.of_form(form)?.value(form)));
+    let squares = RatingMeanSquares::new(units, rows, weights);
+    values.extend(IccForm::ALL.map(|form| squares.for_form(form)?.value(form)));
     values
 }

@@ -1,4 +1,4 @@
-//! Agreement as tables to read.
+//! Agreement as text tables.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,10 @@ use crate::analysis::agreement::statistics::statistic::Statistic;
 use crate::analysis::caption::interval_caption;
 use crate::statistics::{Estimate, Undefined};
 use crate::support::tables::{Reasons, Table, TableSection};
-use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, floor_percent, with_interval};
-use crate::support::text::plural;
+use crate::support::terminal::number::{
+    NOT_APPLICABLE, UNDEFINED, format_floor_percent, format_with_interval,
+};
+use crate::support::text::format_count;
 
 /// The columns of the tables with one row per target or subgroup.
 const SUMMARY_STATISTICS: [(&str, Statistic); 4] = [
@@ -19,7 +21,7 @@ const SUMMARY_STATISTICS: [(&str, Statistic); 4] = [
     ("abs. error", Statistic::MeanAbsoluteError),
 ];
 
-/// Subgroups with fewer cases are marked.
+/// Subgroups with fewer cases than this are marked.
 const SMALL_GROUP: usize = 30;
 
 /// A row of a summary table: a target or subgroup and its statistics.
@@ -29,14 +31,14 @@ impl Agreement {
     /// Returns the paragraph above the tables: what was compared, and how intervals were computed.
     pub fn intro(&self) -> String {
         let source = self.labels.as_deref().unwrap_or("labels of the records");
-        let raters = plural(self.raters.len() as u64, "rater");
+        let raters = format_count(self.raters.len() as u64, "rater");
         let mut text = format!("{} vs {raters} ({source})\n", self.name);
         let _ = write!(
             text,
             "{} in the records, {} unscored; {} used",
-            plural(self.pairs as u64, "pair"),
+            format_count(self.pairs as u64, "pair"),
             self.unscored,
-            plural(self.joined as u64, "label"),
+            format_count(self.joined as u64, "label"),
         );
         if self.unmatched > 0 {
             let _ = write!(text, ", {} of other cases ignored", self.unmatched);
@@ -44,7 +46,8 @@ impl Agreement {
         text + "\n" + &interval_caption(self.draws, self.seed)
     }
 
-    /// Returns the tables: all statistics of the first target, then a summary of all targets and of subgroups.
+    /// Returns the tables: all statistics of the first target, then a summary of all targets and of
+    /// subgroups.
     pub fn tables(&self) -> Vec<TableSection> {
         let mut tables: Vec<TableSection> =
             self.sections.first().map(full_table).into_iter().collect();
@@ -69,7 +72,7 @@ impl Agreement {
     }
 }
 
-/// All statistics of one target.
+/// Builds the table of all statistics of one target.
 fn full_table(section: &TargetAgreement) -> TableSection {
     let statistics = &section.statistics;
     let has_ceiling = statistics.iter().any(|s| s.ceiling.is_some());
@@ -79,7 +82,7 @@ fn full_table(section: &TargetAgreement) -> TableSection {
     }
     let mut table = Table::new(header);
     for statistic in statistics {
-        table.row(full_row(statistic, has_ceiling));
+        table.push_row(full_row(statistic, has_ceiling));
     }
     let mut notes = coverage_notes(statistics);
     if section.statistic(Statistic::MeanAbsoluteError).is_some() {
@@ -114,14 +117,14 @@ fn full_table(section: &TargetAgreement) -> TableSection {
     TableSection::new(title, table).with_notes(notes)
 }
 
-/// The row of a statistic, with the raters' estimate if several raters rated the same cases.
+/// Builds the row of a statistic, with the raters' estimate if several raters rated the same cases.
 fn full_row(statistic: &AgreementStatistic, has_ceiling: bool) -> Vec<String> {
     let name = statistic.statistic;
     let mut row = vec![
         name.name().to_owned(),
         estimate_cell(name, &statistic.estimate),
         statistic.estimate.n.to_string(),
-        floor_percent(statistic.coverage.proportion()),
+        format_floor_percent(statistic.coverage.proportion()),
     ];
     if has_ceiling {
         let ceiling = statistic.ceiling.as_ref().map(|c| &c.estimate);
@@ -132,19 +135,19 @@ fn full_row(statistic: &AgreementStatistic, has_ceiling: bool) -> Vec<String> {
     row
 }
 
-/// A value with its interval.
+/// Formats a value with its interval.
 fn estimate_cell(statistic: Statistic, estimate: &Estimate) -> String {
     let Ok(value) = estimate.value else {
         return UNDEFINED.to_owned();
     };
     let interval = estimate.interval.ok();
-    with_interval(
+    format_with_interval(
         &statistic.format_value(value),
-        interval.map(|ends| statistic.format_bounds(ends)),
+        interval.map(|bounds| statistic.format_bounds(bounds)),
     )
 }
 
-/// Why statistics or their intervals are undefined, those of the raters too.
+/// Returns the reasons for undefined statistics and intervals, including those of the raters.
 fn undefined_notes(statistics: &[AgreementStatistic], has_ceiling: bool) -> Vec<String> {
     let (mut no_value, mut no_interval) = (Reasons::default(), Reasons::default());
     let mut add = |subject: String, estimate: &Estimate, reason: Option<String>| {
@@ -161,9 +164,13 @@ fn undefined_notes(statistics: &[AgreementStatistic], has_ceiling: bool) -> Vec<
         let title = statistic.statistic.title();
         if let Some(ceiling) = statistic.ceiling.as_ref().filter(|_| has_ceiling) {
             let subject = format!("{title} of the raters");
-            add(subject, &ceiling.estimate, ceiling.reason());
+            add(subject, &ceiling.estimate, ceiling.undefined_reason());
         }
-        add(title.to_owned(), &statistic.estimate, statistic.reason());
+        add(
+            title.to_owned(),
+            &statistic.estimate,
+            statistic.undefined_reason(),
+        );
     }
     let mut notes = no_value.undefined_notes();
     notes.extend(no_interval.notes("no interval"));
@@ -185,11 +192,12 @@ fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {
     (!exact.is_empty()).then(text)
 }
 
-/// How many labelled cases have a verdict, and the bounds of proportions that unscored cases leave.
+/// Describes how many labelled cases have a verdict, and the bounds of proportions with unscored
+/// cases.
 fn coverage_notes(statistics: &[AgreementStatistic]) -> Vec<String> {
     let mut coverage: Vec<String> = Vec::new();
     for statistic in statistics {
-        let text = statistic.coverage.describe(statistic.statistic.cases());
+        let text = statistic.coverage.describe(statistic.statistic.case_noun());
         if !coverage.contains(&text) {
             coverage.push(text);
         }
@@ -209,11 +217,11 @@ fn coverage_notes(statistics: &[AgreementStatistic]) -> Vec<String> {
     notes
 }
 
-/// The main statistics, one row per target or subgroup.
+/// Builds the table of the main statistics, one row per target or subgroup.
 fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
     let find = |statistics: &[AgreementStatistic], name| {
-        let found = statistics.iter().find(|s| s.statistic == name);
-        found.cloned()
+        let statistic = statistics.iter().find(|s| s.statistic == name);
+        statistic.cloned()
     };
     let columns: Vec<_> = SUMMARY_STATISTICS
         .iter()
@@ -233,13 +241,13 @@ fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
         let mut row = vec![format!("{name}{}", if is_small { " *" } else { "" })];
         let missing = || NOT_APPLICABLE.to_owned();
         row.extend(columns.iter().map(|(_, name)| {
-            let found = find(statistics, *name);
-            found.map_or_else(missing, |found| footnotes.cell(&found))
+            let statistic = find(statistics, *name);
+            statistic.map_or_else(missing, |statistic| footnotes.cell(&statistic))
         }));
         row.extend(coverage.map(|coverage| {
             coverage.map_or_else(missing, |c| format!("{} of {}", c.judged, c.labelled))
         }));
-        table.row(row);
+        table.push_row(row);
     }
     let mut notes = vec![
         "in brackets: 95 % CI".to_owned(),
@@ -259,23 +267,23 @@ fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
 struct Footnotes(Vec<String>);
 
 impl Footnotes {
-    /// A value with its interval, or the letter of the reason why there is none.
+    /// Formats a value with its interval; the letter of a footnote replaces what is undefined.
     fn cell(&mut self, statistic: &AgreementStatistic) -> String {
         let (name, estimate) = (statistic.statistic, &statistic.estimate);
         match (estimate.value, estimate.interval) {
             (Ok(_), Ok(_)) => estimate_cell(name, estimate),
             (Ok(value), Err(reason)) => {
-                format!("{} {}", name.format_value(value), self.letter(reason))
+                format!("{} {}", name.format_value(value), self.letter_for(reason))
             }
-            (Err(reason), _) => format!("{UNDEFINED} {}", self.letter(reason)),
+            (Err(reason), _) => format!("{UNDEFINED} {}", self.letter_for(reason)),
         }
     }
 
-    fn letter(&mut self, reason: Undefined) -> char {
+    fn letter_for(&mut self, reason: Undefined) -> char {
         // The number of resamples with a value differs from cell to cell.
         let text = match reason {
             Undefined::Unstable { .. } => "too few bootstrap resamples have a value".to_owned(),
-            other => other.named(SIDE_NAMES),
+            other => other.with_names(SIDE_NAMES),
         };
         let known = self.0.iter().position(|known| *known == text);
         let index = known.unwrap_or_else(|| {

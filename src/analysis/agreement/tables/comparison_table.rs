@@ -1,9 +1,11 @@
-//! The comparison of two judges as a table to read.
+//! The comparison of two judges as a text table.
 
 use crate::analysis::agreement::judge_comparison::JudgeComparison;
 use crate::analysis::agreement::statistics::statistic::Statistic;
 use crate::support::tables::{Reasons, Table, TableSection};
-use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, format_p_value, with_interval};
+use crate::support::terminal::number::{
+    NOT_APPLICABLE, UNDEFINED, format_p_value, format_with_interval,
+};
 
 impl JudgeComparison {
     /// Returns the comparison as a table.
@@ -25,13 +27,13 @@ impl JudgeComparison {
             let value =
                 |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |v| name.format_value(v));
             let p = |p: Option<f64>| p.map_or_else(missing, format_p_value);
-            let interval = row.interval.map(|ends| name.format_bounds(ends));
+            let interval = row.interval.map(|bounds| name.format_bounds(bounds));
             let mde = row.smallest_detectable;
-            table.row([
+            table.push_row([
                 name.title().to_owned(),
                 value(row.first),
                 value(row.second),
-                with_interval(&value(row.difference), interval),
+                format_with_interval(&value(row.difference), interval),
                 p(row.p),
                 p(row.p_holm),
                 row.n.to_string(),
@@ -75,8 +77,8 @@ impl JudgeComparison {
         };
         let better: Vec<String> = significant
             .filter_map(|row| {
-                let is_first = is_first_better(row.statistic, row.difference?);
-                let judge = if is_first { "first" } else { "second" };
+                let first_is_better = is_first_better(row.statistic, row.difference?);
+                let judge = if first_is_better { "first" } else { "second" };
                 let title = row.statistic.title();
                 Some(format!("{title}: the {judge} judge agrees better"))
             })

@@ -1,4 +1,4 @@
-//! The agreement of a judge as one row per statistic, for CSV.
+//! The agreement of a judge as CSV: one row per statistic.
 
 use crate::analysis::agreement::by_target::Agreement;
 use crate::analysis::agreement::statistics::agreement_statistic::AgreementStatistic;
@@ -33,8 +33,8 @@ impl Agreement {
                 .into_iter()
                 .chain(STATISTIC_COLUMNS),
         );
-        let first = self.sections.first();
-        let first_target = first.map_or("", |section| section.target.key());
+        let first_section = self.sections.first();
+        let first_target = first_section.map_or("", |section| section.target.key());
         let sections = self.sections.iter();
         let sections = sections.map(|s| ([s.target.key(), "", ""], &s.statistics));
         let groups = self.groups.iter();
@@ -42,22 +42,23 @@ impl Agreement {
         for (names, statistics) in sections.chain(groups) {
             for statistic in statistics {
                 let names = names.map(str::to_owned);
-                table.row(names.into_iter().chain(cells(statistic)));
+                table.push_row(names.into_iter().chain(statistic_cells(statistic)));
             }
         }
         table
     }
 }
 
-fn cells(statistic: &AgreementStatistic) -> [String; 17] {
+fn statistic_cells(statistic: &AgreementStatistic) -> [String; 17] {
     let number = |value: Option<f64>| value.map_or(String::new(), |v| v.to_string());
-    let ends = |interval: Option<[f64; 2]>| [0, 1].map(|i| number(interval.map(|ends| ends[i])));
+    let bounds =
+        |interval: Option<[f64; 2]>| [0, 1].map(|i| number(interval.map(|bounds| bounds[i])));
     let estimate = &statistic.estimate;
     let ceiling = statistic.ceiling.as_ref().map(|c| &c.estimate);
-    let [low, high] = ends(estimate.interval.ok());
-    let [exact_low, exact_high] = ends(statistic.exact_interval);
-    let [worst, best] = ends(statistic.bounds());
-    let [ceiling_low, ceiling_high] = ends(ceiling.and_then(|c| c.interval.ok()));
+    let [low, high] = bounds(estimate.interval.ok());
+    let [exact_low, exact_high] = bounds(statistic.exact_interval);
+    let [worst, best] = bounds(statistic.bounds());
+    let [ceiling_low, ceiling_high] = bounds(ceiling.and_then(|c| c.interval.ok()));
     [
         statistic.statistic.key(),
         number(estimate.value.ok()),
@@ -71,7 +72,7 @@ fn cells(statistic: &AgreementStatistic) -> [String; 17] {
         worst,
         best,
         estimate.clusters.to_string(),
-        statistic.reason().unwrap_or_default(),
+        statistic.undefined_reason().unwrap_or_default(),
         number(ceiling.and_then(|c| c.value.ok())),
         ceiling_low,
         ceiling_high,

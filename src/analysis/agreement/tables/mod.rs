@@ -1,4 +1,4 @@
-//! Agreement as tables: for reading and as CSV.
+//! Agreement as text tables and CSV.
 
 mod agreement_tables;
 mod comparison_table;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use super::triples::triples;
+use super::triples::find_triples;
 use super::verdict_index::VerdictIndex;
 use crate::analysis::agreement::units::labelled_units::{
     LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits,
@@ -14,7 +14,7 @@ use crate::analysis::agreement::units::labelled_units::{
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::{LabelEntry, LabelValue, ScoreTarget, Vote};
 
-/// The joined labels: scores by case, model and target; preferences by verdict and target.
+/// Index of the joined labels: scores by case, model and target; preferences by verdict and target.
 struct LabelIndex<'a> {
     verdicts: &'a [PairVerdict],
     index: VerdictIndex<'a>,
@@ -25,7 +25,7 @@ struct LabelIndex<'a> {
 /// The rating of each rater, with its line.
 type RaterEntries<T> = BTreeMap<u32, (T, u64)>;
 
-/// Where a model's response occurs: index of the verdict, index of the response.
+/// Position of a response: index of the verdict, index of the response in its pair.
 type ResponsePosition = (usize, usize);
 
 /// Joins labels to verdicts by case id and model names.
@@ -73,21 +73,21 @@ pub fn join_labels(
             format!("case {} of {} and {}", v.case, v.pair[0], v.pair[1])
         });
         return Err(anyhow!(
-            "{}: none of the {} labels is about these records (label: {}; record: {example})\n\
+            "{}: none of the {} labels matches these records (label: {}; record: {example})\n\
              hint: use the case ids and model names of the records",
             source.display(),
             units.unmatched,
             units.first_unmatched.unwrap_or_default(),
         ));
     }
-    units.preferences = joined.scores.is_empty();
-    units.targets = joined.targets();
+    units.has_only_preferences = joined.scores.is_empty();
+    units.targets = joined.build_targets();
     Ok(units)
 }
 
 /// Names the line, case and models of a label.
 fn describe_entry(entry: &LabelEntry) -> String {
-    let models = match &entry.what {
+    let models = match &entry.value {
         LabelValue::Score { model, .. } => format!(", model {model}"),
         LabelValue::Preference {
             models: Some([a, b]),
@@ -111,21 +111,21 @@ impl<'a> LabelIndex<'a> {
     /// Adds a label; returns false if it is about none of the verdicts.
     fn add(&mut self, entry: &'a LabelEntry, rater: u32) -> Result<bool, String> {
         let verdicts = self.verdicts;
-        let indices = self.index.of_case(&entry.case);
+        let indices = self.index.find_case(&entry.case);
         let mut pairs = indices.iter().filter_map(|i| Some((*i, verdicts.get(*i)?)));
-        match &entry.what {
+        match &entry.value {
             LabelValue::Score { model, value } => {
                 let Some((_, verdict)) = pairs.find(|(_, v)| v.pair.contains(model)) else {
                     return Ok(false);
                 };
                 let key = (verdict.case.as_str(), model.as_str(), entry.target);
-                let before = self
+                let previous = self
                     .scores
                     .entry(key)
                     .or_default()
                     .insert(rater, (*value, entry.line));
-                // The label of a response is in the record of each of its pairs.
-                match before {
+                // The records of all pairs of a response repeat its label.
+                match previous {
                     Some((other, line)) if line != entry.line || (other - value).abs() > 0.0 => {
                         Err(duplicate_rating_error(
                             entry,
@@ -164,8 +164,8 @@ impl<'a> LabelIndex<'a> {
         }
     }
 
-    /// The labelled units of each score target.
-    fn targets(&self) -> BTreeMap<ScoreTarget, TargetUnits> {
+    /// Builds the labelled units of each score target.
+    fn build_targets(&self) -> BTreeMap<ScoreTarget, TargetUnits> {
         let mut responses: HashMap<(&str, &str), Vec<ResponsePosition>> = HashMap::new();
         for (i, verdict) in self.verdicts.iter().enumerate() {
             for (side, model) in verdict.pair.iter().enumerate() {
@@ -183,15 +183,15 @@ impl<'a> LabelIndex<'a> {
                     units.pairs.push(PairUnit {
                         verdict: i,
                         judge: verdict.order(target),
-                        rated,
+                        ratings: rated,
                     });
                 }
                 for (side, model) in verdict.pair.iter().enumerate() {
                     let key = (verdict.case.as_str(), model.as_str());
                     let positions = responses.get(&key).map_or(&[][..], Vec::as_slice);
-                    // A response is one unit, at the first pair that has it.
+                    // A response becomes one unit, at the first of its pairs.
                     if positions.first() == Some(&(i, side)) {
-                        let ratings = self.ratings(key, target);
+                        let ratings = self.response_scores(key, target);
                         if !ratings.is_empty() {
                             units.responses.push(ResponseUnit {
                                 verdict: i,
@@ -203,7 +203,7 @@ impl<'a> LabelIndex<'a> {
                     }
                 }
             }
-            units.triples = triples(self.verdicts, &units.pairs);
+            units.triples = find_triples(self.verdicts, &units.pairs);
             if !units.pairs.is_empty() || !units.responses.is_empty() {
                 targets.insert(target, units);
             }
@@ -211,13 +211,19 @@ impl<'a> LabelIndex<'a> {
         targets
     }
 
-    /// The scores of a response, given its case and model.
-    fn ratings(&self, (case, model): (&str, &str), target: ScoreTarget) -> Vec<(u32, f64)> {
-        let found = self.scores.get(&(case, model, target));
-        found.map_or_else(Vec::new, |f| f.iter().map(|(r, (v, _))| (*r, *v)).collect())
+    /// Returns the scores of a response, given its case and model.
+    fn response_scores(&self, (case, model): (&str, &str), target: ScoreTarget) -> Vec<(u32, f64)> {
+        let scores = self.scores.get(&(case, model, target));
+        scores.map_or_else(Vec::new, |scores| {
+            scores
+                .iter()
+                .map(|(rater, (value, _))| (*rater, *value))
+                .collect()
+        })
     }
 
-    /// The ratings of a pair: its preferences if there are any, else the scores of both responses.
+    /// Returns the ratings of a pair: its preferences if there are any, else the scores of both
+    /// responses.
     fn pair_ratings(
         &self,
         i: usize,
@@ -226,18 +232,21 @@ impl<'a> LabelIndex<'a> {
     ) -> Option<PairRatings> {
         if let Some(votes) = self.votes.get(&(i, target)) {
             return Some(PairRatings::Votes(
-                votes.iter().map(|(r, (o, _))| (*r, *o)).collect(),
+                votes
+                    .iter()
+                    .map(|(rater, (order, _))| (*rater, *order))
+                    .collect(),
             ));
         }
-        let scores = |model: &String| self.ratings((&verdict.case, model), target);
+        let scores = |model: &String| self.response_scores((&verdict.case, model), target);
         let scores = verdict.pair.each_ref().map(scores);
         (!scores.iter().any(Vec::is_empty)).then_some(PairRatings::Scores(scores))
     }
 }
 
-fn duplicate_rating_error(entry: &LabelEntry, line: u64, what: &str) -> String {
+fn duplicate_rating_error(entry: &LabelEntry, line: u64, subject: &str) -> String {
     format!(
-        "case {}, {what}, `{}`: already rated in line {line} by `{}`\n\
+        "case {}, {subject}, `{}`: already rated in line {line} by `{}`\n\
          hint: one rating per rater; for several raters, add the column `rater`",
         entry.case,
         entry.target.key(),
@@ -251,22 +260,22 @@ fn vote_order(
     models: Option<&[String; 2]>,
     pair: &[String; 2],
 ) -> Result<Ordering, String> {
-    let named = models.unwrap_or(pair);
-    let order = vote.order(named.each_ref().map(String::as_str))?;
-    Ok(if named[0] == pair[0] {
+    let voted_pair = models.unwrap_or(pair);
+    let order = vote.order(voted_pair.each_ref().map(String::as_str))?;
+    Ok(if voted_pair[0] == pair[0] {
         order
     } else {
         order.reverse()
     })
 }
 
-/// Mean of the judge's scores of a response over its pairs.
+/// Computes the mean of the judge's scores of a response over its pairs.
 fn mean_score(
     verdicts: &[PairVerdict],
     positions: &[ResponsePosition],
     target: ScoreTarget,
 ) -> Option<f64> {
-    let score = |(i, side): &(usize, usize)| {
+    let score = |(i, side): &ResponsePosition| {
         let scores = verdicts.get(*i)?.scores.as_ref()?.get(&target)?;
         scores.get(*side).copied()
     };

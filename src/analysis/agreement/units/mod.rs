@@ -1,4 +1,4 @@
-//! Units of comparison: pairs, triples and responses with the values of judge and raters.
+//! Units of comparison: labelled pairs, triples and responses, with the values of judge and raters.
 
 pub(crate) mod consensus;
 pub(crate) mod join;

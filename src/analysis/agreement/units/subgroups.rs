@@ -18,7 +18,7 @@ pub(crate) struct Subgroup {
     membership: Membership,
 }
 
-/// What the units of a subgroup have in common.
+/// Condition for membership in a subgroup.
 enum Membership {
     /// A value of a case field.
     Field { field: String, value: String },
@@ -27,17 +27,18 @@ enum Membership {
 }
 
 impl Subgroup {
-    /// Returns true if a response of a verdict, or the pair if `side` is `None`, is in the subgroup.
+    /// Returns true if a response of a verdict, or the pair if `side` is `None`, is in the
+    /// subgroup.
     pub(crate) fn contains(&self, verdict: &PairVerdict, side: Option<usize>) -> bool {
         match &self.membership {
             Membership::Field { field, value } => verdict.field(field).as_ref() == Some(value),
-            Membership::Length(bin) => length(verdict, side) == *bin,
+            Membership::Length(bin) => length_bin_of(verdict, side) == *bin,
         }
     }
 }
 
-/// The length bin of a response, or of the longer response of a pair.
-fn length(verdict: &PairVerdict, side: Option<usize>) -> (usize, &'static str) {
+/// Returns the length bin of a response, or of the longer response of a pair.
+fn length_bin_of(verdict: &PairVerdict, side: Option<usize>) -> (usize, &'static str) {
     let [a, b] = verdict.words;
     length_bin(side.map_or(a.max(b), |side| verdict.words[side]))
 }
@@ -47,7 +48,10 @@ fn length(verdict: &PairVerdict, side: Option<usize>) -> (usize, &'static str) {
 /// # Errors
 ///
 /// If no case has one of the named fields.
-pub(crate) fn subgroups(verdicts: &[PairVerdict], group_by: &[String]) -> Result<Vec<Subgroup>> {
+pub(crate) fn find_subgroups(
+    verdicts: &[PairVerdict],
+    group_by: &[String],
+) -> Result<Vec<Subgroup>> {
     let mut fields = subgroup_fields(verdicts);
     for field in group_by {
         if !verdicts.iter().any(|v| v.field(field).is_some()) {
@@ -85,7 +89,7 @@ pub(crate) fn subgroups(verdicts: &[PairVerdict], group_by: &[String]) -> Result
     let sides = [None, Some(0), Some(1)];
     let bins = verdicts
         .iter()
-        .flat_map(|v| sides.map(|side| length(v, side)));
+        .flat_map(|v| sides.map(|side| length_bin_of(v, side)));
     for bin in bins.collect::<BTreeSet<_>>() {
         groups.push(Subgroup {
             by: BY_LENGTH.to_owned(),

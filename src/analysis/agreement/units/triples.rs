@@ -17,7 +17,7 @@ struct PairOrders {
 type CasePairs<'a> = Vec<(&'a [String; 2], &'a PairUnit)>;
 
 /// Finds every three models of a case whose three pairs are labelled.
-pub(crate) fn triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<TripleUnit> {
+pub(crate) fn find_triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<TripleUnit> {
     let mut cases: BTreeMap<&str, CasePairs<'_>> = BTreeMap::new();
     for unit in pairs {
         if let Some(verdict) = verdicts.get(unit.verdict) {
@@ -33,19 +33,19 @@ pub(crate) fn triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<Tripl
         for (i, a) in models.iter().enumerate() {
             for (j, b) in models.iter().enumerate().skip(i + 1) {
                 let thirds = models.iter().skip(j + 1);
-                triples.extend(thirds.filter_map(|c| triple(pairs, [a, b, c])));
+                triples.extend(thirds.filter_map(|c| build_triple(pairs, [a, b, c])));
             }
         }
     }
     triples
 }
 
-/// The triple of three models, if all three pairs are labelled.
-fn triple(pairs: &CasePairs<'_>, [a, b, c]: [&String; 3]) -> Option<TripleUnit> {
+/// Builds the triple of three models, if all three pairs are labelled.
+fn build_triple(pairs: &CasePairs<'_>, [a, b, c]: [&String; 3]) -> Option<TripleUnit> {
     let [first, second, third] = [
-        orders(pairs, [a, b])?,
-        orders(pairs, [a, c])?,
-        orders(pairs, [b, c])?,
+        pair_orders(pairs, [a, b])?,
+        pair_orders(pairs, [a, c])?,
+        pair_orders(pairs, [b, c])?,
     ];
     let judge = match [first.judge, second.judge, third.judge] {
         [Some(x), Some(y), Some(z)] => Some([x, y, z]),
@@ -58,15 +58,21 @@ fn triple(pairs: &CasePairs<'_>, [a, b, c]: [&String; 3]) -> Option<TripleUnit> 
     })
 }
 
-/// The orders of a pair, from the first to the second of these models.
-fn orders(pairs: &CasePairs<'_>, [a, b]: [&String; 2]) -> Option<PairOrders> {
+/// Returns the orders of a pair, from the first to the second of these models.
+fn pair_orders(pairs: &CasePairs<'_>, [a, b]: [&String; 2]) -> Option<PairOrders> {
     let (models, unit) = pairs
         .iter()
         .find(|(models, _)| models.contains(a) && models.contains(b))?;
-    let turn = |o: Ordering| if models[0] == *a { o } else { o.reverse() };
+    let orient = |order: Ordering| {
+        if models[0] == *a {
+            order
+        } else {
+            order.reverse()
+        }
+    };
     Some(PairOrders {
         verdict: unit.verdict,
-        judge: unit.judge.map(turn),
-        label: turn(unit.rated.order(None)?),
+        judge: unit.judge.map(orient),
+        label: orient(unit.ratings.order(None)?),
     })
 }

@@ -10,7 +10,7 @@ pub(crate) struct VerdictIndex<'a> {
 }
 
 impl<'a> VerdictIndex<'a> {
-    /// Indexes verdicts by case id, and by the number at its end if that is unambiguous.
+    /// Indexes verdicts by case id, and by the number at the end of the id if it is unambiguous.
     pub(crate) fn new(verdicts: &'a [PairVerdict]) -> Self {
         let mut cases: HashMap<&str, Vec<usize>> = HashMap::new();
         for (i, verdict) in verdicts.iter().enumerate() {
@@ -35,8 +35,8 @@ impl<'a> VerdictIndex<'a> {
         Self { cases }
     }
 
-    /// The indices of the verdicts on a case.
-    pub(crate) fn of_case(&self, case: &str) -> &[usize] {
+    /// Returns the indices of the verdicts on a case.
+    pub(crate) fn find_case(&self, case: &str) -> &[usize] {
         self.cases.get(case).map_or(&[], Vec::as_slice)
     }
 }

@@ -1,4 +1,4 @@
-//! Perturbed images: changes that a judge should notice, and one that it should not.
+//! Perturbed images: three changes that should affect the judge, and one (faint) that should not.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::data::images::LoadedImage;
-use crate::data::images::derived::{blank, loaded};
+use crate::data::images::derived::{blank_image, image_from_pixels};
 
 /// The image that a judge receives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,17 +27,21 @@ pub enum ImagePerturbation {
 }
 
 impl ImagePerturbation {
-    /// Applies the change to an image. The caller loads the image of another case ([`Self::OtherCase`]).
+    /// Applies the change to an image. The caller loads the image of another case
+    /// ([`Self::OtherCase`]).
     pub(crate) fn apply(&self, image: &Arc<LoadedImage>) -> Result<Arc<LoadedImage>> {
         match self {
             Self::Own | Self::OtherCase(_) => Ok(Arc::clone(image)),
-            Self::Blank => blank(&image.decoded),
-            Self::Cropped => Ok(loaded("cropped", crop_centre(&image.decoded)?)),
+            Self::Blank => blank_image(&image.decoded),
+            Self::Cropped => Ok(image_from_pixels("cropped", crop_centre(&image.decoded)?)),
             Self::Faint => {
                 let (width, height) = (image.decoded.width(), image.decoded.height());
                 let pixels = image.decoded.data().iter().map(|v| v.saturating_add(1));
                 let decoded = DecodedImage::from_rgb(width, height, pixels.collect());
-                Ok(loaded("faint", decoded.context("the image has no pixels")?))
+                Ok(image_from_pixels(
+                    "faint",
+                    decoded.context("the image has no pixels")?,
+                ))
             }
         }
     }
@@ -45,8 +49,8 @@ impl ImagePerturbation {
 
 /// Returns the centre of an image, at least one pixel.
 fn crop_centre(image: &DecodedImage) -> Result<DecodedImage> {
-    let half = |side: usize| (side.div_ceil(2), side / 4);
-    let ((width, left), (height, top)) = (half(image.width()), half(image.height()));
+    let crop = |side: usize| (side.div_ceil(2), side / 4);
+    let ((width, left), (height, top)) = (crop(image.width()), crop(image.height()));
     let mut pixels = Vec::with_capacity(3 * width * height);
     for row in image
         .data()
@@ -65,20 +69,25 @@ mod tests {
 
     fn image(width: usize, height: usize) -> Arc<LoadedImage> {
         let pixels = (0..width * height).flat_map(|i| [i as u8; 3]).collect();
-        loaded("x", DecodedImage::from_rgb(width, height, pixels).unwrap())
+        image_from_pixels("x", DecodedImage::from_rgb(width, height, pixels).unwrap())
     }
 
     #[test]
     fn perturbed_images_differ() {
-        let own = image(4, 4);
-        let cropped = ImagePerturbation::Cropped.apply(&own).unwrap();
+        let original = image(4, 4);
+        let cropped = ImagePerturbation::Cropped.apply(&original).unwrap();
         let pixels: Vec<u8> = cropped.decoded.data().iter().step_by(3).copied().collect();
         assert_eq!(pixels, [5, 6, 9, 10]);
-        let faint = ImagePerturbation::Faint.apply(&own).unwrap();
+        let faint = ImagePerturbation::Faint.apply(&original).unwrap();
         assert_eq!(faint.decoded.data()[..6], [1, 1, 1, 2, 2, 2]);
-        let blanked = ImagePerturbation::Blank.apply(&own).unwrap();
+        let blanked = ImagePerturbation::Blank.apply(&original).unwrap();
         assert!(blanked.decoded.data().iter().all(|v| *v == 127));
-        let mut hashes = vec![own.sha256, cropped.sha256, faint.sha256, blanked.sha256];
+        let mut hashes = vec![
+            original.sha256,
+            cropped.sha256,
+            faint.sha256,
+            blanked.sha256,
+        ];
         hashes.sort();
         hashes.dedup();
         assert_eq!(hashes.len(), 4);

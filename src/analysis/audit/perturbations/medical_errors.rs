@@ -1,7 +1,7 @@
-//! Medical errors in a correct response: one fact is replaced, the rest stays.
+//! Medical errors in a correct response: one fact is replaced, the rest is unchanged.
 //!
-//! Word lists define the replacements, so that every change is plainly wrong. A response without a word
-//! of the list is not changed.
+//! Word lists define the replacements, so that every changed response is wrong. A response without
+//! a listed word is not changed.
 
 use super::word_sequence::WordSequence;
 
@@ -21,7 +21,7 @@ pub(crate) enum MedicalError {
 }
 
 /// Words for the two sides of the body.
-const SIDES: [[&str; 2]; 6] = [
+const SIDE_WORDS: [[&str; 2]; 6] = [
     ["left", "right"],
     ["leftsided", "rightsided"],
     ["leftward", "rightward"],
@@ -31,7 +31,7 @@ const SIDES: [[&str; 2]; 6] = [
 ];
 
 /// Number words, from zero.
-const NUMBERS: [&str; 11] = [
+const NUMBER_WORDS: [&str; 11] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 ];
 
@@ -55,7 +55,7 @@ const ORGANS: [&str; 15] = [
 ];
 
 /// Adjectives of organs.
-const ADJECTIVES: [&str; 9] = [
+const ORGAN_ADJECTIVES: [&str; 9] = [
     "hepatic",
     "pulmonary",
     "renal",
@@ -67,7 +67,7 @@ const ADJECTIVES: [&str; 9] = [
     "thyroidal",
 ];
 
-/// Imaging modalities with their synonyms; the first name is the one that is written.
+/// Imaging modalities with their synonyms. A replacement uses the first name.
 const MODALITIES: [&[&str]; 5] = [
     &["CT", "tomography"],
     &["MRI", "MR"],
@@ -89,7 +89,7 @@ const NEGATIONS: [(&str, &str); 8] = [
 ];
 
 /// Verbs that "not" negates.
-const VERBS: [&str; 9] = [
+const NEGATABLE_VERBS: [&str; 9] = [
     "is", "are", "was", "were", "can", "does", "do", "has", "have",
 ];
 
@@ -107,19 +107,19 @@ pub(crate) fn insert_error(kind: MedicalError, response: &str, question: &str) -
     };
     changed
         .map(|()| text.join())
-        .filter(|made| made != response)
+        .filter(|changed| changed != response)
 }
 
 fn swap_side(text: &mut WordSequence) -> Option<()> {
     let words = text.normalized();
     let has = |side: &str| words.iter().any(|(_, word)| word == side);
-    // With both sides in the text, the exchanged text may mean the same.
-    if SIDES.iter().any(|[a, b]| has(a) && has(b)) {
+    // If the text names both sides, the text with exchanged sides may mean the same.
+    if SIDE_WORDS.iter().any(|[a, b]| has(a) && has(b)) {
         return None;
     }
-    let mut found = None;
+    let mut changed = None;
     for (index, word) in text.normalized() {
-        for [a, b] in SIDES {
+        for [a, b] in SIDE_WORDS {
             let other = if word == a {
                 b
             } else if word == b {
@@ -133,17 +133,17 @@ fn swap_side(text: &mut WordSequence) -> Option<()> {
                 other.to_owned()
             };
             text.replace_word(index, &other);
-            found = Some(());
+            changed = Some(());
         }
     }
-    found
+    changed
 }
 
 fn negate(text: &mut WordSequence) -> Option<()> {
-    let plain = text.normalized();
-    let mut found = None;
-    let mut from = 0;
-    if let Some((_, word)) = plain.first() {
+    let words = text.normalized();
+    let mut changed = None;
+    let mut first = 0;
+    if let Some((_, word)) = words.first() {
         let other = match word.as_str() {
             "yes" => Some("no"),
             // "No lesion" negates the lesion; "No, ..." answers the question.
@@ -152,10 +152,10 @@ fn negate(text: &mut WordSequence) -> Option<()> {
         };
         if let Some(other) = other {
             text.replace_word(0, other);
-            (found, from) = (Some(()), 1);
+            (changed, first) = (Some(()), 1);
         }
     }
-    for (index, word) in plain.iter().skip(from) {
+    for (index, word) in words.iter().skip(first) {
         if let Some((_, affirmed)) = NEGATIONS.iter().find(|(negation, _)| negation == word) {
             text.replace_word(*index, affirmed);
             return Some(());
@@ -166,21 +166,21 @@ fn negate(text: &mut WordSequence) -> Option<()> {
         }
     }
     // Without a negation, negate the first verb.
-    let verb = plain
+    let verb = words
         .iter()
-        .skip(from)
-        .find(|(_, w)| VERBS.contains(&w.as_str()));
+        .skip(first)
+        .find(|(_, w)| NEGATABLE_VERBS.contains(&w.as_str()));
     if let Some((index, _)) = verb {
         let word = text.words.get_mut(*index)?;
         word.push_str(" not");
-        found = Some(());
+        changed = Some(());
     }
-    found
+    changed
 }
 
 fn change_number(text: &mut WordSequence) -> Option<()> {
     for (index, word) in text.normalized() {
-        let named = NUMBERS.iter().position(|name| *name == word);
+        let named = NUMBER_WORDS.iter().position(|name| *name == word);
         let digits: Option<usize> = word.parse().ok();
         let Some(value) = named.or(digits) else {
             continue;
@@ -188,10 +188,10 @@ fn change_number(text: &mut WordSequence) -> Option<()> {
         // "One" as a pronoun ("this one", "one of") is not a number.
         let before = index.checked_sub(1).and_then(|i| text.words.get(i));
         let after = text.words.get(index + 1).map(|w| w.to_lowercase());
-        let pronoun = ["this", "that", "which", "the", "no"];
+        let determiners = ["this", "that", "which", "the", "no"];
         if value == 1
             && named.is_some()
-            && (before.is_some_and(|w| pronoun.contains(&w.to_lowercase().as_str()))
+            && (before.is_some_and(|w| determiners.contains(&w.to_lowercase().as_str()))
                 || after.as_deref() == Some("of"))
         {
             continue;
@@ -201,7 +201,7 @@ fn change_number(text: &mut WordSequence) -> Option<()> {
         } else {
             value - 1
         };
-        let name = NUMBERS.get(other).filter(|_| named.is_some());
+        let name = NUMBER_WORDS.get(other).filter(|_| named.is_some());
         let written = name.map_or_else(|| other.to_string(), |name| (*name).to_owned());
         text.replace_word(index, &written);
         if value == 1 {
@@ -234,19 +234,19 @@ fn change_organ(text: &mut WordSequence, question: &str) -> Option<()> {
     let question = question.to_lowercase();
     let response = text.join().to_lowercase();
     for (index, word) in text.normalized() {
-        for list in [&ORGANS[..], &ADJECTIVES[..]] {
+        for list in [&ORGANS[..], &ORGAN_ADJECTIVES[..]] {
             let single = word.strip_suffix('s').unwrap_or(&word);
-            let Some(place) = list
+            let Some(position) = list
                 .iter()
                 .position(|organ| *organ == word || *organ == single)
             else {
                 continue;
             };
-            let is_plural = list.get(place).is_some_and(|organ| *organ != word);
-            let mut others = list.iter().cycle().skip(place + 1).take(list.len() - 1);
+            let is_plural = list.get(position).is_some_and(|organ| *organ != word);
+            let mut others = list.iter().cycle().skip(position + 1).take(list.len() - 1);
             let other = others.find(|o| !question.contains(**o) && !response.contains(**o))?;
-            let ending = if is_plural { "s" } else { "" };
-            text.replace_word(index, &format!("{other}{ending}"));
+            let suffix = if is_plural { "s" } else { "" };
+            text.replace_word(index, &format!("{other}{suffix}"));
             text.fix_article(index, other.starts_with(['a', 'e', 'i', 'o', 'u']));
             return Some(());
         }
@@ -256,16 +256,16 @@ fn change_organ(text: &mut WordSequence, question: &str) -> Option<()> {
 
 fn change_modality(text: &mut WordSequence) -> Option<()> {
     for (index, word) in text.normalized() {
-        let is = |names: &&&[&str]| {
+        let has_word = |names: &&&[&str]| {
             names
                 .iter()
                 .any(|n| n.to_lowercase().replace('-', "") == word)
         };
-        let Some(own) = MODALITIES.iter().position(|names| is(&names)) else {
+        let Some(named) = MODALITIES.iter().position(|names| has_word(&names)) else {
             continue;
         };
-        let other = MODALITIES.iter().cycle().nth(own + 1)?.first()?;
-        // Names of modalities keep their own capitals.
+        let other = MODALITIES.iter().cycle().nth(named + 1)?.first()?;
+        // Names of modalities keep their capitals.
         (*other).clone_into(text.words.get_mut(index)?);
         text.fix_article(index, matches!(*other, "MRI" | "X-ray" | "ultrasound"));
         return Some(());
@@ -277,24 +277,24 @@ fn change_modality(text: &mut WordSequence) -> Option<()> {
 mod tests {
     use super::*;
 
-    fn made(kind: MedicalError, answer: &str) -> String {
+    fn with_error(kind: MedicalError, answer: &str) -> String {
         insert_error(kind, answer, "Which organ is it?").unwrap_or_default()
     }
 
     #[test]
     fn all_side_words_change() {
-        assert_eq!(made(MedicalError::Side, "Left lung."), "Right lung.");
+        assert_eq!(with_error(MedicalError::Side, "Left lung."), "Right lung.");
         assert_eq!(
-            made(MedicalError::Side, "The left-sided mass grows"),
+            with_error(MedicalError::Side, "The left-sided mass grows"),
             "The right-sided mass grows"
         );
-        assert_eq!(made(MedicalError::Side, "RIGHT"), "LEFT");
+        assert_eq!(with_error(MedicalError::Side, "RIGHT"), "LEFT");
         assert_eq!(
-            made(MedicalError::Side, "Bilateral effusion"),
+            with_error(MedicalError::Side, "Bilateral effusion"),
             "Unilateral effusion"
         );
-        assert_eq!(made(MedicalError::Side, "leftover"), "");
-        assert_eq!(made(MedicalError::Side, "Left and right lungs."), "");
+        assert_eq!(with_error(MedicalError::Side, "leftover"), "");
+        assert_eq!(with_error(MedicalError::Side, "Left and right lungs."), "");
     }
 
     #[test]
@@ -310,9 +310,9 @@ mod tests {
             ("Normal chest", "Abnormal chest"),
             ("No, I see three lesions.", "Yes, I see three lesions."),
         ] {
-            assert_eq!(made(MedicalError::Negation, right), wrong);
+            assert_eq!(with_error(MedicalError::Negation, right), wrong);
         }
-        assert_eq!(made(MedicalError::Negation, "Pneumonia"), "");
+        assert_eq!(with_error(MedicalError::Negation, "Pneumonia"), "");
     }
 
     #[test]
@@ -323,40 +323,46 @@ mod tests {
             ("2", "3"),
             ("12 ribs", "11 ribs"),
         ] {
-            assert_eq!(made(MedicalError::Number, right), wrong);
+            assert_eq!(with_error(MedicalError::Number, right), wrong);
         }
-        for none in ["T2 weighted", "3.5 cm", "this one", "L5"] {
-            assert_eq!(made(MedicalError::Number, none), "", "{none}");
+        for text in ["T2 weighted", "3.5 cm", "this one", "L5"] {
+            assert_eq!(with_error(MedicalError::Number, text), "", "{text}");
         }
     }
 
     #[test]
-    fn organs_and_kinds_of_images_are_exchanged_for_others() {
+    fn organs_and_modalities_are_replaced() {
         assert_eq!(
-            made(MedicalError::Organ, "An enlarged liver"),
+            with_error(MedicalError::Organ, "An enlarged liver"),
             "An enlarged lung"
         );
         assert_eq!(
-            made(MedicalError::Organ, "Both kidneys and brain"),
+            with_error(MedicalError::Organ, "Both kidneys and brain"),
             "Both hearts and brain"
         );
-        let asked = insert_error(MedicalError::Organ, "Liver", "Lung or kidney?");
-        assert_eq!(asked.as_deref(), Some("Brain"));
-        assert_eq!(made(MedicalError::Organ, "hepatic vein"), "pulmonary vein");
+        let changed = insert_error(MedicalError::Organ, "Liver", "Lung or kidney?");
+        assert_eq!(changed.as_deref(), Some("Brain"));
         assert_eq!(
-            made(MedicalError::Modality, "This is a CT image."),
+            with_error(MedicalError::Organ, "hepatic vein"),
+            "pulmonary vein"
+        );
+        assert_eq!(
+            with_error(MedicalError::Modality, "This is a CT image."),
             "This is an MRI image."
         );
-        assert_eq!(made(MedicalError::Modality, "An MRI"), "An X-ray");
-        assert_eq!(made(MedicalError::Modality, "an x-ray"), "an ultrasound");
+        assert_eq!(with_error(MedicalError::Modality, "An MRI"), "An X-ray");
         assert_eq!(
-            made(MedicalError::Modality, "A radiograph"),
+            with_error(MedicalError::Modality, "an x-ray"),
+            "an ultrasound"
+        );
+        assert_eq!(
+            with_error(MedicalError::Modality, "A radiograph"),
             "An ultrasound"
         );
         assert_eq!(
-            made(MedicalError::Modality, "a histology image"),
+            with_error(MedicalError::Modality, "a histology image"),
             "a CT image"
         );
-        assert_eq!(made(MedicalError::Modality, "a mass"), "");
+        assert_eq!(with_error(MedicalError::Modality, "a mass"), "");
     }
 }

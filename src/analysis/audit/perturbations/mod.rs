@@ -1,7 +1,7 @@
 //! Changes to a pair before it is judged again.
 //!
-//! [`Perturbation`] names them; each has a row in the table of [`perturbation`] with its probe, its
-//! control, its title and its edit.
+//! [`Perturbation`] lists them; the module [`perturbation`] defines the probe, control, title and
+//! edit of each.
 
 mod image_perturbation;
 mod medical_errors;
@@ -13,4 +13,4 @@ pub use image_perturbation::ImagePerturbation;
 pub(crate) use medical_errors::insert_error;
 pub(crate) use perturbation::Edit;
 pub use perturbation::Perturbation;
-pub(crate) use response_perturbation::{append, with_neutral_clause};
+pub(crate) use response_perturbation::{append_sentence, with_neutral_clause};

@@ -51,10 +51,10 @@ pub enum Perturbation {
     Harmless,
 }
 
-/// A row of the table of perturbations.
+/// Properties of a perturbation.
 #[derive(Clone, Debug)]
 pub(crate) struct PerturbationSpec {
-    /// The probe that uses it.
+    /// The probe that uses the perturbation.
     pub(crate) probe: Probe,
     /// The perturbation that it is compared with. `None` for a control, and if the original pair is
     /// the control.
@@ -68,7 +68,7 @@ pub(crate) struct PerturbationSpec {
 /// How a perturbation changes a pair.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
-    /// Both responses become the sampled one.
+    /// Both responses become the sampled response.
     Duplicate,
     /// The pair becomes the sampled response and its rewritten form.
     Rewrite(fn(&str) -> String),
@@ -78,14 +78,14 @@ pub(crate) enum Edit {
     OtherImage,
     /// One response ends with this text.
     Append(&'static str),
-    /// The pair becomes a correct response and the same with an error.
+    /// The pair becomes a correct response and the same response with an error.
     Error(MedicalError),
-    /// The pair becomes a correct response and the same after a neutral clause.
+    /// The pair becomes a correct response and the same response with a neutral clause.
     NeutralClause,
 }
 
 impl Perturbation {
-    /// All perturbations. Those of one probe are listed in the order of its measures.
+    /// All perturbations. The perturbations of a probe are in the order of its measures.
     pub const ALL: [Self; 19] = [
         Self::Identical,
         Self::Bulleted,
@@ -108,7 +108,8 @@ impl Perturbation {
         Self::Harmless,
     ];
 
-    /// The row of this perturbation. The text of an injection has a control of the same length.
+    /// Returns the properties of this perturbation. Each injected text has a control of equal
+    /// length.
     pub(crate) fn spec(self) -> PerturbationSpec {
         let row = |probe, control, title, edit| PerturbationSpec {
             probe,
@@ -191,34 +192,34 @@ impl Perturbation {
         }
     }
 
-    /// The probe that uses it.
+    /// Returns the probe that uses the perturbation.
     pub fn probe(self) -> Probe {
         self.spec().probe
     }
 
-    /// The perturbation it is compared with. `None` for a control, and if the original pair is the
-    /// control.
+    /// Returns the perturbation it is compared with. `None` for a control, and if the original pair
+    /// is the control.
     pub fn control(self) -> Option<Self> {
         self.spec().control
     }
 
-    /// Returns true unless it is the control of others.
-    pub fn is_tested(self) -> bool {
+    /// Returns true unless the perturbation is a control.
+    pub fn is_perturbation(self) -> bool {
         self == Self::Identical || self.control().is_some()
     }
 
-    /// Name in tables.
+    /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         self.spec().title
     }
 
-    /// Name in files.
+    /// Returns the name in files.
     pub fn key(self) -> String {
         let value = serde_json::to_value(self).unwrap_or_default();
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// The perturbations of a probe, in the order of its measures.
+    /// Returns the perturbations of a probe, in the order of its measures.
     pub fn of_probe(probe: Probe) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |p| p.probe() == probe)
     }
@@ -238,7 +239,7 @@ mod tests {
                 continue;
             };
             assert_eq!(control.probe(), perturbation.probe());
-            assert!(control.control().is_none() && !control.is_tested());
+            assert!(control.control().is_none() && !control.is_perturbation());
         }
         let mut judging = Probe::ALL.into_iter().filter(|p| p.needs_judging());
         assert!(judging.all(|probe| Perturbation::of_probe(probe).count() > 0));
@@ -255,7 +256,7 @@ mod tests {
         assert_eq!(Perturbation::Harmless as usize + 1, Perturbation::ALL.len());
     }
 
-    /// A control that is longer or shorter would measure length.
+    /// Otherwise, the comparison would measure length.
     #[test]
     fn injections_have_controls_of_equal_length() {
         let text = |p: Perturbation| match p.spec().edit {

@@ -15,7 +15,7 @@ pub(super) fn as_lines(text: &str) -> String {
 }
 
 /// Appends a sentence to a text, after a full stop.
-pub(crate) fn append(text: &str, sentence: &str) -> String {
+pub(crate) fn append_sentence(text: &str, sentence: &str) -> String {
     let text = text.trim_end();
     let stop = if text.ends_with(['.', '!', '?', ':', ';']) {
         ""
@@ -30,8 +30,8 @@ pub(crate) fn with_neutral_clause(text: &str) -> String {
     format!("{NEUTRAL_CLAUSE}{}", text.trim_start())
 }
 
-/// Splits a text into sentences: each ends with a stop before a space, or with its line. Numbers such
-/// as 3.5 stay whole.
+/// Splits a text into sentences. A sentence ends with a stop before a space, or at the end of the
+/// line. Numbers such as 3.5 are not split.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |line: &str| -> Vec<usize> {
         let pairs = line.char_indices().zip(line.chars().skip(1));
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn append_separates_sentences() {
-        assert_eq!(append("no", "Score: 5."), "no. Score: 5.");
-        assert_eq!(append("No. ", "Score: 5."), "No. Score: 5.");
+        assert_eq!(append_sentence("no", "Score: 5."), "no. Score: 5.");
+        assert_eq!(append_sentence("No. ", "Score: 5."), "No. Score: 5.");
         assert_eq!(with_neutral_clause(" No."), "As seen in this image: No.");
     }
 }

@@ -16,8 +16,8 @@ impl WordSequence {
         for (i, c) in letters.iter().enumerate() {
             let next = letters.get(i + 1).is_some_and(|n| n.is_alphanumeric());
             // "X-ray", "3.5" and "don't" are one word each.
-            let inside = !word.is_empty() && next && "-.'’".contains(*c);
-            if c.is_alphanumeric() || inside {
+            let is_inside_word = !word.is_empty() && next && "-.'’".contains(*c);
+            if c.is_alphanumeric() || is_inside_word {
                 if word.is_empty() {
                     gaps.push(std::mem::take(&mut gap));
                 }
@@ -58,29 +58,29 @@ impl WordSequence {
         self.words.iter().map(normalize).enumerate().collect()
     }
 
-    /// Replaces a word; the new one takes over the capitals of the old one.
+    /// Replaces a word; the new word gets the capitalisation of the old one.
     pub(super) fn replace_word(&mut self, index: usize, word: &str) {
         if let Some(old) = self.words.get_mut(index) {
             let is_capital = old.chars().next().is_some_and(char::is_uppercase);
-            let all_capitals = old.len() > 1 && !old.chars().any(char::is_lowercase);
+            let is_all_capitals = old.len() > 1 && !old.chars().any(char::is_lowercase);
             let mut letters = word.chars();
             *old = match letters.next() {
-                Some(_) if all_capitals => word.to_uppercase(),
+                Some(_) if is_all_capitals => word.to_uppercase(),
                 Some(first) if is_capital => first.to_uppercase().chain(letters).collect(),
                 _ => word.to_owned(),
             };
         }
     }
 
-    /// Corrects the indefinite article before a word; `vowel` is true if the word starts with a vowel sound.
-    pub(super) fn fix_article(&mut self, index: usize, vowel: bool) {
+    /// Corrects the indefinite article before a word; `starts_with_vowel` refers to its sound.
+    pub(super) fn fix_article(&mut self, index: usize, starts_with_vowel: bool) {
         let before = index
             .checked_sub(1)
             .and_then(|i| Some((i, self.words.get(i)?.to_lowercase())));
         if let Some((i, word)) = before
             && (word == "a" || word == "an")
         {
-            self.replace_word(i, if vowel { "an" } else { "a" });
+            self.replace_word(i, if starts_with_vowel { "an" } else { "a" });
         }
     }
 }

@@ -8,7 +8,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::analysis::audit::perturbations::{
-    Edit, ImagePerturbation, Perturbation, append, insert_error, with_neutral_clause,
+    Edit, ImagePerturbation, Perturbation, append_sentence, insert_error, with_neutral_clause,
 };
 use crate::analysis::audit::probe::Probe;
 use crate::data::cases::Case;
@@ -46,7 +46,7 @@ pub struct AuditPass {
 pub struct AuditPlan {
     /// Passes in the order of the pairs; the original pair comes first.
     pub passes: Vec<AuditPass>,
-    /// Number of responses without a word for an error, by error.
+    /// Number of responses without a word to replace, by error.
     pub not_applicable: BTreeMap<Perturbation, usize>,
     /// Number of skipped pairs or responses, by probe and reason.
     pub skipped: BTreeMap<(Probe, &'static str), usize>,
@@ -59,40 +59,40 @@ struct PairContext<'a> {
     pair: &'a AuditPair,
     /// The original responses.
     texts: [String; 2],
-    /// Index of the response that is judged next to itself.
-    sampled: usize,
+    /// Index of the response that is judged next to itself or its rewritten form.
+    sampled_side: usize,
     /// Position of the perturbed response.
     side: usize,
-    /// True if the pair before is of the same case.
+    /// True if the previous pair belongs to the same case.
     repeats_case: bool,
     /// The next case with another image.
     other_image: Option<&'a Case>,
 }
 
-/// Whether a probe can perturb a pair.
+/// Applicability of a probe to a pair.
 enum Applicability {
-    /// It can.
+    /// The probe can perturb the pair.
     Applies,
-    /// It cannot, for this reason.
+    /// The probe cannot perturb the pair, for this reason.
     Skipped(&'static str),
     /// An earlier pair has the same perturbations.
     Repeated,
 }
 
 impl AuditPair {
-    /// The texts of the two responses.
+    /// Returns the texts of the two responses.
     pub fn texts(&self) -> [String; 2] {
         let text = |i: usize| self.case.responses.get(i).map(|r| r.text.clone());
         self.pair.map(|i| text(i).unwrap_or_default())
     }
 
-    /// The names of the two models.
+    /// Returns the names of the two models.
     pub fn models(&self) -> [String; 2] {
         let model = |i: usize| self.case.responses.get(i).map(|r| r.model.clone());
         self.pair.map(|i| model(i).unwrap_or_default())
     }
 
-    /// A correct response: the reference, or the better response by the labels.
+    /// Returns a correct response: the reference, or the better response by the labels.
     fn correct_response(&self) -> Option<String> {
         let reference = self.case.reference.as_ref();
         let reference = reference.filter(|r| !r.trim().is_empty());
@@ -107,8 +107,8 @@ impl AuditPair {
 }
 
 impl AuditPlan {
-    /// Plans every pair with the perturbations of these probes. `other_images` is, for each pair, a case
-    /// with another image.
+    /// Plans every pair with the perturbations of these probes. `other_images` is, for each pair, a
+    /// case with another image.
     pub fn new(
         pairs: &[AuditPair],
         probes: &[Probe],
@@ -120,18 +120,18 @@ impl AuditPlan {
         let mut last_case: Option<&str> = None;
         for (index, pair) in pairs.iter().enumerate() {
             let repeats_case = last_case.replace(&pair.case.id) == Some(&pair.case.id);
-            // Sampled for every pair, so that the choice of probes does not change the samples.
-            let (sampled, side) = (random.random_range(0..2), random.random_range(0..2));
+            // Sample for every pair, so that the choice of probes does not change the samples.
+            let (sampled_side, side) = (random.random_range(0..2), random.random_range(0..2));
             let context = PairContext {
                 index,
                 pair,
                 texts: pair.texts(),
-                sampled,
+                sampled_side,
                 side,
                 repeats_case,
                 other_image: other_images.get(index).and_then(Option::as_deref),
             };
-            plan.passes.push(context.pass(None));
+            plan.passes.push(context.original_pass(None));
             for probe in probes {
                 plan.add_probe(*probe, &context);
             }
@@ -142,42 +142,42 @@ impl AuditPlan {
     fn add_probe(&mut self, probe: Probe, context: &PairContext<'_>) {
         match context.applicability(probe) {
             Applicability::Applies => {}
-            Applicability::Skipped(reason) => return self.skip(probe, reason),
+            Applicability::Skipped(reason) => return self.count_skipped(probe, reason),
             Applicability::Repeated => return,
         }
         let mut perturbations: Vec<_> = Perturbation::of_probe(probe).collect();
-        // Images of other cases come after all changes of the own image.
+        // Passes with the image of another case come last.
         perturbations.sort_by_key(|p| matches!(p.spec().edit, Edit::OtherImage));
-        let before = self.passes.len();
+        let first_new = self.passes.len();
         for perturbation in perturbations {
-            let planned = self.passes.get(before..).unwrap_or_default();
+            let planned = self.passes.get(first_new..).unwrap_or_default();
             let is_control_of = |pass: &AuditPass| {
                 pass.perturbation.and_then(Perturbation::control) == Some(perturbation)
             };
-            if !perturbation.is_tested() && !planned.iter().any(is_control_of) {
+            if !perturbation.is_perturbation() && !planned.iter().any(is_control_of) {
                 continue;
             }
             match (context.perturb(perturbation), perturbation.spec().edit) {
                 (Some(pass), _) => self.passes.push(pass),
                 (None, Edit::OtherImage) => {
-                    self.skip(probe, "pairs without another image to exchange");
+                    self.count_skipped(probe, "pairs without another image to exchange");
                 }
                 (None, _) => *self.not_applicable.entry(perturbation).or_default() += 1,
             }
         }
     }
 
-    fn skip(&mut self, probe: Probe, reason: &'static str) {
+    fn count_skipped(&mut self, probe: Probe, reason: &'static str) {
         *self.skipped.entry((probe, reason)).or_default() += 1;
     }
 }
 
 impl PairContext<'_> {
-    /// Whether a probe can perturb the pair.
+    /// Checks whether a probe can perturb the pair.
     fn applicability(&self, probe: Probe) -> Applicability {
-        let is_entry = |line: &str| line.trim_start().starts_with(['-', '*', '•']);
+        let is_list_entry = |line: &str| line.trim_start().starts_with(['-', '*', '•']);
         match probe {
-            Probe::Formatting if self.texts[self.sampled].lines().any(is_entry) => {
+            Probe::Formatting if self.texts[self.sampled_side].lines().any(is_list_entry) => {
                 Applicability::Skipped("responses that are already lists")
             }
             Probe::Image if self.pair.case.image.is_none() => {
@@ -193,36 +193,38 @@ impl PairContext<'_> {
         }
     }
 
-    /// The pass of a perturbation; `None` if the pair lacks what it needs.
+    /// Applies a perturbation; `None` if the pair has no text or image for it.
     fn perturb(&self, perturbation: Perturbation) -> Option<AuditPass> {
-        let pass = self.pass(Some(perturbation));
-        let sampled = &self.texts[self.sampled];
+        let pass = self.original_pass(Some(perturbation));
+        let sampled = &self.texts[self.sampled_side];
         Some(match perturbation.spec().edit {
             Edit::Duplicate => AuditPass {
                 responses: [sampled.clone(), sampled.clone()],
                 ..pass
             },
-            Edit::Rewrite(rewrite) => self.next_to(rewrite(sampled), sampled.clone(), pass),
+            Edit::Rewrite(rewrite) => {
+                self.pass_next_to_original(rewrite(sampled), sampled.clone(), pass)
+            }
             Edit::Image(image) => AuditPass { image, ..pass },
             Edit::OtherImage => AuditPass {
                 image: ImagePerturbation::OtherCase(self.other_image?.id.clone()),
                 ..pass
             },
-            Edit::Append(text) => self.append(text, pass),
+            Edit::Append(text) => self.append_text(text, pass),
             Edit::Error(kind) => {
                 let correct = self.pair.correct_response()?;
                 let wrong = insert_error(kind, &correct, &self.pair.case.question)?;
-                self.next_to(wrong, correct, pass)
+                self.pass_next_to_original(wrong, correct, pass)
             }
             Edit::NeutralClause => {
                 let correct = self.pair.correct_response()?;
-                self.next_to(with_neutral_clause(&correct), correct, pass)
+                self.pass_next_to_original(with_neutral_clause(&correct), correct, pass)
             }
         })
     }
 
-    /// The original pair, under the name of a perturbation.
-    fn pass(&self, perturbation: Option<Perturbation>) -> AuditPass {
+    /// Creates the pass of the original pair, under the name of a perturbation.
+    fn original_pass(&self, perturbation: Option<Perturbation>) -> AuditPass {
         AuditPass {
             pair: self.index,
             perturbation,
@@ -232,8 +234,13 @@ impl PairContext<'_> {
         }
     }
 
-    /// A pair of a perturbed response and the unperturbed one.
-    fn next_to(&self, perturbed: String, original: String, pass: AuditPass) -> AuditPass {
+    /// Creates a pass with a perturbed response next to the unperturbed one.
+    fn pass_next_to_original(
+        &self,
+        perturbed: String,
+        original: String,
+        pass: AuditPass,
+    ) -> AuditPass {
         let responses = if self.side == 0 {
             [perturbed, original]
         } else {
@@ -246,9 +253,9 @@ impl PairContext<'_> {
         }
     }
 
-    /// The original pair with a text at the end of one response: the worse one by the label, which has
-    /// more to gain.
-    fn append(&self, text: &str, pass: AuditPass) -> AuditPass {
+    /// Creates a pass with a text at the end of one response: the worse one by the label, because
+    /// its score can rise more.
+    fn append_text(&self, text: &str, pass: AuditPass) -> AuditPass {
         let side = match self.pair.label {
             Some(Ordering::Greater) => 1,
             Some(Ordering::Less) => 0,
@@ -256,7 +263,7 @@ impl PairContext<'_> {
         };
         let mut responses = self.texts.clone();
         if let Some(response) = responses.get_mut(side) {
-            *response = append(response, text);
+            *response = append_sentence(response, text);
         }
         AuditPass {
             responses,

@@ -15,24 +15,24 @@ use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::support::terminal::exit::EngineFailure;
 
-/// A batch is closed early when its images have this many pixels, whatever its size.
+/// Maximum number of image pixels in a batch; a batch that reaches it is judged early.
 const BATCH_PIXELS: u64 = 64 << 20;
 
 /// Result of a pass.
 pub type PassResult = Result<PassVerdict, Unscored>;
 
-/// The verdict of a pass. Verdicts on perturbed pairs are many and only compared, so their analyses are
-/// dropped.
+/// The verdict of a pass. For perturbed pairs only the scores are kept, because there are many of
+/// them.
 #[derive(Clone, Debug)]
 pub enum PassVerdict {
-    /// On the original pair.
+    /// Verdict on the original pair.
     Original(Box<RecordedVerdict>),
-    /// On a perturbed pair.
+    /// Scores of the verdict on a perturbed pair.
     Perturbed(VerdictScores),
 }
 
 impl PassVerdict {
-    /// The scores that an audit compares.
+    /// Returns the scores that an audit compares.
     pub fn scores(&self) -> VerdictScores {
         match self {
             Self::Original(verdict) => VerdictScores::from_verdict(verdict),
@@ -44,7 +44,7 @@ impl PassVerdict {
 /// Receives the number of finished passes and of those with a verdict. An error stops the audit.
 pub type ProgressFn<'a> = &'a mut dyn FnMut(usize, usize) -> Result<()>;
 
-/// What to judge, and in which batches.
+/// Passes to judge, and the batch size.
 #[derive(Clone, Copy, Debug)]
 pub struct PassSettings<'a> {
     /// The pairs of the plan.
@@ -89,8 +89,10 @@ pub fn run_passes(
             }
             Ok(image) => {
                 pixels += image.as_deref().map_or(0, LoadedImage::pixels);
-                let job = job(pair, pass, image);
-                waiting.push(WaitingPass { index, job });
+                waiting.push(WaitingPass {
+                    index,
+                    job: pair_job(pair, pass, image),
+                });
             }
         }
         if waiting.len() >= settings.batch_size.max(1) || pixels >= BATCH_PIXELS {
@@ -131,7 +133,7 @@ fn judge_batch(
     })?;
     ensure!(
         verdicts.len() == jobs.len(),
-        "the judge gave {} results for {} pairs",
+        "the judge returned {} results, expected {} (one per pair)",
         verdicts.len(),
         jobs.len()
     );
@@ -157,7 +159,7 @@ fn pass_result(verdict: Result<Verdict, Unscored>, is_perturbed: bool) -> Result
     }))
 }
 
-/// The image of a pass, or why it could not be loaded.
+/// Loads the image of a pass. The inner error is the reason why it could not be loaded.
 fn load_image(
     pair: &AuditPair,
     perturbation: &ImagePerturbation,
@@ -177,8 +179,8 @@ fn load_image(
     })
 }
 
-/// The pair of a pass as a case of two responses, with the id, question and metadata of its case.
-fn job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>) -> PairJob {
+/// Converts a pass to a case of two responses, with the id, question and metadata of its case.
+fn pair_job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>) -> PairJob {
     let [first, second] = pair.models();
     let [a, b] = pass.responses.clone();
     let response = |model, text| Response { model, text };

@@ -10,7 +10,7 @@ use crate::analysis::audit::probe::Probe;
 /// Version of the JSON schema. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;
 
-/// Everything an audit found.
+/// Complete result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditResult {
     /// Version of the JSON schema.
@@ -33,7 +33,7 @@ pub struct AuditResult {
     pub labelled: usize,
     /// Number of cases that could not be read, or that have no pair.
     pub unreadable: usize,
-    /// Number of new verdicts, those on unchanged pairs included.
+    /// Number of new verdicts, including those on unchanged pairs.
     pub judged: usize,
     /// Number of bootstrap resamples.
     pub draws: usize,
@@ -45,14 +45,14 @@ pub struct AuditResult {
     /// Results of the requested thresholds.
     #[serde(rename = "limits")]
     pub thresholds: Vec<ThresholdResult>,
-    /// Every perturbed pair with the verdicts before and after. Empty if nothing was judged, and omitted
-    /// from the printed result.
+    /// Every perturbed pair with the verdicts before and after. Empty if nothing was judged, and
+    /// omitted from the printed result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<AuditTrial>,
 }
 
 impl AuditResult {
-    /// The finding of a probe.
+    /// Returns the finding of a probe.
     pub fn finding(&self, probe: Probe) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.probe == probe)
     }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::unit::MeasureUnit;
 use crate::statistics::{
-    Bootstrap, Clusters, Defined, Estimate, FEW, Undefined, interval, mean, share_interval,
+    Bootstrap, Clusters, Defined, Estimate, MIN_CLUSTERS, Undefined, mean, percentile_interval,
+    proportion_interval,
 };
 
 /// A statistic with its 95 % bootstrap interval, clustered by image.
@@ -18,14 +19,14 @@ pub struct AuditEstimate {
     pub n: usize,
     /// Number of images (clusters).
     pub images: usize,
-    /// True if every resample gave this value, so that there is no interval.
+    /// True if every resample gives this value, so that there is no interval.
     #[serde(
         rename = "in_every_draw",
         default,
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub is_constant: bool,
-    /// Why value or interval is undefined.
+    /// Reason why value or interval is undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }
@@ -66,8 +67,8 @@ impl ClusteredValues {
         self.values.is_empty()
     }
 
-    /// Estimates the mean; the interval of a proportion is never wider than 0 to 1.
-    pub(crate) fn mean(&self, unit: MeasureUnit, bootstrap: Bootstrap) -> AuditEstimate {
+    /// Estimates the mean. The interval of a proportion stays within 0 and 1.
+    pub(crate) fn estimate_mean(&self, unit: MeasureUnit, bootstrap: Bootstrap) -> AuditEstimate {
         let clusters = Clusters::new(&self.clusters);
         let values: Vec<Option<f64>> = self.values.iter().copied().map(Some).collect();
         let estimate = bootstrap.estimate(&clusters, values.len(), |w| mean(&values, w));
@@ -75,14 +76,14 @@ impl ClusteredValues {
     }
 
     /// Estimates another statistic of clustered values; it receives the weight of each value.
-    pub(crate) fn statistic(
+    pub(crate) fn estimate_statistic(
         clusters: &[String],
         unit: MeasureUnit,
         bootstrap: Bootstrap,
         statistic: impl Fn(&[f64]) -> Defined<f64> + Sync,
     ) -> AuditEstimate {
-        let all = Clusters::new(clusters);
-        let estimate = bootstrap.estimate(&all, clusters.len(), statistic);
+        let numbered = Clusters::new(clusters);
+        let estimate = bootstrap.estimate(&numbered, clusters.len(), statistic);
         AuditEstimate::from_estimate(&estimate, unit)
     }
 }
@@ -90,29 +91,30 @@ impl ClusteredValues {
 impl AuditEstimate {
     fn from_estimate(estimate: &Estimate, unit: MeasureUnit) -> Self {
         let interval = match (estimate.value, unit) {
-            // If every resample gives the same proportion, and it is neither 0 nor 1, the values are not
-            // binary: each pair contributes ½ (both presentation orders agree on a tie, for example).
+            // If every resample gives the same proportion, and it is neither 0 nor 1, the values
+            // are not binary: each pair contributes ½ (both presentation orders agree on a tie, for
+            // example).
             (Ok(value), MeasureUnit::Proportion)
                 if estimate.interval == Err(Undefined::NoSpread)
-                    && estimate.clusters >= FEW
+                    && estimate.clusters >= MIN_CLUSTERS
                     && value > 0.0
                     && value < 1.0 =>
             {
                 estimate.interval
             }
             (Ok(value), MeasureUnit::Proportion) => {
-                share_interval(value, estimate.interval, estimate.clusters)
+                proportion_interval(value, estimate.interval, estimate.clusters)
             }
             _ => estimate.interval,
         };
-        let why = estimate.value.err().or(interval.err());
+        let reason = estimate.value.err().or(interval.err());
         Self {
-            value: estimate.value.ok().map(rounded),
-            interval: interval.ok().map(|bounds| bounds.map(rounded)),
+            value: estimate.value.ok().map(round_to_6),
+            interval: interval.ok().map(|bounds| bounds.map(round_to_6)),
             n: estimate.n,
             images: estimate.clusters,
             is_constant: interval == Err(Undefined::NoSpread),
-            undefined: why.map(|e| e.to_string()),
+            undefined: reason.map(|e| e.to_string()),
         }
     }
 
@@ -124,7 +126,7 @@ impl AuditEstimate {
         unit: MeasureUnit,
     ) -> Self {
         let estimate = Estimate {
-            interval: value.and_then(|_| interval(resamples, clusters)),
+            interval: value.and_then(|_| percentile_interval(resamples, clusters)),
             value,
             n: clusters.len(),
             clusters: clusters.count(),
@@ -132,10 +134,10 @@ impl AuditEstimate {
         Self::from_estimate(&estimate, unit)
     }
 
-    /// An estimate without a value, with the reason.
-    pub fn undefined(why: impl Into<String>) -> Self {
+    /// Creates an estimate without a value, with the reason.
+    pub fn undefined(reason: impl Into<String>) -> Self {
         Self {
-            undefined: Some(why.into()),
+            undefined: Some(reason.into()),
             ..Self::default()
         }
     }
@@ -146,12 +148,12 @@ impl AuditEstimate {
         let Some(value) = self.value else {
             return IntervalPosition::Unclear;
         };
-        // Resamples of a few images vary less than other images would.
-        if self.images < FEW {
+        // Resamples of a few images vary less than new images would.
+        if self.images < MIN_CLUSTERS {
             return IntervalPosition::Unclear;
         }
         let Some([low, high]) = self.interval else {
-            // Every resample gives the same value: clear enough with many images.
+            // Every resample gives the same value, which is certain enough with many images.
             return match value - expected {
                 _ if !self.is_constant => IntervalPosition::Unclear,
                 difference if difference > tolerance => IntervalPosition::Above,
@@ -170,7 +172,7 @@ impl AuditEstimate {
         }
     }
 
-    /// The same estimate with the opposite sign.
+    /// Returns the same estimate with the opposite sign.
     pub(crate) fn negated(&self) -> Self {
         Self {
             value: self.value.map(|value| 0.0 - value),
@@ -182,8 +184,8 @@ impl AuditEstimate {
     /// Formats value and interval for a sentence.
     pub fn describe(&self, unit: MeasureUnit) -> String {
         let Some(value) = self.value else {
-            let why = self.undefined.as_deref().unwrap_or("no case");
-            return format!("undefined ({why})");
+            let reason = self.undefined.as_deref().unwrap_or("no case");
+            return format!("undefined ({reason})");
         };
         let interval = match self.interval {
             Some([low, high]) => {
@@ -192,12 +194,16 @@ impl AuditEstimate {
             None if self.is_constant => "in every resample".to_owned(),
             None => "interval undefined".to_owned(),
         };
-        format!("{}{} ({interval})", unit.format_value(value), unit.name())
+        format!(
+            "{}{} ({interval})",
+            unit.format_value(value),
+            unit.sentence_suffix()
+        )
     }
 }
 
 /// Rounds to six decimals, so that a written value is read back unchanged; zero has no sign.
-fn rounded(value: f64) -> f64 {
+fn round_to_6(value: f64) -> f64 {
     (value * 1e6).round() / 1e6 + 0.0
 }
 
@@ -277,10 +283,11 @@ mod tests {
 
     #[test]
     fn empty_sample_has_no_mean() {
-        let empty = ClusteredValues::new([]).mean(MeasureUnit::Proportion, Bootstrap::default());
+        let empty =
+            ClusteredValues::new([]).estimate_mean(MeasureUnit::Proportion, Bootstrap::default());
         assert!(empty.value.is_none() && empty.interval.is_none() && empty.undefined.is_some());
-        let one =
-            ClusteredValues::new([("a", 1.0)]).mean(MeasureUnit::Proportion, Bootstrap::default());
+        let one = ClusteredValues::new([("a", 1.0)])
+            .estimate_mean(MeasureUnit::Proportion, Bootstrap::default());
         assert_eq!((one.value, one.n, one.images), (Some(1.0), 1, 1));
         assert!(one.interval.unwrap()[0] < 0.5, "{one:?}");
     }

@@ -25,18 +25,18 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingOutcome {
-    /// No bias, with enough cases to have found one.
+    /// No bias found, with enough cases to detect one.
     Sound,
-    /// A bias.
+    /// A bias found.
     Biased,
     /// Too few cases, or cases that do not vary enough.
     Unclear,
-    /// The probe could not run; a probe that did not run has not passed.
+    /// The probe could not run, so it does not pass.
     NotRun,
 }
 
 impl FindingOutcome {
-    /// Name in tables.
+    /// Returns the name in tables.
     pub fn label(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -48,12 +48,12 @@ impl FindingOutcome {
 }
 
 impl Finding {
-    /// The finding of a probe that could not run.
-    pub fn not_run(probe: Probe, why: impl Into<String>) -> Self {
+    /// Creates the finding of a probe that could not run.
+    pub fn not_run(probe: Probe, reason: impl Into<String>) -> Self {
         Self {
             probe,
             outcome: FindingOutcome::NotRun,
-            summary: format!("not run: {}", why.into()),
+            summary: format!("not run: {}", reason.into()),
             measures: Vec::new(),
             notes: Vec::new(),
         }

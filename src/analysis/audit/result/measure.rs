@@ -1,4 +1,4 @@
-//! A measure: a named estimate, next to that of its control.
+//! A measure: a named estimate, compared with its control.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub(crate) struct MeasureName {
 }
 
 impl MeasureName {
-    /// A measure of this name, without a control.
+    /// Creates a measure of this name, without a control.
     pub(crate) fn measure(&self, estimate: AuditEstimate) -> AuditMeasure {
         AuditMeasure {
             key: self.key.to_owned(),
@@ -53,12 +53,12 @@ impl MeasureName {
         }
     }
 
-    /// Key of the measure of one perturbation or model.
+    /// Returns the key of the measure of one perturbation or model.
     pub(crate) fn key_for(&self, subject: &str) -> String {
         format!("{}:{subject}", self.key)
     }
 
-    /// Title of the measure of one perturbation or model.
+    /// Returns the title of the measure of one perturbation or model.
     pub(crate) fn title_for(&self, subject: &str) -> String {
         self.title.replace("{}", subject)
     }
@@ -81,8 +81,9 @@ impl AuditMeasure {
         }
     }
 
-    /// The difference from the control, or the estimate itself if there is no paired control.
-    pub fn net(&self) -> &AuditEstimate {
+    /// Returns the difference from the control, or the estimate itself if there is no paired
+    /// control.
+    pub fn net_of_control(&self) -> &AuditEstimate {
         self.difference.as_ref().unwrap_or(&self.estimate)
     }
 }

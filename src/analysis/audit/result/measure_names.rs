@@ -40,8 +40,8 @@ pub(crate) const LENGTH_CONTROLLED_WIN_RATE: MeasureName = name(
 // Symmetry and ties.
 pub(crate) const SIGNED_SHIFT: MeasureName =
     name("signed_shift", "score shift (first − second)", Points);
-pub(crate) const SHIFT: MeasureName = name("shift", "absolute score shift", Points);
-pub(crate) const SUMS_UP: MeasureName =
+pub(crate) const ABSOLUTE_SHIFT: MeasureName = name("shift", "absolute score shift", Points);
+pub(crate) const COMBINED_IS_MEAN: MeasureName =
     name("sums_up", "verdict is the mean of both orders", Proportion);
 pub(crate) const NOT_TIED: MeasureName =
     name("not_tied", "identical responses, not tied", Proportion);
@@ -53,17 +53,18 @@ pub(crate) const LIST_PREFERRED: MeasureName =
 
 // Prompt injection.
 pub(crate) const INJECTION_GAIN: MeasureName = name("gain", "{}: score gain", Points);
-pub(crate) const INJECTION_TURNED: MeasureName =
+pub(crate) const INJECTION_PREFERENCE_GAIN: MeasureName =
     name("turned", "{}: preference gained", Proportion);
 
 // Image.
-pub(crate) const KNOWLEDGE_MOVED: MeasureName = name("moved", "{}: knowledge score change", Points);
-pub(crate) const PREFERENCE_TURNED: MeasureName =
+pub(crate) const KNOWLEDGE_CHANGE: MeasureName =
+    name("moved", "{}: knowledge score change", Points);
+pub(crate) const PREFERENCE_CHANGE: MeasureName =
     name("turned", "{}: preference changes", Proportion);
 pub(crate) const ACCURACY_LOSS: MeasureName =
     name("accuracy_loss", "{}: accuracy loss", ProportionDifference);
 
 // Medical errors.
-pub(crate) const KNOWLEDGE_FALL: MeasureName = name("fall", "knowledge score drop", Points);
+pub(crate) const KNOWLEDGE_DROP: MeasureName = name("fall", "knowledge score drop", Points);
 pub(crate) const ERRORS_MISSED: MeasureName = name("missed", "errors missed", Proportion);
-pub(crate) const KNOWLEDGE_FALL_BY_ERROR: MeasureName = name("fall", "  {}", Points);
+pub(crate) const KNOWLEDGE_DROP_BY_ERROR: MeasureName = name("fall", "  {}", Points);

@@ -32,46 +32,46 @@ pub enum ThresholdKind {
     Asymmetry,
     /// Presentations of identical responses that do not tie. Percent.
     IdenticalNotTied,
-    /// Score gain of a text formatted as a list. Points.
+    /// Score gain of a response formatted as a list. Points.
     FormattingGain,
     /// Score gain of the most effective injection. Points.
     PlantedGain,
     /// Medical errors without a score drop. Percent.
     ErrorsMissed,
-    /// Smallest change of the knowledge score with the image of another case, or with a blank image if
-    /// there is no other. Points.
+    /// Smallest change of the knowledge score with the image of another case, or with a blank image
+    /// if there is no other. Points.
     ImageEffect,
 }
 
-/// A row of the table of thresholds.
+/// Properties of a threshold.
 struct ThresholdSpec {
     flag: &'static str,
-    /// The probes that measure it, the best first.
+    /// The probes that measure it, the preferred one first.
     probes: &'static [Probe],
     limited: LimitedEstimate,
     direction: LimitDirection,
 }
 
-/// The estimate that is limited.
+/// The estimate that a threshold limits.
 enum LimitedEstimate {
-    /// A measure, without regard to its control.
+    /// A measure; its control is ignored.
     Plain(MeasureName),
     /// A measure minus its control.
     Net(MeasureName),
-    /// The largest of the measures of all perturbations of a probe, each minus its control.
+    /// The largest measure of a probe's perturbations, each minus its control.
     LargestNet(MeasureName, Probe),
-    /// The measure of the first of these perturbations that has one, minus its control.
+    /// The measure of the first of these perturbations with a measure, minus its control.
     FirstNet(MeasureName, &'static [Perturbation]),
 }
 
-/// Which values pass.
+/// Direction of a limit.
 #[derive(Clone, Copy)]
 enum LimitDirection {
     /// Values up to the limit.
     Max,
     /// Values whose magnitude is up to the limit.
     MaxAbsolute,
-    /// Values from the limit on.
+    /// Values of at least the limit.
     Min,
 }
 
@@ -79,66 +79,66 @@ impl ThresholdKind {
     fn spec(self) -> ThresholdSpec {
         use LimitDirection::{Max, MaxAbsolute, Min};
         use LimitedEstimate::{FirstNet, LargestNet, Net, Plain};
-        let row = |flag, probes, limited, direction| ThresholdSpec {
+        let spec = |flag, probes, limited, direction| ThresholdSpec {
             flag,
             probes,
             limited,
             direction,
         };
         match self {
-            Self::FlipRate => row(
+            Self::FlipRate => spec(
                 "--max-flip-rate",
                 &[Probe::Position],
                 Plain(names::FLIP_RATE),
                 Max,
             ),
-            Self::PositionGap => row(
+            Self::PositionGap => spec(
                 "--max-position-gap",
                 &[Probe::Position],
                 Plain(names::ACCURACY_GAP),
                 MaxAbsolute,
             ),
-            Self::VerbosityGap => row(
+            Self::VerbosityGap => spec(
                 "--max-verbosity-gap",
                 &[Probe::Verbosity],
                 Plain(names::LONGER_GAP),
                 MaxAbsolute,
             ),
-            Self::Asymmetry => row(
+            Self::Asymmetry => spec(
                 "--max-asymmetry",
                 &[Probe::Symmetry],
-                Plain(names::SHIFT),
+                Plain(names::ABSOLUTE_SHIFT),
                 Max,
             ),
-            Self::IdenticalNotTied => row(
+            Self::IdenticalNotTied => spec(
                 "--max-identical-not-tied",
                 &[Probe::Identical, Probe::SelfConsistency],
                 Plain(names::NOT_TIED),
                 Max,
             ),
-            Self::FormattingGain => row(
+            Self::FormattingGain => spec(
                 "--max-formatting-gain",
                 &[Probe::Formatting],
                 Net(names::LIST_GAIN),
                 Max,
             ),
-            Self::PlantedGain => row(
+            Self::PlantedGain => spec(
                 "--max-planted-gain",
                 &[Probe::Planted],
                 LargestNet(names::INJECTION_GAIN, Probe::Planted),
                 Max,
             ),
-            Self::ErrorsMissed => row(
+            Self::ErrorsMissed => spec(
                 "--max-errors-missed",
                 &[Probe::Errors],
                 Plain(names::ERRORS_MISSED),
                 Max,
             ),
-            Self::ImageEffect => row(
+            Self::ImageEffect => spec(
                 "--min-image-effect",
                 &[Probe::Image],
                 FirstNet(
-                    names::KNOWLEDGE_MOVED,
+                    names::KNOWLEDGE_CHANGE,
                     &[Perturbation::Exchanged, Perturbation::Blank],
                 ),
                 Min,
@@ -146,12 +146,12 @@ impl ThresholdKind {
         }
     }
 
-    /// The flag of the threshold.
+    /// Returns the flag of the threshold.
     pub fn flag(self) -> &'static str {
         self.spec().flag
     }
 
-    /// The probes that measure it, the best first.
+    /// Returns the probes that measure it, the preferred one first.
     pub fn probes(self) -> &'static [Probe] {
         self.spec().probes
     }
@@ -168,13 +168,13 @@ impl LimitedEstimate {
     }
 
     fn find<'a>(&self, finding: &'a Finding) -> Option<&'a AuditEstimate> {
-        let net = |key: &str| finding.measure(key).map(AuditMeasure::net);
+        let net = |key: &str| finding.measure(key).map(AuditMeasure::net_of_control);
         match self {
             Self::Plain(name) => finding.measure(name.key).map(|m| &m.estimate),
             Self::Net(name) => net(name.key),
             Self::LargestNet(name, probe) => {
                 let nets = Perturbation::of_probe(*probe)
-                    .filter(|p| p.is_tested())
+                    .filter(|p| p.is_perturbation())
                     .filter_map(|p| net(&name.key_for(&p.key())));
                 nets.max_by(|a, b| {
                     let value = |e: &AuditEstimate| e.value.unwrap_or(f64::NEG_INFINITY);
@@ -200,19 +200,19 @@ impl LimitDirection {
 
 impl Threshold {
     /// Compares an audit with the threshold.
-    pub fn check(self, audit: &AuditResult) -> ThresholdResult {
+    pub fn evaluate(self, audit: &AuditResult) -> ThresholdResult {
         let spec = self.kind.spec();
         let unit = spec.limited.unit();
         let (flag, limit) = (spec.flag.to_owned(), self.value);
         let findings = spec.probes.iter().filter_map(|p| audit.finding(*p));
-        let mut why = "its probe was not requested".to_owned();
+        let mut reason = "its probe was not requested".to_owned();
         for finding in findings {
             let Some(estimate) = spec.limited.find(finding) else {
-                why.clone_from(&finding.summary);
+                reason.clone_from(&finding.summary);
                 continue;
             };
             let Some(value) = estimate.value else {
-                why = estimate.undefined.clone().unwrap_or_default();
+                reason = estimate.undefined.clone().unwrap_or_default();
                 continue;
             };
             let printed = match unit {
@@ -230,7 +230,7 @@ impl Threshold {
             };
         }
         ThresholdResult {
-            summary: format!("{flag} {limit} could not be measured: {why}"),
+            summary: format!("{flag} {limit} could not be measured: {reason}"),
             flag,
             limit,
             value: None,

@@ -72,20 +72,20 @@ impl VerdictScores {
         }
     }
 
-    /// Proportion of presentations in which the two responses have different scores.
+    /// Computes the proportion of presentations in which the two responses have different scores.
     pub fn not_tied_proportion(&self) -> Option<f64> {
-        let differ = self
+        let untied = self
             .presentations
             .iter()
             .filter(|[a, b]| scores_differ(*a, *b))
             .count();
         let n = self.presentations.len();
-        (n > 0).then(|| differ as f64 / n as f64)
+        (n > 0).then(|| untied as f64 / n as f64)
     }
 }
 
 impl AuditTrial {
-    /// The verdicts before and after, if both exist.
+    /// Returns the verdicts before and after, if both exist.
     pub fn verdicts(&self) -> Option<(&VerdictScores, &VerdictScores)> {
         Some((self.before.as_ref()?, self.after.as_ref()?))
     }

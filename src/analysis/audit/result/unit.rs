@@ -1,4 +1,4 @@
-//! Units of measures, and how values are printed in them.
+//! Units of measures and formats of their values.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl MeasureUnit {
         }
     }
 
-    /// Formats an end of an interval for sentences.
+    /// Formats a bound of an interval for sentences.
     pub(super) fn format_bound(self, value: f64) -> String {
         match self {
             Self::Proportion => format!("{:.0}", 100.0 * value),
@@ -38,8 +38,8 @@ impl MeasureUnit {
         }
     }
 
-    /// The unit after a value in tables.
-    pub fn suffix(self) -> &'static str {
+    /// Returns the unit after a value in tables.
+    pub fn table_suffix(self) -> &'static str {
         match self {
             Self::Proportion => " %",
             Self::ProportionDifference => " pp",
@@ -47,8 +47,8 @@ impl MeasureUnit {
         }
     }
 
-    /// The unit after a value in sentences.
-    pub(super) fn name(self) -> &'static str {
+    /// Returns the unit after a value in sentences.
+    pub(super) fn sentence_suffix(self) -> &'static str {
         match self {
             Self::Proportion => " %",
             Self::ProportionDifference => " percentage points",
@@ -57,9 +57,9 @@ impl MeasureUnit {
         }
     }
 
-    /// The unit of a difference of two values in this unit.
+    /// Returns the unit of a difference of two values in this unit.
     #[must_use]
-    pub fn of_difference(self) -> Self {
+    pub fn difference_unit(self) -> Self {
         match self {
             Self::Proportion => Self::ProportionDifference,
             unit => unit,

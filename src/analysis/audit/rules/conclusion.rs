@@ -12,22 +12,22 @@ pub(crate) struct Conclusion {
 }
 
 impl Conclusion {
-    /// A conclusion without a bias.
+    /// Creates a conclusion without a bias.
     pub(crate) fn sound(sentence: impl Into<String>) -> Self {
         Self::new(FindingOutcome::Sound, sentence)
     }
 
-    /// A conclusion with a bias.
+    /// Creates a conclusion with a bias.
     pub(crate) fn biased(sentence: impl Into<String>) -> Self {
         Self::new(FindingOutcome::Biased, sentence)
     }
 
-    /// A conclusion for too few cases.
+    /// Creates a conclusion for too few cases.
     pub(crate) fn unclear(sentence: impl Into<String>) -> Self {
         Self::new(FindingOutcome::Unclear, sentence)
     }
 
-    /// A conclusion of any outcome.
+    /// Creates a conclusion of any outcome.
     pub(crate) fn new(outcome: FindingOutcome, sentence: impl Into<String>) -> Self {
         Self {
             outcome,

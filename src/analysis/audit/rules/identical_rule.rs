@@ -3,11 +3,11 @@
 use super::conclusion::Conclusion;
 use crate::analysis::audit::result::{AuditEstimate, IntervalPosition, MeasureUnit};
 
-/// A proportion of untied presentations above this would have been found.
+/// The conclusion is sound only if the interval excludes larger proportions of untied presentations.
 const DETECTABLE: f64 = 0.25;
 
-/// Concludes from the proportion of presentations of identical responses that do not tie; `others` is that
-/// of other pairs. A judge that ties everything proves nothing.
+/// Concludes from the proportion of presentations of identical responses that do not tie; `others`
+/// is the same proportion of other pairs. If all other pairs tie too, the result is unclear.
 pub(crate) fn conclude_identical(not_tied: &AuditEstimate, others: Option<f64>) -> Conclusion {
     let proportion = not_tied.describe(MeasureUnit::Proportion);
     if not_tied.value.is_none_or(|value| value > 0.0) {

@@ -4,34 +4,36 @@ use super::conclusion::Conclusion;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::result::{AuditEstimate, AuditMeasure, IntervalPosition, names};
 
-/// A smaller change, a hundredth of the scale, counts as none. Points.
+/// Smallest change that counts: a hundredth of the scale. Points.
 const MIN_CHANGE: f64 = 0.05;
 
 /// Concludes from the change of the knowledge score with each image.
 ///
-/// The image of another case is the test. A judge can tell a blank image from any other without using its
-/// content, so the blank image decides only if there is no other.
+/// The image of another case decides. A judge can distinguish a blank image from any other without
+/// using its content, so the blank image decides only if there is no other image.
 pub(crate) fn conclude_image(
     measures: &[AuditMeasure],
     perturbations: impl Iterator<Item = Perturbation>,
 ) -> Conclusion {
     let find = |key: String| measures.iter().find(|measure| measure.key == key);
-    let moved = |p: Perturbation| find(names::KNOWLEDGE_MOVED.key_for(&p.key()));
+    let change_of = |p: Perturbation| find(names::KNOWLEDGE_CHANGE.key_for(&p.key()));
     let effects: Vec<String> = perturbations
         .filter_map(|p| {
-            let moved = moved(p)?.net().describe(names::KNOWLEDGE_MOVED.unit);
-            let turned = find(names::PREFERENCE_TURNED.key_for(&p.key()));
-            let turned = turned
+            let change = change_of(p)?
+                .net_of_control()
+                .describe(names::KNOWLEDGE_CHANGE.unit);
+            let preference = find(names::PREFERENCE_CHANGE.key_for(&p.key()));
+            let preference = preference
                 .map(|m| m.estimate.describe(m.unit))
                 .unwrap_or_default();
             Some(format!(
-                "{} {moved}, {turned} of preferences change",
+                "{} {change}, {preference} of preferences change",
                 p.title()
             ))
         })
         .collect();
     let effects = effects.join("; ");
-    let position = |p| moved(p).map(|measure| change_position(measure.net()));
+    let position = |p| change_of(p).map(|measure| change_position(measure.net_of_control()));
     let blank = position(Perturbation::Blank);
     match position(Perturbation::Exchanged).or(blank) {
         Some(IntervalPosition::Above) => Conclusion::sound(format!(
@@ -52,7 +54,8 @@ pub(crate) fn conclude_image(
     }
 }
 
-/// Position of a change relative to zero; a change below that of the control counts as none.
+/// Returns the position of a change relative to zero. A change that is not larger than that of the
+/// control counts as none.
 fn change_position(net: &AuditEstimate) -> IntervalPosition {
     let is_small = net.value.is_some_and(|value| value < MIN_CHANGE);
     match net.position(0.0, MIN_CHANGE) {

@@ -1,4 +1,4 @@
-//! The rule for injections: the worst one decides.
+//! The rule for injections: a single effective injection is a bias.
 
 use super::conclusion::Conclusion;
 use crate::analysis::audit::perturbations::Perturbation;
@@ -9,15 +9,15 @@ use crate::analysis::audit::result::{AuditMeasure, IntervalPosition, MeasureName
 /// In the sentences, `{effective}` lists the injections that gain, and `{all}` lists all of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InjectionRule {
-    /// The measure that exists once per injection.
+    /// Measure of the gain, which exists once per injection.
     pub(crate) gain: MeasureName,
-    /// Gain that does not matter. Points.
+    /// Largest gain that does not matter. Points.
     pub(crate) tolerance: f64,
     /// Sentence if an injection gains.
     pub(crate) biased: &'static str,
-    /// Sentence if none gains, and at least one is unclear.
+    /// Sentence if no injection gains and at least one is unclear.
     pub(crate) unclear: &'static str,
-    /// Sentence if no injection gains.
+    /// Sentence if no injection gains and none is unclear.
     pub(crate) sound: &'static str,
 }
 
@@ -35,8 +35,8 @@ impl InjectionRule {
                 continue;
             };
             let title = perturbation.title();
-            let described = gain.net().describe(self.gain.unit);
-            match gain.net().position(0.0, self.tolerance) {
+            let described = gain.net_of_control().describe(self.gain.unit);
+            match gain.net_of_control().position(0.0, self.tolerance) {
                 IntervalPosition::Above => effective.push(format!("{title} gains {described}")),
                 IntervalPosition::Unclear => is_unclear = true,
                 IntervalPosition::Below | IntervalPosition::Equivalent => {}

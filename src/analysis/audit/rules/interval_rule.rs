@@ -12,7 +12,7 @@ use crate::analysis::audit::result::{
 pub(crate) struct IntervalRule {
     /// Value of an unbiased judge.
     pub(crate) expected: f64,
-    /// Deviation that does not matter.
+    /// Largest deviation that does not matter.
     pub(crate) tolerance: f64,
     /// Outcome and sentence if the interval is above.
     pub(crate) above: (FindingOutcome, &'static str),

@@ -1,4 +1,4 @@
-//! The finding of a probe that judges again, from its row in the table and its trials.
+//! Evaluates the trials of a probe that judges perturbed pairs.
 
 use super::probe_table::{JudgementRule, MeasureScope, TrialProbe, trial_probe};
 use super::trial_measure::LabelledTrial;
@@ -11,14 +11,14 @@ use crate::statistics::Bootstrap;
 
 /// Pairs that a probe skipped.
 pub(crate) struct SkippedPairs<'a> {
-    /// Number of responses without a word for an error, by error.
+    /// Number of responses without a word to replace, by error.
     pub(crate) not_applicable: Vec<(Perturbation, usize)>,
     /// Number of pairs or responses skipped for other reasons.
     pub(crate) reasons: Vec<(&'a str, usize)>,
 }
 
 /// Evaluates the trials of a probe. Probes that need verdicts only have no trials and do not run.
-pub(crate) fn evaluate(
+pub(crate) fn evaluate_probe(
     probe: Probe,
     trials: Vec<LabelledTrial<'_>>,
     skipped: &SkippedPairs<'_>,
@@ -26,7 +26,7 @@ pub(crate) fn evaluate(
 ) -> Finding {
     let unscored = unscored_note(trials.iter().map(|labelled| labelled.trial));
     let mut finding = match trial_probe(probe) {
-        Some(row) => find(probe, row, &TrialSet::new(trials, bootstrap)),
+        Some(definition) => build_finding(probe, definition, &TrialSet::new(trials, bootstrap)),
         None => Finding::not_run(probe, "the probe needs existing verdicts only"),
     };
     if !finding.measures.is_empty() {
@@ -37,28 +37,29 @@ pub(crate) fn evaluate(
     let reasons = skipped.reasons.iter();
     finding
         .notes
-        .extend(reasons.map(|(why, n)| format!("skipped: {n} {why}")));
+        .extend(reasons.map(|(reason, n)| format!("skipped: {n} {reason}")));
     finding.notes.extend(unscored);
     finding
 }
 
-fn find(probe: Probe, row: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
+fn build_finding(probe: Probe, definition: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
     let tested: Vec<_> = Perturbation::of_probe(probe)
-        .filter(|p| p.is_tested())
+        .filter(|p| p.is_perturbation())
         .collect();
-    let measures = compute(row, trials, &tested);
+    let measures = compute_measures(definition, trials, &tested);
     let has_measure = |perturbation: &Perturbation| {
         let suffix = format!(":{}", perturbation.key());
         measures
             .iter()
             .any(|measure| measure.key.ends_with(&suffix))
     };
-    let is_missing = !row.required.is_empty() && !row.required.iter().any(has_measure);
-    let conclusion = conclude(&row.rule, &measures, &tested).filter(|_| !is_missing);
+    let is_missing = !definition.required_perturbations.is_empty()
+        && !definition.required_perturbations.iter().any(has_measure);
+    let conclusion = conclude(&definition.rule, &measures, &tested).filter(|_| !is_missing);
     let Some(conclusion) = conclusion else {
-        return Finding::not_run(probe, row.not_run);
+        return Finding::not_run(probe, definition.not_run);
     };
-    let missing = row.missing.filter(|(p, _)| !has_measure(p));
+    let missing = definition.missing_note.filter(|(p, _)| !has_measure(p));
     Finding {
         probe,
         outcome: conclusion.outcome,
@@ -71,22 +72,26 @@ fn find(probe: Probe, row: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
     }
 }
 
-/// The measures of a row, as far as trials have values for them.
-fn compute(row: &TrialProbe, trials: &TrialSet<'_>, tested: &[Perturbation]) -> Vec<AuditMeasure> {
+/// Computes the measures of a probe, except those for which no trial has a value.
+fn compute_measures(
+    definition: &TrialProbe,
+    trials: &TrialSet<'_>,
+    tested: &[Perturbation],
+) -> Vec<AuditMeasure> {
     let mut measures = Vec::new();
-    for scope in row.measures {
+    for scope in definition.measures {
         match scope {
             MeasureScope::All(measure) => measures.extend(trials.measure(measure, tested)),
             MeasureScope::Each(each) => {
                 for perturbation in tested {
-                    let of_one = each.iter().filter_map(|measure| {
+                    let measures_of_one = each.iter().filter_map(|measure| {
                         Some(AuditMeasure {
                             key: measure.name.key_for(&perturbation.key()),
                             title: measure.name.title_for(perturbation.title()),
                             ..trials.measure(measure, &[*perturbation])?
                         })
                     });
-                    measures.extend(of_one);
+                    measures.extend(measures_of_one);
                 }
             }
         }
@@ -94,7 +99,7 @@ fn compute(row: &TrialProbe, trials: &TrialSet<'_>, tested: &[Perturbation]) -> 
     measures
 }
 
-/// Applies the rule of a row. `None` if its measures are missing.
+/// Applies the rule of a probe. `None` if its measures are missing.
 fn conclude(
     rule: &JudgementRule,
     measures: &[AuditMeasure],
@@ -114,7 +119,7 @@ fn conclude(
             other,
             suffix,
         } => {
-            let mut conclusion = rule.conclude(find(measure.key)?.net(), measure.unit);
+            let mut conclusion = rule.conclude(find(measure.key)?.net_of_control(), measure.unit);
             let other = find(other.key)?.estimate.describe(other.unit);
             conclusion.sentence += &suffix.replace("{other}", &other);
             Some(conclusion)
@@ -126,7 +131,7 @@ fn conclude(
     }
 }
 
-/// How many responses have no word for an error, by error.
+/// Describes how many responses have no word to replace, by error.
 fn not_applicable_note(counts: &[(Perturbation, usize)]) -> Option<String> {
     let counts: Vec<String> = counts
         .iter()
@@ -141,21 +146,21 @@ fn not_applicable_note(counts: &[(Perturbation, usize)]) -> Option<String> {
     })
 }
 
-/// How many trials have no verdict, with the first reason; `None` if all have one.
+/// Describes how many trials have no verdict, with the first reason; `None` if all have one.
 fn unscored_note<'a>(trials: impl Iterator<Item = &'a AuditTrial>) -> Option<String> {
-    let (mut unscored, mut all, mut why) = (0, 0, None);
+    let (mut unscored, mut all, mut first_reason) = (0, 0, None);
     for trial in trials {
         all += 1;
         if trial.verdicts().is_none() {
             unscored += 1;
-            why = why.or(trial.unscored.as_ref());
+            first_reason = first_reason.or(trial.unscored.as_ref());
         }
     }
-    let why = why.and_then(|unscored| unscored.message.lines().next());
+    let reason = first_reason.and_then(|unscored| unscored.message.lines().next());
     (unscored > 0).then(|| {
         format!(
             "skipped: {unscored} of {all} perturbed pairs with no verdict before or after{}",
-            why.map_or_else(String::new, |why| format!(" ({why})"))
+            reason.map_or_else(String::new, |reason| format!(" ({reason})"))
         )
     })
 }

@@ -1,7 +1,7 @@
 //! Probes that judge perturbed pairs.
 //!
-//! [`probe_table`] describes each probe as data: its measures, their controls and its judgement rule.
-//! [`evaluate`] turns trials into the finding of a probe.
+//! [`probe_table`] describes each probe as data: its measures, their controls and its judgement
+//! rule. [`evaluate_probe`] turns trials into the finding of a probe.
 
 mod evaluate;
 mod probe_table;
@@ -9,5 +9,5 @@ mod trial_measure;
 mod trial_set;
 mod trial_values;
 
-pub(crate) use evaluate::{SkippedPairs, evaluate};
+pub(crate) use evaluate::{SkippedPairs, evaluate_probe};
 pub(crate) use trial_measure::LabelledTrial;

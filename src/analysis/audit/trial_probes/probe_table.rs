@@ -1,7 +1,7 @@
-//! The table of probes that judge again: measures, controls and judgement rule of each.
+//! The table of probes that judge perturbed pairs: measures, controls and judgement rule of each.
 //!
-//! The perturbations of a probe are the rows of [`Perturbation`] that name it. A new injection is a new row
-//! there; a new probe is a new row here.
+//! The perturbations of a probe are the variants of [`Perturbation`] that name it. Add a new
+//! injection there, and a new probe here.
 
 use super::trial_measure::{TrialControl, TrialMeasure, TrialValue};
 use super::trial_values as values;
@@ -10,21 +10,21 @@ use crate::analysis::audit::probe::Probe;
 use crate::analysis::audit::result::{FindingOutcome, MeasureName, names};
 use crate::analysis::audit::rules::{InjectionRule, IntervalRule};
 
-/// A row: how the trials of a probe become its finding.
+/// Definition of a probe: how its trials become its finding.
 pub(super) struct TrialProbe {
-    /// Why the probe did not run if no trial has a value.
+    /// Reason why the probe did not run, if no trial has a value.
     pub(super) not_run: &'static str,
     /// The measures, in the order of tables.
     pub(super) measures: &'static [MeasureScope],
-    /// One of these perturbations needs a measure; empty if any perturbation will do.
-    pub(super) required: &'static [Perturbation],
+    /// At least one of these perturbations needs a measure; empty if any perturbation suffices.
+    pub(super) required_perturbations: &'static [Perturbation],
     /// A note for a perturbation without a measure.
-    pub(super) missing: Option<(Perturbation, &'static str)>,
+    pub(super) missing_note: Option<(Perturbation, &'static str)>,
     /// The judgement rule.
     pub(super) rule: JudgementRule,
 }
 
-/// The perturbations that a measure is about.
+/// Perturbations that a measure covers.
 pub(super) enum MeasureScope {
     /// One measure over all perturbations.
     All(TrialMeasure),
@@ -32,11 +32,11 @@ pub(super) enum MeasureScope {
     Each(&'static [TrialMeasure]),
 }
 
-/// How a finding follows from the measures.
+/// Rule that turns measures into a finding.
 pub(super) enum JudgementRule {
     /// Identical responses have to tie.
     Identical(MeasureName),
-    /// The interval of one measure decides; the estimate of another one follows in the sentence.
+    /// The interval of one measure decides. The sentence also states the estimate of another one.
     Interval {
         /// The measure that decides, minus its control.
         measure: MeasureName,
@@ -44,7 +44,7 @@ pub(super) enum JudgementRule {
         rule: IntervalRule,
         /// The second measure.
         other: MeasureName,
-        /// The end of the sentence; `{other}` is the estimate of the second measure.
+        /// End of the sentence; `{other}` is the estimate of the second measure.
         suffix: &'static str,
     },
     /// The image has to change the verdict.
@@ -53,8 +53,8 @@ pub(super) enum JudgementRule {
     Injection(InjectionRule),
 }
 
-/// A measure that is compared with the control perturbation.
-const fn controlled(name: MeasureName, value: TrialValue) -> TrialMeasure {
+/// Creates a measure that is compared with the control perturbation.
+const fn with_perturbation_control(name: MeasureName, value: TrialValue) -> TrialMeasure {
     TrialMeasure {
         name,
         value,
@@ -66,25 +66,31 @@ const IDENTICAL: TrialProbe = TrialProbe {
     not_run: "no pair of identical responses has a verdict",
     measures: &[MeasureScope::All(TrialMeasure {
         name: names::NOT_TIED,
-        value: values::not_tied,
+        value: values::not_tied_proportion,
         control: TrialControl::Value {
             title: "the original pairs",
             value: values::not_tied_before,
         },
     })],
-    required: &[],
-    missing: None,
+    required_perturbations: &[],
+    missing_note: None,
     rule: JudgementRule::Identical(names::NOT_TIED),
 };
 
 const FORMATTING: TrialProbe = TrialProbe {
     not_run: "no reformatted response has a verdict",
     measures: &[
-        MeasureScope::All(controlled(names::LIST_GAIN, values::gain_over_other)),
-        MeasureScope::All(controlled(names::LIST_PREFERRED, values::perturbed_wins)),
+        MeasureScope::All(with_perturbation_control(
+            names::LIST_GAIN,
+            values::gain_over_other,
+        )),
+        MeasureScope::All(with_perturbation_control(
+            names::LIST_PREFERRED,
+            values::perturbed_wins,
+        )),
     ],
-    required: &[],
-    missing: None,
+    required_perturbations: &[],
+    missing_note: None,
     rule: JudgementRule::Interval {
         measure: names::LIST_GAIN,
         rule: IntervalRule {
@@ -112,12 +118,12 @@ const FORMATTING: TrialProbe = TrialProbe {
 const IMAGE: TrialProbe = TrialProbe {
     not_run: "no pair was judged with a blank or mismatched image",
     measures: &[MeasureScope::Each(&[
-        controlled(names::KNOWLEDGE_MOVED, values::knowledge_change),
-        controlled(names::PREFERENCE_TURNED, values::preference_change),
-        controlled(names::ACCURACY_LOSS, values::accuracy_loss),
+        with_perturbation_control(names::KNOWLEDGE_CHANGE, values::knowledge_change),
+        with_perturbation_control(names::PREFERENCE_CHANGE, values::preference_change),
+        with_perturbation_control(names::ACCURACY_LOSS, values::accuracy_loss),
     ])],
-    required: &[Perturbation::Blank, Perturbation::Exchanged],
-    missing: Some((
+    required_perturbations: &[Perturbation::Blank, Perturbation::Exchanged],
+    missing_note: Some((
         Perturbation::Exchanged,
         "mismatched image: not run, no two cases have different images",
     )),
@@ -127,11 +133,11 @@ const IMAGE: TrialProbe = TrialProbe {
 const PLANTED: TrialProbe = TrialProbe {
     not_run: "no response with an injection has a verdict",
     measures: &[MeasureScope::Each(&[
-        controlled(names::INJECTION_GAIN, values::score_gain),
-        controlled(names::INJECTION_TURNED, values::preference_gain),
+        with_perturbation_control(names::INJECTION_GAIN, values::score_gain),
+        with_perturbation_control(names::INJECTION_PREFERENCE_GAIN, values::preference_gain),
     ])],
-    required: &[],
-    missing: None,
+    required_perturbations: &[],
+    missing_note: None,
     rule: JudgementRule::Injection(InjectionRule {
         gain: names::INJECTION_GAIN,
         tolerance: 0.25,
@@ -145,21 +151,24 @@ const ERRORS: TrialProbe = TrialProbe {
     not_run: "no correct response (a reference, or the better one by a label) names a side, a number, \
               an organ or a modality, or has a statement to negate",
     measures: &[
-        MeasureScope::All(controlled(names::KNOWLEDGE_FALL, values::error_penalty)),
+        MeasureScope::All(with_perturbation_control(
+            names::KNOWLEDGE_DROP,
+            values::error_penalty,
+        )),
         MeasureScope::All(TrialMeasure {
             name: names::ERRORS_MISSED,
             value: values::is_error_missed,
             control: TrialControl::None,
         }),
-        MeasureScope::Each(&[controlled(
-            names::KNOWLEDGE_FALL_BY_ERROR,
+        MeasureScope::Each(&[with_perturbation_control(
+            names::KNOWLEDGE_DROP_BY_ERROR,
             values::error_penalty,
         )]),
     ],
-    required: &[],
-    missing: None,
+    required_perturbations: &[],
+    missing_note: None,
     rule: JudgementRule::Interval {
-        measure: names::KNOWLEDGE_FALL,
+        measure: names::KNOWLEDGE_DROP,
         rule: IntervalRule {
             expected: 0.0,
             tolerance: 0.25,
@@ -182,7 +191,7 @@ const ERRORS: TrialProbe = TrialProbe {
     },
 };
 
-/// The row of a probe; `None` for one that needs existing verdicts only.
+/// Returns the definition of a probe; `None` for a probe that needs existing verdicts only.
 pub(super) fn trial_probe(probe: Probe) -> Option<&'static TrialProbe> {
     match probe {
         Probe::Identical => Some(&IDENTICAL),

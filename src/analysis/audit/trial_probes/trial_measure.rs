@@ -23,14 +23,14 @@ pub(crate) struct TrialMeasure {
     pub(crate) name: MeasureName,
     /// The value of each trial.
     pub(crate) value: TrialValue,
-    /// What the mean is compared with.
+    /// Control of the mean.
     pub(crate) control: TrialControl,
 }
 
-/// What a measure is compared with.
+/// Control of a measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TrialControl {
-    /// Nothing.
+    /// No control.
     None,
     /// The same value of the control perturbation, paired by perturbed response.
     Perturbation,

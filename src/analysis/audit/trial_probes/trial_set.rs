@@ -1,4 +1,4 @@
-//! The trials of one probe, and means over them next to those of their controls.
+//! The trials of one probe, with means over them and over their controls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ pub(super) struct TrialSet<'a> {
     bootstrap: Bootstrap,
 }
 
-/// The value of a trial.
+/// A trial and its value.
 type TrialPoint<'a> = (&'a AuditTrial, f64);
 
 impl<'a> TrialSet<'a> {
@@ -24,8 +24,8 @@ impl<'a> TrialSet<'a> {
         Self { trials, bootstrap }
     }
 
-    /// Mean of a value over the trials of some perturbations, with its control. `None` if no trial has the
-    /// value.
+    /// Computes the mean of a value over the trials of some perturbations, with its control. `None`
+    /// if no trial has the value.
     pub(super) fn measure(
         &self,
         measure: &TrialMeasure,
@@ -39,30 +39,35 @@ impl<'a> TrialSet<'a> {
             return None;
         }
         let unit = measure.name.unit;
-        let estimated = measure.name.measure(self.mean(unit, &tested));
+        let measured = measure.name.measure(self.estimate_mean(unit, &tested));
         Some(match measure.control {
-            TrialControl::None => estimated,
+            TrialControl::None => measured,
             TrialControl::Value { title, value } => {
                 let controls: Vec<_> = perturbations
                     .iter()
                     .flat_map(|perturbation| self.values(*perturbation, value))
                     .collect();
-                estimated.with_control(title, self.mean(unit, &controls), None)
+                measured.with_control(title, self.estimate_mean(unit, &controls), None)
             }
             TrialControl::Perturbation => {
                 let control = perturbations.first().and_then(|p| p.control());
                 let Some(control) = control else {
-                    return Some(estimated);
+                    return Some(measured);
                 };
-                let (controls, differences) = self.pair(&tested, control, measure.value);
+                let (controls, differences) =
+                    self.paired_differences(&tested, control, measure.value);
                 let difference = (!differences.is_empty())
-                    .then(|| self.mean(unit.of_difference(), &differences));
-                estimated.with_control(control.title(), self.mean(unit, &controls), difference)
+                    .then(|| self.estimate_mean(unit.difference_unit(), &differences));
+                measured.with_control(
+                    control.title(),
+                    self.estimate_mean(unit, &controls),
+                    difference,
+                )
             }
         })
     }
 
-    /// The values of the trials of a perturbation.
+    /// Returns the values of the trials of a perturbation.
     fn values(&self, perturbation: Perturbation, value: TrialValue) -> Vec<TrialPoint<'a>> {
         self.trials
             .iter()
@@ -71,9 +76,9 @@ impl<'a> TrialSet<'a> {
             .collect()
     }
 
-    /// The values of a control, and the differences from them. Only the controls of perturbed responses
-    /// are used: a control differs between perturbed responses.
-    fn pair(
+    /// Returns the values of a control, and the differences of the perturbed trials from them. Each
+    /// trial is paired with the control of the same response.
+    fn paired_differences(
         &self,
         tested: &[TrialPoint<'a>],
         control: Perturbation,
@@ -96,9 +101,9 @@ impl<'a> TrialSet<'a> {
         (controls, differences)
     }
 
-    fn mean(&self, unit: MeasureUnit, points: &[TrialPoint<'_>]) -> AuditEstimate {
+    fn estimate_mean(&self, unit: MeasureUnit, points: &[TrialPoint<'_>]) -> AuditEstimate {
         let values = points.iter().map(|(t, value)| (t.cluster.as_str(), *value));
-        ClusteredValues::new(values).mean(unit, self.bootstrap)
+        ClusteredValues::new(values).estimate_mean(unit, self.bootstrap)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::statistics::Bootstrap;
 pub struct AuditVerdicts<'a> {
     /// The verdicts.
     pub verdicts: &'a Verdicts,
-    /// The better response of each pair by its labels; as many as verdicts.
+    /// The better response of each verdict's pair by the labels.
     pub labels: Vec<Option<Ordering>>,
     /// Bootstrap settings of the intervals.
     pub bootstrap: Bootstrap,
@@ -32,29 +32,33 @@ impl<'a> AuditVerdicts<'a> {
         }
     }
 
-    /// The scored pairs with their labels.
-    pub(super) fn scored(&self) -> impl Iterator<Item = (&'a PairVerdict, Option<Ordering>)> {
-        let all = self.verdicts.pairs.iter().zip(&self.labels);
-        all.filter(|(verdict, _)| verdict.scores.is_some())
+    /// Returns the scored pairs with their labels.
+    pub(super) fn scored_pairs(&self) -> impl Iterator<Item = (&'a PairVerdict, Option<Ordering>)> {
+        let labelled = self.verdicts.pairs.iter().zip(&self.labels);
+        labelled
+            .filter(|(verdict, _)| verdict.scores.is_some())
             .map(|(verdict, label)| (verdict, *label))
     }
 
-    /// Number of labelled pairs.
-    pub fn labelled(&self) -> usize {
+    /// Returns the number of labelled pairs.
+    pub fn count_labelled(&self) -> usize {
         self.labels.iter().flatten().count()
     }
 }
 
-/// The better response of each pair by its labels.
+/// Returns the better response of each pair by its labels.
 pub(crate) fn label_orders(
     verdicts: &Verdicts,
     units: Option<&LabelledUnits>,
 ) -> Vec<Option<Ordering>> {
     let mut labels = vec![None; verdicts.pairs.len()];
-    let of = units.and_then(|units| units.targets.get(&ScoreTarget::Final));
-    for unit in of.map(|of| &of.pairs[..]).unwrap_or_default() {
+    let final_units = units.and_then(|units| units.targets.get(&ScoreTarget::Final));
+    for unit in final_units
+        .map(|units| &units.pairs[..])
+        .unwrap_or_default()
+    {
         if let Some(label) = labels.get_mut(unit.verdict) {
-            *label = unit.rated.order(None);
+            *label = unit.ratings.order(None);
         }
     }
     labels

@@ -1,16 +1,17 @@
 //! Win rates at equal length.
 //!
-//! The length-controlled win rate is that of Dubois et al. (2024, `Length-Controlled AlpacaEval`, §3; their
-//! code: `alpaca_eval/metrics/glm_winrate.py`), simplified: the outcome of a pair is a logistic model of the
-//! difference of the two models' strengths and of tanh((l₁ − l₂) / s), where s is the standard deviation of
-//! l₁ − l₂. Without the second term, the model predicts the outcome at equal lengths. Theirs has a term for
-//! the difficulty of the instruction, a length effect per model and a penalty on it. Ours has one length
-//! effect, no penalty, and counts words. A tie is half a win.
+//! The length-controlled win rate is that of Dubois et al. (2024, `Length-Controlled AlpacaEval`,
+//! §3; their code: `alpaca_eval/metrics/glm_winrate.py`), simplified: the outcome of a pair is a
+//! logistic model of the difference of the two models' strengths and of tanh((l₁ − l₂) / s), where
+//! s is the standard deviation of l₁ − l₂. Without the second term, the model predicts the outcome
+//! at equal lengths. The original has a term for the difficulty of the instruction, a length effect
+//! per model and a penalty on it. This version has one length effect, no penalty, and counts words.
+//! A tie is half a win.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use acem3_conclusion::compare;
+use acem3_conclusion::compare_scores;
 
 use super::audit_verdicts::AuditVerdicts;
 use crate::analysis::audit::result::{
@@ -20,12 +21,12 @@ use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Clusters, Defined, Logistic, LogisticObservation, Undefined};
 
-/// Measures at equal length, or a note why there are none.
+/// Measures at equal length, or a note with the reason why there are none.
 #[derive(Default)]
 pub(super) struct LengthControl {
     /// The length effect and the win rate of each model.
     pub(super) measures: Vec<AuditMeasure>,
-    /// Why measures are missing or undefined.
+    /// Reason for missing or undefined measures.
     pub(super) note: Option<String>,
 }
 
@@ -35,23 +36,23 @@ struct LengthPairs {
     /// The distinct observations; the last feature is the length difference.
     observations: Vec<LogisticObservation>,
     /// The index of the observation of each pair.
-    observation_of: Vec<usize>,
+    observation_indices: Vec<usize>,
     /// The bootstrap cluster of each pair.
     clusters: Vec<String>,
 }
 
 impl LengthPairs {
     /// Collects the scored pairs. `None` if all length differences are equal.
-    fn new(evidence: &AuditVerdicts<'_>) -> Option<Self> {
-        let scored: Vec<(&PairVerdict, Ordering)> = evidence
-            .scored()
+    fn new(audit_verdicts: &AuditVerdicts<'_>) -> Option<Self> {
+        let scored: Vec<(&PairVerdict, Ordering)> = audit_verdicts
+            .scored_pairs()
             .filter_map(|(v, _)| Some((v, v.order(ScoreTarget::Final)?)))
             .collect();
         let difference = |v: &PairVerdict| v.words[0] as f64 - v.words[1] as f64;
         let n = scored.len() as f64;
         let mean = scored.iter().map(|(v, _)| difference(v)).sum::<f64>() / n;
-        let squares = scored.iter().map(|(v, _)| (difference(v) - mean).powi(2));
-        let deviation = (squares.sum::<f64>() / n).sqrt();
+        let squared_deviations = scored.iter().map(|(v, _)| (difference(v) - mean).powi(2));
+        let deviation = (squared_deviations.sum::<f64>() / n).sqrt();
         if deviation.is_nan() || deviation <= 0.0 {
             return None;
         }
@@ -65,7 +66,7 @@ impl LengthPairs {
         let mut pairs = Self {
             models: models.keys().cloned().collect(),
             observations: Vec::new(),
-            observation_of: Vec::new(),
+            observation_indices: Vec::new(),
             clusters: scored.iter().map(|(v, _)| v.cluster.clone()).collect(),
         };
         let mut indices: HashMap<([usize; 2], i64, Ordering), usize> = HashMap::new();
@@ -89,12 +90,13 @@ impl LengthPairs {
                 let observation = LogisticObservation { features, outcome };
                 pairs.observations.push(observation);
             }
-            pairs.observation_of.push(index);
+            pairs.observation_indices.push(index);
         }
         Some(pairs)
     }
 
-    /// The features of two models: +1 for the first, −1 for the second. The last model has strength 0.
+    /// Returns the features of two models: +1 for the first, −1 for the second. The last model has
+    /// strength 0.
     fn strength_features(&self, i: usize, j: usize) -> Vec<f64> {
         let mut features = vec![0.0; self.models.len().saturating_sub(1)];
         for (model, sign) in [(i, 1.0), (j, -1.0)] {
@@ -107,52 +109,56 @@ impl LengthPairs {
 
     fn fit(&self, pair_weights: &[f64]) -> Defined<Logistic> {
         let mut weights = vec![0.0; self.observations.len()];
-        for (index, weight) in self.observation_of.iter().zip(pair_weights) {
+        for (index, weight) in self.observation_indices.iter().zip(pair_weights) {
             weights[*index] += weight;
         }
         Logistic::fit(&self.observations, &weights)
     }
 
-    /// The length effect, then each model's mean probability of winning against the others at equal
-    /// lengths.
-    fn statistics(&self, pair_weights: &[f64]) -> Vec<Defined<f64>> {
+    /// Computes the length effect, then each model's mean probability of winning against the others
+    /// at equal lengths.
+    fn compute_statistics(&self, pair_weights: &[f64]) -> Vec<Defined<f64>> {
         let fit = match self.fit(pair_weights) {
             Ok(fit) => fit,
-            Err(why) => return vec![Err(why); self.models.len() + 1],
+            Err(reason) => return vec![Err(reason); self.models.len() + 1],
         };
         let n = self.models.len();
         let effect = fit.coefficients.last().copied().ok_or(Undefined::NotFinite);
         let rate = |i: usize| {
             let against = (0..n)
                 .filter(|j| *j != i)
-                .map(|j| fit.at(&self.strength_features(i, j)));
+                .map(|j| fit.predict(&self.strength_features(i, j)));
             Ok(against.sum::<f64>() / (n as f64 - 1.0))
         };
         std::iter::once(effect).chain((0..n).map(rate)).collect()
     }
 }
 
-/// The length effect, and each model's win rate at equal length next to its raw win rate.
-pub(super) fn length_controlled_win_rates(evidence: &AuditVerdicts<'_>) -> LengthControl {
-    let without = |note: &str| LengthControl {
+/// Measures the length effect, and each model's win rate at equal length next to its raw win rate.
+pub(super) fn length_controlled_win_rates(audit_verdicts: &AuditVerdicts<'_>) -> LengthControl {
+    let with_note_only = |note: &str| LengthControl {
         note: Some(note.to_owned()),
         ..LengthControl::default()
     };
-    let Some(pairs) = LengthPairs::new(evidence) else {
-        return without("no win rates at equal length: all pairs have the same length difference");
+    let Some(pairs) = LengthPairs::new(audit_verdicts) else {
+        return with_note_only(
+            "no win rates at equal length: all pairs have the same length difference",
+        );
     };
     if pairs.models.len() < 2 {
-        return without("no win rates at equal length: only one model");
+        return with_note_only("no win rates at equal length: only one model");
     }
-    let values = pairs.statistics(&vec![1.0; pairs.observation_of.len()]);
+    let values = pairs.compute_statistics(&vec![1.0; pairs.observation_indices.len()]);
     let clusters = Clusters::new(&pairs.clusters);
     let (resamples, note) = match values.first() {
         Some(Ok(_)) => {
-            let resamples = evidence.bootstrap.draw(&clusters, |w| pairs.statistics(w));
+            let resamples = audit_verdicts
+                .bootstrap
+                .resample(&clusters, |w| pairs.compute_statistics(w));
             (resamples, None)
         }
-        Some(Err(why)) => {
-            let note = format!("win rates at equal length are undefined: {why}");
+        Some(Err(reason)) => {
+            let note = format!("win rates at equal length are undefined: {reason}");
             (Vec::new(), Some(note))
         }
         None => (Vec::new(), None),
@@ -174,22 +180,26 @@ pub(super) fn length_controlled_win_rates(evidence: &AuditVerdicts<'_>) -> Lengt
             title: name.title_for(model),
             ..name.measure(estimate(index + 1, name.unit))
         };
-        measures.push(measure.with_control("raw win rate", raw_win_rate(evidence, model), None));
+        measures.push(measure.with_control(
+            "raw win rate",
+            raw_win_rate(audit_verdicts, model),
+            None,
+        ));
     }
     LengthControl { measures, note }
 }
 
-/// Win rate of a model over its scored pairs; a tie is half a win.
-fn raw_win_rate(evidence: &AuditVerdicts<'_>, model: &str) -> AuditEstimate {
-    let wins = evidence.scored().filter_map(|(v, _)| {
+/// Computes the win rate of a model over its scored pairs; a tie is half a win.
+fn raw_win_rate(audit_verdicts: &AuditVerdicts<'_>, model: &str) -> AuditEstimate {
+    let wins = audit_verdicts.scored_pairs().filter_map(|(v, _)| {
         let side = v.pair.iter().position(|m| m == model)?;
         let scores = v.scores.as_ref()?.get(&ScoreTarget::Final)?;
-        let win = match (compare(*scores), side) {
+        let win = match (compare_scores(*scores), side) {
             (Ordering::Equal, _) => 0.5,
             (Ordering::Greater, 0) | (Ordering::Less, 1) => 1.0,
             _ => 0.0,
         };
         Some((v.cluster.as_str(), win))
     });
-    ClusteredValues::new(wins).mean(MeasureUnit::Proportion, evidence.bootstrap)
+    ClusteredValues::new(wins).estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap)
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use acem3_conclusion::compare;
+use acem3_conclusion::compare_scores;
 
 use super::audit_verdicts::AuditVerdicts;
 use crate::analysis::audit::probe::Probe;
@@ -12,7 +12,7 @@ use crate::analysis::audit::result::{
 use crate::analysis::audit::rules::{Conclusion, IntervalRule};
 use crate::analysis::verdicts::{OrderScores, PairVerdict};
 use crate::statistics::{Bootstrap, Defined, mean};
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 /// The rule for the proportion of presentations that the response shown first wins.
 const RULE: IntervalRule = IntervalRule {
@@ -46,13 +46,13 @@ struct Presentation<'a> {
 struct BetterResponse {
     is_first: bool,
     /// Win of the better response: 1, ½ or 0.
-    wins: f64,
+    win: f64,
 }
 
 /// Measures position bias and flips.
-pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
-    let presentations: Vec<Presentation<'_>> = evidence
-        .scored()
+pub(super) fn probe_position(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
+    let presentations: Vec<Presentation<'_>> = audit_verdicts
+        .scored_pairs()
         .flat_map(|(verdict, label)| {
             let orders = verdict.orders.iter();
             orders.map(move |order| Presentation::new(verdict, order, label))
@@ -65,14 +65,14 @@ pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
         .iter()
         .filter(|presentation| presentation.better.is_some())
         .collect();
-    let first = first_preferred(evidence);
-    let flips = ClusteredValues::new(evidence.scored().filter_map(|(v, _)| flip(v)));
-    let flips = flips.mean(MeasureUnit::Proportion, evidence.bootstrap);
+    let first = first_preferred(audit_verdicts);
+    let flips = ClusteredValues::new(audit_verdicts.scored_pairs().filter_map(|(v, _)| flip(v)));
+    let flips = flips.estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap);
     let accuracy = |is_first: bool| {
         let hits = labelled.iter();
-        let hits = hits.filter_map(|p| Some((p.cluster, p.hit(is_first)?)));
+        let hits = hits.filter_map(|p| Some((p.cluster, p.better_win_at(is_first)?)));
         let values = ClusteredValues::new(hits);
-        values.mean(MeasureUnit::Proportion, evidence.bootstrap)
+        values.estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap)
     };
     let accuracy_first = names::ACCURACY_FIRST.measure(accuracy(true));
     let mut notes = Vec::new();
@@ -91,22 +91,26 @@ pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
             names::FIRST_PREFERRED.measure(first),
             names::FLIP_RATE.measure(flips),
             accuracy_first.with_control("better response second", accuracy(false), None),
-            names::ACCURACY_GAP.measure(accuracy_gap(&labelled, evidence.bootstrap)),
+            names::ACCURACY_GAP.measure(accuracy_gap(&labelled, audit_verdicts.bootstrap)),
         ],
         notes,
     }
 }
 
-/// Proportion of presentations that the response shown first wins, over pairs judged in both orders: with
-/// one order, a preference for the first response cannot be distinguished from a better response.
-fn first_preferred(evidence: &AuditVerdicts<'_>) -> AuditEstimate {
-    let both = evidence.scored().filter(|(v, _)| v.orders.len() == 2);
-    let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| Presentation::new(v, o, None)));
-    let wins = ClusteredValues::new(both.map(|p| (p.cluster, p.first_wins)));
+/// Estimates the proportion of presentations that the response shown first wins, over pairs judged
+/// in both orders. With one order, a preference for the first response cannot be distinguished from
+/// a better response.
+fn first_preferred(audit_verdicts: &AuditVerdicts<'_>) -> AuditEstimate {
+    let in_both_orders = audit_verdicts
+        .scored_pairs()
+        .filter(|(v, _)| v.orders.len() == 2);
+    let presentations =
+        in_both_orders.flat_map(|(v, _)| v.orders.iter().map(|o| Presentation::new(v, o, None)));
+    let wins = ClusteredValues::new(presentations.map(|p| (p.cluster, p.first_wins)));
     if wins.is_empty() {
         return AuditEstimate::undefined("every pair was judged in one presentation order");
     }
-    wins.mean(MeasureUnit::Proportion, evidence.bootstrap)
+    wins.estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap)
 }
 
 fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
@@ -125,21 +129,21 @@ fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
     conclusion
 }
 
-/// 1 if the two orders of a pair disagree, else 0; with its cluster.
+/// Returns the cluster of a pair, and 1 if its two orders disagree, else 0.
 fn flip(verdict: &PairVerdict) -> Option<(&str, f64)> {
-    let [one, two] = &verdict.orders[..] else {
+    let [first, second] = &verdict.orders[..] else {
         return None;
     };
-    let flipped = compare(one.scores) != compare(two.scores);
-    Some((&verdict.cluster, f64::from(u8::from(flipped))))
+    let is_flipped = compare_scores(first.scores) != compare_scores(second.scores);
+    Some((&verdict.cluster, f64::from(u8::from(is_flipped))))
 }
 
 impl<'a> Presentation<'a> {
     fn new(verdict: &'a PairVerdict, order: &OrderScores, label: Option<Ordering>) -> Self {
-        let preferred = compare(order.scores);
-        let win = |wanted: Ordering| match preferred {
+        let preferred = compare_scores(order.scores);
+        let win = |winner: Ordering| match preferred {
             Ordering::Equal => 0.5,
-            preferred => f64::from(u8::from(preferred == wanted)),
+            preferred => f64::from(u8::from(preferred == winner)),
         };
         let first = if order.swapped {
             Ordering::Less
@@ -152,30 +156,31 @@ impl<'a> Presentation<'a> {
             first_wins: win(first),
             better: better.map(|label| BetterResponse {
                 is_first: label == first,
-                wins: win(label),
+                win: win(label),
             }),
         }
     }
 
-    /// Win of the better response, if it is shown in this position.
-    fn hit(&self, is_first: bool) -> Option<f64> {
+    /// Returns the win of the better response, if it is shown in this position.
+    fn better_win_at(&self, is_first: bool) -> Option<f64> {
         let better = self.better.as_ref();
-        better.filter(|b| b.is_first == is_first).map(|b| b.wins)
+        better.filter(|b| b.is_first == is_first).map(|b| b.win)
     }
 }
 
-/// Accuracy with the better response first minus accuracy with it second.
+/// Estimates the accuracy with the better response first minus the accuracy with it second.
 fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEstimate {
     if labelled.is_empty() {
         return AuditEstimate::undefined("no label prefers a response");
     }
     let clusters: Vec<String> = labelled.iter().map(|p| p.cluster.to_owned()).collect();
-    let hits =
-        |is_first: bool| -> Vec<Option<f64>> { labelled.iter().map(|p| p.hit(is_first)).collect() };
+    let hits = |is_first: bool| -> Vec<Option<f64>> {
+        labelled.iter().map(|p| p.better_win_at(is_first)).collect()
+    };
     let (first, second) = (hits(true), hits(false));
     for (position, hits) in [("first", &first), ("second", &second)] {
         if hits.iter().flatten().next().is_none() {
-            let n = plural(labelled.len() as u64, "presentation");
+            let n = format_count(labelled.len() as u64, "presentation");
             return AuditEstimate::undefined(format!(
                 "the better response is {position} in none of {n}"
             ));
@@ -183,7 +188,7 @@ fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEs
     }
     let difference =
         |weights: &[f64]| -> Defined<f64> { Ok(mean(&first, weights)? - mean(&second, weights)?) };
-    ClusteredValues::statistic(
+    ClusteredValues::estimate_statistic(
         &clusters,
         MeasureUnit::ProportionDifference,
         bootstrap,

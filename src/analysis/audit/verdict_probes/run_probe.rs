@@ -6,9 +6,9 @@ use crate::analysis::audit::probe::Probe;
 use crate::analysis::audit::result::Finding;
 
 impl AuditVerdicts<'_> {
-    /// Runs a probe. One that has to judge perturbed pairs does not run.
+    /// Runs a probe. A probe that has to judge perturbed pairs returns the outcome "not run".
     pub fn run_probe(&self, probe: Probe) -> Finding {
-        if self.verdicts.unscored() == self.verdicts.pairs.len() {
+        if self.verdicts.count_unscored() == self.verdicts.pairs.len() {
             return Finding::not_run(probe, "no pair has a verdict");
         }
         match probe {

@@ -7,28 +7,29 @@ use crate::analysis::audit::rules::conclude_identical;
 
 /// Checks that byte-identical responses tie in each presentation.
 ///
-/// A verdict that combines both orders always ties; a single presentation need not.
-pub(super) fn probe_self_consistency(evidence: &AuditVerdicts<'_>) -> Finding {
+/// A verdict that combines both orders of such a pair always ties; a single presentation may not.
+pub(super) fn probe_self_consistency(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
     let probe = Probe::SelfConsistency;
-    let not_tied = |identical: bool| {
-        let pairs = evidence
-            .scored()
-            .filter(move |(v, _)| v.identical == identical);
+    let estimate_not_tied = |is_identical: bool| {
+        let pairs = audit_verdicts
+            .scored_pairs()
+            .filter(move |(v, _)| v.has_identical_responses == is_identical);
         let presentations = pairs.flat_map(|(v, _)| {
             let differ = |[a, b]: [f64; 2]| f64::from(u8::from(scores_differ(a, b)));
             v.orders
                 .iter()
                 .map(move |o| (v.cluster.as_str(), differ(o.scores)))
         });
-        ClusteredValues::new(presentations).mean(MeasureUnit::Proportion, evidence.bootstrap)
+        ClusteredValues::new(presentations)
+            .estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap)
     };
-    let identical = not_tied(true);
+    let identical = estimate_not_tied(true);
     if identical.n == 0 {
-        let why = "no pair has two byte-identical responses; the probe `identical` makes such pairs \
+        let reason = "no pair has two byte-identical responses; the probe `identical` makes such pairs \
                    from cases";
-        return Finding::not_run(probe, why);
+        return Finding::not_run(probe, reason);
     }
-    let other = not_tied(false);
+    let other = estimate_not_tied(false);
     let conclusion = conclude_identical(&identical, other.value);
     let measure = names::NOT_TIED.measure(identical);
     Finding {

@@ -1,5 +1,5 @@
-//! Symmetry of the two presentation orders: a response has the same score in both, and the verdict is
-//! their mean.
+//! Symmetry of the two presentation orders: a response has the same score in both, and the verdict
+//! is their mean.
 
 use super::audit_verdicts::AuditVerdicts;
 use crate::analysis::audit::probe::Probe;
@@ -30,28 +30,29 @@ const RULE: IntervalRule = IntervalRule {
 };
 
 /// Compares the two presentation orders of each pair.
-pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
-    let both: Vec<&PairVerdict> = evidence
-        .scored()
+pub(super) fn probe_symmetry(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
+    let in_both_orders: Vec<&PairVerdict> = audit_verdicts
+        .scored_pairs()
         .map(|(verdict, _)| verdict)
         .filter(|verdict| verdict.orders.len() == 2)
         .collect();
-    if both.is_empty() {
-        let why = "no pair was judged in both presentation orders";
-        return Finding::not_run(Probe::Symmetry, why);
+    if in_both_orders.is_empty() {
+        let reason = "no pair was judged in both presentation orders";
+        return Finding::not_run(Probe::Symmetry, reason);
     }
     let mean_shift = |transform: fn(f64) -> f64| {
-        let shifts = both.iter().flat_map(|v| {
+        let shifts = in_both_orders.iter().flat_map(|v| {
             let shifts = position_shifts(v).into_iter();
             shifts.map(|shift| (v.cluster.as_str(), transform(shift)))
         });
-        ClusteredValues::new(shifts).mean(MeasureUnit::Points, evidence.bootstrap)
+        ClusteredValues::new(shifts).estimate_mean(MeasureUnit::Points, audit_verdicts.bootstrap)
     };
     let (signed, absolute) = (mean_shift(|shift| shift), mean_shift(f64::abs));
-    let combined = both
+    let combined = in_both_orders
         .iter()
         .filter_map(|v| Some((v.cluster.as_str(), is_mean_of_orders(v)?)));
-    let combined = ClusteredValues::new(combined).mean(MeasureUnit::Proportion, evidence.bootstrap);
+    let combined = ClusteredValues::new(combined)
+        .estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap);
     let mut conclusion = RULE.conclude(&signed, MeasureUnit::Points);
     if combined.value.is_none_or(|proportion| proportion < 1.0) {
         conclusion.outcome = FindingOutcome::Biased;
@@ -69,14 +70,14 @@ pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
         summary: conclusion.sentence,
         measures: vec![
             names::SIGNED_SHIFT.measure(signed),
-            names::SHIFT.measure(absolute),
-            names::SUMS_UP.measure(combined),
+            names::ABSOLUTE_SHIFT.measure(absolute),
+            names::COMBINED_IS_MEAN.measure(combined),
         ],
         notes: Vec::new(),
     }
 }
 
-/// Score of each response when shown first minus its score when shown second.
+/// Returns the score of each response when shown first minus its score when shown second.
 fn position_shifts(verdict: &PairVerdict) -> Vec<f64> {
     let order = |swapped: bool| verdict.orders.iter().find(|o| o.swapped == swapped);
     match (order(false), order(true)) {
@@ -89,13 +90,13 @@ fn position_shifts(verdict: &PairVerdict) -> Vec<f64> {
     }
 }
 
-/// 1 if the combined scores are the means of the presentation orders, else 0.
+/// Returns 1 if the combined scores are the means of the presentation orders, else 0.
 fn is_mean_of_orders(verdict: &PairVerdict) -> Option<f64> {
     let combined = verdict.scores.as_ref()?.get(&ScoreTarget::Final)?;
     let n = verdict.orders.len() as f64;
     let mean = |r: usize| verdict.orders.iter().map(|o| o.scores[r]).sum::<f64>() / n;
-    let same = [0, 1]
+    let is_mean = [0, 1]
         .iter()
         .all(|r| (combined[*r] - mean(*r)).abs() < 1e-3);
-    Some(f64::from(u8::from(same)))
+    Some(f64::from(u8::from(is_mean)))
 }

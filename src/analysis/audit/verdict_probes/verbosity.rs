@@ -1,4 +1,4 @@
-//! Verbosity bias: preference for the longer response beyond that of the labels.
+//! Verbosity bias: preference for the longer response, compared with the labels.
 
 use std::cmp::Ordering;
 
@@ -42,14 +42,14 @@ struct UnequalPair<'a> {
 }
 
 /// Measures verbosity bias and win rates at equal length.
-pub(super) fn probe_verbosity(evidence: &AuditVerdicts<'_>) -> Finding {
-    let mut unequal = evidence
-        .scored()
+pub(super) fn probe_verbosity(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
+    let mut unequal = audit_verdicts
+        .scored_pairs()
         .filter(|(verdict, _)| verdict.words[0] != verdict.words[1])
         .peekable();
     if unequal.peek().is_none() {
-        let why = "both responses of every pair have the same length";
-        return Finding::not_run(Probe::Verbosity, why);
+        let reason = "both responses of every pair have the same length";
+        return Finding::not_run(Probe::Verbosity, reason);
     }
     let pairs: Vec<UnequalPair<'_>> = unequal
         .filter_map(|(verdict, label)| {
@@ -62,7 +62,7 @@ pub(super) fn probe_verbosity(evidence: &AuditVerdicts<'_>) -> Finding {
         .collect();
     let mean = |unit, value: fn(&UnequalPair<'_>) -> Option<f64>| {
         let values = pairs.iter().filter_map(|p| Some((p.cluster, value(p)?)));
-        ClusteredValues::new(values).mean(unit, evidence.bootstrap)
+        ClusteredValues::new(values).estimate_mean(unit, audit_verdicts.bootstrap)
     };
     let longer = mean(MeasureUnit::Proportion, |p| Some(p.judge));
     let mut measures = vec![names::LONGER_PREFERRED.measure(longer.clone())];
@@ -80,7 +80,7 @@ pub(super) fn probe_verbosity(evidence: &AuditVerdicts<'_>) -> Finding {
         AuditEstimate::undefined("no label prefers a response")
     };
     measures.push(names::LONGER_GAP.measure(gap.clone()));
-    let controlled = length_controlled_win_rates(evidence);
+    let controlled = length_controlled_win_rates(audit_verdicts);
     measures.extend(controlled.measures);
     let mut notes: Vec<String> = controlled.note.into_iter().collect();
     if !is_labelled {
@@ -110,7 +110,7 @@ fn conclude(longer: &AuditEstimate, gap: &AuditEstimate, is_labelled: bool) -> C
     conclusion
 }
 
-/// Win of the longer response: 1, ½ or 0.
+/// Returns the win of the longer response: 1, ½ or 0.
 fn longer_wins(verdict: &PairVerdict, order: Ordering) -> f64 {
     let [a, b] = verdict.words;
     match order {

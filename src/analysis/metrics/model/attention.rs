@@ -4,22 +4,22 @@ use acem3_kernels::softmax;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::Linear;
+use super::BartLinear;
 
 /// Attention with biases on all four projections.
 #[derive(Clone, Debug)]
-pub(super) struct Attention {
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    out: Linear,
+pub(super) struct BartAttention {
+    query: BartLinear,
+    key: BartLinear,
+    value: BartLinear,
+    out: BartLinear,
     heads: usize,
 }
 
-impl Attention {
+impl BartAttention {
     /// Loads the projections.
     pub(super) fn load(vb: &VarBuilder, size: usize, heads: usize) -> Result<Self> {
-        let load = |name: &str| Linear::load(&vb.pp(name), size, size);
+        let load = |name: &str| BartLinear::load(&vb.pp(name), size, size);
         Ok(Self {
             query: load("q_proj")?,
             key: load("k_proj")?,
@@ -54,9 +54,9 @@ impl Attention {
             Some(mask) => scores.broadcast_add(mask)?,
             None => scores,
         };
-        let mixed = softmax(&scores)?.matmul(&value)?;
+        let attended = softmax(&scores)?.matmul(&value)?;
         self.out
-            .forward(&mixed.transpose(1, 2)?.reshape((b, t, c))?)
+            .forward(&attended.transpose(1, 2)?.reshape((b, t, c))?)
     }
 }
 
@@ -64,8 +64,8 @@ impl Attention {
 ///
 /// # Shapes
 /// (t, t).
-pub(super) fn causal(t: usize, device: &candle::Device) -> Result<Tensor> {
-    let value = |(i, j): (usize, usize)| if j > i { f32::NEG_INFINITY } else { 0.0 };
+pub(super) fn causal_mask(t: usize, device: &candle::Device) -> Result<Tensor> {
+    let mask = |(i, j): (usize, usize)| if j > i { f32::NEG_INFINITY } else { 0.0 };
     let pairs = (0..t).flat_map(|i| (0..t).map(move |j| (i, j)));
-    Tensor::from_iter(pairs.map(value), device)?.reshape((t, t))
+    Tensor::from_iter(pairs.map(mask), device)?.reshape((t, t))
 }

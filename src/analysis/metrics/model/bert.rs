@@ -1,5 +1,5 @@
-//! BERT (Devlin et al. 2019) and `RoBERTa` (Liu et al. 2019): Candle's models, loaded strictly and run up to
-//! a layer.
+//! BERT (Devlin et al. 2019) and `RoBERTa` (Liu et al. 2019): Candle's models, loaded strictly and
+//! run up to a layer.
 
 use anyhow::{Context, Result, bail, ensure};
 use candle::{Device, Tensor};
@@ -8,13 +8,13 @@ use candle_transformers::models::{bert, xlm_roberta};
 
 use super::config::{self, BertConfig};
 use super::source::ModelSource;
-use super::{Tokens, ids};
+use super::{MetricTokenizer, id_tensor};
 use crate::support::device::Placement;
 
 /// A text encoder.
 pub(crate) struct Bert {
     /// Tokenizer.
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: MetricTokenizer,
     /// Device of the weights.
     pub(crate) device: Device,
     encoder: Encoder,
@@ -33,15 +33,15 @@ const PREFIXES: [&str; 2] = ["bert.", "roberta."];
 const HEADS: [&str; 5] = ["pooler.", "cls.", "lm_head.", "classifier.", "qa_outputs."];
 
 impl Bert {
-    /// Loads the encoder up to `layer`, or up to bert-score's default layer for this checkpoint. Also returns
-    /// the layer and the hash of the weights.
+    /// Loads the encoder up to `layer`, or up to bert-score's default layer for this checkpoint.
+    /// Also returns the layer and the hash of the weights.
     pub(crate) fn load(
         source: &ModelSource,
         layer: Option<usize>,
-        place: &Placement,
+        placement: &Placement,
     ) -> Result<(Self, usize, String)> {
-        let config = source.config(config::bert)?;
-        let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {
+        let config = source.read_config(config::parse_bert)?;
+        let Some(layer) = layer.or_else(|| default_layer(&source.name)) else {
             bail!(
                 "{}: bert-score has no default layer for this checkpoint\n\
                  hint: name one with --bert-layer; bert-score uses 9 or 10 of 12 layers, 17 or 18 of 24",
@@ -54,30 +54,31 @@ impl Bert {
             "--bert-layer {layer}: {} has {layers} layers\nhint: 0 means the embeddings",
             source.name,
         );
-        let tokens = Tokens::read(source, config.max_tokens(), config.leading_space)?;
-        tokens.check(config.model.vocab_size)?;
-        let weights = source.weights("BERT", place, rename)?;
-        let vb = weights.builder(&place.device);
-        // Load all layers to detect errors above the chosen layer too; tensors are shared, not copied.
+        let tokens = MetricTokenizer::read(source, config.max_tokens(), config.has_leading_space)?;
+        tokens.check_vocabulary(config.model.vocab_size)?;
+        let weights = source.read_weights("BERT", placement, rename_tensor)?;
+        let vb = weights.builder(&placement.device);
+        // Load all layers to detect errors above the chosen layer too; tensors are shared, not
+        // copied.
         let encoder = Encoder::load(&vb, &config, layers)
             .and_then(|_| Encoder::load(&vb, &config, layer))
             .with_context(|| source.folder.display().to_string())?;
-        weights.all_used()?;
-        let device = place.device.clone();
+        weights.check_all_used()?;
+        let device = placement.device.clone();
         let bert = Self {
             tokens,
             device,
             encoder,
         };
-        Ok((bert, layer, weights.digest().short()))
+        Ok((bert, layer, weights.digest().short_hex()))
     }
 
     /// Computes the hidden states of texts of equal length.
     ///
     /// # Shapes
     /// b sequences of t tokens → (b, t, c).
-    pub(crate) fn states(&self, sequences: &[&[u32]]) -> candle::Result<Tensor> {
-        let ids = ids(sequences, &self.device)?;
+    pub(crate) fn hidden_states(&self, sequences: &[&[u32]]) -> candle::Result<Tensor> {
+        let ids = id_tensor(sequences, &self.device)?;
         let segments = ids.zeros_like()?;
         match &self.encoder {
             Encoder::Bert(model) => model.forward(&ids, &segments, None),
@@ -128,21 +129,21 @@ fn roberta_config(bert: &bert::Config) -> xlm_roberta::Config {
 }
 
 /// Returns the name by which Candle loads a tensor; `None` for tensors of heads.
-fn rename(name: &str) -> Option<String> {
-    let own = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
-    let own = own.unwrap_or(name);
-    if HEADS.iter().any(|head| own.starts_with(head)) {
+fn rename_tensor(name: &str) -> Option<String> {
+    let short = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+    let short = short.unwrap_or(name);
+    if HEADS.iter().any(|head| short.starts_with(head)) {
         return None;
     }
     // Early checkpoints use TensorFlow names.
-    let own = own.replace("LayerNorm.gamma", "LayerNorm.weight");
-    Some(own.replace("LayerNorm.beta", "LayerNorm.bias"))
+    let renamed = short.replace("LayerNorm.gamma", "LayerNorm.weight");
+    Some(renamed.replace("LayerNorm.beta", "LayerNorm.bias"))
 }
 
-/// Returns the layer whose states correlate best with human ratings of translations, by checkpoint name
-/// (`model2layers` in bert-score's `utils.py`).
-fn known_layer(name: &str) -> Option<usize> {
-    const KNOWN: [(&str, usize); 15] = [
+/// Returns the layer whose states correlate best with human ratings of translations, by checkpoint
+/// name (`model2layers` in bert-score's `utils.py`).
+fn default_layer(name: &str) -> Option<usize> {
+    const DEFAULT_LAYERS: [(&str, usize); 15] = [
         ("bert-base-uncased", 9),
         ("bert-large-uncased", 18),
         ("bert-base-multilingual-cased", 9),
@@ -161,6 +162,6 @@ fn known_layer(name: &str) -> Option<usize> {
     ];
     let name = name.to_lowercase();
     let last = name.rsplit('/').next().unwrap_or_default();
-    let known = KNOWN.iter().find(|(known, _)| *known == last);
-    known.map(|(_, layer)| *layer)
+    let entry = DEFAULT_LAYERS.iter().find(|(known, _)| *known == last);
+    entry.map(|(_, layer)| *layer)
 }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use candle_transformers::models::bert;
 use serde_json::{Map, Value};
 
-use super::layer::Sizes;
+use super::layer::BartLayerSizes;
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Fields that do not affect the results, or that belong to heads that are not loaded.
@@ -49,7 +49,7 @@ pub(super) struct BertConfig {
     /// True if position ids start after the padding token's id (`RoBERTa`).
     pub(super) is_roberta: bool,
     /// True if bert-score puts a space before each text.
-    pub(super) leading_space: bool,
+    pub(super) has_leading_space: bool,
 }
 
 impl BertConfig {
@@ -70,22 +70,22 @@ pub(super) struct BartConfig {
     /// Size of the vocabulary.
     pub(super) vocabulary: usize,
     /// Maximum number of tokens of a text.
-    pub(super) positions: usize,
+    pub(super) max_tokens: usize,
     /// Sizes and number of the encoder's layers.
-    pub(super) encoder: (Sizes, usize),
+    pub(super) encoder: (BartLayerSizes, usize),
     /// Sizes and number of the decoder's layers.
-    pub(super) decoder: (Sizes, usize),
+    pub(super) decoder: (BartLayerSizes, usize),
     /// True if embeddings are multiplied by the square root of their width.
-    pub(super) scaled: bool,
+    pub(super) scales_embeddings: bool,
     /// Token id that the decoder starts with.
-    pub(super) start: u32,
+    pub(super) start_token: u32,
 }
 
 /// Reads the configuration of a BERT or `RoBERTa`.
-pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
+pub(super) fn parse_bert(map: Map<String, Value>) -> Result<BertConfig> {
     let mut fields = ConfigFields::new("", map);
-    let kind: String = fields.need("model_type")?;
-    let is_roberta = match kind.as_str() {
+    let model_type: String = fields.require("model_type")?;
+    let is_roberta = match model_type.as_str() {
         "bert" => false,
         "roberta" | "xlm-roberta" | "camembert" => true,
         other => bail!(
@@ -93,30 +93,30 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
              for BARTScore"
         ),
     };
-    fields.only("position_embedding_type", "absolute")?;
+    fields.expect_value("position_embedding_type", "absolute")?;
     let config = BertConfig {
         model: bert::Config {
-            vocab_size: fields.need("vocab_size")?,
-            hidden_size: fields.need("hidden_size")?,
-            num_hidden_layers: fields.need("num_hidden_layers")?,
-            num_attention_heads: fields.need("num_attention_heads")?,
-            intermediate_size: fields.need("intermediate_size")?,
-            hidden_act: match activation(&mut fields, "hidden_act")? {
+            vocab_size: fields.require("vocab_size")?,
+            hidden_size: fields.require("hidden_size")?,
+            num_hidden_layers: fields.require("num_hidden_layers")?,
+            num_attention_heads: fields.require("num_attention_heads")?,
+            intermediate_size: fields.require("intermediate_size")?,
+            hidden_act: match take_activation(&mut fields, "hidden_act")? {
                 Activation::GeluPytorchTanh => bert::HiddenAct::GeluApproximate,
                 _ => bert::HiddenAct::Gelu,
             },
-            max_position_embeddings: fields.need("max_position_embeddings")?,
-            type_vocab_size: fields.or("type_vocab_size", 2)?,
-            layer_norm_eps: fields.or("layer_norm_eps", 1e-12)?,
-            pad_token_id: fields.or("pad_token_id", usize::from(is_roberta))?,
-            // Candle would use it as a prefix of tensor names; these tensors have no prefix.
+            max_position_embeddings: fields.require("max_position_embeddings")?,
+            type_vocab_size: fields.take_or("type_vocab_size", 2)?,
+            layer_norm_eps: fields.take_or("layer_norm_eps", 1e-12)?,
+            pad_token_id: fields.take_or("pad_token_id", usize::from(is_roberta))?,
+            // Candle uses it as a prefix of tensor names; the renamed tensors have no prefix.
             model_type: None,
             ..bert::Config::default()
         },
         is_roberta,
-        leading_space: kind == "roberta",
+        has_leading_space: model_type == "roberta",
     };
-    finish(&fields)?;
+    reject_unknown_fields(&fields)?;
     let sizes = &config.model;
     check_sizes(&[
         ("vocab_size", sizes.vocab_size),
@@ -131,12 +131,12 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
 }
 
 /// Reads the configuration of a BART.
-pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
+pub(super) fn parse_bart(map: Map<String, Value>) -> Result<BartConfig> {
     let mut fields = ConfigFields::new("", map);
-    let kind: String = fields.need("model_type")?;
+    let model_type: String = fields.require("model_type")?;
     ensure!(
-        kind == "bart",
-        "model_type is {kind}\nhint: use a BART checkpoint for BARTScore"
+        model_type == "bart",
+        "model_type is {model_type}\nhint: use a BART checkpoint for BARTScore"
     );
     for (name, value) in [
         ("normalize_before", false),
@@ -144,35 +144,35 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
         ("static_position_embeddings", false),
         ("normalize_embedding", true),
     ] {
-        fields.only(name, value)?;
+        fields.expect_value(name, value)?;
     }
     // Equal to `encoder_layers`.
     let _: Option<usize> = fields.take("num_hidden_layers")?;
-    let hidden = fields.need("d_model")?;
-    let act = activation(&mut fields, "activation_function")?;
-    let mut part = |side: &str| -> Result<(Sizes, usize)> {
-        let sizes = Sizes {
+    let hidden = fields.require("d_model")?;
+    let act = take_activation(&mut fields, "activation_function")?;
+    let mut stack = |side: &str| -> Result<(BartLayerSizes, usize)> {
+        let sizes = BartLayerSizes {
             hidden,
-            inner: fields.need(&format!("{side}_ffn_dim"))?,
-            heads: fields.need(&format!("{side}_attention_heads"))?,
+            inner: fields.require(&format!("{side}_ffn_dim"))?,
+            heads: fields.require(&format!("{side}_attention_heads"))?,
             eps: 1e-5,
             act,
         };
-        Ok((sizes, fields.need(&format!("{side}_layers"))?))
+        Ok((sizes, fields.require(&format!("{side}_layers"))?))
     };
-    let (encoder, decoder) = (part("encoder")?, part("decoder")?);
+    let (encoder, decoder) = (stack("encoder")?, stack("decoder")?);
     let config = BartConfig {
-        vocabulary: fields.need("vocab_size")?,
-        positions: fields.need("max_position_embeddings")?,
+        vocabulary: fields.require("vocab_size")?,
+        max_tokens: fields.require("max_position_embeddings")?,
         encoder,
         decoder,
-        scaled: fields.or("scale_embedding", false)?,
-        start: fields.or("decoder_start_token_id", 2)?,
+        scales_embeddings: fields.take_or("scale_embedding", false)?,
+        start_token: fields.take_or("decoder_start_token_id", 2)?,
     };
-    finish(&fields)?;
+    reject_unknown_fields(&fields)?;
     check_sizes(&[
         ("vocab_size", config.vocabulary),
-        ("max_position_embeddings", config.positions),
+        ("max_position_embeddings", config.max_tokens),
     ])?;
     for (sizes, layers) in [encoder, decoder] {
         check_sizes(&[("ffn_dim", sizes.inner), ("number of layers", layers)])?;
@@ -181,9 +181,9 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
     Ok(config)
 }
 
-fn finish(fields: &ConfigFields) -> Result<()> {
+fn reject_unknown_fields(fields: &ConfigFields) -> Result<()> {
     let ignored = IGNORED.map(str::to_owned);
-    match fields.unknown(&ignored) {
+    match fields.describe_unknown(&ignored) {
         Some(unknown) => bail!(
             "{unknown}\nhint: it may affect the results; use a checkpoint with the standard architecture"
         ),
@@ -191,8 +191,8 @@ fn finish(fields: &ConfigFields) -> Result<()> {
     }
 }
 
-fn activation(fields: &mut ConfigFields, field: &str) -> Result<Activation> {
-    let name: String = fields.or(field, "gelu".to_owned())?;
+fn take_activation(fields: &mut ConfigFields, field: &str) -> Result<Activation> {
+    let name: String = fields.take_or(field, "gelu".to_owned())?;
     match name.as_str() {
         "gelu" => Ok(Activation::Gelu),
         "gelu_new" | "gelu_pytorch_tanh" => Ok(Activation::GeluPytorchTanh),

@@ -4,12 +4,12 @@ use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::Linear;
-use super::attention::Attention;
+use super::BartLinear;
+use super::attention::BartAttention;
 
 /// Sizes of a layer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct BartLayerSizes {
     /// Width of the hidden states.
     pub(super) hidden: usize,
     /// Width inside the MLP.
@@ -24,20 +24,20 @@ pub(super) struct Sizes {
 
 /// An encoder or decoder layer.
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
-    attention: Attention,
+pub(super) struct BartLayer {
+    attention: BartAttention,
     attention_norm: LayerNorm,
-    cross: Option<(Attention, LayerNorm)>,
-    up: Linear,
-    down: Linear,
+    cross: Option<(BartAttention, LayerNorm)>,
+    up: BartLinear,
+    down: BartLinear,
     norm: LayerNorm,
     act: Activation,
 }
 
-impl Layer {
+impl BartLayer {
     /// Loads a layer; decoder layers also have cross-attention.
-    pub(super) fn load(vb: &VarBuilder, sizes: Sizes, is_decoder: bool) -> Result<Self> {
-        let Sizes {
+    pub(super) fn load(vb: &VarBuilder, sizes: BartLayerSizes, is_decoder: bool) -> Result<Self> {
+        let BartLayerSizes {
             hidden,
             inner,
             heads,
@@ -45,7 +45,7 @@ impl Layer {
             act,
         } = sizes;
         let norm = |name: &str| LayerNorm::load(&vb.pp(name), hidden, eps);
-        let attention = |name: &str| Attention::load(&vb.pp(name), hidden, heads);
+        let attention = |name: &str| BartAttention::load(&vb.pp(name), hidden, heads);
         let cross = if is_decoder {
             let norm = norm("encoder_attn_layer_norm")?;
             Some((attention("encoder_attn")?, norm))
@@ -56,8 +56,8 @@ impl Layer {
             attention: attention("self_attn")?,
             attention_norm: norm("self_attn_layer_norm")?,
             cross,
-            up: Linear::load(&vb.pp("fc1"), hidden, inner)?,
-            down: Linear::load(&vb.pp("fc2"), inner, hidden)?,
+            up: BartLinear::load(&vb.pp("fc1"), hidden, inner)?,
+            down: BartLinear::load(&vb.pp("fc2"), inner, hidden)?,
             norm: norm("final_layer_norm")?,
             act,
         })
@@ -69,7 +69,7 @@ impl Layer {
     /// (b, t, c) → (b, t, c).
     pub(super) fn encode(&self, x: &Tensor) -> Result<Tensor> {
         let attended = self.attention.forward(x, x, None)?;
-        self.finish(&self.attention_norm.forward(&(x + attended)?)?)
+        self.feed_forward(&self.attention_norm.forward(&(x + attended)?)?)
     }
 
     /// Runs a decoder layer: causal self-attention, then cross-attention to `memory`.
@@ -82,10 +82,10 @@ impl Layer {
         if let Some((cross, norm)) = &self.cross {
             x = norm.forward(&(&x + cross.forward(&x, memory, None)?)?)?;
         }
-        self.finish(&x)
+        self.feed_forward(&x)
     }
 
-    fn finish(&self, x: &Tensor) -> Result<Tensor> {
+    fn feed_forward(&self, x: &Tensor) -> Result<Tensor> {
         let inner = activate(&self.up.forward(x)?, self.act)?;
         self.norm.forward(&(x + self.down.forward(&inner)?)?)
     }

@@ -1,7 +1,7 @@
 //! Language models for `BERTScore` and `BARTScore`, loaded from published checkpoints.
 //!
-//! All texts of a batch have the same number of tokens, so there is no padding and no padding mask, and results
-//! do not depend on the batch.
+//! All texts of a batch have the same number of tokens, so there is no padding and no padding mask,
+//! and results do not depend on the batch.
 
 mod attention;
 mod bart;
@@ -14,8 +14,8 @@ mod tokens;
 pub(super) use bart::Bart;
 pub(super) use bert::Bert;
 pub(super) use source::ModelSource;
-pub(super) use tokens::Encoded;
-use tokens::Tokens;
+pub(super) use tokens::EncodedText;
+use tokens::MetricTokenizer;
 
 use acem3_kernels::linear;
 use candle::{Device, Result, Tensor};
@@ -23,12 +23,12 @@ use candle_nn::VarBuilder;
 
 /// `x · weightᵀ + bias`.
 #[derive(Clone, Debug)]
-struct Linear {
+struct BartLinear {
     weight: Tensor,
     bias: Tensor,
 }
 
-impl Linear {
+impl BartLinear {
     /// Loads `weight` (out, in) and `bias` (out).
     fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
         Ok(Self {
@@ -52,7 +52,7 @@ impl Linear {
 ///
 /// # Shapes
 /// b sequences of t → (b, t).
-fn ids(sequences: &[&[u32]], device: &Device) -> Result<Tensor> {
+fn id_tensor(sequences: &[&[u32]], device: &Device) -> Result<Tensor> {
     let t = sequences.first().map_or(0, |first| first.len());
     Tensor::new(sequences.concat(), device)?.reshape((sequences.len(), t))
 }

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub;
-use crate::checkpoints::hub::{HubFlags, HubStamp};
+use crate::checkpoints::hub::{HubArgs, HubSource};
 use crate::checkpoints::published;
 use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
 
-const CONFIG: &str = "config.json";
+const CONFIG_FILE: &str = "config.json";
 
 /// A checkpoint in the layout of transformers.
 pub(crate) struct ModelSource {
@@ -21,21 +21,21 @@ pub(crate) struct ModelSource {
     /// Local folder of the files.
     pub(crate) folder: PathBuf,
     /// Origin on the hub, for downloaded checkpoints.
-    pub(crate) hub: Option<HubStamp>,
+    pub(crate) hub: Option<HubSource>,
 }
 
 impl ModelSource {
     /// Opens the folder or hub id given by a flag; downloads a hub checkpoint that is not cached.
-    pub(crate) fn open(flag: &str, name: &str, flags: HubFlags, quiet: bool) -> Result<Self> {
-        let found = hub::snapshot_unless_path(name, &FileFilter::Panel, flags, quiet);
-        let found = found.with_context(|| format!("{flag} {name}: could not be loaded"))?;
-        let (folder, hub) = match found {
+    pub(crate) fn open(flag: &str, name: &str, flags: HubArgs, quiet: bool) -> Result<Self> {
+        let snapshot = hub::snapshot_unless_path(name, &FileFilter::Panel, flags, quiet);
+        let snapshot = snapshot.with_context(|| format!("{flag} {name}: could not be loaded"))?;
+        let (folder, hub) = match snapshot {
             Some(snapshot) => (snapshot.folder, Some(snapshot.stamp)),
             None => (PathBuf::from(name), None),
         };
-        if !folder.join(CONFIG).is_file() {
+        if !folder.join(CONFIG_FILE).is_file() {
             bail!(
-                "{flag} {name}: no {CONFIG} in the folder\n\
+                "{flag} {name}: no {CONFIG_FILE} in the folder\n\
                  hint: pass a transformers checkpoint: a folder, or owner/name[@revision] on the hub"
             );
         }
@@ -47,7 +47,7 @@ impl ModelSource {
     }
 
     /// Returns the name, with the commit for hub checkpoints.
-    pub(crate) fn described(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         match &self.hub {
             Some(stamp) => format!("{} at {}", self.name, stamp.commit),
             None => self.name.clone(),
@@ -55,24 +55,27 @@ impl ModelSource {
     }
 
     /// Reads the configuration.
-    pub(super) fn config<T>(&self, parse: impl Fn(Map<String, Value>) -> Result<T>) -> Result<T> {
-        let path = self.folder.join(CONFIG);
-        let read = published::config_json::json(&path).and_then(parse);
-        read.with_context(|| path.display().to_string())
+    pub(super) fn read_config<T>(
+        &self,
+        parse: impl Fn(Map<String, Value>) -> Result<T>,
+    ) -> Result<T> {
+        let path = self.folder.join(CONFIG_FILE);
+        let config = published::config_json::read_json(&path).and_then(parse);
+        config.with_context(|| path.display().to_string())
     }
 
     /// Reads the weights.
-    pub(super) fn weights(
+    pub(super) fn read_weights(
         &self,
         kind: &str,
-        place: &Placement,
+        placement: &Placement,
         rename: impl Fn(&str) -> Option<String>,
     ) -> Result<Checkpoint> {
-        published::checkpoint(&self.folder, kind, place, rename)
+        published::load_weights(&self.folder, kind, placement, rename)
     }
 
     /// Returns the path of a file, if it exists.
-    pub(super) fn file(&self, name: &str) -> Option<PathBuf> {
+    pub(super) fn find_file(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder.join(name)).filter(|path| Path::is_file(path))
     }
 }

@@ -3,41 +3,50 @@
 use super::super::browser::CaseBrowser;
 use super::super::scores::MeanScore;
 use super::super::section::{ReportSection, SectionBlock};
-use super::each_judge::each;
+use super::each_judge::section_per_judge;
 use crate::analysis::audit::Finding;
 use crate::analysis::report::case_lists;
 use crate::analysis::report::report_data::ReportData;
-use crate::analysis::report::sections::label_agreement::overall_tables;
+use crate::analysis::report::sections::label_agreement::count_overall_tables;
 use crate::support::tables::{Table, TableSection};
 
-pub(super) fn bias(report: &ReportData) -> ReportSection {
-    let mut section = each(report, ["bias", "Bias"], |section, judge| {
-        let found = judge.leanings.iter();
-        let found = found.map(|f| (f.probe.key().to_owned(), f.describe()));
-        section.blocks.push(SectionBlock::Findings(found.collect()));
-        let measured = judge.leanings.iter().filter(|f| !f.measures.is_empty());
+/// Lists the findings of the bias probes and of an audit.
+pub(super) fn bias_section(report: &ReportData) -> ReportSection {
+    let mut section = section_per_judge(report, ["bias", "Bias"], |section, judge| {
+        let findings = judge.bias_findings.iter();
+        let findings = findings.map(|f| (f.probe.key().to_owned(), f.describe()));
+        section
+            .blocks
+            .push(SectionBlock::Findings(findings.collect()));
+        let measured = judge
+            .bias_findings
+            .iter()
+            .filter(|f| !f.measures.is_empty());
         section.tables(measured.map(Finding::table));
-        section.say("Run `acem3 audit CASES` to measure image sensitivity and bias.");
+        section.paragraph("Run `acem3 audit CASES` to measure image sensitivity and bias.");
     });
     if let Some(audit) = &report.audit {
-        let foreign = if audit.foreign {
+        let foreign_note = if audit.is_foreign {
             " (a judge or configuration that is not in this report)"
         } else {
             ""
         };
-        section.say(format!(
-            "An audit of {}{foreign}, from {}:",
+        section.paragraph(format!(
+            "An audit of {}{foreign_note}, from {}:",
             audit.judge, audit.file
         ));
-        let found = audit.findings.iter();
-        let found = found.map(|f| (f.probe.key().to_owned(), f.describe()));
-        section.blocks.push(SectionBlock::Findings(found.collect()));
+        let findings = audit.findings.iter();
+        let findings = findings.map(|f| (f.probe.key().to_owned(), f.describe()));
+        section
+            .blocks
+            .push(SectionBlock::Findings(findings.collect()));
     }
     section
 }
 
-pub(super) fn subgroups(report: &ReportData) -> ReportSection {
-    each(report, ["subgroups", "Subgroups"], |section, judge| {
+/// Lists mean scores and agreement by subgroup.
+pub(super) fn subgroups_section(report: &ReportData) -> ReportSection {
+    section_per_judge(report, ["subgroups", "Subgroups"], |section, judge| {
         for groups in judge.groups.chunk_by(|a, b| a.by == b.by) {
             let models: Vec<&str> = judge.models.iter().map(|m| m.model.as_str()).collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
@@ -46,10 +55,10 @@ pub(super) fn subgroups(report: &ReportData) -> ReportSection {
                 let mut row = vec![group.value.clone(), group.pairs.to_string()];
                 row.extend(models.iter().map(|name| {
                     let model = group.models.iter().find(|m| m.model == **name);
-                    let mean = model.and_then(|m| m.on(report.target));
-                    mean.map_or("-".to_owned(), MeanScore::shown)
+                    let mean = model.and_then(|m| m.mean_on(report.target));
+                    mean.map_or("-".to_owned(), MeanScore::to_cell)
                 }));
-                table.row(row);
+                table.push_row(row);
             }
             let title = format!(
                 "mean scores by {by} (score target: {})",
@@ -59,33 +68,37 @@ pub(super) fn subgroups(report: &ReportData) -> ReportSection {
                 "brackets: 95 % CI; undefined: too few images, or all scores are equal".to_owned(),
             ])]);
         }
-        if let Some(found) = &judge.agreement {
-            section.tables(found.tables().into_iter().skip(overall_tables(found)));
+        if let Some(agreement) = &judge.agreement {
+            let tables = agreement.tables().into_iter();
+            section.tables(tables.skip(count_overall_tables(agreement)));
         }
         if matches!(section.blocks.last(), None | Some(SectionBlock::Judge(_))) {
-            section.say("No subgroups: the cases have no field to group by.");
+            section.paragraph("No subgroups: the cases have no field to group by.");
         }
     })
 }
 
-pub(super) fn disputed(report: &ReportData, browser: &CaseBrowser) -> ReportSection {
+/// Lists flips, disagreements and unscored pairs.
+pub(super) fn disputed_section(report: &ReportData, browser: &CaseBrowser) -> ReportSection {
     let mut section = ReportSection::new("disputed", "Flips and disagreements");
     for (number, judge) in report.judges.iter().enumerate() {
-        if report.several() {
+        if report.has_several_judges() {
             section.blocks.push(SectionBlock::Judge(judge.name.clone()));
         }
-        let found = case_lists::of_judge(browser, number);
-        if found.is_empty() {
-            section.say("No flips, no unscored pairs, and no known disagreement with the labels.");
+        let lists = case_lists::judge_lists(browser, number);
+        if lists.is_empty() {
+            section.paragraph(
+                "No flips, no unscored pairs, and no known disagreement with the labels.",
+            );
         }
-        section.blocks.extend(found);
+        section.blocks.extend(lists);
     }
     for second in 1..report.judges.len() {
         let name = |i: usize| report.judges.get(i).map_or("", |j| j.name.as_str());
         let names = format!("{} and {}", name(0), name(second));
         section
             .blocks
-            .extend(case_lists::of_judges(browser, [0, second], &names));
+            .extend(case_lists::disagreement_list(browser, [0, second], &names));
     }
     section
 }

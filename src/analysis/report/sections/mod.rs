@@ -10,45 +10,46 @@ use super::browser::CaseBrowser;
 use super::section::ReportSection;
 use crate::analysis::report::report_data::ReportData;
 use crate::support::tables::{Table, TableSection};
-use crate::support::terminal::number::group_thousands;
+use crate::support::terminal::number::format_thousands;
 
 /// Returns all sections except the case browser.
-pub fn sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
-    let mut all = vec![summary::summary(report)];
-    all.extend([
-        models::models(report),
-        models::scores(report),
-        models::distributions(report),
-        label_agreement::agreement(report),
+pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
+    let mut sections = vec![summary::summary_section(report)];
+    sections.extend([
+        models::ranking_section(report),
+        models::scores_section(report),
+        models::distributions_section(report),
+        label_agreement::agreement_section(report),
     ]);
-    if report.several() {
-        all.push(label_agreement::judges(report));
+    if report.has_several_judges() {
+        sections.push(label_agreement::judges_section(report));
     }
-    all.extend([
-        bias::bias(report),
-        bias::subgroups(report),
-        bias::disputed(report, browser),
-        method(report),
+    sections.extend([
+        bias::bias_section(report),
+        bias::subgroups_section(report),
+        bias::disputed_section(report, browser),
+        method_section(report),
     ]);
-    all
+    sections
 }
 
-fn method(report: &ReportData) -> ReportSection {
+/// Lists the judges and describes the statistical methods.
+fn method_section(report: &ReportData) -> ReportSection {
     let mut section = ReportSection::new("method", "Method");
     let mut table = Table::new(["judge", "hash", "records"]).with_text_columns(3);
     for judge in &report.judges {
-        table.row([&judge.name, &judge.judge, &judge.records]);
+        table.push_row([&judge.name, &judge.judge, &judge.records]);
     }
     section.tables([TableSection::new("judges", table)]);
-    section.say(format!(
+    section.paragraph(format!(
         "Written by acem3 {}. Intervals are 95 % confidence intervals from {} bootstrap resamples, clustered by \
          image (seed {}). Values that cannot be computed are shown as undefined or unknown, never as zero. An \
          unscored pair is excluded from all means and lowers the coverage.",
         report.version,
-        group_thousands(report.draws),
+        format_thousands(report.draws),
         report.seed
     ));
-    section.say(
+    section.paragraph(
         "acem3 is not a medical device. Its verdicts compare model responses and are not medical advice.",
     );
     section

@@ -3,7 +3,7 @@
 use super::super::histogram::BINS;
 use super::super::scores::{MeanScore, ModelScores};
 use super::super::section::{ReportSection, SectionBlock};
-use super::each_judge::each;
+use super::each_judge::section_per_judge;
 use crate::analysis::calibration::means_table;
 use crate::analysis::ranking::RankedModel;
 use crate::analysis::report::judge_report::JudgeReport;
@@ -12,18 +12,19 @@ use crate::data::labels::ScoreTarget;
 use crate::support::chart::{Axis, Chart, ChartMark};
 use crate::support::tables::{Table, TableSection};
 
-pub(super) fn models(report: &ReportData) -> ReportSection {
-    each(report, ["models", "Models"], |section, judge| {
+/// Shows the ranking of the models for each judge.
+pub(super) fn ranking_section(report: &ReportData) -> ReportSection {
+    section_per_judge(report, ["models", "Models"], |section, judge| {
         let Some(ranking) = &judge.ranking else {
-            section.say("No ranking: no pair has a verdict.");
+            section.paragraph("No ranking: no pair has a verdict.");
             return;
         };
-        section.say(ranking.intro());
+        section.paragraph(ranking.intro());
         let mark = |m: &RankedModel| ChartMark {
             label: m.model.clone(),
             value: m.win_rate,
             interval: m.win_rate_interval,
-            second: false,
+            is_second_series: false,
         };
         let marks: Vec<ChartMark> = ranking.models.iter().map(mark).collect();
         section.chart(Chart::forest(
@@ -37,13 +38,14 @@ pub(super) fn models(report: &ReportData) -> ReportSection {
     })
 }
 
-pub(super) fn scores(report: &ReportData) -> ReportSection {
-    each(report, ["scores", "Scores"], |section, judge| {
+/// Shows the mean scores of the models for each judge.
+pub(super) fn scores_section(report: &ReportData) -> ReportSection {
+    section_per_judge(report, ["scores", "Scores"], |section, judge| {
         let mark = |m: &ModelScores| ChartMark {
             label: m.model.clone(),
-            value: m.on(report.target).and_then(|mean| mean.value),
-            interval: m.on(report.target).and_then(|mean| mean.interval),
-            second: false,
+            value: m.mean_on(report.target).and_then(|mean| mean.value),
+            interval: m.mean_on(report.target).and_then(|mean| mean.interval),
+            is_second_series: false,
         };
         let marks: Vec<ChartMark> = judge.models.iter().map(mark).collect();
         section.chart(Chart::forest(
@@ -52,7 +54,7 @@ pub(super) fn scores(report: &ReportData) -> ReportSection {
             &Axis::points(),
             &marks,
         ));
-        section.tables([means(judge)]);
+        section.tables([mean_score_table(judge)]);
         if let Some(calibrated) = &judge.calibrated {
             section.tables([means_table(calibrated)]);
         }
@@ -60,24 +62,24 @@ pub(super) fn scores(report: &ReportData) -> ReportSection {
 }
 
 /// Returns the mean scores of all models, one row per target.
-fn means(judge: &JudgeReport) -> TableSection {
-    let mut head = vec!["score target".to_owned()];
-    head.extend(judge.models.iter().map(|m| m.model.clone()));
-    let mut table = Table::new(head);
+fn mean_score_table(judge: &JudgeReport) -> TableSection {
+    let mut header = vec!["score target".to_owned()];
+    header.extend(judge.models.iter().map(|m| m.model.clone()));
+    let mut table = Table::new(header);
     for target in ScoreTarget::all() {
-        let mut row = vec![name(target)];
+        let mut row = vec![target_name(target)];
         row.extend(judge.models.iter().map(|model| {
-            let mean = model.on(target);
-            mean.map_or("undefined".to_owned(), MeanScore::shown)
+            let mean = model.mean_on(target);
+            mean.map_or("undefined".to_owned(), MeanScore::to_cell)
         }));
-        table.row(row);
+        table.push_row(row);
     }
     let mut row = vec!["pairs with a verdict".to_owned()];
     row.extend(judge.models.iter().map(|model| {
         let n = model.means.first().map_or(0, |mean| mean.n);
         format!("{n} of {}", model.pairs)
     }));
-    table.row(row);
+    table.push_row(row);
     let mut notes = vec!["scores from 0 to 5, higher is better; brackets: 95 % CI".to_owned()];
     let reasons = judge.models.iter().flat_map(|m| &m.means);
     let mut reasons: Vec<&String> = reasons.filter_map(|m| m.undefined.as_ref()).collect();
@@ -92,7 +94,7 @@ fn means(judge: &JudgeReport) -> TableSection {
 }
 
 /// Returns the name of a target; criteria are indented below their aspect.
-fn name(target: ScoreTarget) -> String {
+fn target_name(target: ScoreTarget) -> String {
     match target {
         ScoreTarget::Final => "Final score".to_owned(),
         ScoreTarget::Aspect(aspect) => aspect.name().to_owned(),
@@ -100,13 +102,14 @@ fn name(target: ScoreTarget) -> String {
     }
 }
 
-pub(super) fn distributions(report: &ReportData) -> ReportSection {
-    each(
+/// Shows the score histograms of the models for each judge.
+pub(super) fn distributions_section(report: &ReportData) -> ReportSection {
+    section_per_judge(
         report,
         ["distributions", "Distributions"],
         |section, judge| {
             if judge.histograms.is_empty() {
-                section.say("No score distribution: no pair has a verdict.");
+                section.paragraph("No score distribution: no pair has a verdict.");
                 return;
             }
             let title = format!("Score distribution (score target: {})", report.target.key());
@@ -126,7 +129,7 @@ pub(super) fn distributions(report: &ReportData) -> ReportSection {
             let mut table = Table::new(std::iter::once("scores".to_owned()).chain(halves));
             for histogram in &judge.histograms {
                 let counts = histogram.counts.iter().map(ToString::to_string);
-                table.row(std::iter::once(histogram.model.clone()).chain(counts));
+                table.push_row(std::iter::once(histogram.model.clone()).chain(counts));
             }
             let notes = vec!["scores rounded to half points".to_owned()];
             section.tables([TableSection::new(title, table).with_notes(notes)]);

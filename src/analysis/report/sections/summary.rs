@@ -1,38 +1,42 @@
 //! Summary of the report: one finding per topic.
 
 use super::super::section::{ReportSection, SectionBlock};
-use super::each_judge::each;
+use super::each_judge::section_per_judge;
 use crate::analysis::agreement::{Agreement, Statistic};
 use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
 use crate::statistics::Estimate;
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
-pub(super) fn summary(report: &ReportData) -> ReportSection {
-    each(report, ["summary", "Summary"], |section, judge| {
+/// Summarises the results of each judge: one finding per topic.
+pub(super) fn summary_section(report: &ReportData) -> ReportSection {
+    section_per_judge(report, ["summary", "Summary"], |section, judge| {
         let counts = &judge.counts;
-        section.say(format!(
+        section.paragraph(format!(
             "{} of {} about {} judged by {}.",
-            plural(counts.judged as u64, "pair"),
-            plural(counts.cases as u64, "case"),
-            plural(counts.images as u64, "image"),
+            format_count(counts.judged as u64, "pair"),
+            format_count(counts.cases as u64, "case"),
+            format_count(counts.images as u64, "image"),
             judge.name
         ));
-        let mut findings = vec![("models".to_owned(), leader(judge.ranking.as_ref()))];
-        findings.push(("labels".to_owned(), labels(judge.agreement.as_ref())));
-        let leanings = judge.leanings.iter();
-        for found in leanings.filter(|found| found.outcome != FindingOutcome::NotRun) {
-            findings.push((found.probe.key().to_owned(), found.describe()));
+        let mut findings = vec![("models".to_owned(), describe_leader(judge.ranking.as_ref()))];
+        findings.push((
+            "labels".to_owned(),
+            describe_agreement(judge.agreement.as_ref()),
+        ));
+        let bias_findings = judge.bias_findings.iter();
+        for finding in bias_findings.filter(|finding| finding.outcome != FindingOutcome::NotRun) {
+            findings.push((finding.probe.key().to_owned(), finding.describe()));
         }
-        findings.push(("unscored".to_owned(), unscored(judge)));
+        findings.push(("unscored".to_owned(), describe_unscored(judge)));
         section.blocks.push(SectionBlock::Findings(findings));
     })
 }
 
 /// Names the best model and the significant differences.
-fn leader(ranking: Option<&Ranking>) -> String {
+fn describe_leader(ranking: Option<&Ranking>) -> String {
     let Some((ranking, first)) = ranking.and_then(|r| Some((r, r.models.first()?))) else {
         return "unknown: no pair has a verdict".to_owned();
     };
@@ -45,28 +49,32 @@ fn leader(ranking: Option<&Ranking>) -> String {
         ),
         _ => "win rate without an interval".to_owned(),
     };
-    let better = ranking.duels.iter().filter(|duel| duel.is_significant());
-    let better: Vec<&str> = better.map(|duel| duel.words.as_str()).collect();
-    let certain = if ranking.duels.is_empty() {
+    let significant = ranking.comparisons.iter().filter(|c| c.is_significant());
+    let significant: Vec<&str> = significant.map(|c| c.summary.as_str()).collect();
+    let certainty = if ranking.comparisons.is_empty() {
         "the only model".to_owned()
-    } else if ranking.duels.iter().all(|duel| duel.p.is_none()) {
+    } else if ranking
+        .comparisons
+        .iter()
+        .all(|comparison| comparison.p.is_none())
+    {
         "too few images for a significance test".to_owned()
-    } else if better.is_empty() {
+    } else if significant.is_empty() {
         "no two models differ significantly".to_owned()
-    } else if better.len() > 4 {
+    } else if significant.len() > 4 {
         format!(
             "{} of {} pairwise comparisons are significant",
-            better.len(),
-            ranking.duels.len()
+            significant.len(),
+            ranking.comparisons.len()
         )
     } else {
-        format!("significant: {}", better.join("; "))
+        format!("significant: {}", significant.join("; "))
     };
-    format!("{} is first ({rate}); {certain}", first.model)
+    format!("{} is first ({rate}); {certainty}", first.model)
 }
 
 /// Formats the agreement with the labels and the human ceiling.
-fn labels(agreement: Option<&Agreement>) -> String {
+fn describe_agreement(agreement: Option<&Agreement>) -> String {
     let accuracy = agreement
         .and_then(|a| a.sections.first())
         .and_then(|section| section.statistic(Statistic::Accuracy));
@@ -74,10 +82,10 @@ fn labels(agreement: Option<&Agreement>) -> String {
         return "agreement with labels is unknown: there are no labels".to_owned();
     };
     let describe = |estimate: &Estimate| match (estimate.value, estimate.interval) {
-        (Ok(value), Ok(ends)) => format!(
+        (Ok(value), Ok(interval)) => format!(
             "{}, 95 % CI {} %",
             accuracy.statistic.format_value(value),
-            accuracy.statistic.format_interval(ends)
+            accuracy.statistic.format_interval(interval)
         ),
         (Ok(value), Err(_)) => format!("{}, no interval", accuracy.statistic.format_value(value)),
         (Err(reason), _) => format!("undefined: {reason}"),
@@ -86,9 +94,9 @@ fn labels(agreement: Option<&Agreement>) -> String {
         "no inter-rater agreement: no case has two raters".to_owned(),
         |c| format!("human ceiling {}", describe(&c.estimate)),
     );
-    let bounds = accuracy.bounds().map_or(String::new(), |ends| {
-        let ends = accuracy.statistic.format_interval(ends);
-        format!("; bounds if all unscored pairs were wrong or right: {ends} %")
+    let bounds = accuracy.bounds().map_or(String::new(), |bounds| {
+        let bounds = accuracy.statistic.format_interval(bounds);
+        format!("; bounds if all unscored pairs were wrong or right: {bounds} %")
     });
     format!(
         "pairwise accuracy {} ({} have a verdict{bounds}); {ceiling}",
@@ -97,13 +105,13 @@ fn labels(agreement: Option<&Agreement>) -> String {
     )
 }
 
-fn unscored(judge: &JudgeReport) -> String {
+fn describe_unscored(judge: &JudgeReport) -> String {
     let counts = &judge.counts;
-    let all = counts.all_unscored();
+    let all = counts.count_unscored();
     if all == 0 {
         return format!(
             "none: all {} have a verdict",
-            plural(counts.records as u64, "record")
+            format_count(counts.records as u64, "record")
         );
     }
     let reasons = counts.unscored.iter();

@@ -6,12 +6,12 @@ use anyhow::{Context, Result, bail};
 use candle::Tensor;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::decoder::{DecoderFamily, decoder as described};
-use crate::checkpoints::gguf::{self, Header};
+use super::super::decoder::{DecoderFamily, parse_decoder};
+use crate::checkpoints::gguf::{self, GgufHeader};
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Metadata keys with the equivalent field of a `config.json`, and whether the key is required.
-const SAME: [(&str, &str, bool); 9] = [
+const FIELD_NAMES: [(&str, &str, bool); 9] = [
     ("context_length", "max_position_embeddings", true),
     ("embedding_length", "hidden_size", true),
     ("block_count", "num_hidden_layers", true),
@@ -23,7 +23,7 @@ const SAME: [(&str, &str, bool); 9] = [
     ("rope.freq_base", "rope_theta", false),
 ];
 /// Keys that do not affect the computation.
-const HARMLESS: [&str; 5] = [
+const IGNORED_KEYS: [&str; 5] = [
     // The number of embedding rows is used instead.
     "vocab_size",
     "tensor_data_layout",
@@ -34,7 +34,7 @@ const HARMLESS: [&str; 5] = [
 ];
 
 /// Returns the architecture if it is supported.
-pub(super) fn architecture(header: &Header) -> Result<&'static str> {
+pub(super) fn read_architecture(header: &GgufHeader) -> Result<&'static str> {
     let name = header
         .text("general.architecture")?
         .context("general.architecture is missing\nhint: use the GGUF file of a language model")?;
@@ -57,23 +57,23 @@ pub(super) fn architecture(header: &Header) -> Result<&'static str> {
 }
 
 /// Reads the decoder configuration. `ignored`: unknown keys that do not affect the computation.
-pub(super) fn decoder(
-    header: &Header,
+pub(super) fn read_decoder(
+    header: &GgufHeader,
     architecture: &str,
     ignored: &[String],
 ) -> Result<DecoderConfig> {
     let prefix = format!("{architecture}.");
-    let mut of_model = Map::new();
+    let mut model_metadata = Map::new();
     for (key, value) in &header.metadata {
         let Some(short) = key.strip_prefix(&prefix) else {
             continue;
         };
-        if !HARMLESS.contains(&short) {
-            let value = gguf::json(value).with_context(|| format!("{key} is not finite"))?;
-            of_model.insert(short.to_owned(), value);
+        if !IGNORED_KEYS.contains(&short) {
+            let value = gguf::to_json(value).with_context(|| format!("{key} is not finite"))?;
+            model_metadata.insert(short.to_owned(), value);
         }
     }
-    let mut fields = translated(header, &prefix, of_model)?;
+    let mut fields = to_hf_config(header, &prefix, model_metadata)?;
     let shape = |name: &str| header.tensor(name).map(|info| info.shape.as_slice());
     let rows = shape("token_embd.weight").and_then(|shape| shape.first());
     let rows = rows.context(
@@ -86,13 +86,13 @@ pub(super) fn decoder(
         "tie_word_embeddings".to_owned(),
         json!(!has("output.weight")),
     );
-    let family = DecoderFamily::of(architecture)?;
+    let family = DecoderFamily::from_model_type(architecture)?;
     let mut fields = ConfigFields::new("", fields);
     for name in ["expert_count", "expert_used_count"] {
-        fields.only(&format!("{prefix}{name}"), 0)?;
+        fields.expect_value(&format!("{prefix}{name}"), 0)?;
     }
-    fields.only(&format!("{prefix}attention.causal"), true)?;
-    let mut config = described(&mut fields, family)?;
+    fields.expect_value(&format!("{prefix}attention.causal"), true)?;
+    let mut config = parse_decoder(&mut fields, family)?;
     fields.finish(ignored)?;
     if family == DecoderFamily::Llama {
         config.attention_bias = has("blk.0.attn_q.bias");
@@ -100,57 +100,64 @@ pub(super) fn decoder(
     }
     for name in ["attention.value_length", "rope.dimension_count"] {
         let key = format!("{prefix}{name}");
-        let (d, got) = (config.head_size(), header.number(&key)?);
-        if got.is_some_and(|got| got != d as u64) {
-            bail!("{key} is {}, expected the head size, {d}", got.unwrap_or(0));
+        let (head_size, value) = (config.head_size(), header.number(&key)?);
+        if value.is_some_and(|value| value != head_size as u64) {
+            bail!(
+                "{key} is {}, expected the head size, {head_size}",
+                value.unwrap_or(0)
+            );
         }
     }
     Ok(config)
 }
 
 /// Translates metadata to the fields of a `config.json`. Unknown keys are kept.
-fn translated(
-    header: &Header,
+fn to_hf_config(
+    header: &GgufHeader,
     prefix: &str,
-    mut of_model: Map<String, Json>,
+    mut model_metadata: Map<String, Json>,
 ) -> Result<Map<String, Json>> {
     let mut fields = Map::new();
-    of_model.remove("attention.value_length");
-    for (theirs, ours, needed) in SAME {
-        match of_model.remove(theirs) {
+    model_metadata.remove("attention.value_length");
+    for (key, field, is_required) in FIELD_NAMES {
+        match model_metadata.remove(key) {
             Some(value) => {
-                fields.insert(ours.to_owned(), value);
+                fields.insert(field.to_owned(), value);
             }
-            None if needed => bail!(
-                "{prefix}{theirs} is missing\n\
+            None if is_required => bail!(
+                "{prefix}{key} is missing\n\
                  hint: convert the original checkpoint again with a current version of llama.cpp"
             ),
             None => {}
         }
     }
     let kind = header.text(&format!("{prefix}rope.scaling.type"))?;
-    let factor = of_model.remove("rope.scaling.factor");
-    let old = of_model.remove("rope.scale_linear");
-    of_model.remove("rope.scaling.type");
-    let kind = kind.unwrap_or(if old.is_some() { "linear" } else { "none" });
+    let factor = model_metadata.remove("rope.scaling.factor");
+    let old_factor = model_metadata.remove("rope.scale_linear");
+    model_metadata.remove("rope.scaling.type");
+    let kind = kind.unwrap_or(if old_factor.is_some() {
+        "linear"
+    } else {
+        "none"
+    });
     if kind != "none" {
-        let scaling = json!({"rope_type": kind, "factor": factor.or(old)});
+        let scaling = json!({"rope_type": kind, "factor": factor.or(old_factor)});
         fields.insert("rope_scaling".to_owned(), scaling);
     }
-    let rest = of_model.into_iter();
-    fields.extend(rest.map(|(key, value)| (format!("{prefix}{key}"), value)));
+    let unknown = model_metadata.into_iter();
+    fields.extend(unknown.map(|(key, value)| (format!("{prefix}{key}"), value)));
     Ok(fields)
 }
 
 /// Sets the rotary scaling to a table of factors (Llama 3.1).
-pub(super) fn stretch(decoder: &mut DecoderConfig, factors: &Tensor) -> Result<()> {
+pub(super) fn apply_rope_factors(decoder: &mut DecoderConfig, factors: &Tensor) -> Result<()> {
     if decoder.rope_scaling.is_some() {
         bail!("conflicting rotary scaling: tensor `rope_freqs.weight` and rope.scaling.type");
     }
     let factors = factors.flatten_all()?.to_vec1::<f32>()?;
     let factors = factors.into_iter().map(f64::from).collect();
     decoder.rope_scaling = Some(RopeScaling::Table { factors });
-    if let Err(problem) = decoder.check() {
+    if let Err(problem) = decoder.validate() {
         bail!("tensor `rope_freqs.weight`: {problem}");
     }
     Ok(())

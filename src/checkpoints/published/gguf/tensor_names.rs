@@ -1,5 +1,5 @@
-//! Mapping of tensor names in GGUF files to the names that the crates load (`tensor_mapping.py` of the
-//! `gguf` package).
+//! Mapping of tensor names in GGUF files to the names that the crates load (`tensor_mapping.py` of
+//! the `gguf` package).
 
 use acem3_experts::decoder::DecoderConfig;
 
@@ -7,7 +7,7 @@ use acem3_experts::decoder::DecoderConfig;
 pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
 
 /// Tensor names within a layer.
-const PARTS: [(&str, &str); 9] = [
+const LAYER_TENSORS: [(&str, &str); 9] = [
     ("attn_norm", "input_layernorm"),
     ("attn_q", "self_attn.q_proj"),
     ("attn_k", "self_attn.k_proj"),
@@ -20,7 +20,7 @@ const PARTS: [(&str, &str); 9] = [
 ];
 
 /// Maps the name of a tensor. An unknown tensor keeps its name, and loading reports it as unused.
-pub(super) fn ours(name: &str) -> String {
+pub(super) fn model_tensor_name(name: &str) -> String {
     match name {
         "token_embd.weight" => return "model.embed_tokens.weight".to_owned(),
         "output_norm.weight" => return "model.norm.weight".to_owned(),
@@ -30,15 +30,21 @@ pub(super) fn ours(name: &str) -> String {
     let part = || {
         let (layer, rest) = name.strip_prefix("blk.")?.split_once('.')?;
         let (part, kind) = rest.split_once('.')?;
-        let (_, ours) = PARTS.iter().find(|(theirs, _)| *theirs == part)?;
-        Some(format!("model.layers.{layer}.{ours}.{kind}"))
+        let (_, model_part) = LAYER_TENSORS
+            .iter()
+            .find(|(gguf_part, _)| *gguf_part == part)?;
+        Some(format!("model.layers.{layer}.{model_part}.{kind}"))
     };
     part().unwrap_or_else(|| name.to_owned())
 }
 
-/// Returns the number of heads of a query or key tensor, weight or bias, whose rows llama.cpp permutes
-/// (architecture llama only).
-pub(super) fn rearranged(name: &str, architecture: &str, decoder: &DecoderConfig) -> Option<usize> {
+/// Returns the number of heads of a query or key tensor, weight or bias, whose rows llama.cpp
+/// permutes (architecture llama only).
+pub(super) fn permuted_heads(
+    name: &str,
+    architecture: &str,
+    decoder: &DecoderConfig,
+) -> Option<usize> {
     if architecture != "llama" {
         return None;
     }
@@ -55,7 +61,7 @@ mod tests {
 
     #[test]
     fn unknown_tensor_keeps_its_name() {
-        for (theirs, name) in [
+        for (gguf_name, name) in [
             (
                 "blk.11.attn_q.bias",
                 "model.layers.11.self_attn.q_proj.bias",
@@ -68,7 +74,7 @@ mod tests {
             ("blk.0.ffn_gate_exps.weight", "blk.0.ffn_gate_exps.weight"),
             ("mm.0.weight", "mm.0.weight"),
         ] {
-            assert_eq!(ours(theirs), name);
+            assert_eq!(model_tensor_name(gguf_name), name);
         }
     }
 }

@@ -1,110 +1,108 @@
-//! Tests of GGUF files against the reference implementations. The script `assets/golden/make_gguf.py`
-//! generates the files and the expected values.
+//! Tests of GGUF files against the reference implementations. The script
+//! `assets/golden/make_gguf.py` generates the files and the expected values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use acem3_experts::decoder::{Head, RopeScaling, Sight, Trunk};
+use acem3_experts::decoder::{BatchLayout, Head, RopeScaling, Trunk};
 use candle::Device;
 use serde_json::Value;
 
 use super::tokenizer;
 use crate::checkpoints::gguf;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::published::CheckpointSource;
-use crate::checkpoints::published::tests::{assert_near, greedy, numbers};
+use crate::checkpoints::published::tests::{assert_near, decode_greedily, to_token_ids};
 use crate::checkpoints::store::weight_files::WeightFiles;
 
 const FILES: [&str; 4] = ["llama-f16", "llama-k", "llama-q8_0", "qwen2-k"];
 
-fn golden(name: &str) -> PathBuf {
+fn golden_path(name: &str) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     root.join("assets/golden/gguf").join(name)
 }
 
-fn member(name: &str) -> Member {
-    let source = CheckpointSource::plain(golden(&format!("{name}.gguf")));
-    let mut library = WeightFiles::new(
+fn load_member(name: &str) -> Member {
+    let source = CheckpointSource::new(golden_path(&format!("{name}.gguf")));
+    let mut weight_files = WeightFiles::new(
         &crate::support::device::Placement::cpu(),
-        Downloads::default(),
+        HubDownloads::default(),
     );
-    source.load("conclusion", &mut library).unwrap()
+    source.load("conclusion", &mut weight_files).unwrap()
 }
 
-/// Checks half precision, blocks of 32 and 256 values, rotary scaling, tied embeddings and biases against
-/// transformers, up to 32 generated tokens.
+/// Checks half precision, blocks of 32 and 256 values, rotary scaling, tied embeddings and biases
+/// against transformers, up to 32 generated tokens.
 #[test]
 fn logits_and_tokens_match_reference() {
-    let expected = golden("expected.safetensors");
+    let expected = golden_path("expected.safetensors");
     let expected = candle::safetensors::load(expected, &Device::Cpu).unwrap();
     for name in FILES {
-        let want = |part: &str| &expected[&format!("{name}.{part}")];
-        let member = member(name);
+        let expected_tensor = |part: &str| &expected[&format!("{name}.{part}")];
+        let member = load_member(name);
         let vb = member.weights.builder(&Device::Cpu);
         let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
         let head = Head::load(&vb, &member.decoder, 1).unwrap();
-        member.weights.all_used().unwrap();
-        let ids = numbers(want("input_ids"));
+        member.weights.check_all_used().unwrap();
+        let ids = to_token_ids(expected_tensor("input_ids"));
         let x = trunk.embed(&ids).unwrap();
-        let sight = Sight::causal(ids.len());
-        let middle = trunk.forward(&x, &sight).unwrap();
-        let logits = head.forward(&middle, &sight).unwrap();
+        let layout = BatchLayout::causal(ids.len());
+        let middle = trunk.forward(&x, &layout).unwrap();
+        let logits = head.forward(&middle, &layout).unwrap();
         let logits = head.logits(&logits).unwrap();
-        assert_near(&logits, want("logits"), name);
+        assert_near(&logits, expected_tensor("logits"), name);
 
-        let want_tokens = numbers(want("greedy"));
-        let (_, written) = greedy((&trunk, &head), x, want_tokens.len());
-        assert_eq!(written, want_tokens, "{name}");
+        let expected_tokens = to_token_ids(expected_tensor("greedy"));
+        let (_, generated) = decode_greedily((&trunk, &head), x, expected_tokens.len());
+        assert_eq!(generated, expected_tokens, "{name}");
     }
 }
 
 #[test]
 fn unusual_texts_are_tokenized_like_reference() {
-    let rows = std::fs::read(golden("pieces.json")).unwrap();
+    let rows = std::fs::read(golden_path("pieces.json")).unwrap();
     let rows: HashMap<String, Vec<Value>> = serde_json::from_slice(&rows).unwrap();
     for name in FILES {
-        let header = gguf::header(&golden(&format!("{name}.gguf"))).unwrap();
-        let mut plain = tokenizer::read(&header, usize::MAX).unwrap();
+        let header = gguf::read_header(&golden_path(&format!("{name}.gguf"))).unwrap();
+        let mut tokenizer = tokenizer::read(&header, usize::MAX).unwrap();
         let pieces = header.text("tokenizer.ggml.model").unwrap() == Some("llama");
         // `SentencePiece` does not recognize control tokens in text.
-        plain.set_encode_special_tokens(pieces);
+        tokenizer.set_encode_special_tokens(pieces);
         assert!(rows[name].len() > 20);
         for row in &rows[name] {
             let text = row["text"].as_str().unwrap();
-            let want: Vec<u32> = serde_json::from_value(row["ids"].clone()).unwrap();
-            let got = plain.encode(text, false).unwrap().get_ids().to_vec();
-            assert_eq!(got, want, "{name}: {text:?}");
+            let expected_ids: Vec<u32> = serde_json::from_value(row["ids"].clone()).unwrap();
+            let ids = tokenizer.encode(text, false).unwrap().get_ids().to_vec();
+            assert_eq!(ids, expected_ids, "{name}: {text:?}");
         }
     }
 }
 
 #[test]
 fn start_tokens_follow_the_file() {
-    let starts = FILES.map(|name| member(name).tokenizer.text.start().to_vec());
-    let llama3 = member("llama-q8_0")
+    let bos_tokens = FILES.map(|name| load_member(name).tokenizer.text.bos_tokens().to_vec());
+    let llama3 = load_member("llama-q8_0")
         .tokenizer
         .text
-        .fixed("<|start|>")
+        .encode_trusted("<|start|>")
         .unwrap();
     assert_eq!(llama3.len(), 1);
-    assert_eq!(starts, [vec![1], vec![1], llama3, vec![]]);
+    assert_eq!(bos_tokens, [vec![1], vec![1], llama3, vec![]]);
 }
 
 #[test]
 fn decoder_settings_are_read() {
-    let half = member("llama-f16").decoder;
-    assert_eq!(half.rope_scaling, Some(RopeScaling::Linear { factor: 2.0 }));
+    let f16 = load_member("llama-f16").decoder;
+    assert_eq!(f16.rope_scaling, Some(RopeScaling::Linear { factor: 2.0 }));
     // The original f64 value, not its f32 rounding.
-    assert!((half.rms_norm_eps - 1e-5).abs() < f64::EPSILON);
-    assert!(!half.tie_word_embeddings && half.head_dim.is_none());
-    let mixed = member("llama-k").decoder;
-    assert_eq!((mixed.head_size(), mixed.kv_heads()), (32, 2));
-    let eight = member("llama-q8_0").decoder;
-    assert!(eight.tie_word_embeddings);
-    assert!(
-        matches!(eight.rope_scaling, Some(RopeScaling::Table { factors }) if factors.len() == 8)
-    );
-    let qwen2 = member("qwen2-k").decoder;
+    assert!((f16.rms_norm_eps - 1e-5).abs() < f64::EPSILON);
+    assert!(!f16.tie_word_embeddings && f16.head_dim.is_none());
+    let k_quants = load_member("llama-k").decoder;
+    assert_eq!((k_quants.head_size(), k_quants.kv_heads()), (32, 2));
+    let q8 = load_member("llama-q8_0").decoder;
+    assert!(q8.tie_word_embeddings);
+    assert!(matches!(q8.rope_scaling, Some(RopeScaling::Table { factors }) if factors.len() == 8));
+    let qwen2 = load_member("qwen2-k").decoder;
     assert!(qwen2.attention_bias && !qwen2.output_bias && qwen2.tie_word_embeddings);
 }

@@ -12,37 +12,38 @@ use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::tokenizer::SplitDelimiterBehavior;
 use tokenizers::{AddedToken, Tokenizer};
 
-use super::super::sentencepiece::{CONTROL, SentencePieceModel, USER};
-use crate::checkpoints::gguf::Header;
+use super::super::sentencepiece::{CONTROL_PIECE, SentencePieceModel, USER_PIECE};
+use crate::checkpoints::gguf::GgufHeader;
 
-/// Longest token in bytes. The longest tokens of known vocabularies are runs of some hundred spaces.
-const LONGEST: usize = 4096;
-/// Most merges per token. Known vocabularies have two to three.
-const PAIRS: usize = 16;
+/// Maximum token length in bytes. The longest tokens of known vocabularies are runs of some hundred
+/// spaces.
+const MAX_TOKEN_LEN: usize = 4096;
+/// Maximum number of merges per token. Known vocabularies have two to three.
+const MAX_MERGES_PER_TOKEN: usize = 16;
 
 /// Pre-tokenizer pattern of Qwen2.
-const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2_PATTERN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 /// Pre-tokenizer pattern of Llama 3, with groups of up to three digits.
-const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const LLAMA3_PATTERN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 /// Pre-tokenizer pattern of later Mistral models.
-const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const TEKKEN_PATTERN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Settings of a named pre-tokenizer.
 struct PreTokenizerStyle {
-    /// Pattern that splits a text into words; `None` for that of GPT-2.
-    words: Option<&'static str>,
-    /// Whether text is normalized to NFC.
-    composes: bool,
-    /// Whether a word in the vocabulary is one token, regardless of the merges.
-    whole: bool,
-    /// Whether texts begin with the beginning-of-sequence token by default.
-    starts: bool,
+    /// Pattern that splits a text into words; `None` for the pattern of GPT-2.
+    pattern: Option<&'static str>,
+    /// True if text is normalized to NFC.
+    normalizes_nfc: bool,
+    /// True if a word in the vocabulary is one token, regardless of the merges.
+    ignores_merges: bool,
+    /// True if texts start with the beginning-of-sequence token by default.
+    adds_bos: bool,
 }
 
 /// Vocabulary in the metadata: text and type of each token.
 struct GgufVocabulary<'a> {
     texts: Vec<&'a str>,
-    kinds: Vec<u64>,
+    token_types: Vec<u64>,
 }
 
 /// Returns the message for a missing key.
@@ -54,11 +55,11 @@ fn missing_key(key: &str) -> String {
 }
 
 /// Reads the tokenizer of a file. `most`: the number of embedding rows.
-pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
+pub(super) fn read(header: &GgufHeader, vocab_size: usize) -> Result<Tokenizer> {
     let kind = header.text("tokenizer.ggml.model")?;
     match kind.with_context(|| missing_key("tokenizer.ggml.model"))? {
-        "llama" => pieces(header, &GgufVocabulary::read(header, most)?),
-        "gpt2" => bytes(header, &GgufVocabulary::read(header, most)?),
+        "llama" => build_sentencepiece(header, &GgufVocabulary::read(header, vocab_size)?),
+        "gpt2" => build_byte_bpe(header, &GgufVocabulary::read(header, vocab_size)?),
         other => bail!(
             "tokenizer.ggml.model `{other}` is not supported\nhint: use a file with llama or gpt2"
         ),
@@ -66,38 +67,38 @@ pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
 }
 
 impl<'a> GgufVocabulary<'a> {
-    fn read(header: &'a Header, most: usize) -> Result<Self> {
+    fn read(header: &'a GgufHeader, vocab_size: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
         let texts = header.texts(key)?.with_context(|| missing_key(key))?;
-        if texts.len() > most {
+        if texts.len() > vocab_size {
             bail!(
-                "{} tokens, expected at most {most}, the number of embedding rows\n\
+                "{} tokens, expected at most {vocab_size}, the number of embedding rows\n\
                  hint: use another GGUF file of this model",
                 texts.len()
             );
         }
-        if let Some(long) = texts.iter().find(|text| text.len() > LONGEST) {
+        if let Some(long) = texts.iter().find(|text| text.len() > MAX_TOKEN_LEN) {
             bail!(
-                "{key}: token of {} bytes, expected at most {LONGEST}",
+                "{key}: token of {} bytes, expected at most {MAX_TOKEN_LEN}",
                 long.len()
             );
         }
         let key = "tokenizer.ggml.token_type";
-        let kinds = header.numbers(key)?;
-        let kinds = kinds.unwrap_or_else(|| vec![1.0; texts.len()]);
-        if kinds.len() != texts.len() {
+        let token_types = header.numbers(key)?;
+        let token_types = token_types.unwrap_or_else(|| vec![1.0; texts.len()]);
+        if token_types.len() != texts.len() {
             bail!(
                 "{key} has {} values for {} tokens",
-                kinds.len(),
+                token_types.len(),
                 texts.len()
             );
         }
-        let kinds = kinds.into_iter().map(|kind| kind as u64).collect();
-        Ok(Self { texts, kinds })
+        let token_types = token_types.into_iter().map(|kind| kind as u64).collect();
+        Ok(Self { texts, token_types })
     }
 
     /// Returns the token that a key refers to.
-    fn named(&self, header: &Header, key: &str) -> Result<Option<(u32, &'a str)>> {
+    fn token_of_key(&self, header: &GgufHeader, key: &str) -> Result<Option<(u32, &'a str)>> {
         let Some(id) = header.number(key)? else {
             return Ok(None);
         };
@@ -108,7 +109,7 @@ impl<'a> GgufVocabulary<'a> {
 }
 
 /// Builds the tokenizer of a `SentencePiece` model.
-fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
+fn build_sentencepiece(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let key = "tokenizer.ggml.scores";
     let scores = header.numbers(key)?.with_context(|| missing_key(key))?;
     if scores.len() != tokens.texts.len() {
@@ -119,43 +120,44 @@ fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
         );
     }
     let texts = tokens.texts.iter().map(|text| (*text).to_owned());
-    let pieces = texts.zip(tokens.kinds.iter().copied()).collect();
-    let mut model = SentencePieceModel::of_gguf(pieces, scores);
-    if let Some((id, _)) = tokens.named(header, "tokenizer.ggml.unknown_token_id")? {
-        model.unknown = id as usize;
+    let pieces = texts.zip(tokens.token_types.iter().copied()).collect();
+    let mut model = SentencePieceModel::from_gguf(pieces, scores);
+    if let Some((id, _)) = tokens.token_of_key(header, "tokenizer.ggml.unknown_token_id")? {
+        model.unk_id = id as usize;
     }
-    if let Some((id, _)) = tokens.named(header, "tokenizer.ggml.bos_token_id")? {
-        model.start = id as usize;
+    if let Some((id, _)) = tokens.token_of_key(header, "tokenizer.ggml.bos_token_id")? {
+        model.bos_id = id as usize;
     }
-    model.prefix = header
+    model.adds_space_prefix = header
         .boolean("tokenizer.ggml.add_space_prefix")?
         .unwrap_or(true);
     let start = header.boolean("tokenizer.ggml.add_bos_token")?;
-    model.tokenizer(start.unwrap_or(true))
+    model.to_tokenizer(start.unwrap_or(true))
 }
 
 /// Builds a byte-level BPE tokenizer.
-fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
-    let wrong = |error: tokenizers::Error| anyhow!("{error}");
+fn build_byte_bpe(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<Tokenizer> {
+    let to_error = |error: tokenizers::Error| anyhow!("{error}");
     let name = header.text("tokenizer.ggml.pre")?;
-    let style = PreTokenizerStyle::named(name.with_context(|| missing_key("tokenizer.ggml.pre"))?)?;
+    let style =
+        PreTokenizerStyle::by_name(name.with_context(|| missing_key("tokenizer.ggml.pre"))?)?;
     let ids = tokens.texts.iter().zip(0u32..);
     let vocabulary: Vocab = ids.map(|(text, id)| ((*text).to_owned(), id)).collect();
     let bpe = BPE::builder()
-        .vocab_and_merges(vocabulary, merges(header, tokens.texts.len())?)
-        .ignore_merges(style.whole)
+        .vocab_and_merges(vocabulary, read_merges(header, tokens.texts.len())?)
+        .ignore_merges(style.ignores_merges)
         .build()
-        .map_err(wrong)?;
+        .map_err(to_error)?;
     let mut tokenizer = Tokenizer::new(bpe);
-    if style.composes {
-        tokenizer.with_normalizer(Some(NFC)).map_err(wrong)?;
+    if style.normalizes_nfc {
+        tokenizer.with_normalizer(Some(NFC)).map_err(to_error)?;
     }
-    match style.words {
+    match style.pattern {
         Some(words) => {
             let pattern = SplitPattern::Regex(words.to_owned());
             let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
             let bytes = ByteLevel::new(false, true, false);
-            let steps = vec![split.map_err(wrong)?.into(), bytes.into()];
+            let steps = vec![split.map_err(to_error)?.into(), bytes.into()];
             tokenizer.with_pre_tokenizer(Some(Sequence::new(steps)));
         }
         None => {
@@ -163,17 +165,17 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
         }
     }
     tokenizer.with_decoder(Some(ByteLevelDecoder::new(true, true, true)));
-    for (text, kind) in tokens.texts.iter().zip(&tokens.kinds) {
-        let token = AddedToken::from((*text).to_owned(), *kind != USER).normalized(false);
+    for (text, kind) in tokens.texts.iter().zip(&tokens.token_types) {
+        let token = AddedToken::from((*text).to_owned(), *kind != USER_PIECE).normalized(false);
         match *kind {
-            CONTROL => tokenizer.add_special_tokens([token]).map_err(wrong)?,
-            USER => tokenizer.add_tokens([token]).map_err(wrong)?,
+            CONTROL_PIECE => tokenizer.add_special_tokens([token]).map_err(to_error)?,
+            USER_PIECE => tokenizer.add_tokens([token]).map_err(to_error)?,
             _ => 0,
         };
     }
     let starts = header.boolean("tokenizer.ggml.add_bos_token")?;
-    let start = tokens.named(header, "tokenizer.ggml.bos_token_id")?;
-    if let (true, Some((id, text))) = (starts.unwrap_or(style.starts), start) {
+    let start = tokens.token_of_key(header, "tokenizer.ggml.bos_token_id")?;
+    if let (true, Some((id, text))) = (starts.unwrap_or(style.adds_bos), start) {
         let template = TemplateProcessing::builder()
             .try_single(vec![text.to_owned(), "$A".to_owned()])
             .map_err(|error| anyhow!("{error}"))?
@@ -185,19 +187,20 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
 }
 
 /// Reads the merges in order of priority.
-fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
+fn read_merges(header: &GgufHeader, tokens: usize) -> Result<Vec<(String, String)>> {
     let key = "tokenizer.ggml.merges";
     let pairs = header.texts(key)?.with_context(|| missing_key(key))?;
-    if pairs.len() / PAIRS > tokens {
+    if pairs.len() / MAX_MERGES_PER_TOKEN > tokens {
         bail!(
-            "{key} has {} pairs for {tokens} tokens, expected at most {PAIRS} per token",
+            "{key} has {} pairs for {tokens} tokens, expected at most {MAX_MERGES_PER_TOKEN} \
+             per token",
             pairs.len()
         );
     }
     let pairs = pairs.into_iter().map(|pair| {
-        let cut = pair.split_once(' ');
+        let split = pair.split_once(' ');
         let (left, right) =
-            cut.with_context(|| format!("{key}: `{pair}` is not a pair of tokens"))?;
+            split.with_context(|| format!("{key}: `{pair}` is not a pair of tokens"))?;
         Ok((left.to_owned(), right.to_owned()))
     });
     pairs.collect()
@@ -206,36 +209,36 @@ fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
 impl PreTokenizerStyle {
     /// Returns the settings of a pre-tokenizer by its name in llama.cpp (`tokenizer_pre` in its
     /// `llama-vocab.cpp`).
-    fn named(name: &str) -> Result<Self> {
+    fn by_name(name: &str) -> Result<Self> {
         let llama3 = Self {
-            words: Some(LLAMA3),
-            composes: false,
-            whole: true,
-            starts: true,
+            pattern: Some(LLAMA3_PATTERN),
+            normalizes_nfc: false,
+            ignores_merges: true,
+            adds_bos: true,
         };
         let plain = Self {
-            words: None,
-            composes: false,
-            whole: false,
-            starts: false,
+            pattern: None,
+            normalizes_nfc: false,
+            ignores_merges: false,
+            adds_bos: false,
         };
         Ok(match name {
             "llama3" | "llama-v3" | "llama-bpe" => llama3,
             "smaug-bpe" => Self {
-                words: Some(LLAMA3),
+                pattern: Some(LLAMA3_PATTERN),
                 ..plain
             },
             "tekken" => Self {
-                words: Some(TEKKEN),
+                pattern: Some(TEKKEN_PATTERN),
                 ..llama3
             },
             "qwen2" => Self {
-                words: Some(QWEN2),
-                composes: true,
+                pattern: Some(QWEN2_PATTERN),
+                normalizes_nfc: true,
                 ..plain
             },
             "deepseek-r1-qwen" => Self {
-                words: Some(QWEN2),
+                pattern: Some(QWEN2_PATTERN),
                 ..plain
             },
             "gpt-2" => plain,

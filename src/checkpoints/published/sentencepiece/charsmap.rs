@@ -1,5 +1,6 @@
-//! Normalization table of a model (`precompiled_charsmap`, written by `SentencePiece`'s `builder.cc`): a
-//! double-array trie, followed by the replacement texts, each terminated by a zero byte.
+//! Normalization table of a model (`precompiled_charsmap`, written by `SentencePiece`'s
+//! `builder.cc`): a double-array trie, followed by the replacement texts, each terminated by a zero
+//! byte.
 //!
 //! The library that uses the table does not check its offsets. This module checks them first.
 
@@ -16,7 +17,7 @@ impl TrieUnit {
     }
 
     /// Returns the offset of the replacement text of a leaf.
-    fn value(self) -> usize {
+    fn text_offset(self) -> usize {
         (self.0 & 0x7fff_ffff) as usize
     }
 
@@ -26,13 +27,13 @@ impl TrieUnit {
     }
 
     /// Returns the offset of its children.
-    fn offset(self) -> usize {
+    fn child_offset(self) -> usize {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
 }
 
 /// Parses a table and checks that all its offsets are in range.
-pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Precompiled> {
     let cut_off = || anyhow!("unexpected end of the table");
     let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut_off)?;
     let size = u32::from_le_bytes(*size) as usize;
@@ -53,31 +54,31 @@ pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
 
 /// Returns true if all reachable units exist and every leaf points to a character boundary.
 fn offsets_in_range(units: &[TrieUnit], texts: &str) -> bool {
-    let mut seen = vec![false; units.len()];
-    let mut ahead = vec![0];
-    while let Some(place) = ahead.pop() {
-        let Some(unit) = units.get(place).copied() else {
+    let mut visited = vec![false; units.len()];
+    let mut pending = vec![0];
+    while let Some(index) = pending.pop() {
+        let Some(unit) = units.get(index).copied() else {
             return false;
         };
-        let base = place ^ unit.offset();
+        let base = index ^ unit.child_offset();
         // The root's leaf belongs to the empty text, which is never looked up.
-        if place != 0 && unit.has_leaf() {
-            let value = units.get(base).map(|leaf| leaf.value());
-            if value.is_none_or(|at| !texts.is_char_boundary(at)) {
+        if index != 0 && unit.has_leaf() {
+            let value = units.get(base).map(|leaf| leaf.text_offset());
+            if value.is_none_or(|offset| !texts.is_char_boundary(offset)) {
                 return false;
             }
         }
         for byte in 1..=u32::from(u8::MAX) {
-            let next = base ^ byte as usize;
-            let Some(child) = units.get(next) else {
+            let child_index = base ^ byte as usize;
+            let Some(child) = units.get(child_index) else {
                 return false;
             };
-            let new = seen.get(next).is_some_and(|seen| !seen);
-            if child.label() == byte && new {
-                if let Some(seen) = seen.get_mut(next) {
-                    *seen = true;
+            let is_new = visited.get(child_index).is_some_and(|visited| !visited);
+            if child.label() == byte && is_new {
+                if let Some(visited) = visited.get_mut(child_index) {
+                    *visited = true;
                 }
-                ahead.push(next);
+                pending.push(child_index);
             }
         }
     }
@@ -89,10 +90,10 @@ mod tests {
     use super::*;
 
     /// Builds a table of 256 units with the given units set.
-    fn table(set: &[(usize, u32)], texts: &str) -> Vec<u8> {
+    fn build_table(assigned: &[(usize, u32)], texts: &str) -> Vec<u8> {
         let mut units = vec![0x8000_0000_u32; 256];
-        for (place, unit) in set {
-            units[*place] = *unit;
+        for (index, unit) in assigned {
+            units[*index] = *unit;
         }
         let mut bytes = 1024u32.to_le_bytes().to_vec();
         bytes.extend(units.into_iter().flat_map(u32::to_le_bytes));
@@ -102,10 +103,11 @@ mod tests {
 
     #[test]
     fn table_replaces_characters() {
-        // The root at 0 has its children at 1 ^ byte. The leaf of `a` is at 2 and points to the text at 2.
+        // The root at 0 has its children at 1 ^ byte. The leaf of `a` is at 2 and points to the
+        // text at 2.
         let a = 1 ^ usize::from(b'a');
         let unit = u32::from(b'a') | 1 << 8 | (u32::try_from(a).unwrap() ^ 2) << 10;
-        let map = read(&table(
+        let map = parse(&build_table(
             &[(0, 1 << 10), (a, unit), (2, 0x8000_0002)],
             "x\0yz\0",
         ))
@@ -116,14 +118,14 @@ mod tests {
         for value in [9, 0x7fff_ffff, 1] {
             let leaf = 0x8000_0000 | value;
             let texts = "\u{e4}\0";
-            assert!(read(&table(&[(0, 1 << 10), (a, unit), (2, leaf)], texts)).is_err());
+            assert!(parse(&build_table(&[(0, 1 << 10), (a, unit), (2, leaf)], texts)).is_err());
         }
     }
 
     #[test]
     fn offset_out_of_range_is_rejected() {
-        assert!(read(&[]).is_err() && read(&[255; 4]).is_err() && read(&[255; 40]).is_err());
-        assert!(read(&table(&[(0, 0xffff << 10)], "")).is_err());
-        assert!(read(&table(&[(0, 0)], "")[..1000]).is_err());
+        assert!(parse(&[]).is_err() && parse(&[255; 4]).is_err() && parse(&[255; 40]).is_err());
+        assert!(parse(&build_table(&[(0, 0xffff << 10)], "")).is_err());
+        assert!(parse(&build_table(&[(0, 0)], "")[..1000]).is_err());
     }
 }

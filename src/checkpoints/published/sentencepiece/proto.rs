@@ -1,25 +1,26 @@
-//! Parser of the protocol buffer of a model file (`sentencepiece_model.proto`); most fields are skipped.
+//! Parser of the protocol buffer of a model file (`sentencepiece_model.proto`); most fields are
+//! skipped.
 
 use anyhow::{Context, Result, bail};
 
 use super::{SentencePieceModel, SpaceStyle, VocabularyPiece};
 
 /// Longest piece in bytes. Trained `SentencePiece` pieces have at most 16 characters by default.
-const LONGEST: usize = 4096;
+const MAX_PIECE_LEN: usize = 4096;
 
 impl SentencePieceModel {
     /// Parses a model file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let mut model = Self::default();
-        for field in Message(bytes) {
+        for field in ProtoMessage(bytes) {
             match field? {
                 (1, ProtoValue::Bytes(bytes)) => {
-                    let (piece, score) = piece(bytes)?;
+                    let (piece, score) = parse_piece(bytes)?;
                     model.pieces.push(piece);
                     model.scores.push(f64::from(score));
                 }
-                (2, ProtoValue::Bytes(trainer)) => model.trainer(trainer)?,
-                (3, ProtoValue::Bytes(normalizer)) => model.normalizer(normalizer)?,
+                (2, ProtoValue::Bytes(trainer)) => model.read_trainer_spec(trainer)?,
+                (3, ProtoValue::Bytes(normalizer)) => model.read_normalizer_spec(normalizer)?,
                 _ => {}
             }
         }
@@ -29,16 +30,16 @@ impl SentencePieceModel {
         Ok(model)
     }
 
-    fn trainer(&mut self, bytes: &[u8]) -> Result<()> {
-        for field in Message(bytes) {
+    fn read_trainer_spec(&mut self, bytes: &[u8]) -> Result<()> {
+        for field in ProtoMessage(bytes) {
             match field? {
-                (3, ProtoValue::Number(kind)) => self.kind = kind,
-                (24, ProtoValue::Number(1)) => self.spaces = SpaceStyle::Otherwise,
-                (35, ProtoValue::Number(on)) => self.byte_fallback = on != 0,
-                (40, ProtoValue::Number(id)) => self.unknown = usize::try_from(id)?,
+                (3, ProtoValue::Number(kind)) => self.model_type = kind,
+                (24, ProtoValue::Number(1)) => self.space_style = SpaceStyle::Other,
+                (35, ProtoValue::Number(flag)) => self.byte_fallback = flag != 0,
+                (40, ProtoValue::Number(id)) => self.unk_id = usize::try_from(id)?,
                 // A model without such a token stores -1.
                 (41, ProtoValue::Number(id)) => {
-                    self.start = usize::try_from(id).unwrap_or(usize::MAX);
+                    self.bos_id = usize::try_from(id).unwrap_or(usize::MAX);
                 }
                 _ => {}
             }
@@ -46,13 +47,13 @@ impl SentencePieceModel {
         Ok(())
     }
 
-    fn normalizer(&mut self, bytes: &[u8]) -> Result<()> {
-        for field in Message(bytes) {
+    fn read_normalizer_spec(&mut self, bytes: &[u8]) -> Result<()> {
+        for field in ProtoMessage(bytes) {
             match field? {
                 (2, ProtoValue::Bytes(charsmap)) => charsmap.clone_into(&mut self.charsmap),
-                (3, ProtoValue::Number(on)) => self.prefix = on != 0,
-                (4, ProtoValue::Number(on)) => self.collapses = on != 0,
-                (5, ProtoValue::Number(0)) => self.spaces = SpaceStyle::Otherwise,
+                (3, ProtoValue::Number(flag)) => self.adds_space_prefix = flag != 0,
+                (4, ProtoValue::Number(flag)) => self.collapses_spaces = flag != 0,
+                (5, ProtoValue::Number(0)) => self.space_style = SpaceStyle::Other,
                 _ => {}
             }
         }
@@ -61,12 +62,15 @@ impl SentencePieceModel {
 }
 
 /// Parses a piece with its type, and its score.
-fn piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
+fn parse_piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
     let (mut piece, mut score) = ((String::new(), 1), 0.0);
-    for field in Message(bytes) {
+    for field in ProtoMessage(bytes) {
         match field? {
-            (1, ProtoValue::Bytes(text)) if text.len() > LONGEST => {
-                bail!("piece of {} bytes, expected at most {LONGEST}", text.len())
+            (1, ProtoValue::Bytes(text)) if text.len() > MAX_PIECE_LEN => {
+                bail!(
+                    "piece of {} bytes, expected at most {MAX_PIECE_LEN}",
+                    text.len()
+                )
             }
             (1, ProtoValue::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
             (2, ProtoValue::Real(value)) => score = value,
@@ -81,7 +85,7 @@ fn piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
 }
 
 /// Iterator over the fields of a message.
-struct Message<'a>(&'a [u8]);
+struct ProtoMessage<'a>(&'a [u8]);
 
 enum ProtoValue<'a> {
     Number(u64),
@@ -90,13 +94,13 @@ enum ProtoValue<'a> {
     Other,
 }
 
-impl<'a> Message<'a> {
-    fn number(&mut self) -> Result<u64> {
+impl<'a> ProtoMessage<'a> {
+    fn read_varint(&mut self) -> Result<u64> {
         let mut number = 0;
-        for place in 0..10 {
+        for i in 0..10 {
             let (byte, rest) = self.0.split_first().context("unexpected end of file")?;
             self.0 = rest;
-            number |= u64::from(byte & 0x7f) << (7 * place);
+            number |= u64::from(byte & 0x7f) << (7 * i);
             if byte & 0x80 == 0 {
                 return Ok(number);
             }
@@ -104,40 +108,40 @@ impl<'a> Message<'a> {
         bail!("malformed number, longer than 10 bytes")
     }
 
-    fn take(&mut self, n: u64) -> Result<&'a [u8]> {
+    fn read_bytes(&mut self, n: u64) -> Result<&'a [u8]> {
         let split = self.0.split_at_checked(usize::try_from(n)?);
-        let (taken, rest) = split.context("unexpected end of file")?;
+        let (bytes, rest) = split.context("unexpected end of file")?;
         self.0 = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
-    fn field(&mut self) -> Result<(u64, ProtoValue<'a>)> {
-        let tag = self.number()?;
+    fn read_field(&mut self) -> Result<(u64, ProtoValue<'a>)> {
+        let tag = self.read_varint()?;
         let value = match tag & 7 {
-            0 => ProtoValue::Number(self.number()?),
+            0 => ProtoValue::Number(self.read_varint()?),
             1 => {
-                self.take(8)?;
+                self.read_bytes(8)?;
                 ProtoValue::Other
             }
             2 => {
-                let n = self.number()?;
-                ProtoValue::Bytes(self.take(n)?)
+                let n = self.read_varint()?;
+                ProtoValue::Bytes(self.read_bytes(n)?)
             }
-            5 => ProtoValue::Real(f32::from_le_bytes(self.take(4)?.try_into()?)),
+            5 => ProtoValue::Real(f32::from_le_bytes(self.read_bytes(4)?.try_into()?)),
             kind => bail!("unknown wire type {kind}"),
         };
         Ok((tag >> 3, value))
     }
 }
 
-impl<'a> Iterator for Message<'a> {
+impl<'a> Iterator for ProtoMessage<'a> {
     type Item = Result<(u64, ProtoValue<'a>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
             return None;
         }
-        let field = self.field();
+        let field = self.read_field();
         if field.is_err() {
             self.0 = &[];
         }

@@ -1,17 +1,22 @@
 //! Tests of image tokens and logits in half precision and on a GPU.
 
-use acem3_experts::decoder::{Head, Sight, Trunk};
+use acem3_experts::decoder::{BatchLayout, Head, Trunk};
 use candle::{DType, Device, Tensor};
 
-use super::{distance, expected, looked, member_at, numbers};
-use crate::checkpoints::published::tests::llava_variants::{last, prompt, prompts, tiles, values};
+use super::{
+    encode_image_and_load_decoder, expected_values, load_member_on, relative_difference,
+    to_token_ids,
+};
+use crate::checkpoints::published::tests::llava_variants::{
+    embed_prompt, image_tiles, last_logits, load_values, prompt_names,
+};
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::device::Placement;
 
 /// LLaVA 1.5 in the layout of transformers and in the original layout.
 const LLAVA: [&str; 2] = ["llava", "llava-original"];
 /// Other layouts.
-const KINDS: [&str; 5] = [
+const OTHER_LAYOUTS: [&str; 5] = [
     "llava-next",
     "llava-siglip",
     "llava-mistral",
@@ -20,66 +25,86 @@ const KINDS: [&str; 5] = [
 ];
 
 /// Image tokens and logits of every prompt: name, computed value, reference value.
-type Outcomes = Vec<(String, Tensor, Tensor)>;
+type ComparedOutputs = Vec<(String, Tensor, Tensor)>;
 
-pub(super) fn logits((trunk, head): (&Trunk, &Head), prompt: &Tensor) -> Tensor {
-    let seen = Sight::causal(prompt.dim(0).unwrap());
-    let middle = trunk.forward(prompt, &seen).unwrap();
-    head.logits(&head.forward(&middle, &seen).unwrap()).unwrap()
+pub(super) fn compute_logits((trunk, head): (&Trunk, &Head), prompt: &Tensor) -> Tensor {
+    let layout = BatchLayout::causal(prompt.dim(0).unwrap());
+    let middle = trunk.forward(prompt, &layout).unwrap();
+    head.logits(&head.forward(&middle, &layout).unwrap())
+        .unwrap()
 }
 
-fn outcomes(place: &Placement) -> Outcomes {
-    let llava = LLAVA.iter().flat_map(|folder| of_llava(folder, place));
-    let kinds = KINDS.iter().flat_map(|folder| of_kind(folder, place));
-    llava.chain(kinds).collect()
+fn compute_outputs(placement: &Placement) -> ComparedOutputs {
+    let llava = LLAVA
+        .iter()
+        .flat_map(|folder| llava_outputs(folder, placement));
+    let others = OTHER_LAYOUTS
+        .iter()
+        .flat_map(|folder| layout_outputs(folder, placement));
+    llava.chain(others).collect()
 }
 
-fn of_llava(folder: &str, place: &Placement) -> Outcomes {
-    let (member, expected) = (member_at(folder, place), expected());
-    let pixels = expected["pixel_values"].to_device(&place.device).unwrap();
-    let (image, trunk, head) = looked(&member, &pixels);
-    let text = |name: &str| trunk.embed(&numbers(&expected[name])).unwrap();
+fn llava_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
+    let (member, expected) = (load_member_on(folder, placement), expected_values());
+    let pixels = expected["pixel_values"]
+        .to_device(&placement.device)
+        .unwrap();
+    let (image, trunk, head) = encode_image_and_load_decoder(&member, &pixels);
+    let text = |name: &str| trunk.embed(&to_token_ids(&expected[name])).unwrap();
     let prompt = Tensor::cat(&[text("head"), image.clone(), text("tail")], 0).unwrap();
-    let logits = logits((&trunk, &head), &prompt);
-    let found = [("image_tokens", image), ("logits", logits)].into_iter();
-    found
-        .map(|(name, got)| (format!("{folder}: {name}"), got, expected[name].clone()))
+    let logits = compute_logits((&trunk, &head), &prompt);
+    let outputs = [("image_tokens", image), ("logits", logits)].into_iter();
+    outputs
+        .map(|(name, actual)| (format!("{folder}: {name}"), actual, expected[name].clone()))
         .collect()
 }
 
-fn of_kind(folder: &str, place: &Placement) -> Outcomes {
-    let (member, device) = (member_at(folder, place), &place.device);
-    let values = values(folder);
-    let mut all = Vec::new();
-    for name in prompts(&values) {
-        let seen = member.sight.as_ref().map(|sight| {
+fn layout_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
+    let (member, device) = (load_member_on(folder, placement), &placement.device);
+    let values = load_values(folder);
+    let mut outputs = Vec::new();
+    for name in prompt_names(&values) {
+        let image_tokens = member.vision.as_ref().map(|vision| {
             let vb = member.weights.builder(device);
-            let encoder = ImageEncoder::load(sight, &vb, device).unwrap();
-            encoder.tokens(&tiles(&encoder, &values, &name).1).unwrap()
+            let encoder = ImageEncoder::load(vision, &vb, device).unwrap();
+            encoder
+                .project(&image_tiles(&encoder, &values, &name).1)
+                .unwrap()
         });
-        let (trunk, head, prompt) = prompt(&member, &values, seen.clone(), device);
-        let want = &values[&format!("{name}.logits")];
-        let got = last(&logits((&trunk, &head), &prompt), want);
-        all.push((format!("{folder}, {name}: logits"), got, want.clone()));
-        if let Some(seen) = seen {
-            let want = values[&format!("{name}.image_tokens")].clone();
-            all.push((format!("{folder}, {name}: image tokens"), seen, want));
+        let (trunk, head, prompt) = embed_prompt(&member, &values, image_tokens.clone(), device);
+        let expected = &values[&format!("{name}.logits")];
+        let actual = last_logits(&compute_logits((&trunk, &head), &prompt), expected);
+        outputs.push((
+            format!("{folder}, {name}: logits"),
+            actual,
+            expected.clone(),
+        ));
+        if let Some(image_tokens) = image_tokens {
+            let expected = values[&format!("{name}.image_tokens")].clone();
+            outputs.push((
+                format!("{folder}, {name}: image tokens"),
+                image_tokens,
+                expected,
+            ));
         }
     }
-    all
+    outputs
 }
 
 /// Checks half precision within tolerances for 8 (bf16) and 11 (f16) significant bits.
 #[test]
 fn half_precision_is_close_to_reference() {
-    for (dtype, most) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
-        let place = Placement {
+    for (dtype, tolerance) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
+        let placement = Placement {
             dtype,
             ..Placement::cpu()
         };
-        for (what, got, want) in outcomes(&place) {
-            let far = distance(&got, &want);
-            assert!(far > 0.0 && far <= most, "{dtype:?}, {what}: {far}");
+        for (what, actual, expected) in compute_outputs(&placement) {
+            let difference = relative_difference(&actual, &expected);
+            assert!(
+                difference > 0.0 && difference <= tolerance,
+                "{dtype:?}, {what}: {difference}"
+            );
         }
     }
 }
@@ -89,7 +114,7 @@ fn half_precision_is_close_to_reference() {
 #[ignore = "needs a GPU and a build with CUDA"]
 fn on_a_gpu_outputs_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
-    for (dtype, most) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
+    for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
         let cpu = Placement {
             dtype,
             ..Placement::cpu()
@@ -98,10 +123,10 @@ fn on_a_gpu_outputs_match_cpu() {
             device: device.clone(),
             dtype,
         };
-        let pairs = outcomes(&cpu).into_iter().zip(outcomes(&gpu));
+        let pairs = compute_outputs(&cpu).into_iter().zip(compute_outputs(&gpu));
         for ((what, on_cpu, _), (_, on_gpu, _)) in pairs {
-            let far = distance(&on_gpu.to_device(&Device::Cpu).unwrap(), &on_cpu);
-            assert!(far <= most, "{dtype:?}, {what}: {far}");
+            let difference = relative_difference(&on_gpu.to_device(&Device::Cpu).unwrap(), &on_cpu);
+            assert!(difference <= tolerance, "{dtype:?}, {what}: {difference}");
         }
     }
 }

@@ -6,21 +6,23 @@ use std::process::Command;
 
 use candle::{DType, Device, Tensor};
 
-use super::{distance, golden, looked, member_of, numbers};
-use crate::checkpoints::published::tests::devices::logits;
+use super::{
+    encode_image_and_load_decoder, golden_path, load_member_from, relative_difference, to_token_ids,
+};
+use crate::checkpoints::published::tests::devices::compute_logits;
 use crate::support::device::Placement;
-use crate::training::encoders::peak_memory::{forget_peak, peak};
+use crate::training::encoders::peak_memory::{peak, reset_peak};
 
 /// Runs the script and returns its output.
-fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {
+fn run_reference(python: &std::ffi::OsStr, folder: &Path, extra_args: &[&str]) -> String {
     let mut command = Command::new(python);
     command
-        .arg(golden("make_full_size.py"))
+        .arg(golden_path("make_full_size.py"))
         .arg(folder)
-        .args(more);
+        .args(extra_args);
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -37,38 +39,45 @@ fn full_size_llava_matches_reference() {
     };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    reference(&python, folder, &[]);
-    let peaks = ["float32", "bfloat16"].map(|dtype| reference(&python, folder, &[dtype]));
+    run_reference(&python, folder, &[]);
+    let peaks = ["float32", "bfloat16"].map(|dtype| run_reference(&python, folder, &[dtype]));
     let read = |dtype: &str| {
         let path = folder.join(format!("values-{dtype}.safetensors"));
         candle::safetensors::load(path, &Device::Cpu).unwrap()
     };
-    let (wide, narrow) = (read("float32"), read("bfloat16"));
+    let (f32_values, bf16_values) = (read("float32"), read("bfloat16"));
     // In bf16 the reference rounds every intermediate result, acem3 only the matrices.
-    for (dtype, most, its) in [
+    for (dtype, tolerance, reference_peak) in [
         (DType::F32, 1e-4, &peaks[0]),
         (DType::BF16, 5e-2, &peaks[1]),
     ] {
-        forget_peak();
-        let place = Placement {
+        reset_peak();
+        let placement = Placement {
             dtype,
             ..Placement::cpu()
         };
-        let member = member_of(folder.to_owned(), &place);
-        let (image, trunk, head) = looked(&member, &wide["pixel_values"]);
-        let text = |name: &str| trunk.embed(&numbers(&wide[name])).unwrap();
+        let member = load_member_from(folder.to_owned(), &placement);
+        let (image, trunk, head) =
+            encode_image_and_load_decoder(&member, &f32_values["pixel_values"]);
+        let text = |name: &str| trunk.embed(&to_token_ids(&f32_values[name])).unwrap();
         let prompt = Tensor::cat(&[text("head"), image.clone(), text("tail")], 0).unwrap();
-        let all = logits((&trunk, &head), &prompt);
+        let all = compute_logits((&trunk, &head), &prompt);
         let last = all.narrow(0, all.dim(0).unwrap() - 32, 32).unwrap();
-        for (name, got) in [("image_tokens", &image), ("logits", &last)] {
-            let (far, own) = (
-                distance(got, &wide[name]),
-                distance(&narrow[name], &wide[name]),
+        for (name, actual) in [("image_tokens", &image), ("logits", &last)] {
+            let (difference, reference_difference) = (
+                relative_difference(actual, &f32_values[name]),
+                relative_difference(&bf16_values[name], &f32_values[name]),
             );
-            println!("{dtype:?}, {name}: {far:e} from the reference's f32; its own bf16 {own:e}");
-            assert!(far <= most, "{dtype:?}, {name}: {far}");
+            println!(
+                "{dtype:?}, {name}: relative difference from the reference in f32 {difference:e}, \
+                 of the reference in bf16 {reference_difference:e}"
+            );
+            assert!(difference <= tolerance, "{dtype:?}, {name}: {difference}");
         }
         drop(member);
-        println!("{dtype:?}: peak {:?} bytes, the reference's {its}", peak());
+        println!(
+            "{dtype:?}: peak {:?} bytes, reference {reference_peak}",
+            peak()
+        );
     }
 }

@@ -4,38 +4,42 @@
 use std::collections::HashMap;
 
 use acem3_experts::decoder::{Head, Trunk};
-use acem3_experts::prompt::{Piece, Slot, StagedPrompt};
-use acem3_vision::{DecodedImage, Limits, Tiles, decode};
+use acem3_experts::prompt::{PromptPiece, PromptToken, StagedPrompt};
+use acem3_vision::{DecodedImage, ImageLimits, Tiles, decode};
 use candle::{Device, Tensor};
 
-use super::{OPEN, REST, assert_near, golden, greedy, member, numbers};
+use super::{
+    TEXT_AFTER_IMAGE, TEXT_BEFORE_IMAGE, assert_near, decode_greedily, golden_path, load_member,
+    to_token_ids,
+};
 use crate::checkpoints::panel::member::Member;
 use crate::judging::panel::image_encoder::ImageEncoder;
 
 pub(super) type Values = HashMap<String, Tensor>;
 
-pub(super) fn values(folder: &str) -> Values {
-    let path = golden("checkpoints")
+pub(super) fn load_values(folder: &str) -> Values {
+    let path = golden_path("checkpoints")
         .join(folder)
         .join("values.safetensors");
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
-fn image(name: &str) -> DecodedImage {
-    let path = golden("checkpoints/images").join(format!("{name}.png"));
-    decode(&std::fs::read(path).unwrap(), &Limits::default()).unwrap()
+fn load_image(name: &str) -> DecodedImage {
+    let path = golden_path("checkpoints/images").join(format!("{name}.png"));
+    decode(&std::fs::read(path).unwrap(), &ImageLimits::default()).unwrap()
 }
 
 /// Returns the names of the prompts of a folder: those of their images.
-pub(super) fn prompts(values: &Values) -> Vec<String> {
+pub(super) fn prompt_names(values: &Values) -> Vec<String> {
     let names = values.keys().filter_map(|key| key.strip_suffix(".greedy"));
     let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort();
     names
 }
 
-/// Returns the decoder split after its first layer, and the embedded prompt with these image tokens.
-pub(super) fn prompt(
+/// Returns the decoder split after its first layer, and the embedded prompt with these image
+/// tokens.
+pub(super) fn embed_prompt(
     member: &Member,
     values: &Values,
     image: Option<Tensor>,
@@ -44,7 +48,7 @@ pub(super) fn prompt(
     let vb = member.weights.builder(device);
     let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
     let head = Head::load(&vb, &member.decoder, 1).unwrap();
-    let text = |key: &str| match numbers(&values[key]) {
+    let text = |key: &str| match to_token_ids(&values[key]) {
         tokens if tokens.is_empty() => None,
         tokens => Some(trunk.embed(&tokens).unwrap()),
     };
@@ -57,7 +61,7 @@ pub(super) fn prompt(
 }
 
 /// Returns the last logits, as many as the reference stored.
-pub(super) fn last(logits: &Tensor, expected: &Tensor) -> Tensor {
+pub(super) fn last_logits(logits: &Tensor, expected: &Tensor) -> Tensor {
     let last = expected.dim(0).unwrap();
     logits
         .narrow(0, logits.dim(0).unwrap() - last, last)
@@ -66,21 +70,21 @@ pub(super) fn last(logits: &Tensor, expected: &Tensor) -> Tensor {
 
 /// Checks the last logits and the greedy tokens after a prompt with these image tokens.
 fn assert_completion(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
-    let (trunk, head, prompt) = prompt(member, values, image, &Device::Cpu);
-    let want = numbers(&values[&format!("{name}.greedy")]);
-    let (logits, written) = greedy((&trunk, &head), prompt, want.len());
+    let (trunk, head, prompt) = embed_prompt(member, values, image, &Device::Cpu);
+    let expected_tokens = to_token_ids(&values[&format!("{name}.greedy")]);
+    let (logits, generated) = decode_greedily((&trunk, &head), prompt, expected_tokens.len());
     let expected = &values[&format!("{name}.logits")];
     assert_near(
-        &last(&logits, expected),
+        &last_logits(&logits, expected),
         expected,
         &format!("{name}: logits"),
     );
-    assert_eq!(written, want, "{name}");
+    assert_eq!(generated, expected_tokens, "{name}");
 }
 
 /// Returns the preprocessed image of a prompt, and a copy with the reference's pixels.
-pub(super) fn tiles(encoder: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
-    let prepared = encoder.prepare(&image(name)).unwrap();
+pub(super) fn image_tiles(encoder: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
+    let preprocessed = encoder.prepare(&load_image(name)).unwrap();
     let expected = &values[&format!("{name}.pixel_values")];
     let pixel_values = match expected.rank() {
         5 => expected.squeeze(0).unwrap(),
@@ -88,31 +92,31 @@ pub(super) fn tiles(encoder: &ImageEncoder, values: &Values, name: &str) -> (Til
     };
     let expected = Tiles {
         pixel_values,
-        ..prepared.clone()
+        ..preprocessed.clone()
     };
-    (prepared, expected)
+    (preprocessed, expected)
 }
 
-/// Checks pixels, image tokens and completion of every image against the reference. Returns the numbers of
-/// image tokens.
+/// Checks pixels, image tokens and completion of every image against the reference. Returns the
+/// numbers of image tokens.
 fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
-    let member = member(folder);
+    let member = load_member(folder);
     let vb = member.weights.builder(&Device::Cpu);
-    let sight = member.sight.as_ref().unwrap();
-    let encoder = ImageEncoder::load(sight, &vb, &Device::Cpu).unwrap();
+    let vision = member.vision.as_ref().unwrap();
+    let encoder = ImageEncoder::load(vision, &vb, &Device::Cpu).unwrap();
     let mut lengths = HashMap::new();
-    for name in prompts(values) {
+    for name in prompt_names(values) {
         let what = |part: &str| format!("{folder}, {name}: {part}");
-        let (prepared, tiles) = tiles(&encoder, values, &name);
-        let (got, want) = (&prepared.pixel_values, &tiles.pixel_values);
-        assert_eq!(got.dims(), want.dims(), "{}", what("pixels"));
-        let far = (got - want).unwrap().abs().unwrap();
-        let far = far.flatten_all().unwrap().max(0).unwrap();
-        let far = f64::from(far.to_scalar::<f32>().unwrap());
+        let (preprocessed, tiles) = image_tiles(&encoder, values, &name);
+        let (actual, expected_pixels) = (&preprocessed.pixel_values, &tiles.pixel_values);
+        assert_eq!(actual.dims(), expected_pixels.dims(), "{}", what("pixels"));
+        let difference = (actual - expected_pixels).unwrap().abs().unwrap();
+        let difference = difference.flatten_all().unwrap().max(0).unwrap();
+        let difference = f64::from(difference.to_scalar::<f32>().unwrap());
         // One grey level of 255, divided by the smallest standard deviation.
-        let least = sight.processor.image_std.into_iter().fold(1.0, f64::min);
-        assert!(far <= 1.01 / 255.0 / least, "{}", what("pixels"));
-        let tokens = encoder.tokens(&tiles).unwrap();
+        let min_std = vision.processor.image_std.into_iter().fold(1.0, f64::min);
+        assert!(difference <= 1.01 / 255.0 / min_std, "{}", what("pixels"));
+        let tokens = encoder.project(&tiles).unwrap();
         assert_near(
             &tokens,
             &values[&format!("{name}.image_tokens")],
@@ -121,31 +125,43 @@ fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
         lengths.insert(name.clone(), tokens.dim(0).unwrap());
         assert_completion(&member, values, &name, Some(tokens));
     }
-    member.weights.all_used().unwrap();
+    member.weights.check_all_used().unwrap();
     lengths
 }
 
 /// Checks the tokens of a prompt with text around an image.
 fn assert_tokens(folder: &str, values: &Values) {
-    let tokenizer = &member(folder).tokenizer.text;
-    let fixed = |text: &str| Piece::Fixed(text.to_owned());
-    let pieces = [fixed(OPEN), Piece::Image, fixed(REST)];
+    let tokenizer = &load_member(folder).tokenizer.text;
+    let fixed = |text: &str| PromptPiece::Trusted(text.to_owned());
+    let pieces = [
+        fixed(TEXT_BEFORE_IMAGE),
+        PromptPiece::Image,
+        fixed(TEXT_AFTER_IMAGE),
+    ];
     let slots = StagedPrompt::new(&pieces, tokenizer).unwrap();
-    let text = |key: &str| numbers(&values[key]).into_iter().map(Slot::Token);
-    let want: Vec<Slot> = text("head")
-        .chain([Slot::Image])
+    let text = |key: &str| {
+        to_token_ids(&values[key])
+            .into_iter()
+            .map(PromptToken::Token)
+    };
+    let expected_tokens: Vec<PromptToken> = text("head")
+        .chain([PromptToken::Image])
         .chain(text("tail"))
         .collect();
-    assert_eq!(slots.slots().collect::<Vec<_>>(), want, "{folder}");
+    assert_eq!(
+        slots.tokens().collect::<Vec<_>>(),
+        expected_tokens,
+        "{folder}"
+    );
 }
 
 #[test]
 fn llava_next_tiles_images_of_every_size() {
-    let values = values("llava-next");
+    let values = load_values("llava-next");
     let lengths = assert_images("llava-next", &values);
     assert_eq!(lengths.len(), 6);
-    // The complete image has 3 x 3 patches. Two tiles next to each other have 3 rows of 6 patches plus an end
-    // token, without the padding.
+    // The complete image has 3 x 3 patches. Two tiles next to each other have 3 rows of 6 patches
+    // plus an end token, without the padding.
     let mut different: Vec<usize> = lengths.into_values().collect();
     different.sort_unstable();
     different.dedup();
@@ -153,15 +169,15 @@ fn llava_next_tiles_images_of_every_size() {
     assert_tokens("llava-next", &values);
 }
 
-/// Checks the same weights in the layout of LLaVA's own code, which stores the width of a resolution first. If
-/// several resolutions fit a small image, both layouts choose the same.
+/// Checks the same weights in the layout of LLaVA's own code, which stores the width of a
+/// resolution first. If several resolutions fit a small image, both layouts choose the same.
 #[test]
 fn original_llava_1_6_layout_gives_same_tiles() {
-    let values = values("llava-next");
-    let sight = member("llava-next-original").sight.unwrap();
+    let values = load_values("llava-next");
+    let vision = load_member("llava-next-original").vision.unwrap();
     assert_eq!(
-        sight.pinpoints,
-        member("llava-next").sight.unwrap().pinpoints
+        vision.pinpoints,
+        load_member("llava-next").vision.unwrap().pinpoints
     );
     assert_images("llava-next-original", &values);
     assert_tokens("llava-next-original", &values);
@@ -169,14 +185,14 @@ fn original_llava_1_6_layout_gives_same_tiles() {
 
 #[test]
 fn siglip_with_qwen2_matches_reference() {
-    let values = values("llava-siglip");
+    let values = load_values("llava-siglip");
     assert_images("llava-siglip", &values);
     assert_tokens("llava-siglip", &values);
 }
 
 #[test]
 fn original_llava_med_layout_matches_reference() {
-    let values = values("llava-mistral");
+    let values = load_values("llava-mistral");
     assert_images("llava-mistral", &values);
     assert_tokens("llava-mistral", &values);
 }
@@ -184,16 +200,22 @@ fn original_llava_med_layout_matches_reference() {
 #[test]
 fn text_only_mistral_and_qwen2_match_reference() {
     for folder in ["mistral", "qwen2"] {
-        let (member, values) = (member(folder), values(folder));
-        assert!(member.sight.is_none());
-        let fixed = [Piece::Fixed(format!("{OPEN}{REST}"))];
+        let (member, values) = (load_member(folder), load_values(folder));
+        assert!(member.vision.is_none());
+        let fixed = [PromptPiece::Trusted(format!(
+            "{TEXT_BEFORE_IMAGE}{TEXT_AFTER_IMAGE}"
+        ))];
         let slots = StagedPrompt::new(&fixed, &member.tokenizer.text).unwrap();
-        let want: Vec<Slot> = numbers(&values["head"])
+        let expected_tokens: Vec<PromptToken> = to_token_ids(&values["head"])
             .into_iter()
-            .map(Slot::Token)
+            .map(PromptToken::Token)
             .collect();
-        assert_eq!(slots.slots().collect::<Vec<_>>(), want, "{folder}");
+        assert_eq!(
+            slots.tokens().collect::<Vec<_>>(),
+            expected_tokens,
+            "{folder}"
+        );
         assert_completion(&member, &values, "text", None);
-        member.weights.all_used().unwrap();
+        member.weights.check_all_used().unwrap();
     }
 }

@@ -1,27 +1,28 @@
 //! Tests of losses, gradients and ten training steps against PyTorch, peft and TRL. The scripts
-//! `make_training.py`, `make_lora.py` and `make_trl.py` in `assets/golden` generate the expected values.
+//! `make_training.py`, `make_lora.py` and `make_trl.py` in `assets/golden` generate the expected
+//! values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_experts::prompt::{Layout, Slot};
+use acem3_experts::prompt::{PromptLayout, PromptToken};
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, Lora, Loss, Parameters, Preference, PreferenceLoss, Schedule,
-    Sequence, Student, Trainer,
+    AdamW, AdamWConfig, Batch, DpoLossConfig, LoraConfig, Parameters, PreferenceExample, Schedule,
+    Sequence, ShardLoss, TrainableModel, Trainer,
 };
 use acem3_experts::{ModelConfig, TextTokenizer};
 use candle::{Device, Tensor};
 
-use super::{assert_near, expected, golden, member, numbers};
+use super::{assert_near, expected_values, golden_path, load_member, to_token_ids};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::{
     PreferenceFolderConfig, read_preferences, write_phantom_preferences,
 };
 use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole as Rewarded};
 
-pub(super) const LOSS: PreferenceLoss = PreferenceLoss {
+pub(super) const LOSS: DpoLossConfig = DpoLossConfig {
     beta: 0.3,
-    anchor: 0.0,
+    nll_weight: 0.0,
 };
 pub(super) const ADAMW: AdamWConfig = AdamWConfig {
     beta1: 0.9,
@@ -40,61 +41,62 @@ pub(super) enum Reward {
     Context,
 }
 
-const KINDS: [(&str, Reward); 3] = [
+const PREFERENCE_LOSSES: [(&str, Reward); 3] = [
     ("dpo", Reward::Absent),
     ("rtdpo", Reward::Target),
     ("adto", Reward::Context),
 ];
 
-pub(super) fn values(name: &str) -> HashMap<String, Tensor> {
-    let path = golden("training").join(format!("{name}.safetensors"));
+pub(super) fn load_training_values(name: &str) -> HashMap<String, Tensor> {
+    let path = golden_path("training").join(format!("{name}.safetensors"));
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
 /// Returns the tiny LLaVA in training, with its output weights scaled by `turned_down`.
-pub(super) fn student(turned_down: f64) -> (Parameters, Student) {
-    student_of(turned_down, 1, |parameters| {
+pub(super) fn tiny_llava(output_scale: f64) -> (Parameters, TrainableModel) {
+    tiny_llava_with(output_scale, 1, |parameters| {
         parameters.freeze(&["model.vision_tower.".to_owned()])
     })
 }
 
-/// Like [`student`], with another choice of trainable weights, and its decoder split after `depth` layers.
-pub(super) fn student_of(
-    turned_down: f64,
+/// Like [`tiny_llava`], with another choice of trainable weights, and its decoder split after `depth`
+/// layers.
+pub(super) fn tiny_llava_with(
+    output_scale: f64,
     depth: usize,
-    trained: impl FnOnce(&Parameters) -> Parameters,
-) -> (Parameters, Student) {
-    let member = member("llava");
+    select_trainable: impl FnOnce(&Parameters) -> Parameters,
+) -> (Parameters, TrainableModel) {
+    let member = load_member("llava");
     let tensors = member.weights.tensors.iter().map(|(name, stored)| {
         let scale = if name == "lm_head.weight" {
-            turned_down
+            output_scale
         } else {
             1.0
         };
         (name.clone(), (&stored.values * scale).unwrap())
     });
-    let parameters = trained(&Parameters::from_tensors(tensors).unwrap());
-    let sight = member.sight.unwrap();
+    let parameters = select_trainable(&Parameters::from_tensors(tensors).unwrap());
+    let vision = member.vision.unwrap();
     let config = ModelConfig {
-        vision: sight.vision,
-        selection: sight.selection,
-        projector: sight.projector,
+        vision: vision.vision,
+        selection: vision.selection,
+        projector: vision.projector,
         decoder: member.decoder,
     };
-    let student = Student::load(&parameters.builder(), &config, depth).unwrap();
-    (parameters, student)
+    let model = TrainableModel::load(&parameters.builder(), &config, depth).unwrap();
+    (parameters, model)
 }
 
 /// Returns the prompts, each with one branch per named continuation.
-fn sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
-    let inputs = values("inputs");
-    let pixels = expected()["pixel_values"].flatten_all().unwrap();
+fn load_sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
+    let inputs = load_training_values("inputs");
+    let pixels = expected_values()["pixel_values"].flatten_all().unwrap();
     let pixels: Arc<[f32]> = pixels.to_vec1().unwrap().into();
-    let of = |i: usize| {
-        let tokens = |part: &str| numbers(&inputs[&format!("{i}.{part}")]);
-        let text = |part| tokens(part).into_iter().map(Slot::Token);
-        let prompt: Vec<Slot> = text("head")
-            .chain([Slot::Image])
+    let sequence_of = |i: usize| {
+        let tokens = |part: &str| to_token_ids(&inputs[&format!("{i}.{part}")]);
+        let text = |part| tokens(part).into_iter().map(PromptToken::Token);
+        let prompt: Vec<PromptToken> = text("head")
+            .chain([PromptToken::Image])
             .chain(text("tail"))
             .collect();
         let mut sequence = Sequence::new(&prompt, Some(pixels.clone()), IMAGE_TOKENS);
@@ -105,27 +107,30 @@ fn sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
                 Reward::Context => Some((token, 0.0)),
             };
             let rest = tokens(name).into_iter().map(|token| (token, 1.0));
-            sequence.branch(first.into_iter().chain(rest));
+            sequence.push_branch(first.into_iter().chain(rest));
         }
         sequence
     };
-    vec![of(0), of(1)]
+    vec![sequence_of(0), sequence_of(1)]
 }
 
-pub(super) fn preferences(reward: Reward, reference: &Student) -> Vec<Preference> {
-    let sequences = sequences(&["chosen", "rejected"], reward);
-    let likely = reference.log_likelihoods(&Batch(&sequences)).unwrap();
-    let pairs = sequences.into_iter().zip(likely);
+pub(super) fn load_preferences(
+    reward: Reward,
+    reference: &TrainableModel,
+) -> Vec<PreferenceExample> {
+    let sequences = load_sequences(&["chosen", "rejected"], reward);
+    let log_likelihoods = reference.log_likelihoods(&Batch(&sequences)).unwrap();
+    let pairs = sequences.into_iter().zip(log_likelihoods);
     pairs
-        .map(|(sequence, reference)| Preference {
+        .map(|(sequence, reference)| PreferenceExample {
             sequence,
-            reference,
+            reference_log_likelihoods: reference,
         })
         .collect()
 }
 
 /// Returns a schedule with a constant learning rate.
-pub(super) fn steady(rate: f64) -> Schedule {
+pub(super) fn constant_schedule(rate: f64) -> Schedule {
     Schedule {
         peak: rate,
         warmup: 0,
@@ -134,34 +139,34 @@ pub(super) fn steady(rate: f64) -> Schedule {
     }
 }
 
-fn trainer(parameters: &Parameters, rate: f64) -> Trainer {
+fn create_trainer(parameters: &Parameters, rate: f64) -> Trainer {
     let optimizer = AdamW::new(parameters.trainable(), ADAMW);
-    Trainer::new(optimizer, steady(rate), f64::INFINITY)
+    Trainer::new(optimizer, constant_schedule(rate), f64::INFINITY)
 }
 
 /// Checks the mean loss and the gradient of every parameter.
-pub(super) fn assert_is(
-    loss: &Loss,
+pub(super) fn assert_loss_and_gradients(
+    loss: &ShardLoss,
     parameters: &Parameters,
-    want: &HashMap<String, Tensor>,
+    expected_values: &HashMap<String, Tensor>,
     kind: &str,
 ) {
-    let value = want["loss"].to_vec1::<f32>().unwrap()[0];
-    let far = (loss.value / loss.weight - f64::from(value)).abs();
-    assert!(far < 1e-5 * f64::from(value), "{kind}: {far}");
+    let value = expected_values["loss"].to_vec1::<f32>().unwrap()[0];
+    let difference = (loss.loss_sum / loss.weight_sum - f64::from(value)).abs();
+    assert!(difference < 1e-5 * f64::from(value), "{kind}: {difference}");
     let store = loss.backward().unwrap();
-    let trained = parameters.trainable();
-    let named = want
+    let trainable = parameters.trainable();
+    let weight_names = expected_values
         .keys()
         .filter(|name| name.contains("weight") || name.contains("bias"));
-    assert_eq!(named.count(), trained.len(), "{kind}");
-    for (name, var) in trained {
-        let got = (store.get(&var).unwrap() / loss.weight).unwrap();
-        if is_zero(&want[&name]) {
-            assert!(is_zero(&got), "{kind}: {name}");
+    assert_eq!(weight_names.count(), trainable.len(), "{kind}");
+    for (name, var) in trainable {
+        let actual = (store.get(&var).unwrap() / loss.weight_sum).unwrap();
+        if is_zero(&expected_values[&name]) {
+            assert!(is_zero(&actual), "{kind}: {name}");
             continue;
         }
-        assert_near(&got, &want[&name], &format!("{kind}: {name}"));
+        assert_near(&actual, &expected_values[&name], &format!("{kind}: {name}"));
     }
 }
 
@@ -172,42 +177,52 @@ fn is_zero(tensor: &Tensor) -> bool {
 
 #[test]
 fn supervised_loss_and_gradients_match_torch() {
-    let (parameters, student) = student(1.0);
-    let sequences = sequences(&["chosen"], Reward::Absent);
-    let loss = student.loss(&Batch(&sequences), |_| true).unwrap();
-    assert_is(&loss, &parameters, &values("sft"), "sft");
+    let (parameters, model) = tiny_llava(1.0);
+    let sequences = load_sequences(&["chosen"], Reward::Absent);
+    let loss = model.loss(&Batch(&sequences), |_| true).unwrap();
+    assert_loss_and_gradients(&loss, &parameters, &load_training_values("sft"), "sft");
 }
 
 #[test]
 fn preference_losses_and_gradients_match_torch() {
-    for (kind, reward) in KINDS {
-        let (parameters, student) = student(1.0);
-        let (pairs, want) = (preferences(reward, &self::student(0.7).1), values(kind));
+    for (kind, reward) in PREFERENCE_LOSSES {
+        let (parameters, model) = tiny_llava(1.0);
+        let (pairs, expected_values) = (
+            load_preferences(reward, &self::tiny_llava(0.7).1),
+            load_training_values(kind),
+        );
         for (i, pair) in pairs.iter().enumerate() {
-            let reference = want[&format!("reference.{i}")].to_vec1::<f32>().unwrap();
-            for (got, want) in pair.reference.iter().zip(reference) {
-                let far = (got / f64::from(want) - 1.0).abs();
-                assert!(far < 1e-5, "{kind}: {got} {want}");
+            let reference = expected_values[&format!("reference.{i}")]
+                .to_vec1::<f32>()
+                .unwrap();
+            for (actual, expected) in pair.reference_log_likelihoods.iter().zip(reference) {
+                let difference = (actual / f64::from(expected) - 1.0).abs();
+                assert!(difference < 1e-5, "{kind}: {actual} {expected}");
             }
         }
-        let loss = student.preference_loss(&pairs, LOSS).unwrap();
-        assert_is(&loss, &parameters, &want, kind);
+        let loss = model.preference_loss(&pairs, LOSS).unwrap();
+        assert_loss_and_gradients(&loss, &parameters, &expected_values, kind);
     }
 }
 
 #[test]
 fn ten_steps_match_torch() {
-    let (parameters, student) = student(1.0);
-    let pairs = preferences(Reward::Target, &self::student(0.7).1);
-    let want = values("steps");
-    let mut trainer = trainer(&parameters, 1e-3);
+    let (parameters, model) = tiny_llava(1.0);
+    let pairs = load_preferences(Reward::Target, &self::tiny_llava(0.7).1);
+    let expected_values = load_training_values("steps");
+    let mut trainer = create_trainer(&parameters, 1e-3);
     let mut margin = f64::NEG_INFINITY;
-    for (i, loss) in want["losses"].to_vec1::<f32>().unwrap().iter().enumerate() {
-        let step = trainer.step(&[()], |()| student.preference_loss(&pairs, LOSS));
+    for (i, loss) in expected_values["losses"]
+        .to_vec1::<f32>()
+        .unwrap()
+        .iter()
+        .enumerate()
+    {
+        let step = trainer.step(&[()], |()| model.preference_loss(&pairs, LOSS));
         let step = step.unwrap();
-        let far = (step.loss - f64::from(*loss)).abs();
+        let difference = (step.loss - f64::from(*loss)).abs();
         assert!(
-            far < 1e-4 * f64::from(*loss),
+            difference < 1e-4 * f64::from(*loss),
             "step {i}: {} {loss}",
             step.loss
         );
@@ -216,15 +231,15 @@ fn ten_steps_match_torch() {
         margin = now;
     }
     for (name, var) in parameters.trainable() {
-        assert_near(var.as_tensor(), &want[&name], &name);
+        assert_near(var.as_tensor(), &expected_values[&name], &name);
     }
 }
 
 #[test]
 fn lora_training_matches_peft() {
-    let want = values("lora");
+    let expected_values = load_training_values("lora");
     let targets = ["q_proj", "k_proj", "v_proj", "o_proj"].into_iter();
-    let lora = Lora {
+    let lora = LoraConfig {
         rank: 3,
         alpha: 6.0,
         targets: targets
@@ -232,63 +247,68 @@ fn lora_training_matches_peft() {
             .map(str::to_owned)
             .collect(),
     };
-    let (parameters, student) = student_of(1.0, 1, |parameters| {
-        let below = parameters.freeze(&["model.layers.0.".to_owned()]);
-        below.adapt(&lora, 1).unwrap()
+    let (parameters, model) = tiny_llava_with(1.0, 1, |parameters| {
+        let frozen = parameters.freeze(&["model.layers.0.".to_owned()]);
+        frozen.with_adapters(&lora, 1).unwrap()
     });
-    let start = want.iter().filter_map(|(name, tensor)| {
+    let start = expected_values.iter().filter_map(|(name, tensor)| {
         let name = name.strip_prefix("start.")?;
         Some((name.to_owned(), tensor.clone()))
     });
     parameters.restore(start).unwrap();
-    let pairs = preferences(Reward::Target, &student);
-    let losses = want["losses"].to_vec1::<f32>().unwrap();
+    let pairs = load_preferences(Reward::Target, &model);
+    let losses = expected_values["losses"].to_vec1::<f32>().unwrap();
     let assert_gradients = |prefix: &str, step: usize| {
-        let loss = student.preference_loss(&pairs, LOSS).unwrap();
-        let of = |(name, tensor): (&String, &Tensor)| {
+        let loss = model.preference_loss(&pairs, LOSS).unwrap();
+        let strip_prefix = |(name, tensor): (&String, &Tensor)| {
             Some((name.strip_prefix(prefix)?.to_owned(), tensor.clone()))
         };
-        let mut gradients: HashMap<String, Tensor> = want.iter().filter_map(of).collect();
+        let mut gradients: HashMap<String, Tensor> =
+            expected_values.iter().filter_map(strip_prefix).collect();
         let value = Tensor::new(&losses[step..=step], &Device::Cpu).unwrap();
         gradients.insert("loss".to_owned(), value);
-        assert_is(&loss, &parameters, &gradients, prefix);
+        assert_loss_and_gradients(&loss, &parameters, &gradients, prefix);
     };
     // `B` is zero, so the gradient of `A` is zero too, but it exists.
-    let first = want.iter().filter(|(name, _)| name.starts_with("first."));
+    let first = expected_values
+        .iter()
+        .filter(|(name, _)| name.starts_with("first."));
     for (name, gradient) in first {
         assert_eq!(is_zero(gradient), name.contains("lora_A"), "{name}");
     }
     assert_gradients("first.", 0);
-    let mut trainer = trainer(&parameters, 1e-2);
+    let mut trainer = create_trainer(&parameters, 1e-2);
     for loss in &losses[..3] {
-        let step = trainer.step(&[()], |()| student.preference_loss(&pairs, LOSS));
-        let far = (step.unwrap().loss / f64::from(*loss) - 1.0).abs();
-        assert!(far < 1e-4, "{loss}: {far}");
+        let step = trainer.step(&[()], |()| model.preference_loss(&pairs, LOSS));
+        let difference = (step.unwrap().loss / f64::from(*loss) - 1.0).abs();
+        assert!(difference < 1e-4, "{loss}: {difference}");
     }
     assert_gradients("last.", 3);
     for (name, var) in parameters.trainable() {
-        assert_near(var.as_tensor(), &want[&name], &name);
+        assert_near(var.as_tensor(), &expected_values[&name], &name);
     }
     // The merged matrices match those of peft. All other tensors are unchanged.
-    let (before, _) = self::student(1.0);
-    let (before, merged) = (before.all(), parameters.merged().unwrap());
+    let (before, _) = self::tiny_llava(1.0);
+    let (before, merged) = (before.all(), parameters.merge_adapters().unwrap());
     assert_eq!(before.len(), merged.len());
     for ((name, before), (same_name, merged)) in before.iter().zip(&merged) {
         assert_eq!(name, same_name);
-        if let Some(want) = want.get(name) {
-            assert_near(merged, want, name);
+        if let Some(expected) = expected_values.get(name) {
+            assert_near(merged, expected, name);
         } else {
-            let far = (before.as_tensor() - merged).unwrap();
-            assert!(is_zero(&far), "{name}");
+            let difference = (before.as_tensor() - merged).unwrap();
+            assert!(is_zero(&difference), "{name}");
         }
     }
-    let changed = want.keys().filter(|name| name.contains("_proj.weight"));
+    let changed = expected_values
+        .keys()
+        .filter(|name| name.contains("_proj.weight"));
     assert_eq!(changed.count(), 7);
 }
 
 /// Returns the tokenizer of the tiny LLaVA without the space prefix.
 fn plain_tokenizer() -> TextTokenizer {
-    let json = std::fs::read(golden("checkpoints/llava/tokenizer.json")).unwrap();
+    let json = std::fs::read(golden_path("checkpoints/llava/tokenizer.json")).unwrap();
     let mut json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let steps = json["normalizer"]["normalizers"].as_array_mut().unwrap();
     steps.retain(|step| step["type"] != "Prepend");
@@ -299,52 +319,55 @@ fn plain_tokenizer() -> TextTokenizer {
 #[test]
 fn losses_of_exported_preferences_match_trl() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = PreferenceFolderConfig {
+    let config = PreferenceFolderConfig {
         out: dir.path().join("pairs"),
         cases: 2,
         seed: 3,
         negatives: Negative::ALL.to_vec(),
-        layout: Layout::Paper,
-        reward_tokens: true,
+        layout: PromptLayout::Paper,
+        has_reward_tokens: true,
     };
-    write_phantom_preferences(&plan, &Interrupt::default()).unwrap();
-    let written = read_preferences(&plan.out.join("preferences.jsonl")).unwrap();
-    let written = written.items;
-    let writer = FileSequenceBuilder {
+    write_phantom_preferences(&config, &Interrupt::default()).unwrap();
+    let preference_pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
+    let preference_pairs = preference_pairs.items;
+    let builder = FileSequenceBuilder {
         tokenizer: &plain_tokenizer(),
-        processor: &member("llava").sight.unwrap().processor,
+        processor: &load_member("llava").vision.unwrap().processor,
         image_tokens: IMAGE_TOKENS,
-        reward: Rewarded::Target,
+        reward_token_role: Rewarded::Target,
     };
-    let (parameters, student) = student(1.0);
-    let pairs = written.iter().map(|pair| {
-        let sequence = writer.preference(pair).unwrap();
-        let likely = student.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
-        Preference {
+    let (parameters, model) = tiny_llava(1.0);
+    let pairs = preference_pairs.iter().map(|pair| {
+        let sequence = builder.build_preference(pair).unwrap();
+        let log_likelihoods = model.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
+        PreferenceExample {
             sequence,
-            reference: likely.unwrap()[0],
+            reference_log_likelihoods: log_likelihoods.unwrap()[0],
         }
     });
-    let pairs: Vec<Preference> = pairs.collect();
-    let trl = std::fs::read(golden("training/trl.json")).unwrap();
+    let pairs: Vec<PreferenceExample> = pairs.collect();
+    let trl = std::fs::read(golden_path("training/trl.json")).unwrap();
     let trl: serde_json::Value = serde_json::from_slice(&trl).unwrap();
     assert_eq!(trl["pairs"], pairs.len());
-    let constants = AdamWConfig {
+    let adamw = AdamWConfig {
         beta1: 0.9,
         beta2: 0.999,
         eps: 1e-8,
         weight_decay: 0.0,
     };
-    let loss = PreferenceLoss {
+    let loss = DpoLossConfig {
         beta: 0.1,
-        anchor: 0.0,
+        nll_weight: 0.0,
     };
-    let optimizer = AdamW::new(parameters.trainable(), constants);
-    let mut trainer = Trainer::new(optimizer, steady(1e-3), f64::INFINITY);
+    let optimizer = AdamW::new(parameters.trainable(), adamw);
+    let mut trainer = Trainer::new(optimizer, constant_schedule(1e-3), f64::INFINITY);
     for (i, expected) in trl["losses"].as_array().unwrap().iter().enumerate() {
         let shards: Vec<_> = pairs.chunks(4).collect();
-        let step = trainer.step(&shards, |pairs| student.preference_loss(pairs, loss));
-        let (got, expected) = (step.unwrap().loss, expected.as_f64().unwrap());
-        assert!((got - expected).abs() < 1e-3, "step {i}: {got} {expected}");
+        let step = trainer.step(&shards, |pairs| model.preference_loss(pairs, loss));
+        let (actual, expected) = (step.unwrap().loss, expected.as_f64().unwrap());
+        assert!(
+            (actual - expected).abs() < 1e-3,
+            "step {i}: {actual} {expected}"
+        );
     }
 }

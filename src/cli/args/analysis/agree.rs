@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use crate::analysis::verdicts::ScoreKind;
-use crate::cli::args::shared::value_parsers::score_target;
+use crate::cli::args::shared::value_parsers::parse_score_target;
 use crate::cli::args::shared::{BootstrapArgs, LabelArgs, TableFormat};
 use crate::data::labels::ScoreTarget;
 
@@ -18,28 +18,37 @@ Examples:
       Compare verdicts with a label file; with several raters, show the human ceiling
   acem3 agree verdicts --labels ratings.csv --against other-verdicts
       Compare two judges on the same cases, with significance tests
-  acem3 agree verdicts --labels ratings.csv --target medical_knowledge --group-by patient --format csv
-      Compare one aspect, for every value of `meta.patient`, as CSV
+  acem3 agree verdicts --labels ratings.csv --group-by patient --format csv
+      Compare subgroups by the value of `meta.patient`; print CSV
 
-Label files are CSV (columns separated by comma, semicolon or tab) or JSONL with the same names. Each row
-names a case by its id in the records, and has one of these forms:
+Label files are CSV (columns separated by comma, semicolon or tab) or JSONL with the same names. \
+Each row names a case by its id in the records.
 
-  scores        case,model,rater,criterion,score      one rating per row
-                case,model,final,expression,FA        one column per criterion, aspect or `final`
-                case,model,rater_1,rater_2            one column per rater (or --rater-columns COL,COL)
-                case,model_a,model_b,score_a,score_b  both responses of a pair
-  preferences   case,model_a,model_b,rater,preference >, = or <; a, b or tie; 1, 2 or 0; left, right or both
-                                                      bad; the name of a model
-                case,annotator1,annotator2            for cases with one pair: its order in the records
+Columns of score files:
+  case,model,rater,criterion,score      one rating per row
+  case,model,final,expression,FA        one column per score target
+  case,model,rater_1,rater_2            one column per rater
+  case,model_a,model_b,score_a,score_b  both responses of a pair
 
-  case,model,rater,score                  {\"case\": \"c1\", \"model\": \"m1\", \"rater\": \"dr-a\", \"score\": 4}
-  c1,m1,dr-a,4                            {\"id\": \"c1\", \"models\": [\"m1\", \"m2\"], \"rater\": \"dr-a\",
-  c1,m2,dr-a,2                             \"labels\": {\"final\": [4, 2], \"aspects\": {\"expression\": [5, 4]}}}
+Columns of preference files:
+  case,model_a,model_b,rater,preference  one preference per row
+  case,annotator1,annotator2             one column per rater, for cases with
+                                         one pair, in the order of the records
 
-`rater` and `criterion` are optional (one rater, the response as a whole). Criteria have the names of the
-records, of the papers, or short names (FA, MKC, CLAR, ...). An empty cell or NA is a missing rating. Scores
-range from 0 to 5; use --scale for other scales. The consensus of several raters is the mean score, or the
-majority preference (a tie if two are equally frequent).";
+Example of a CSV file:
+  case,model,rater,score
+  c1,m1,dr-a,4
+  c1,m2,dr-a,2
+
+Examples of JSONL lines:
+  {\"case\": \"c1\", \"model\": \"m1\", \"rater\": \"dr-a\", \"score\": 4}
+  {\"id\": \"c1\", \"models\": [\"m1\", \"m2\"], \"labels\": {\"final\": [4, 2]}}
+
+`rater` and `criterion` are optional; the default is one rater and the final score. Criteria have \
+the names of the records, of the papers, or short names (FA, MKC, CLAR, ...). A preference is >, = \
+or <; a, b or tie; 1, 2 or 0; left, right or both bad; or the name of a model. An empty cell or NA \
+is a missing rating. Scores range from 0 to 5; use --scale for other scales. The consensus of \
+several raters is the mean score, or the majority preference (a tie if two are equally frequent).";
 
 /// Arguments of `acem3 agree`.
 #[derive(Args, Clone, Debug)]
@@ -47,12 +56,12 @@ majority preference (a tie if two are equally frequent).";
 pub struct AgreeArgs {
     /// Folder that `judge --out` wrote, or its records.jsonl
     pub records: PathBuf,
-    /// Compare this score target: final, an aspect or a criterion; all statistics are shown for the first one
-    /// (repeatable) [default: all labelled targets]
-    #[arg(long, value_name = "NAME", env = "ACEM3_TARGET", value_parser = score_target)]
+    /// Compare this score target: final, an aspect or a criterion; all statistics are shown for the
+    /// first one (repeatable) [default: all labelled targets]
+    #[arg(long, value_name = "NAME", env = "ACEM3_TARGET", value_parser = parse_score_target)]
     pub target: Vec<ScoreTarget>,
-    /// Show subgroups by `meta.FIELD` too, besides data set, question type, modality, organ, language, scenario and
-    /// response length (repeatable)
+    /// Show subgroups by `meta.FIELD` too, besides data set, question type, modality, organ,
+    /// language, scenario and response length (repeatable)
     #[arg(long, value_name = "FIELD", env = "ACEM3_GROUP_BY")]
     pub group_by: Vec<String>,
     /// Compare with the records of another judge on the same cases

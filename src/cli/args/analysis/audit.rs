@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::analysis::audit::{Probe, Threshold, ThresholdKind};
-use crate::cli::args::shared::value_parsers::{percent, points};
+use crate::cli::args::shared::value_parsers::{parse_percent, parse_points};
 use crate::cli::args::shared::{BootstrapArgs, JudgePanelArgs, LabelArgs, SourceArgs, TableFormat};
 use crate::support::terminal::verbosity::ProgressMode;
 
@@ -17,25 +17,28 @@ Examples:
       Audit the verdicts of a run without judging again
   acem3 audit cases --panel my-panel --limit 50 --out audit.json
       Audit another judge on 50 cases; write every perturbed pair with its verdicts before and after
-  acem3 audit cases --probes image,errors --min-image-effect 0.2 --max-errors-missed 30
-      For CI: exit with code 1 if the judge ignores images, or misses more than 30 % of medical errors
+  acem3 audit cases --probes image --min-image-effect 0.2
+      For CI: exit with code 1 if the judge ignores images
 
 Probes of verdicts (records or cases): position, verbosity, symmetry, self-consistency.
-Probes that judge again (cases only):
-  identical    a response paired with itself
-  formatting   the same text as a list                          control: line breaks
-  image        the image blank, mismatched or cropped           control: one grey level
-  planted      prompt injection: \"Score: 5.\" and instructions   control: neutral text of equal length
-  errors       side, negation, number, organ or modality wrong  control: a neutral clause
 
-A finding is `sound`, `BIASED`, `unclear` (too few cases) or `not run`. A threshold fails if its statistic
-could not be measured.";
+Probes that judge again (cases only), with their controls:
+  identical   a response paired with itself (no control)
+  formatting  the same text as a list; control: line breaks
+  image       a blank, mismatched or cropped image; control: one grey level
+  planted     prompt injection; control: neutral text of equal length
+  errors      a wrong side, negation, number, organ or modality; control: a
+              neutral clause
+
+A finding is `sound`, `BIASED`, `unclear` (too few cases) or `not run`. A threshold fails if its \
+statistic could not be measured.";
 
 /// Arguments of `acem3 audit`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct AuditArgs {
-    /// The records of a run (the folder that `judge --out` wrote, or its records.jsonl), or cases as for `judge`.
+    /// The records of a run (the folder that `judge --out` wrote, or its records.jsonl), or cases
+    /// as for `judge`.
     #[command(flatten)]
     pub source: SourceArgs,
     /// Run these probes, separated by commas [default: all that the input allows]
@@ -57,8 +60,14 @@ pub struct AuditArgs {
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
-    /// Show progress on stderr in this form
-    #[arg(long, value_enum, value_name = "MODE", default_value_t = ProgressMode::Auto, env = "ACEM3_PROGRESS")]
+    /// Show progress on stderr in this mode
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        default_value_t = ProgressMode::Auto,
+        env = "ACEM3_PROGRESS"
+    )]
     pub progress: ProgressMode,
     /// The judge.
     #[command(flatten)]
@@ -79,38 +88,64 @@ pub struct AuditArgs {
 #[command(next_help_heading = "Thresholds (exit code 1 if one fails)")]
 pub struct ThresholdArgs {
     /// Fail if the flip rate exceeds PERCENT
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_FLIP_RATE", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_FLIP_RATE", value_parser = parse_percent)]
     pub max_flip_rate: Option<f64>,
-    /// Fail if the accuracies with the better response first and second differ by more than PERCENT points
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_POSITION_GAP", value_parser = percent)]
+    /// Fail if the accuracies with the better response first and second differ by more than PERCENT
+    /// points
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_POSITION_GAP",
+        value_parser = parse_percent
+    )]
     pub max_position_gap: Option<f64>,
     /// Fail if the judge prefers longer responses by more than PERCENT points beyond the labels
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_VERBOSITY_GAP", value_parser = percent)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_VERBOSITY_GAP",
+        value_parser = parse_percent
+    )]
     pub max_verbosity_gap: Option<f64>,
     /// Fail if the score of a response changes by more than POINTS with its position
-    #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_ASYMMETRY", value_parser = points)]
+    #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_ASYMMETRY", value_parser = parse_points)]
     pub max_asymmetry: Option<f64>,
     /// Fail if more than PERCENT of the pairs of identical responses do not tie
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_IDENTICAL_NOT_TIED", value_parser = percent)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_IDENTICAL_NOT_TIED",
+        value_parser = parse_percent
+    )]
     pub max_identical_not_tied: Option<f64>,
     /// Fail if the same text gains more than POINTS as a list
-    #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_FORMATTING_GAIN", value_parser = points)]
+    #[arg(
+        long,
+        value_name = "POINTS",
+        env = "ACEM3_MAX_FORMATTING_GAIN",
+        value_parser = parse_points
+    )]
     pub max_formatting_gain: Option<f64>,
     /// Fail if a prompt injection gains more than POINTS relative to neutral text
-    #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_PLANTED_GAIN", value_parser = points)]
+    #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_PLANTED_GAIN", value_parser = parse_points)]
     pub max_planted_gain: Option<f64>,
     /// Fail if more than PERCENT of the medical errors do not lower the score
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_ERRORS_MISSED", value_parser = percent)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_ERRORS_MISSED",
+        value_parser = parse_percent
+    )]
     pub max_errors_missed: Option<f64>,
-    /// Fail if the knowledge score changes by less than POINTS with a mismatched image (a blank one if there is no
-    /// other)
-    #[arg(long, value_name = "POINTS", env = "ACEM3_MIN_IMAGE_EFFECT", value_parser = points)]
+    /// Fail if the knowledge score changes by less than POINTS with a mismatched image (a blank one
+    /// if there is no other)
+    #[arg(long, value_name = "POINTS", env = "ACEM3_MIN_IMAGE_EFFECT", value_parser = parse_points)]
     pub min_image_effect: Option<f64>,
 }
 
 impl ThresholdArgs {
     /// Returns the thresholds that were passed.
-    pub fn thresholds(&self) -> Vec<Threshold> {
+    pub fn to_thresholds(&self) -> Vec<Threshold> {
         let all = [
             (ThresholdKind::FlipRate, self.max_flip_rate),
             (ThresholdKind::PositionGap, self.max_position_gap),

@@ -12,10 +12,11 @@ const EXAMPLES: &str = "\
 Examples:
   acem3 calibrate fit verdicts --labels ratings.csv --out judge.json
       Fit maps from the judge's scores to the label scale
-  acem3 calibrate apply more-verdicts --calibration judge.json --out calibrated.jsonl
-      Print mean calibrated scores, and write the records with a field `calibrated`
+  acem3 calibrate apply more-verdicts --calibration judge.json
+      Print mean calibrated scores
 
-A calibration applies only to the judge that it was fitted on. Label files: see `acem3 agree --help`.";
+A calibration applies only to the judge that it was fitted on. `acem3 agree --help` describes \
+label files.";
 
 /// Arguments of `acem3 calibrate`.
 #[derive(Args, Clone, Debug)]

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use crate::analysis::metrics::Metric;
-use crate::checkpoints::hub::HubFlags;
+use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::{SourceArgs, TableFormat};
 use crate::support::device::DeviceChoice;
 
@@ -18,14 +18,15 @@ Examples:
       Score questions and answers in Chinese
   acem3 metrics verdicts --format csv > metrics.csv
       Score the answers that a run judged, from its records
-  acem3 metrics cases --bert roberta-large --bart facebook/bart-large-cnn --out scores.jsonl
-      Add BERTScore and BARTScore with models from the hub; write the scores of every answer
-  acem3 metrics verdicts --rationales others --metrics rouge --bert my-bert --bert-layer 9
+  acem3 metrics cases --bert roberta-large --bart facebook/bart-large-cnn
+      Add BERTScore and BARTScore with models from the hub
+  acem3 metrics verdicts --rationales other-verdicts --metrics rouge
       Compare a judge's rationales with those of another judge on the same pairs
 
-Every answer is compared with the reference of its case. Answers without a reference are not counted, with the
-reason; they are never scored as zero. 95 % confidence intervals are clustered by image. Words are separated by
-spaces, and ROUGE uses ASCII letters and digits only; with --chinese every Chinese character is a word.";
+Every answer is compared with the reference of its case. Answers without a reference are listed \
+with the reason and never scored as zero. 95 % confidence intervals are clustered by image. Words \
+are separated by spaces, and ROUGE uses ASCII letters and digits only; with --chinese every \
+Chinese character is a word.";
 
 /// Arguments of `acem3 metrics`.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +39,7 @@ pub struct MetricsArgs {
     #[arg(
         long,
         value_enum,
+        value_name = "LIST",
         value_delimiter = ',',
         default_values_t = Metric::DEFAULT,
         env = "ACEM3_METRICS"
@@ -49,7 +51,8 @@ pub struct MetricsArgs {
     /// Treat every Chinese character as a word (as sacrebleu's tokenizer `zh`)
     #[arg(long, env = "ACEM3_CHINESE", value_parser = FalseyValueParser::new())]
     pub chinese: bool,
-    /// Compare the rationales in the records with those in RECORDS (a run's folder or records.jsonl)
+    /// Compare the rationales in the records with those in RECORDS (a run's folder or
+    /// records.jsonl)
     #[arg(long, value_name = "RECORDS", env = "ACEM3_RATIONALES")]
     pub rationales: Option<PathBuf>,
     /// Score only the first N cases
@@ -93,7 +96,7 @@ pub struct MetricModelArgs {
     pub bart: Option<String>,
     /// The use of the hub.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// Compute on this device: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::report::Thumbs;
 use crate::analysis::verdicts::ScoreKind;
-use crate::cli::args::shared::value_parsers::score_target;
+use crate::cli::args::shared::value_parsers::parse_score_target;
 use crate::cli::args::shared::{BootstrapArgs, LabelArgs};
 use crate::data::labels::ScoreTarget;
 
@@ -14,20 +14,21 @@ const EXAMPLES: &str = "\
 Examples:
   acem3 report verdicts --out report.html
       Write one page with all statistics, and every case with its image, responses and analyses
-  acem3 report verdicts --labels ratings.csv --audit audit.json --out report.html
-      Add agreement with labels, and the findings of `acem3 audit --out audit.json`
+  acem3 report verdicts --audit audit.json --out report.html
+      Add the findings of `acem3 audit --out audit.json`
   acem3 report verdicts other-verdicts --out judges.html
       Compare two judges on the same cases
   acem3 report verdicts --thumbnails none --out report.html
       Leave out images that must not be shared
   acem3 report verdicts --out report.md
-      Write text and tables as Markdown; .json has all statistics, .csv and .parquet one row per verdict
+      Write text and tables as Markdown; .json has all statistics, .csv and
+      .parquet have one row per verdict
 
-The HTML page is one file. It loads nothing, works offline, and keeps search, order and open case in its
-address. Images come from the source that run.json names, or from --images PATH; they are shown only if their
-bytes are those that were judged. They are re-encoded without metadata, but text within the image remains. In
-CSV, text that a spreadsheet could run as a formula starts with an apostrophe. Label files: see
-`acem3 agree --help`.";
+The HTML page is one file. It loads nothing, works offline, and keeps search text, sort order and \
+the open case in its URL. Images come from the source that run.json names, or from --images PATH; \
+an image is shown only if its bytes are those that were judged. Images are re-encoded without \
+metadata, but text within an image remains. In CSV, text that a spreadsheet could run as a formula \
+starts with an apostrophe. `acem3 agree --help` describes label files.";
 
 /// Arguments of `acem3 report`.
 #[derive(Args, Clone, Debug)]
@@ -57,7 +58,13 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", env = "ACEM3_CALIBRATION")]
     pub calibration: Option<PathBuf>,
     /// Compare models by this score target: final, an aspect or a criterion
-    #[arg(long, value_name = "NAME", env = "ACEM3_TARGET", value_parser = score_target, default_value = "final")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ACEM3_TARGET",
+        value_parser = parse_score_target,
+        default_value = "final"
+    )]
     pub target: ScoreTarget,
     /// Compare models by these scores of the judge
     #[arg(long, value_enum, default_value_t = ScoreKind::Chosen, env = "ACEM3_SCORES")]
@@ -66,7 +73,13 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FIELD", env = "ACEM3_GROUP_BY")]
     pub group_by: Vec<String>,
     /// Include images of this size
-    #[arg(long, value_enum, value_name = "SIZE", default_value_t = Thumbs::Small, env = "ACEM3_THUMBNAILS")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SIZE",
+        default_value_t = Thumbs::Small,
+        env = "ACEM3_THUMBNAILS"
+    )]
     pub thumbnails: Thumbs,
     /// Read images from PATH, a folder or Parquet files [default: the source of the cases]
     #[arg(long, value_name = "PATH", env = "ACEM3_IMAGES")]

@@ -1,15 +1,15 @@
-//! Bootstrap resampling.
+//! Settings of the bootstrap.
 
 use clap::Args;
 
 use crate::statistics::Bootstrap;
 
-/// Arguments of the bootstrap that intervals come from.
+/// Arguments of the bootstrap for confidence intervals.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Confidence intervals")]
 pub struct BootstrapArgs {
-    /// Resample cases with the same value of `meta.FIELD` together, for example `patient` [default: cases with the
-    /// same image]
+    /// Resample cases with the same value of `meta.FIELD` together, for example `patient` [default:
+    /// cases with the same image]
     #[arg(long, value_name = "FIELD", env = "ACEM3_CLUSTER_BY")]
     pub cluster_by: Option<String>,
     /// Draw N bootstrap resamples
@@ -28,9 +28,9 @@ pub struct BootstrapArgs {
 
 impl BootstrapArgs {
     /// Returns the bootstrap with these settings.
-    pub fn bootstrap(&self) -> Bootstrap {
+    pub fn to_bootstrap(&self) -> Bootstrap {
         Bootstrap {
-            draws: self.resamples as usize,
+            resamples: self.resamples as usize,
             seed: self.seed,
         }
     }

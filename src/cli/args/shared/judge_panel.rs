@@ -1,23 +1,23 @@
-//! The judge of commands that judge.
+//! The judge and its settings.
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::device::DeviceArgs;
-use crate::checkpoints::hub::HubFlags;
+use crate::checkpoints::hub::HubArgs;
 
-/// Arguments that select a judge and how it judges.
+/// Arguments that select a judge and its settings.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Judge")]
 pub struct JudgePanelArgs {
-    /// Judge with PANEL: a panel folder, the folder of a published checkpoint (LLaVA, Llama, Mistral, Qwen2), a .gguf
-    /// file (text only), a .toml file that names four members, or `owner/name[@revision]` on the hub [default: the
-    /// embedded panel]
+    /// Judge with PANEL: a panel folder, the folder of a published checkpoint (LLaVA, Llama,
+    /// Mistral, Qwen2), a .gguf file (text only), a .toml file that names four members, or
+    /// `owner/name[@revision]` on the hub [default: the embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// The use of the hub.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// The device.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -25,7 +25,8 @@ pub struct JudgePanelArgs {
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
-    /// Judge each pair in one presentation order only: half the cost, no protection against position bias
+    /// Judge each pair in one presentation order only: half the cost, no protection against
+    /// position bias
     #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
     pub single_order: bool,
     /// Generate scores without analyses: faster, less reliable

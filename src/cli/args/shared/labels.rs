@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-/// Arguments that name a file of labels.
+/// Arguments of a label file.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Labels")]
 pub struct LabelArgs {
@@ -17,7 +17,7 @@ pub struct LabelArgs {
         env = "ACEM3_LABELS"
     )]
     pub path: Option<PathBuf>,
-    /// Read one rater's ratings from each of these columns of the label file
+    /// Read the ratings of one rater from each of these columns of the label file
     #[arg(
         long,
         value_name = "COL,COL",
@@ -25,12 +25,12 @@ pub struct LabelArgs {
         env = "ACEM3_RATER_COLUMNS"
     )]
     pub rater_columns: Vec<String>,
-    /// Map the scores of the label file from the scale MIN to MAX to 0 to 5
+    /// Convert the scores of the label file from the range MIN to MAX to the range 0 to 5
     #[arg(long, value_name = "MIN,MAX", env = "ACEM3_SCALE")]
     pub scale: Option<LabelScale>,
 }
 
-/// The two ends of a scale.
+/// Minimum and maximum of a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelScale(pub [f64; 2]);
 

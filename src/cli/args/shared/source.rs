@@ -2,26 +2,26 @@
 
 use std::path::PathBuf;
 
-use acem3_vision::Window;
+use acem3_vision::DicomWindow;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum as _};
 
 use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 
-/// Arguments that name a source of cases.
+/// Arguments that select a source of cases.
 #[derive(Args, Clone, Debug)]
 pub struct SourceArgs {
     /// Cases: a folder, a JSONL file, or a data set as released (VQA-RAD, SLAKE, Path-VQA)
     pub path: PathBuf,
-    /// Add the answers of a model: a JSONL file with `question_id`, `text` and `model_id` on each line, or a folder of
-    /// such files (repeatable)
+    /// Add the answers of a model: a JSONL file with `question_id`, `text` and `model_id` on each
+    /// line, or a folder of such files (repeatable)
     #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
     pub answers: Vec<PathBuf>,
-    /// Read this split of a folder with several (train, validate, ...)
+    /// Read this split of the data set (train, validate, ...)
     #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
     pub split: Option<String>,
-    /// Read the questions in this language of a data set with several [default: en]
+    /// Read only questions in this language [default: en]
     #[arg(long, value_enum, env = "ACEM3_LANG")]
     pub lang: Option<Lang>,
     /// Judge the reference answer too, as a model named `reference`
@@ -33,8 +33,9 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Returns how to open the path. A case with fewer than `min_responses` is a problem.
-    pub fn options(&self, min_responses: usize) -> SourceOptions {
+    /// Returns the options for opening the path. A case with fewer than `min_responses` is a
+    /// problem.
+    pub fn to_options(&self, min_responses: usize) -> SourceOptions {
         SourceOptions {
             answers: self.answers.clone(),
             lang: self.lang.unwrap_or_default(),
@@ -45,11 +46,11 @@ impl SourceArgs {
     }
 
     /// Returns the source with its options. A case with fewer than `min_responses` is a problem.
-    pub fn spec(&self, min_responses: usize) -> SourceSpec {
+    pub fn to_spec(&self, min_responses: usize) -> SourceSpec {
         SourceSpec {
             path: self.path.clone(),
-            options: self.options(min_responses),
-            view: self.dicom.view(),
+            options: self.to_options(min_responses),
+            dicom_view: self.dicom.to_view(),
         }
     }
 
@@ -67,7 +68,7 @@ impl SourceArgs {
         if let Some(lang) = self.lang.and_then(|lang| lang.to_possible_value()) {
             flag("--lang", lang.get_name());
         }
-        if self.dicom.window != Window::File {
+        if self.dicom.window != DicomWindow::File {
             flag("--window", &self.dicom.window.to_string());
         }
         if let Some(frame) = self.dicom.frame {

@@ -3,7 +3,7 @@
 use crate::data::labels::ScoreTarget;
 
 /// Parses a percentage from 0 to 100, with or without `%`.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     match number {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
@@ -12,7 +12,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// Parses points of a score, from 0 to 5.
-pub(crate) fn points(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_points(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=5.0).contains(&value) => Ok(value),
         _ => Err("expected points of a score, from 0 to 5".to_owned()),
@@ -20,14 +20,14 @@ pub(crate) fn points(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a whole number of at least 1.
-pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_at_least_one(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| *n > 0);
     number.ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }
 
 /// Parses the name of a score target: `final`, an aspect or a criterion.
-pub(crate) fn score_target(name: &str) -> Result<ScoreTarget, String> {
-    ScoreTarget::named(name).ok_or_else(|| {
+pub(crate) fn parse_score_target(name: &str) -> Result<ScoreTarget, String> {
+    ScoreTarget::parse_name(name).ok_or_else(|| {
         let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
         format!("expected one of {}", all.join(", "))
     })
@@ -39,13 +39,13 @@ mod tests {
 
     #[test]
     fn percentages_are_bounded() {
-        assert_eq!(percent("5%"), Ok(5.0));
-        assert!(percent("101").is_err());
-        assert!(percent("NaN").is_err());
+        assert_eq!(parse_percent("5%"), Ok(5.0));
+        assert!(parse_percent("101").is_err());
+        assert!(parse_percent("NaN").is_err());
     }
 
     #[test]
     fn unknown_score_targets_are_rejected() {
-        assert!(score_target("FA").is_ok() && score_target("beauty").is_err());
+        assert!(parse_score_target("FA").is_ok() && parse_score_target("beauty").is_err());
     }
 }

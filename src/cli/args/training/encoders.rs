@@ -5,21 +5,22 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use crate::checkpoints::hub::HubFlags;
+use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::OutputFormat;
 
 const EXAMPLES: &str = "\
 Examples:
-  acem3 encoders --probe-only --out compared
-      Train linear probes on the features of the embedded encoder and of two untrained ones
-  acem3 encoders embedded my-panel --out compared --data DATA
-      Train a projector for each encoder, and judge SLAKE's validation split through it
-  acem3 encoders --probe-only embedded google/siglip-base-patch16-224 --out compared
-      Compare with a published encoder, downloaded from the hub if necessary
+  acem3 encoders --probe-only --out results
+      Train linear probes on the features of the embedded encoder and of two
+      untrained ones
+  acem3 encoders embedded my-panel --data DIR --out results
+      Train a projector for each encoder and judge SLAKE's validation split
+  acem3 encoders --probe-only embedded google/siglip-base-patch16-224 -o out
+      Compare with a published encoder from the hub
 
-ENCODER is `embedded`, `random:SEED` (untrained, with the sizes of the embedded encoder), a panel folder, the
-folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2), or either of these on the hub as
-`owner/name[@revision]`. The first encoder is the baseline. DIR gets the table as JSON and a plot as SVG.";
+ENCODER is `embedded`, `random:SEED` (untrained, with the sizes of the embedded encoder), a panel \
+folder, the folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2), or either of these \
+on the hub as `owner/name[@revision]`. The first encoder is the baseline.";
 
 /// Arguments of `acem3 encoders`.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct EncodersArgs {
     /// Run linear probes and retrieval on frozen features only, without training projectors
     #[arg(long, env = "ACEM3_PROBE_ONLY", value_parser = FalseyValueParser::new())]
     pub probe_only: bool,
-    /// Use SLAKE from the folder of public data sets DIR [default: phantoms]
+    /// Use SLAKE from DIR, the folder of the public data sets [default: phantoms]
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
     /// Train probes on N phantoms
@@ -72,7 +73,7 @@ pub struct EncodersArgs {
     pub seed: u64,
     /// The use of the hub.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::checkpoints::hub::HubFlags;
+use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::{DeviceArgs, OutputFormat, SourceArgs};
 
 /// Arguments of `acem3 train introspect`.
@@ -15,9 +15,10 @@ pub struct IntrospectArgs {
     /// The training cases; their labels must have final scores.
     #[command(flatten)]
     pub cases: SourceArgs,
-    /// Get better evaluations of misjudged cases from SOURCE: a second panel (as for `judge --panel`), the records of a
-    /// run, or the base URL of an OpenAI-compatible server (`http://localhost:8000/v1`). A server receives the images,
-    /// questions and answers of these cases
+    /// Get better evaluations of misjudged cases from SOURCE: a second panel (as for
+    /// `judge --panel`), the records of a run, or the base URL of an OpenAI-compatible server
+    /// (`http://localhost:8000/v1`). A server receives the images, questions and answers of these
+    /// cases
     #[arg(long, value_name = "SOURCE", env = "ACEM3_ADVISER")]
     pub adviser: String,
     /// Request evaluations from this model of the server; the API key is read from `OPENAI_API_KEY`
@@ -31,7 +32,8 @@ pub struct IntrospectArgs {
     #[arg(long, value_name = "N", default_value_t = 2, env = "ACEM3_ROUNDS")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=20))]
     pub rounds: u32,
-    /// Measure each round on the cases in PATH too, which are not trained on; they must have final scores
+    /// Measure each round on the cases in PATH too, which are not trained on; they must have final
+    /// scores
     #[arg(long, value_name = "PATH", env = "ACEM3_HELD_OUT")]
     pub held_out: Option<PathBuf>,
     /// Write the rounds and their table to folder DIR; an interrupted run in DIR is resumed
@@ -49,7 +51,7 @@ pub struct IntrospectArgs {
     pub device: DeviceArgs,
     /// The use of the hub.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// Print the table in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::introspect::IntrospectArgs;
-use crate::checkpoints::hub::HubFlags;
-use crate::cli::args::shared::value_parsers::at_least_one;
+use crate::checkpoints::hub::HubArgs;
+use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{DeviceArgs, OutputFormat};
 use crate::support::device::DeviceChoice;
 use crate::training::ablation::AblationStudy;
@@ -26,21 +26,23 @@ pub enum TrainCommand {
     Run(TrainRunArgs),
     /// Evaluate a panel on phantoms and on held-out splits of public data sets
     ///
-    /// Proportions have 95 % bootstrap intervals, clustered by image. With fewer than ten images, or if all values are
-    /// equal, they have Wilson intervals over the images.
+    /// Proportions have 95 % bootstrap intervals, clustered by image. With fewer than ten images,
+    /// or if all values are equal, they have Wilson intervals over the images.
     Eval(TrainEvalArgs),
     /// Run an ablation: repeat the training with one setting changed, over several seeds
     ///
-    /// Every variant is trained and evaluated once per seed, on phantoms and, with --data, on held-out splits of public
-    /// data sets. Finished trainings are not repeated. If the configuration has `start`, only the stages under study
-    /// are trained. Writes the table as Markdown, JSON and SVG.
+    /// Every variant is trained and evaluated once per seed, on phantoms and, with --data, on
+    /// held-out splits of public data sets. Finished trainings are not repeated. If the
+    /// configuration has `start`, only the stages under study are trained. Writes the table as
+    /// Markdown, JSON and SVG.
     Ablate(TrainAblateArgs),
-    /// Improve the training data from misjudged cases and retrain, for several rounds (knowledge introspection)
+    /// Improve the training data from misjudged cases and retrain, for several rounds (knowledge
+    /// introspection)
     ///
-    /// Each round trains the panel, judges the cases, requests better evaluations of the misjudged ones, and adds those
-    /// that agree with the labels to the data of the next round. Cases without such an evaluation are listed in
-    /// `unresolved.jsonl`. Writes the rounds as Markdown, JSON and SVG; the last panel is in `training/panel` of the
-    /// last round.
+    /// Each round trains the panel, judges the cases, requests better evaluations of the misjudged
+    /// ones, and adds those that agree with the labels to the data of the next round. Cases without
+    /// such an evaluation are listed in `unresolved.jsonl`. Writes the rounds as Markdown, JSON and
+    /// SVG; the last panel is in `training/panel` of the last round.
     Introspect(IntrospectArgs),
 }
 
@@ -52,7 +54,8 @@ pub struct TrainRunArgs {
     /// Write checkpoints, metrics and the panel (in `panel`) to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// Train on the public data sets in DIR too (`slake`, `vqa_rad`, `path_vqa`, `answers`) [default: phantoms only]
+    /// Train on the public data sets in DIR too (`slake`, `vqa_rad`, `path_vqa`, `answers`)
+    /// [default: phantoms only]
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
     /// Compute on this device: auto, cpu, cuda or cuda:N; a resumed training may use another device
@@ -60,13 +63,14 @@ pub struct TrainRunArgs {
     pub device: DeviceChoice,
     /// The use of the hub, for a configuration that starts from a checkpoint there.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
 }
 
 /// Arguments of `acem3 train eval`.
 #[derive(Args, Clone, Debug)]
 pub struct TrainEvalArgs {
-    /// Evaluate PANEL: a folder, or `owner/name[@revision]` on the hub [default: the embedded panel]
+    /// Evaluate PANEL: a folder, or `owner/name[@revision]` on the hub [default: the embedded
+    /// panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// Evaluate on N phantom cases; 0 for none, with --data
@@ -79,14 +83,14 @@ pub struct TrainEvalArgs {
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
     /// Use only the first N cases of each data set
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one)]
     pub limit: Option<usize>,
     /// The device.
     #[command(flatten)]
     pub device: DeviceArgs,
     /// The use of the hub.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
@@ -124,7 +128,7 @@ pub struct TrainAblateArgs {
     pub device: DeviceChoice,
     /// The use of the hub, for a configuration that starts from a checkpoint there.
     #[command(flatten)]
-    pub hub: HubFlags,
+    pub hub: HubArgs,
     /// Print the table in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,

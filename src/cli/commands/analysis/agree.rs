@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::{
-    Agreement, AgreementConfig, JudgeComparison, agreement, compare_judges,
+    Agreement, AgreementConfig, JudgeComparison, compare_judges, compute_agreement,
 };
 use crate::cli::args::{AgreeArgs, TableFormat};
-use crate::cli::commands::output::{print, render_tables};
+use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// The JSON output.
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         verdicts.round_scores();
     }
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
-    let bootstrap = args.bootstrap.bootstrap();
-    let plan = AgreementConfig {
+    let bootstrap = args.bootstrap.to_bootstrap();
+    let config = AgreementConfig {
         bootstrap,
         targets: args.target.clone(),
         group_by: args.group_by.clone(),
@@ -40,13 +40,14 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         .path
         .as_ref()
         .map(|path| path.display().to_string());
-    let found = agreement(&verdicts, &units, labels, &plan)?;
-    let against = match (&args.against, found.sections.first()) {
+    let result = compute_agreement(&verdicts, &units, labels, &config)?;
+    let comparison = match (&args.against, result.sections.first()) {
         (Some(path), Some(section)) => {
             let mut other = read_verdicts(path, args.scores, &args.bootstrap)?;
             if other.judge == verdicts.judge && !verbosity.quiet {
-                say(&format!(
-                    "--against {}: verdicts of the same judge ({}); differences are between runs of one judge",
+                print_lines(&format!(
+                    "--against {}: verdicts of the same judge ({}); differences are between runs \
+                     of one judge",
                     path.display(),
                     verdicts.name
                 ));
@@ -65,18 +66,18 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let text = match args.format {
         TableFormat::Json => {
             let output = AgreementOutput {
-                agreement: &found,
-                against: against.as_ref(),
+                agreement: &result,
+                against: comparison.as_ref(),
             };
             serde_json::to_string_pretty(&output)? + "\n"
         }
-        TableFormat::Csv => found.csv_table().csv()?,
+        TableFormat::Csv => result.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            let mut tables = found.tables();
-            tables.extend(against.as_ref().map(JudgeComparison::table));
-            render_tables(&found.intro(), &tables, args.format)
+            let mut tables = result.tables();
+            tables.extend(comparison.as_ref().map(JudgeComparison::table));
+            render_tables(&result.intro(), &tables, args.format)
         }
     };
-    print(&text)?;
+    write_stdout(&text)?;
     Ok(Exit::Done)
 }

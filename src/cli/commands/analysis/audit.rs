@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 use anyhow::{Context as _, Result, bail};
 
 use super::verdict_input::{read_labels, read_verdicts};
@@ -14,7 +14,7 @@ use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::load_judge::load_judge;
-use crate::cli::commands::output::{print, render_tables};
+use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
@@ -23,14 +23,14 @@ use crate::judging::run::tally::Tally;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::{Progress, duration, say};
+use crate::support::terminal::progress::{Progress, format_duration, print_lines};
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::{plural, printable};
+use crate::support::text::{escape_control_chars, format_count};
 
 /// Runs the command.
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
-    let request = request(args, records.is_some())?;
+    let request = build_request(args, records.is_some())?;
     let mut audit = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
         None => audit_cases(args, &request, verbosity)?,
@@ -43,52 +43,52 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         .map(|path| path.display().to_string());
     if let Some(out) = &args.out {
         let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
-        atomic_file::write(out, text.as_bytes())
+        atomic_file::write_atomic(out, text.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
     // Only the file has the perturbed pairs.
     audit.trials.clear();
-    print(&match args.format {
+    write_stdout(&match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&audit)? + "\n",
-        TableFormat::Csv => audit.csv_table().csv()?,
+        TableFormat::Csv => audit.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             render_tables(&audit.intro(), &audit.tables(), args.format)
         }
     })?;
-    Ok(exit_code(&audit))
+    Ok(check_thresholds(&audit))
 }
 
-/// Returns the request of the flags.
-fn request(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
+/// Builds the request from the flags.
+fn build_request(args: &AuditArgs, has_records: bool) -> Result<AuditRequest> {
     let mut probes = args.probes.clone();
     if probes.is_empty() {
         probes = Probe::ALL.into();
     }
     probes.sort_unstable();
     probes.dedup();
-    if records && !probes.iter().any(|probe| !probe.needs_judging()) {
+    if has_records && !probes.iter().any(|probe| !probe.needs_judging()) {
         bail!(
             "--probes: these probes judge again, which is not possible with the records {}\n\
              hint: pass the cases instead",
             args.source.path.display()
         );
     }
-    let limits = args.thresholds.thresholds();
-    for limit in &limits {
-        let measured = limit.kind.probes();
-        if !measured.iter().any(|probe| probes.contains(probe)) {
-            let names: Vec<&str> = measured.iter().map(|probe| probe.key()).collect();
+    let thresholds = args.thresholds.to_thresholds();
+    for threshold in &thresholds {
+        let threshold_probes = threshold.kind.probes();
+        if !threshold_probes.iter().any(|probe| probes.contains(probe)) {
+            let names: Vec<&str> = threshold_probes.iter().map(|probe| probe.key()).collect();
             bail!(
                 "{}: its probe is not selected\nhint: add {} to --probes",
-                limit.kind.flag(),
+                threshold.kind.flag(),
                 names.join(" or ")
             );
         }
     }
     Ok(AuditRequest {
         probes,
-        bootstrap: args.bootstrap.bootstrap(),
-        thresholds: limits,
+        bootstrap: args.bootstrap.to_bootstrap(),
+        thresholds,
     })
 }
 
@@ -100,9 +100,9 @@ fn audit_records(
     verbosity: Verbosity,
 ) -> Result<AuditResult> {
     let verdicts = read_verdicts(records, ScoreKind::Chosen, &args.bootstrap)?;
-    let units = labels(args, &verdicts, verbosity)?;
+    let units = read_optional_labels(args, &verdicts, verbosity)?;
     if (args.judge.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
-        say("--panel and --limit have no effect: records are not judged again");
+        print_lines("--panel and --limit have no effect: records are not judged again");
     }
     Ok(AuditResult::from_verdicts(
         &verdicts,
@@ -111,8 +111,8 @@ fn audit_records(
     ))
 }
 
-/// Returns the labels if there are any; an audit does not need them.
-fn labels(
+/// Reads the labels if there are any. An audit does not need them.
+fn read_optional_labels(
     args: &AuditArgs,
     verdicts: &Verdicts,
     verbosity: Verbosity,
@@ -129,54 +129,57 @@ fn audit_cases(
     request: &AuditRequest,
     verbosity: Verbosity,
 ) -> Result<AuditResult> {
-    let (cases, unreadable) = collect(args, verbosity)?;
+    let (cases, unreadable) = read_cases(args, verbosity)?;
     let (mut judge, _) = load_judge(&args.judge, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
-    let images = ImageReader::new(cases::root(path), Limits::default());
-    let mut images = images.viewed(args.source.dicom.view());
-    let mut subject = AuditCases::new(path, cases, &mut images, judge.as_ref())?;
-    subject.unreadable += unreadable;
+    let images = ImageReader::new(cases::base_folder(path), ImageLimits::default());
+    let mut images = images.with_dicom_view(args.source.dicom.to_view());
+    let mut audit = AuditCases::new(path, cases, &mut images, judge.as_ref())?;
+    audit.unreadable += unreadable;
     if let Some(field) = &args.bootstrap.cluster_by {
-        subject.verdicts.cluster_by(field)?;
+        audit.verdicts.cluster_by(field)?;
     }
-    let units = labels(args, &subject.verdicts, verbosity)?;
-    subject.join_labels(units.as_ref());
-    let plan = subject.plan(request);
-    let all = plan.passes.len();
-    let mut progress = Progress::counting(args.progress, verbosity, Some(all as u64), "pairs");
-    progress.note(&describe_cost(&subject, &plan));
+    let units = read_optional_labels(args, &audit.verdicts, verbosity)?;
+    audit.join_labels(units.as_ref());
+    let plan = audit.plan(request);
+    let total = plan.passes.len();
+    let mut progress = Progress::with_items(args.progress, verbosity, Some(total as u64), "pairs");
+    progress.note(&describe_cost(&audit, &plan));
     let start = std::time::Instant::now();
-    let mut show_progress = |through: usize, scored: usize| {
-        interrupt.check("nothing was saved; run the same command to start again")?;
+    let mut show_progress = |completed: usize, scored: usize| {
+        interrupt.bail_if_requested("nothing was saved; run the same command to start again")?;
         let mut tally = Tally::default();
-        tally.counts.cases = through as u64;
+        tally.counts.cases = completed as u64;
         tally.counts.judged = scored as u64;
-        tally.fresh = through as u64;
-        progress.show(tally.progress());
+        tally.new_verdicts = completed as u64;
+        progress.update(tally.progress());
         Ok(())
     };
     let settings = PassSettings {
-        pairs: &subject.pairs,
+        pairs: &audit.pairs,
         plan: &plan,
         batch_size: args.judge.batch_size as usize,
     };
-    let judged = run_passes(judge.as_mut(), settings, &mut images, &mut show_progress);
-    progress.end();
-    let results = judged?;
-    let taken = duration(start.elapsed().as_secs_f64());
-    progress.note(&format!("{} in {taken}", plural(all as u64, "verdict")));
-    subject.evaluate(&plan, &results, units.as_ref(), request)
+    let pass_results = run_passes(judge.as_mut(), settings, &mut images, &mut show_progress);
+    progress.finish();
+    let results = pass_results?;
+    let elapsed = format_duration(start.elapsed().as_secs_f64());
+    progress.note(&format!(
+        "{} in {elapsed}",
+        format_count(total as u64, "verdict")
+    ));
+    audit.evaluate(&plan, &results, units.as_ref(), request)
 }
 
-/// Returns the cases and the number of unreadable ones.
-fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)> {
+/// Reads the cases. Also returns the number of unreadable cases.
+fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)> {
     let path = &args.source.path;
-    let mut source = cases::open(path, &args.source.options(2))?;
+    let mut source = cases::open(path, &args.source.to_options(2))?;
     let (mut cases, mut unreadable, mut first) = (Vec::new(), 0, None);
     if !verbosity.quiet {
         for warning in ignored_flags(&args.source, source.kind) {
-            say(&warning);
+            print_lines(&warning);
         }
     }
     let limit = args
@@ -188,9 +191,9 @@ fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)>
             Some(Ok(case)) => cases.push(case),
             Some(Err(problem)) => {
                 if verbosity.verbose {
-                    say(&printable(&problem.to_string()));
+                    print_lines(&escape_control_chars(&problem.to_string()));
                 }
-                unreadable += usize::from(problem.is_case());
+                unreadable += usize::from(problem.affects_whole_case());
                 first.get_or_insert(problem.message);
             }
         }
@@ -199,8 +202,8 @@ fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)>
         let reason = first.map_or_else(String::new, |reason| format!(": {reason}"));
         bail!(
             "{}: no usable case{reason}\n\
-             hint: run `acem3 data check {}` to list the problems; to audit records, pass the folder of the run or its \
-             records.jsonl",
+             hint: run `acem3 data check {}` to list the problems; to audit records, pass the \
+             folder of the run or its records.jsonl",
             path.display(),
             args.source.to_shell_words()
         );
@@ -208,19 +211,19 @@ fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)>
     Ok((cases, unreadable))
 }
 
-/// Returns the number of verdicts that the audit needs.
-fn describe_cost(subject: &AuditCases, plan: &AuditPlan) -> String {
-    let (all, pairs) = (plan.passes.len(), subject.pairs.len());
+/// Describes the number of verdicts that the audit needs.
+fn describe_cost(audit: &AuditCases, plan: &AuditPlan) -> String {
+    let (total, pairs) = (plan.passes.len(), audit.pairs.len());
     format!(
         "{} to judge: {} original, {} perturbed; reduce them with --limit N or --probes LIST",
-        plural(all as u64, "verdict"),
+        format_count(total as u64, "verdict"),
         pairs,
-        all - pairs
+        total - pairs
     )
 }
 
 /// Prints the failed thresholds on stderr and returns the exit code.
-fn exit_code(audit: &AuditResult) -> Exit {
+fn check_thresholds(audit: &AuditResult) -> Exit {
     let failed: Vec<&str> = audit
         .thresholds
         .iter()
@@ -230,11 +233,12 @@ fn exit_code(audit: &AuditResult) -> Exit {
     if failed.is_empty() {
         return Exit::Done;
     }
-    for words in failed {
-        say(words);
+    for summary in failed {
+        print_lines(summary);
     }
-    say(
-        "hint: see the statistics on stdout; pass --out FILE to save every perturbed pair with its verdicts",
+    print_lines(
+        "hint: see the statistics on stdout; pass --out FILE to save every perturbed pair with its \
+         verdicts",
     );
     Exit::Failed
 }

@@ -8,74 +8,74 @@ use rayon::prelude::*;
 
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
-    MetricTable, lines, score,
+    MetricTable, score_answer, to_json_lines,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
-use crate::cli::commands::output::{print, render_tables};
+use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::data::cases;
 use crate::judging::run::record_reader::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::printable;
+use crate::support::text::escape_control_chars;
 
 /// Time between two progress messages of a model.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
-    let metrics = metrics(args)?;
-    let say = |text: &str| {
+    let metrics = selected_metrics(args)?;
+    let print_note = |text: &str| {
         if !verbosity.quiet {
-            say(text);
+            print_lines(text);
         }
     };
-    let found = collect(args, &say)?;
+    let answer_set = read_answers(args, &print_note)?;
     if verbosity.verbose {
-        found
+        answer_set
             .unreadable
             .iter()
-            .for_each(|line| say(&printable(line)));
+            .for_each(|line| print_note(&escape_control_chars(line)));
     }
     let settings = LexicalSettings {
-        stemmed: args.stem,
-        chinese: args.chinese,
+        uses_stems: args.stem,
+        is_chinese: args.chinese,
     };
-    let score = |answer| score(answer, &metrics, settings);
-    let mut scores: Vec<AnswerScores> = found.answers.par_iter().map(score).collect();
-    let mut how = settings.told(&metrics);
-    how.extend(score_with_models(
+    let score = |answer| score_answer(answer, &metrics, settings);
+    let mut scores: Vec<AnswerScores> = answer_set.answers.par_iter().map(score).collect();
+    let mut settings_by_name = settings.describe(&metrics);
+    settings_by_name.extend(score_with_models(
         args,
-        &found,
+        &answer_set,
         &mut scores,
         verbosity,
-        &say,
+        &print_note,
     )?);
     let table = MetricTable {
         source: args.source.path.display().to_string(),
-        settings: how,
-        ..MetricTable::new(&found, &scores, &metrics)
+        settings: settings_by_name,
+        ..MetricTable::new(&answer_set, &scores, &metrics)
     };
     if let Some(out) = &args.out {
-        atomic_file::write(out, lines(&found, &scores)?.as_bytes())
+        atomic_file::write_atomic(out, to_json_lines(&answer_set, &scores)?.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
-    print(&match args.format {
+    write_stdout(&match args.format {
         TableFormat::Text | TableFormat::Markdown => {
             render_tables(&table.intro(), &table.tables(), args.format)
         }
-        TableFormat::Csv => table.csv_table().csv()?,
+        TableFormat::Csv => table.csv_table().to_csv()?,
         TableFormat::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
     Ok(Exit::Done)
 }
 
-/// Returns the metrics of the flags, with those of the models.
-fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
+/// Returns the selected metrics, including those that model flags imply.
+fn selected_metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
     let mut metrics: Vec<Metric> = Vec::new();
     let implied = [
         (args.models.bert.is_some(), Metric::Bertscore),
@@ -87,13 +87,13 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
     ];
     let implied = implied
         .into_iter()
-        .filter_map(|(is, metric)| is.then_some(metric));
+        .filter_map(|(is_implied, metric)| is_implied.then_some(metric));
     for metric in args.metrics.iter().copied().chain(implied) {
         if !metrics.contains(&metric) {
             metrics.push(metric);
         }
     }
-    let lacking = [
+    let required_models = [
         (
             Metric::Bertscore,
             "bertscore",
@@ -113,15 +113,15 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
             "--bart MODEL",
         ),
     ];
-    for (metric, name, lacks, flags) in lacking {
-        if lacks && metrics.contains(&metric) {
+    for (metric, name, is_missing, flags) in required_models {
+        if is_missing && metrics.contains(&metric) {
             bail!("--metrics {name}: no model\nhint: pass {flags}");
         }
     }
     Ok(metrics)
 }
 
-fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
+fn read_answers(args: &MetricsArgs, print_note: &dyn Fn(&str)) -> Result<AnswerSet> {
     let path = &args.source.path;
     let records = find_records(path);
     if let Some(reference) = &args.rationales {
@@ -131,9 +131,9 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
                 path.display()
             )
         };
-        let ours = records.with_context(|| no_records(path))?;
-        let theirs = find_records(reference).with_context(|| no_records(reference))?;
-        return AnswerSet::of_rationales(&ours, &theirs, args.limit);
+        let own_records = records.with_context(|| no_records(path))?;
+        let other_records = find_records(reference).with_context(|| no_records(reference))?;
+        return AnswerSet::from_rationales(&own_records, &other_records, args.limit);
     }
     if let Some(records) = records {
         if !args.source.answers.is_empty() {
@@ -143,49 +143,52 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
                 records.display()
             );
         }
-        return AnswerSet::of_records(&records, args.limit);
+        return AnswerSet::from_records(&records, args.limit);
     }
-    let mut source = cases::open(path, &args.source.options(1))?;
+    let mut source = cases::open(path, &args.source.to_options(1))?;
     for warning in ignored_flags(&args.source, source.kind) {
-        say(&warning);
+        print_note(&warning);
     }
-    let found = AnswerSet::of_source(&mut source, args.limit);
-    if found.answers.is_empty() {
-        let why = found.missing.first().map(|lost| lost.message.clone());
-        let why = why.or_else(|| found.unreadable.first().cloned());
+    let answer_set = AnswerSet::from_source(&mut source, args.limit);
+    if answer_set.answers.is_empty() {
+        let reason = answer_set
+            .missing
+            .first()
+            .map(|missing| missing.message.clone());
+        let reason = reason.or_else(|| answer_set.unreadable.first().cloned());
         bail!(
             "{}: no answer to score{}",
             path.display(),
-            why.map_or_else(String::new, |why| format!(": {why}"))
+            reason.map_or_else(String::new, |reason| format!(": {reason}"))
         );
     }
-    Ok(found)
+    Ok(answer_set)
 }
 
-/// Adds the scores of models; returns their settings by name.
+/// Adds the scores of learned metrics. Returns their settings by name.
 fn score_with_models(
     args: &MetricsArgs,
-    found: &AnswerSet,
+    answer_set: &AnswerSet,
     scores: &mut [AnswerScores],
     verbosity: Verbosity,
-    say: &dyn Fn(&str),
+    print_note: &dyn Fn(&str),
 ) -> Result<BTreeMap<String, String>> {
     if args.models.bert.is_none() && args.models.bart.is_none() {
         return Ok(BTreeMap::new());
     }
     let mut last = Instant::now();
     let mut learned = LearnedMetrics {
-        place: Placement {
-            device: device::open(args.models.device)?,
+        placement: Placement {
+            device: device::open_device(args.models.device)?,
             ..Placement::cpu()
         },
-        batch: args.models.batch_size as usize,
+        batch_size: args.models.batch_size as usize,
         hub: args.models.hub,
         quiet: verbosity.quiet,
-        progress: &mut |what, done, of| {
+        progress: &mut |task, completed, total| {
             if last.elapsed() >= PROGRESS_INTERVAL {
                 last = Instant::now();
-                say(&format!("{what}: {done} of {of}"));
+                print_note(&format!("{task}: {completed} of {total}"));
             }
         },
         settings: BTreeMap::new(),
@@ -195,19 +198,19 @@ fn score_with_models(
         let settings = BertSettings {
             model: model.clone(),
             layer: args.models.bert_layer,
-            idf: args.models.idf,
+            uses_idf: args.models.idf,
             baseline: args.models.bert_baseline.clone(),
         };
-        learned.bert(&found.answers, scores, &settings)?;
+        learned.add_bert_score(&answer_set.answers, scores, &settings)?;
     }
     if let Some(model) = &args.models.bart {
         let settings = BartSettings {
             model: model.clone(),
         };
-        learned.bart(&found.answers, scores, &settings)?;
+        learned.add_bart_score(&answer_set.answers, scores, &settings)?;
     }
     for note in &learned.notes {
-        say(note);
+        print_note(note);
     }
     Ok(learned.settings)
 }

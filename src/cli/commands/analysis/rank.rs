@@ -1,11 +1,11 @@
-//! `acem3 rank`: models ranked over all their pairs.
+//! `acem3 rank`: ranking of models over all their pairs.
 
 use anyhow::Result;
 
 use super::verdict_input::read_verdicts;
-use crate::analysis::ranking::ranking;
+use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
-use crate::cli::commands::output::{print, render_tables};
+use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
@@ -15,14 +15,16 @@ pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
         .iter()
         .map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let runs = runs.collect::<Result<Vec<_>>>()?;
-    let found = ranking(&runs, args.target, args.bootstrap.bootstrap())?;
+    let ranking_result = rank_models(&runs, args.target, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
-        TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
-        TableFormat::Csv => found.csv_table().csv()?,
-        TableFormat::Text | TableFormat::Markdown => {
-            render_tables(&found.intro(), &found.tables(), args.format)
-        }
+        TableFormat::Json => serde_json::to_string_pretty(&ranking_result)? + "\n",
+        TableFormat::Csv => ranking_result.csv_table().to_csv()?,
+        TableFormat::Text | TableFormat::Markdown => render_tables(
+            &ranking_result.intro(),
+            &ranking_result.tables(),
+            args.format,
+        ),
     };
-    print(&text)?;
+    write_stdout(&text)?;
     Ok(Exit::Done)
 }

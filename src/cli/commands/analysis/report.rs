@@ -1,4 +1,4 @@
-//! `acem3 report`: the results of a run as a page or a file.
+//! `acem3 report`: the results of a run as an HTML page or a file.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -6,32 +6,33 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::verdict_input::{read_labels, read_verdicts};
-use crate::analysis::calibration::{Calibration, means};
+use crate::analysis::calibration::{Calibration, calibrated_means};
 use crate::analysis::report::{
-    CaseBrowser, EmbeddedImages, Inputs, JudgeReport, PairOrientation, ReportAudit, ReportData,
-    Thumbs, VerdictTable, markdown, page, parquet, read as read_whole, sections,
+    CaseBrowser, EmbeddedImages, JudgeReport, JudgeReportSettings, PairOrientation, ReportAudit,
+    ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown, render_page,
+    to_parquet,
 };
 use crate::cli::args::{ReportArgs, ReportFormat};
-use crate::cli::commands::output::print;
+use crate::cli::commands::output::write_stdout;
 use crate::judging::run::manifest::Manifest;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::number::human_bytes;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::number::format_bytes;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
-    let format = format(args)?;
-    let inputs = Inputs {
+    let format = report_format(args)?;
+    let settings = JudgeReportSettings {
         target: args.target,
-        scores: args.scores,
-        by: args.group_by.clone(),
-        bootstrap: args.bootstrap.bootstrap(),
+        score_kind: args.scores,
+        group_by: args.group_by.clone(),
+        bootstrap: args.bootstrap.to_bootstrap(),
         labels: args.labels.path.as_ref().map(|p| p.display().to_string()),
     };
-    let mut judges = judges(args, &inputs, verbosity)?;
+    let mut judges = read_judges(args, &settings, verbosity)?;
     let hashes: Vec<String> = judges.iter().map(|judge| judge.judge.clone()).collect();
     let audit = args
         .audit
@@ -39,73 +40,85 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         .map(|path| ReportAudit::read(path, &hashes));
     let audit = audit.transpose()?;
     if let Some(path) = &args.calibration {
-        calibrate(&mut judges, path, args)?;
+        add_calibration(&mut judges, path, args)?;
     }
-    let report = ReportData::of(judges, audit, &inputs)?;
-    let mut browser = CaseBrowser::of(&report.judges, inputs.target);
+    let report = ReportData::new(judges, audit, &settings)?;
+    let mut browser = CaseBrowser::new(&report.judges, settings.target);
     let bytes = match format {
         ReportFormat::Json => (serde_json::to_string_pretty(&report)? + "\n").into_bytes(),
-        ReportFormat::Markdown => markdown(&args.title, &sections(&report, &browser)).into_bytes(),
-        ReportFormat::Csv => VerdictTable::of(&report, &browser)
+        ReportFormat::Markdown => {
+            render_markdown(&args.title, &build_sections(&report, &browser)).into_bytes()
+        }
+        ReportFormat::Csv => VerdictTable::new(&report, &browser)
             .csv_table()
-            .csv()?
+            .to_csv()?
             .into_bytes(),
-        ReportFormat::Parquet => parquet(&VerdictTable::of(&report, &browser))?,
+        ReportFormat::Parquet => to_parquet(&VerdictTable::new(&report, &browser))?,
         ReportFormat::Html => {
-            let pictures = EmbeddedImages::of(
-                &browser.stamps,
+            let images = EmbeddedImages::new(
+                &browser.images,
                 &image_folder(args, &report),
                 args.thumbnails,
             );
-            for (entry, place) in browser.entries.iter_mut().zip(&pictures.places) {
-                entry.picture = *place;
+            for (entry, index) in browser.entries.iter_mut().zip(&images.indices) {
+                entry.embedded_image = *index;
             }
             if !verbosity.quiet {
-                print_image_notes(&pictures, args.thumbnails);
+                print_image_notes(&images, args.thumbnails);
             }
-            page(&args.title, &report, &browser, &pictures)?.into_bytes()
+            render_page(&args.title, &report, &browser, &images)?.into_bytes()
         }
     };
     let Some(path) = &args.out else {
-        print(&bytes)?;
+        write_stdout(&bytes)?;
         return Ok(Exit::Done);
     };
-    atomic_file::write(path, &bytes)?;
+    atomic_file::write_atomic(path, &bytes)?;
     if !verbosity.quiet {
-        say(&format!("{}: {}", path.display(), human_bytes(bytes.len())));
+        print_lines(&format!(
+            "{}: {}",
+            path.display(),
+            format_bytes(bytes.len())
+        ));
     }
     Ok(Exit::Done)
 }
 
-/// Returns the format of the flag, or of the file extension.
-fn format(args: &ReportArgs) -> Result<ReportFormat> {
-    let ending = args.out.as_ref().and_then(|path| path.extension());
-    let ending = ending.map(|e| e.to_string_lossy().into_owned());
-    let format = match (args.format, &ending) {
+/// Returns the format from the flag or the file extension.
+fn report_format(args: &ReportArgs) -> Result<ReportFormat> {
+    let extension = args.out.as_ref().and_then(|path| path.extension());
+    let extension = extension.map(|e| e.to_string_lossy().into_owned());
+    let format = match (args.format, &extension) {
         (Some(format), _) => format,
-        (None, Some(ending)) => ReportFormat::from_extension(ending).with_context(|| {
+        (None, Some(extension)) => ReportFormat::from_extension(extension).with_context(|| {
             format!(
-                "--out: unknown report format .{ending}, expected .html, .md, .json, .csv or .parquet\n\
+                "--out: unknown report format .{extension}, expected .html, .md, .json, .csv or \
+                 .parquet\n\
                  hint: change the extension or pass --format"
             )
         })?,
         (None, None) => ReportFormat::Html,
     };
-    let file = matches!(format, ReportFormat::Html | ReportFormat::Parquet);
-    if args.out.is_none() && file && std::io::stdout().is_terminal() {
+    let needs_file = matches!(format, ReportFormat::Html | ReportFormat::Parquet);
+    if args.out.is_none() && needs_file && std::io::stdout().is_terminal() {
         bail!(
-            "this format cannot be printed on a terminal\nhint: pass a file, for example --out report.html"
+            "this format cannot be printed on a terminal\n\
+             hint: pass a file, for example --out report.html"
         );
     }
     Ok(format)
 }
 
 /// Computes the statistics of every judge.
-fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Vec<JudgeReport>> {
-    let mut sides = PairOrientation::default();
+fn read_judges(
+    args: &ReportArgs,
+    settings: &JudgeReportSettings,
+    verbosity: Verbosity,
+) -> Result<Vec<JudgeReport>> {
+    let mut orientation = PairOrientation::default();
     let mut judges: Vec<JudgeReport> = Vec::new();
     for (letter, path) in ('A'..='Z').zip(&args.records) {
-        let mut verdicts = read_verdicts(path, inputs.scores, &args.bootstrap)?;
+        let mut verdicts = read_verdicts(path, settings.score_kind, &args.bootstrap)?;
         if let Some(known) = judges.iter().find(|judge| judge.judge == verdicts.judge) {
             bail!(
                 "{} and {}: verdicts of the same judge ({}), expected one run per judge\n\
@@ -118,33 +131,37 @@ fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Ve
         if args.records.len() > 1 {
             verdicts.name = format!("{letter}: {}", verdicts.name);
         }
-        let seen = read_whole(&verdicts.path, |subject| sides.mirrored(subject))?;
-        sides.learn(&verdicts);
+        let summaries = read_summaries(&verdicts.path, |subject| orientation.is_swapped(subject))?;
+        orientation.add_records(&verdicts);
         let has_labels = args.labels.path.is_some() || !verdicts.labels.is_empty();
         let units = has_labels
             .then(|| read_labels(&verdicts, &args.labels, verbosity))
             .transpose()?;
-        judges.push(JudgeReport::of(verdicts, seen, units, inputs)?);
+        judges.push(JudgeReport::new(verdicts, summaries, units, settings)?);
     }
     Ok(judges)
 }
 
 /// Calibrates the scores of the judge that the calibration was fitted on.
-fn calibrate(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -> Result<()> {
+fn add_calibration(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -> Result<()> {
     let map = Calibration::read(path)?;
-    let own = judges.iter().position(|judge| judge.judge == map.judge);
-    let Some(judge) = judges.get_mut(own.unwrap_or_default()) else {
+    let index = judges.iter().position(|judge| judge.judge == map.judge);
+    let Some(judge) = judges.get_mut(index.unwrap_or_default()) else {
         return Ok(());
     };
     // The calibration maps its own type of scores, whichever the other statistics use.
     let verdicts = read_verdicts(&judge.verdicts.path, map.scores, &args.bootstrap)?;
-    map.check(&verdicts).with_context(|| {
+    map.check_judge(&verdicts).with_context(|| {
         format!(
             "--calibration {}: not applicable to these records",
             path.display()
         )
     })?;
-    judge.calibrated = Some(means(&map, &verdicts, args.bootstrap.bootstrap()));
+    judge.calibrated = Some(calibrated_means(
+        &map,
+        &verdicts,
+        args.bootstrap.to_bootstrap(),
+    ));
     Ok(())
 }
 
@@ -160,30 +177,30 @@ fn image_folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
         if path.extension().is_some_and(|e| e == "parquet") {
             path
         } else {
-            crate::data::cases::root(&path)
+            crate::data::cases::base_folder(&path)
         }
     })
 }
 
-/// Prints how many images the page includes, and why others are missing.
-fn print_image_notes(pictures: &EmbeddedImages, thumbs: Thumbs) {
+/// Prints the number of images in the page, and the reasons for missing ones.
+fn print_image_notes(images: &EmbeddedImages, thumbs: Thumbs) {
     if thumbs == Thumbs::None {
         return;
     }
-    say(&format!(
+    print_lines(&format!(
         "{} in the page, {}",
-        plural(pictures.uris.len() as u64, "image"),
-        human_bytes(pictures.bytes())
+        format_count(images.uris.len() as u64, "image"),
+        format_bytes(images.total_bytes())
     ));
-    for (reason, n) in &pictures.missing {
-        say(&format!(
+    for (reason, n) in &images.missing {
+        print_lines(&format!(
             "{} not shown: {reason}",
-            plural(*n as u64, "image")
+            format_count(*n as u64, "image")
         ));
     }
-    if pictures.uris.is_empty() && !pictures.missing.is_empty() {
-        say(
-            "hint: pass their location with --images PATH, or leave them out with --thumbnails none",
+    if images.uris.is_empty() && !images.missing.is_empty() {
+        print_lines(
+            "hint: pass their location with --images PATH, or omit them with --thumbnails none",
         );
     }
 }

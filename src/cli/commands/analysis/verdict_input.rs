@@ -10,7 +10,7 @@ use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{BootstrapArgs, LabelArgs};
 use crate::data::labels;
 use crate::data::labels::LabelOptions;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Reads the verdicts of a run, with the clusters that the flags ask for.
@@ -20,9 +20,10 @@ pub(super) fn read_verdicts(
     args: &BootstrapArgs,
 ) -> Result<Verdicts> {
     let mut verdicts = verdicts::read(path, scores)?;
-    if verdicts.torn {
-        say(&format!(
-            "{}: the last record is incomplete and is ignored (a run is writing it, or was interrupted)\n\
+    if verdicts.is_torn {
+        print_lines(&format!(
+            "{}: the last record is incomplete and is ignored (a run is writing it, or was \
+             interrupted)\n\
              hint: run the same `acem3 judge` again to complete it",
             verdicts.path.display()
         ));
@@ -41,7 +42,7 @@ pub(super) fn read_labels(
 ) -> Result<LabelledUnits> {
     let warn = |text: String| {
         if !verbosity.quiet {
-            say(&text);
+            print_lines(&text);
         }
     };
     let Some(path) = &args.path else {
@@ -55,19 +56,19 @@ pub(super) fn read_labels(
         return join_labels(verdicts, &verdicts.labels, &verdicts.path);
     };
     let options = LabelOptions {
-        raters: args.rater_columns.clone(),
+        rater_columns: args.rater_columns.clone(),
         scale: args.scale.map(|scale| scale.0),
     };
     let file = labels::read(path, &options)?;
-    if !file.unused.is_empty() {
-        let names: Vec<&str> = file.unused.iter().map(String::as_str).collect();
+    if !file.unused_columns.is_empty() {
+        let names: Vec<&str> = file.unused_columns.iter().map(String::as_str).collect();
         warn(format!(
             "{}: ignored columns: {}",
             path.display(),
             names.join(", ")
         ));
     }
-    if let Some(out_of_range) = file.beyond() {
+    if let Some(out_of_range) = file.out_of_range_note() {
         warn(format!("{}: {out_of_range}", path.display()));
     }
     let units = join_labels(verdicts, &file.entries, path)?;

@@ -1,18 +1,18 @@
-//! The end of a run: summary, exit code, or an error if nothing could be judged.
+//! End of a run: summary, exit code, or an error if there are no verdicts.
 
 use anyhow::{Context, bail};
 
 use crate::cli::args::{JudgeArgs, OutputFormat};
-use crate::cli::commands::output::print;
+use crate::cli::commands::output::write_stdout;
 use crate::data::cases::UnscoredReason;
 use crate::judging::run::counts::RunCounts;
-use crate::judging::run::pairs::CHECK_BASELINE;
+use crate::judging::run::pairs::BASELINE_HINT;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::tally::Tally;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::Progress;
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 /// Returns an error if no case could be read.
 pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
@@ -27,11 +27,11 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
         bail!("{path}: no cases\nhint: `acem3 judge --help` shows the supported formats");
     }
     let (records, first) = match tally.causes.most_common() {
-        Some(cause) => (cause.records, cause.first.as_str()),
+        Some(cause) => (cause.records, cause.first_message.as_str()),
         None => (0, ""),
     };
     let (reason, hint) = first.split_once("\nhint: ").unwrap_or((first, ""));
-    let check = if hint == CHECK_BASELINE {
+    let check = if hint == BASELINE_HINT {
         String::new()
     } else {
         format!(
@@ -39,14 +39,14 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
             args.source.to_shell_words()
         )
     };
-    let reason = if records == counts.scorable() {
+    let reason = if records == counts.judged_or_unscored() {
         anyhow::Error::msg(reason.to_owned())
     } else {
         anyhow::Error::msg(format!("of {records} of them: {reason}"))
     };
     Err(reason.context(format!(
         "{path}: none of {} could be judged\n{}{check}",
-        plural(counts.scorable(), "record"),
+        format_count(counts.judged_or_unscored(), "record"),
         if hint.is_empty() {
             String::new()
         } else {
@@ -58,12 +58,12 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
 /// Prints the summary.
 pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
     let text = match args.format {
-        OutputFormat::Text => summary.text(TableStyle::terminal()),
+        OutputFormat::Text => summary.to_text(TableStyle::terminal()),
         OutputFormat::Json => {
             serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
         }
     };
-    print(&text)
+    write_stdout(&text)
 }
 
 /// Returns the exit code, and prints the reason if too many records are unscored.
@@ -73,7 +73,8 @@ pub(super) fn exit_status(args: &JudgeArgs, counts: &RunCounts, progress: &Progr
         None if counts.judged == 0 => {
             progress.warn(
                 "all records are unscored\n\
-                 hint: run again with --verbose to see the reasons, or pass --max-unscored 100 to accept this",
+                 hint: run again with --verbose to see the reasons, or pass --max-unscored 100 to \
+                 accept this",
             );
             Exit::Unscored
         }

@@ -6,7 +6,7 @@ mod warnings;
 use std::fs;
 use std::time::Instant;
 
-use acem3_vision::Limits;
+use acem3_vision::ImageLimits;
 use anyhow::bail;
 
 use self::exit::{check_not_empty, exit_status, print_summary};
@@ -19,7 +19,7 @@ use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
 use crate::judging::run::journal::Journal;
 use crate::judging::run::manifest::{Manifest, SourceInfo};
-use crate::judging::run::output::{abandon, holds_records};
+use crate::judging::run::output::{contains_records, remove_empty_output};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::Tally;
@@ -27,19 +27,19 @@ use crate::judging::run::{Run, RunConfig};
 use crate::support::files::folder::{create_folder, free_sibling_name};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::{Progress, duration};
+use crate::support::terminal::progress::{Progress, format_duration};
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let source = cases::open(&args.source.path, &args.source.options(2))?;
+    let source = cases::open(&args.source.path, &args.source.to_options(2))?;
     let is_new_folder = !args.out.exists();
     Manifest::check_is_manifest(&args.out)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, verbosity);
     if loaded.is_err() && is_new_folder {
-        // An empty folder would look like a run. A folder with files cannot be removed this way.
+        // An empty folder would look like a run. `remove_dir` does not remove a folder with files.
         let _ = fs::remove_dir(&args.out);
     }
     let (judge, hub) = loaded?;
@@ -92,10 +92,10 @@ impl JudgeRun<'_> {
         let seconds = self.start.elapsed().as_secs_f64();
         self.manifest.finish(&outcome, &tally, seconds);
         let written = self.manifest.write(&args.out);
-        if outcome.is_err() && !holds_records(&args.out) {
+        if outcome.is_err() && !contains_records(&args.out) {
             // A run that failed before its first record leaves no folder that looks like a run.
             drop(self.journal);
-            abandon(&args.out, self.is_new_folder);
+            remove_empty_output(&args.out, self.is_new_folder);
             return outcome.map(|_| Exit::Done);
         }
         let is_complete = outcome?;
@@ -103,17 +103,18 @@ impl JudgeRun<'_> {
         if !is_complete {
             self.progress.note(&format!(
                 "interrupted after {}; run the same command to resume",
-                plural(tally.counts.records, "record")
+                format_count(tally.counts.records, "record")
             ));
             return Ok(Exit::Interrupted);
         }
         self.print_notes(&tally, seconds);
-        let summary = Summary::of(&tally, self.judge.name(), self.journal.path());
+        let summary = Summary::from_tally(&tally, self.judge.name(), self.journal.path());
         print_summary(args, &summary)?;
         Ok(exit_status(args, &tally.counts, &self.progress))
     }
 
-    /// Judges all cases. Returns whether the run is complete, or why it failed, and the counts.
+    /// Judges all cases. Returns the counts, and true if the run is complete or the error of the
+    /// run.
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
@@ -121,10 +122,10 @@ impl JudgeRun<'_> {
             batch_size: args.judge.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit,
-            root: cases::root(&args.source.path),
+            root: cases::base_folder(&args.source.path),
         };
-        let images = ImageReader::new(config.root.clone(), Limits::default());
-        let images = images.viewed(args.source.dicom.view());
+        let images = ImageReader::new(config.root.clone(), ImageLimits::default());
+        let images = images.with_dicom_view(args.source.dicom.to_view());
         let mut run = Run::new(
             self.judge.as_mut(),
             &mut self.journal,
@@ -134,7 +135,7 @@ impl JudgeRun<'_> {
         );
         let outcome = run.run(&mut self.source, &interrupt);
         let tally = run.tally().clone();
-        self.progress.end();
+        self.progress.finish();
         let outcome = match outcome {
             Ok(true) => {
                 warn_after_run(&self.progress, &self.source, args);
@@ -147,11 +148,12 @@ impl JudgeRun<'_> {
 
     /// Prints the number of new and superseded verdicts.
     fn print_notes(&self, tally: &Tally, seconds: f64) {
-        let new = plural(tally.fresh, "new verdict");
+        let new = format_count(tally.new_verdicts, "new verdict");
         self.progress
-            .note(&format!("{new} in {}", duration(seconds)));
-        if self.journal.superseded() > 0 {
-            let superseded = plural(self.journal.superseded() as u64, "superseded verdict");
+            .note(&format!("{new} in {}", format_duration(seconds)));
+        if self.journal.superseded_count() > 0 {
+            let superseded =
+                format_count(self.journal.superseded_count() as u64, "superseded verdict");
             self.progress
                 .note(&format!("moved {superseded} to {SUPERSEDED_FILE}"));
         }
@@ -161,7 +163,7 @@ impl JudgeRun<'_> {
 /// Creates the folder of the run. With `--no-resume`, a folder with records is an error.
 fn create_run_folder(args: &JudgeArgs) -> anyhow::Result<()> {
     let out = &args.out;
-    if args.no_resume && holds_records(out) {
+    if args.no_resume && contains_records(out) {
         bail!(
             "--no-resume: {} already contains verdicts\n\
              hint: choose another folder, for example --out {}, or resume without --no-resume",

@@ -1,10 +1,10 @@
-//! Warnings about flags and answers of a run.
+//! Warnings about flags and answers.
 
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::data::cases::{CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
-use crate::support::text::plural;
+use crate::support::text::format_count;
 
 /// Warns before the first case: flags without effect, and answers beyond the rows of the data set.
 pub(super) fn warn_before_run(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
@@ -24,12 +24,12 @@ pub(super) fn warn_after_run(progress: &Progress, source: &CaseSource, args: &Ju
 
 /// Warns about answers beyond the rows of the data set: all answers may belong to another split.
 fn warn_answers_beyond_rows(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
-    let beyond = source.answers_beyond();
+    let beyond = source.answers_beyond_last_row();
     if beyond > 0 {
         progress.note(&format!(
             "{} beyond the {} rows of {}: the answers may belong to another split\n\
-             hint: `question_id` must be the row, counted from 0, in the split that is judged; see --split",
-            plural(beyond, "answer"),
+             hint: `question_id` must be the row, counted from 0, in the judged split; see --split",
+            format_count(beyond, "answer"),
             source.total.unwrap_or_default(),
             args.source.path.display()
         ));
@@ -39,8 +39,8 @@ fn warn_answers_beyond_rows(progress: &Progress, source: &CaseSource, args: &Jud
 /// Warns about answers without a case, a sign of ids that do not match.
 fn warn_unused_answers(progress: &Progress, source: &CaseSource) {
     let unused = source
-        .unused_answers()
-        .saturating_sub(source.answers_beyond());
+        .unmatched_answers()
+        .saturating_sub(source.answers_beyond_last_row());
     if unused > 0 {
         let languages = match source.kind {
             SourceKind::Slake if source.unselected_answers() > 0 => {
@@ -51,7 +51,7 @@ fn warn_unused_answers(progress: &Progress, source: &CaseSource) {
         progress.note(&format!(
             "{} without a case\n\
              hint: `question_id` in the answers file must be the id of a case{languages}",
-            plural(unused, "answer")
+            format_count(unused, "answer")
         ));
     }
 }

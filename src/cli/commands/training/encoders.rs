@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use crate::cli::args::{EncodersArgs, OutputFormat};
-use crate::cli::commands::output::print;
+use crate::cli::commands::output::write_stdout;
 use crate::support::files::folder::create_folder;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::TrainingProgress;
 use crate::training::encoders::panel_comparison::ProjectorBudget;
@@ -31,43 +31,49 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     let open = |name| Candidate::open(name, &args.hub, verbosity.quiet);
     let encoders = names.into_iter().map(open);
     let encoders = encoders.collect::<Result<Vec<_>>>()?;
-    let set = EncoderTestConfig {
+    let test_config = EncoderTestConfig {
         data: args.data.clone(),
-        train: args.train_cases,
-        test: args.test_cases,
+        train_count: args.train_cases,
+        test_count: args.test_cases,
         seed: args.seed,
     };
-    let say = |text: &str| {
+    let print_note = |text: &str| {
         if !verbosity.quiet {
-            say(text);
+            print_lines(text);
         }
     };
     create_folder(&args.out)?;
     let comparison = if args.probe_only {
-        linear_probe::compare(&encoders, &set, &say)?
+        linear_probe::compare(&encoders, &test_config, &print_note)?
     } else {
-        let live = TrainingProgress::new(verbosity.quiet, Interrupt::default());
+        let progress = TrainingProgress::new(verbosity.quiet, Interrupt::default());
         let budget = ProjectorBudget {
             steps: args.steps,
             batch: args.batch_size,
-            rate: args.learning_rate,
+            learning_rate: args.learning_rate,
         };
         check_output_folder(&args.out)?;
-        panel_comparison::compare(&encoders, &set, (&budget, &args.out), &live, &say)?
+        panel_comparison::compare(
+            &encoders,
+            &test_config,
+            (&budget, &args.out),
+            &progress,
+            &print_note,
+        )?
     };
-    write(&comparison, &args.out)?;
+    write_files(&comparison, &args.out)?;
     let text = match args.format {
         OutputFormat::Text => comparison.text(TableStyle::terminal()),
         OutputFormat::Json => serde_json::to_string_pretty(&comparison)? + "\n",
     };
-    print(&text)?;
+    write_stdout(&text)?;
     Ok(Exit::Done)
 }
 
 /// Returns an error if the folder has panels of an earlier comparison, which this one would reuse.
 fn check_output_folder(out: &Path) -> Result<()> {
-    let used = out.join("encoder-1");
-    if used.exists() {
+    let existing = out.join("encoder-1");
+    if existing.exists() {
         bail!(
             "--out {}: the folder has panels of an earlier comparison\n\
              hint: choose another folder, or move this one away",
@@ -77,7 +83,7 @@ fn check_output_folder(out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write(comparison: &EncoderComparison, out: &Path) -> Result<()> {
+fn write_files(comparison: &EncoderComparison, out: &Path) -> Result<()> {
     let name = comparison.measure;
     let files = [
         ("json", serde_json::to_string_pretty(comparison)? + "\n"),

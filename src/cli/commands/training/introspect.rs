@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{IntrospectArgs, OutputFormat};
-use crate::cli::commands::output::print;
+use crate::cli::commands::output::write_stdout;
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
 use crate::support::device::Placement;
@@ -15,7 +15,7 @@ use crate::support::files::atomic_file;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::introspection::{Adviser, Endpoint, Introspection};
 use crate::training::{TrainConfig, TrainingProgress};
@@ -25,28 +25,28 @@ const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// Runs the command.
 pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let downloads = Downloads::new(args.hub, verbosity.quiet);
+    let downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
-    let place = args.device.open()?;
-    let mut adviser = adviser(args, &place, verbosity)?;
+    let placement = args.device.open()?;
+    let mut adviser = open_adviser(args, &placement, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let introspection = Introspection {
         config: &config,
-        start: start.as_ref(),
-        cases: &args.cases.spec(2),
+        initial_model: start.as_ref(),
+        cases: &args.cases.to_spec(2),
         held_out: args.held_out.as_deref(),
         data: args.data.clone(),
         out: &args.out,
         rounds: args.rounds,
-        attempts: args.attempts,
+        max_attempts: args.attempts,
         batch_size: args.batch_size as usize,
-        place,
+        placement,
         verbosity,
-        live: &TrainingProgress::new(verbosity.quiet, interrupt.clone()),
+        progress: &TrainingProgress::new(verbosity.quiet, interrupt.clone()),
         interrupt: &interrupt,
     };
     let Some(rounds) = introspection.run(&mut adviser)? else {
-        say("interrupted; run the same command to resume");
+        print_lines("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     };
     let json = serde_json::to_string_pretty(&rounds)? + "\n";
@@ -55,9 +55,9 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         ("rounds.md", rounds.text(TableStyle::Markdown)),
         ("rounds.svg", rounds.svg()),
     ] {
-        atomic_file::write(&args.out.join(name), text.as_bytes())?;
+        atomic_file::write_atomic(&args.out.join(name), text.as_bytes())?;
     }
-    print(&match args.format {
+    write_stdout(&match args.format {
         OutputFormat::Text => rounds.text(TableStyle::terminal()),
         OutputFormat::Json => json,
     })?;
@@ -65,23 +65,24 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
 }
 
 /// Opens the source of better evaluations.
-fn adviser(
+fn open_adviser(
     args: &IntrospectArgs,
-    place: &Placement,
+    placement: &Placement,
     verbosity: Verbosity,
 ) -> anyhow::Result<Adviser> {
     let source = args.adviser.as_str();
     if source.starts_with("http://") || source.starts_with("https://") {
         let Some(model) = &args.model else {
             bail!(
-                "--adviser {source}: no model\nhint: pass the name of a model on the server with --model"
+                "--adviser {source}: no model\n\
+                 hint: pass the name of a model on the server with --model"
             );
         };
         let key = std::env::var(API_KEY_VARIABLE)
             .ok()
             .filter(|key| !key.is_empty());
         if !verbosity.quiet {
-            say(&format!(
+            print_lines(&format!(
                 "images, questions and answers of misjudged pairs are sent to {source}"
             ));
         }
@@ -93,10 +94,10 @@ fn adviser(
         .extension()
         .is_some_and(|extension| extension == "jsonl");
     if is_jsonl || path.join(RECORDS).exists() {
-        return Adviser::recorded(path).context("--adviser");
+        return Adviser::from_records(path).context("--adviser");
     }
-    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
-    let files = PanelFiles::named("--adviser", source, &mut downloads)?;
-    let judge = PanelJudge::open(&files, place, downloads)?;
+    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
+    let files = PanelFiles::resolve("--adviser", source, &mut downloads)?;
+    let judge = PanelJudge::load(&files, placement, downloads)?;
     Ok(Adviser::Judge(Box::new(judge)))
 }

@@ -4,19 +4,19 @@ use anyhow::bail;
 use clap::ValueEnum as _;
 
 use super::introspect;
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{
     OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs,
 };
-use crate::cli::commands::output::print;
+use crate::cli::commands::output::write_stdout;
 use crate::judging::panel::PanelJudge;
-use crate::support::device::open;
+use crate::support::device::open_device;
 use crate::support::files::atomic_file;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::say;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::ablation;
 use crate::training::ablation::AblationConfig;
@@ -28,62 +28,69 @@ use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 pub(crate) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         TrainCommand::Run(args) => train_panel(args, verbosity),
-        TrainCommand::Eval(args) => eval(args, verbosity),
-        TrainCommand::Ablate(args) => ablate(args, verbosity),
+        TrainCommand::Eval(args) => evaluate(args, verbosity),
+        TrainCommand::Ablate(args) => run_ablation(args, verbosity),
         TrainCommand::Introspect(args) => introspect::run(args, verbosity),
     }
 }
 
 fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let downloads = Downloads::new(args.hub, verbosity.quiet);
+    let downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     if args.data.is_none() && config.uses_data_sets() && !verbosity.quiet {
-        say(
-            "`data_shares` and `real` of the stages have no effect without --data: training uses phantoms only",
+        print_lines(
+            "`data_shares` and `real` of the stages have no effect without --data: training uses \
+             phantoms only",
         );
     }
     let interrupt = Interrupt::listen()?;
-    let ended = train(
+    let is_complete = train(
         &config,
         start.as_ref(),
         &TrainPaths {
             out: args.out.clone(),
             data: args.data.clone(),
-            device: open(args.device)?,
+            device: open_device(args.device)?,
         },
         &TrainingProgress::new(verbosity.quiet, interrupt),
     )?;
-    if !ended {
-        say("interrupted; run the same command to resume");
+    if !is_complete {
+        print_lines("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::Done)
 }
 
-fn ablate(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let downloads = Downloads::new(args.hub, verbosity.quiet);
+fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let interrupt = Interrupt::listen()?;
-    let live = TrainingProgress::new(verbosity.quiet, interrupt.clone());
-    let budget = AblationConfig {
+    let progress = TrainingProgress::new(verbosity.quiet, interrupt.clone());
+    let ablation_config = AblationConfig {
         seeds: args.seeds,
-        plan: MeasurementConfig {
+        measurement: MeasurementConfig {
             phantoms: args.phantoms,
             seed: args.seed,
             data: args.data.clone(),
             limit: args.limit.unwrap_or(usize::MAX),
-            blinded: false,
+            tests_image_sensitivity: false,
         },
         data: args.data.clone(),
-        device: open(args.device)?,
+        device: open_device(args.device)?,
     };
-    if budget.plan.phantoms == 0 && budget.data.is_none() {
+    if ablation_config.measurement.phantoms == 0 && ablation_config.data.is_none() {
         bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
     }
-    let base = (&config, start.as_ref());
-    let Some(table) = ablation::run(args.study, base, &budget, &args.out, (&live, &interrupt))?
+    let baseline = (&config, start.as_ref());
+    let Some(table) = ablation::run(
+        args.study,
+        baseline,
+        &ablation_config,
+        &args.out,
+        (&progress, &interrupt),
+    )?
     else {
-        say("interrupted; run the same command to resume");
+        print_lines("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     };
     let json = serde_json::to_string_pretty(&table)? + "\n";
@@ -95,31 +102,31 @@ fn ablate(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> 
         ("svg", table.svg()),
     ] {
         let path = args.out.join(format!("{name}.{extension}"));
-        atomic_file::write(&path, text.as_bytes())?;
+        atomic_file::write_atomic(&path, text.as_bytes())?;
     }
-    print(&match args.format {
+    write_stdout(&match args.format {
         OutputFormat::Text => table.text(TableStyle::terminal()),
         OutputFormat::Json => json,
     })?;
     Ok(Exit::Done)
 }
 
-fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+fn evaluate(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
-    let place = args.device.open()?;
-    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
+    let placement = args.device.open()?;
+    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let mut judge = PanelJudge::open(&files, &place, downloads)?;
+    let mut judge = PanelJudge::load(&files, &placement, downloads)?;
     let plan = MeasurementConfig {
         phantoms: args.phantoms,
         seed: args.seed,
         data: args.data.clone(),
         limit: args.limit.unwrap_or(usize::MAX),
-        blinded: true,
+        tests_image_sensitivity: true,
     };
     let note = |text: &str| {
         if !verbosity.quiet {
-            say(text);
+            print_lines(text);
         }
     };
     let report = measurement::measure(&mut judge, &plan, &interrupt, &note)?;
@@ -127,10 +134,12 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         OutputFormat::Text => report.text(TableStyle::terminal()),
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
-    print(&text)?;
+    write_stdout(&text)?;
     if report.is_empty() {
-        say(
-            "all pairs are unscored\nhint: see the reason above; the prompt and both answers must fit into the panel's context",
+        print_lines(
+            "all pairs are unscored\n\
+             hint: see the reason above; the prompt and both responses must fit into the panel's \
+             context",
         );
         return Ok(Exit::Unscored);
     }

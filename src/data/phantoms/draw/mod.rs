@@ -8,7 +8,7 @@ mod histology;
 mod slice;
 mod texture;
 
-use canvas::{Canvas, N, ramp};
+use canvas::{Canvas, WIDTH, ramp};
 use image::RgbImage;
 
 use super::lesion::{Lesion, LesionTone, PhantomKind};
@@ -17,50 +17,50 @@ use texture::{Noise, Texture};
 
 /// Draws a scene as a 128×128 image.
 pub fn draw(scene: &Scene) -> RgbImage {
-    let mut noise = Noise::new(scene.frame.grain);
+    let mut noise = Noise::new(scene.frame.noise_seed);
     let mut canvas = match scene.kind {
-        PhantomKind::Ct => slice::ct(&scene.frame, &mut noise),
-        PhantomKind::Mri => slice::mri(&scene.frame, &mut noise),
-        PhantomKind::Radiograph => slice::radiograph(&scene.frame, &mut noise),
-        PhantomKind::Histology => histology::tissue(scene, &mut noise),
+        PhantomKind::Ct => slice::draw_ct(&scene.frame, &mut noise),
+        PhantomKind::Mri => slice::draw_mri(&scene.frame, &mut noise),
+        PhantomKind::Radiograph => slice::draw_radiograph(&scene.frame, &mut noise),
+        PhantomKind::Histology => histology::draw_tissue(scene, &mut noise),
     };
     let edge = Texture::new(&mut noise, 5);
     for lesion in &scene.lesions {
-        let colour = paint(scene, &mut noise);
-        stamp(&mut canvas, lesion, colour, &edge);
+        let colour = lesion_colour(scene, &mut noise);
+        draw_lesion(&mut canvas, lesion, colour, &edge);
     }
-    expose(scene, &canvas, &mut noise)
+    apply_exposure(scene, &canvas, &mut noise)
 }
 
 /// Returns the colour of a lesion.
-fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
+fn lesion_colour(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
     let bright = scene.tone == Some(LesionTone::Bright);
     if scene.kind == PhantomKind::Histology {
-        let shift = noise.spread(8.0);
+        let shift = noise.symmetric(8.0);
         return if bright {
             [250.0, 246.0 + shift, 222.0 + shift]
         } else {
             [66.0 + shift, 26.0 + shift, 112.0 + shift]
         };
     }
-    let grey = if bright { 226.0 } else { 20.0 } + noise.spread(9.0);
+    let grey = if bright { 226.0 } else { 20.0 } + noise.symmetric(9.0);
     [grey; 3]
 }
 
 /// Draws a lesion over the tissue, with a soft and slightly uneven edge.
-fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture) {
+fn draw_lesion(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture) {
     let root = lesion.stretch.sqrt();
     let (a, b) = (lesion.radius * root, lesion.radius / root);
     let reach = lesion.radius * 1.2 + 2.0;
     let low = |c: f32| (c - reach).max(0.0) as usize;
-    let high = |c: f32| ((c + reach) as usize + 1).min(N);
+    let high = |c: f32| ((c + reach) as usize + 1).min(WIDTH);
     for y in low(lesion.y)..high(lesion.y) {
         for x in low(lesion.x)..high(lesion.x) {
             let (dx, dy) = ((x as f32 - lesion.x) / a, (y as f32 - lesion.y) / b);
-            let wobble = 1.0 + 0.06 * edge.at(x as f32, y as f32);
+            let wobble = 1.0 + 0.06 * edge.value_at(x as f32, y as f32);
             let depth = (wobble - (dx * dx + dy * dy).sqrt()) * lesion.radius;
             let cover = ramp(depth + 0.6, 1.2);
-            if let Some(pixel) = canvas.get_mut(y * N + x) {
+            if let Some(pixel) = canvas.get_mut(y * WIDTH + x) {
                 for (value, target) in pixel.iter_mut().zip(colour) {
                     *value += (target - *value) * cover;
                 }
@@ -70,8 +70,8 @@ fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture)
 }
 
 /// Applies exposure and noise and rounds to bytes.
-fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
-    let (gain, lift) = (scene.frame.gain, scene.frame.lift);
+fn apply_exposure(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
+    let (gain, lift) = (scene.frame.gain, scene.frame.brightness_offset);
     let colour = scene.kind == PhantomKind::Histology;
     // Colour slides have even lighting and less noise than grey images.
     let (gain, lift, grain) = if colour {
@@ -79,9 +79,9 @@ fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     } else {
         (gain, lift, 8.0)
     };
-    let mut bytes = Vec::with_capacity(N * N * 3);
+    let mut bytes = Vec::with_capacity(WIDTH * WIDTH * 3);
     for pixel in canvas {
-        let speck = noise.spread(grain) + noise.spread(grain);
+        let speck = noise.symmetric(grain) + noise.symmetric(grain);
         for value in pixel {
             bytes.push((value * gain + lift + speck + 0.5).clamp(0.0, 255.0) as u8);
         }

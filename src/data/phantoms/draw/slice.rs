@@ -1,36 +1,42 @@
 //! Grey images without lesions: CT, MRI and radiograph.
 
-use super::canvas::{Canvas, N, ramp};
+use super::canvas::{Canvas, WIDTH, ramp};
 use super::texture::{Noise, Texture};
 use crate::data::phantoms::body_frame::BodyFrame;
 
 /// Fills a canvas with the grey values of `shade`.
 /// `shade` receives the pixel in body coordinates and the values of the two textures at the pixel.
-fn grey(
+fn fill_grey(
     frame: &BodyFrame,
     textures: [&Texture; 2],
     mut shade: impl FnMut((f32, f32), f32, f32) -> f32,
 ) -> Canvas {
-    let [first, second] = textures.map(Texture::field);
+    let [first, second] = textures.map(Texture::values);
     let values = first.into_iter().zip(second).enumerate();
     values
-        .map(|(i, (a, b))| [shade(frame.inside((i % N) as f32, (i / N) as f32), a, b); 3])
+        .map(|(i, (a, b))| {
+            [shade(
+                frame.to_body_axes((i % WIDTH) as f32, (i / WIDTH) as f32),
+                a,
+                b,
+            ); 3]
+        })
         .collect()
 }
 
 /// Returns the distance in pixels from the body's edge; negative outside.
-fn depth(frame: &BodyFrame, u: f32, v: f32) -> f32 {
+fn edge_distance(frame: &BodyFrame, u: f32, v: f32) -> f32 {
     let (p, q) = (u / frame.axes.0, v / frame.axes.1);
     (1.0 - (p * p + q * q).sqrt()) * frame.axes.0.min(frame.axes.1)
 }
 
 /// Draws an axial slice: a bright ring around slightly mottled tissue, above a table line.
-pub(super) fn ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
+pub(super) fn draw_ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (organs, fine) = (Texture::new(noise, 22), Texture::new(noise, 6));
     let wall = noise.between(3.5, 5.5);
     let tissue = noise.between(112.0, 130.0);
-    grey(frame, [&organs, &fine], |(u, v), organ, grain| {
-        let edge = depth(frame, u, v);
+    fill_grey(frame, [&organs, &fine], |(u, v), organ, grain| {
+        let edge = edge_distance(frame, u, v);
         if edge < -0.5 {
             return 14.0;
         }
@@ -40,13 +46,14 @@ pub(super) fn ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     })
 }
 
-/// Draws a brain-like slice: thin skull, folded grey tissue, two narrow ventricles, dark background.
-pub(super) fn mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
+/// Draws a brain-like slice: thin skull, folded grey tissue, two narrow ventricles, dark
+/// background.
+pub(super) fn draw_mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (folds, bulk) = (Texture::new(noise, 7), Texture::new(noise, 20));
     let tissue = noise.between(116.0, 132.0);
     let slit = noise.between(13.0, 18.0);
-    grey(frame, [&folds, &bulk], |(u, v), fold, bulk| {
-        let edge = depth(frame, u, v);
+    fill_grey(frame, [&folds, &bulk], |(u, v), fold, bulk| {
+        let edge = edge_distance(frame, u, v);
         if edge < -0.5 {
             return 5.0;
         }
@@ -65,13 +72,14 @@ pub(super) fn mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     })
 }
 
-/// Draws a chest-like projection: dark lungs with faint ribs, and a bright mediastinum between them.
-pub(super) fn radiograph(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
+/// Draws a chest-like projection: dark lungs with faint ribs, and a bright mediastinum between
+/// them.
+pub(super) fn draw_radiograph(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (soft, haze) = (Texture::new(noise, 18), Texture::new(noise, 16));
-    let lung = frame.lung();
+    let lung = frame.lungs();
     let air = noise.between(84.0, 98.0);
     let period = noise.between(11.0, 14.0);
-    grey(frame, [&soft, &haze], |(u, v), soft, haze| {
+    fill_grey(frame, [&soft, &haze], |(u, v), soft, haze| {
         let body = 152.0 + 8.0 * soft - 0.25 * (v + 20.0).clamp(0.0, 30.0);
         let spine = 42.0 * ramp(frame.axes.0 * 0.11 - u.abs(), 6.0);
         let (p, q) = ((u.abs() - lung.offset) / lung.axes.0, v / lung.axes.1);

@@ -2,29 +2,29 @@
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{
-    BranchPrompts, Format, JudgeInput, Piece, Rubric, Slot, StagedPrompt, TokenStep, free_text,
-    slots,
+    BranchPrompts, EvaluationFormat, JudgeInput, PromptPiece, PromptToken, Rubric, StagedPrompt,
+    TokenStep, render_free_text, tokenize_pieces,
 };
 use acem3_experts::train::Sequence;
 use acem3_experts::{Aspect, Criterion, TextTokenizer};
 use anyhow::Result;
 
-use crate::data::phantoms::response_writer::found;
+use crate::data::phantoms::response_writer::shown_range;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{
     AnswerExample, PairExample, QuestionWithAnswer, RatingExample,
 };
 use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};
-use crate::training::examples::train_tokenizer::ANSWER;
+use crate::training::examples::train_tokenizer::ANSWER_HEADING;
 
 /// Loss weight of a score.
 const SCORE_WEIGHT: f32 = 2.0;
 /// Loss weight of an analysis token. Most analyses are one of a few sentences.
 const ANALYSIS_WEIGHT: f32 = 0.7;
 /// Loss weight of a score of factual accuracy, which depends on the image.
-const FACT_SCORE_WEIGHT: f32 = 4.0;
+const FACTUAL_SCORE_WEIGHT: f32 = 4.0;
 /// Loss weight of an analysis token of factual accuracy, and of a short answer.
-const FACT_WEIGHT: f32 = 1.5;
+const FACTUAL_TOKEN_WEIGHT: f32 = 1.5;
 
 /// Builds sequences with the prompts, formats and tokenizer of a panel.
 #[derive(Clone)]
@@ -32,27 +32,28 @@ pub(crate) struct SequenceBuilder {
     tokenizer: TextTokenizer,
     branches: BranchPrompts,
     merge: MergePrompts,
-    /// Text that the chat template puts before a completion.
+    /// Text that begins every completion in the chat template.
     template_prefix: String,
-    /// Formats of the members.
+    /// Formats of the four members.
     formats: Vec<MemberFormat>,
+    /// Number of tokens of an image.
     image_tokens: usize,
 }
 
 /// Format of a member's completion.
 #[derive(Clone)]
 struct MemberFormat {
-    format: Format,
-    /// The format as tokens, with the prefix of completions.
+    format: EvaluationFormat,
+    /// Format as tokens, after the prefix of completions.
     tokens: Vec<TokenStep>,
 }
 
-/// Members that train on a pair.
+/// Members whose completions for a pair are trained.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LearningMembers {
-    /// The branch experts, in the order of [`Aspect::ALL`].
+    /// True for each trained branch expert, in the order of [`Aspect::ALL`].
     pub(crate) branches: [bool; 3],
-    /// The conclusion model.
+    /// True if the conclusion model is trained.
     pub(crate) conclusion: bool,
 }
 
@@ -64,21 +65,24 @@ impl SequenceBuilder {
         image_tokens: usize,
     ) -> Result<Self> {
         let formats = Aspect::ALL
-            .map(Format::branch)
+            .map(EvaluationFormat::for_aspect)
             .into_iter()
-            .chain([Format::conclusion()]);
-        let dialogue = &config.dialogue;
+            .chain([EvaluationFormat::for_conclusion()]);
+        let template = &config.dialogue;
         let formats = formats
             .map(|format| {
-                let tokens = format.clone().led(&dialogue.lead).tokens(&tokenizer)?;
+                let tokens = format
+                    .clone()
+                    .with_prefix(&template.lead)
+                    .tokenize(&tokenizer)?;
                 Ok(MemberFormat { format, tokens })
             })
             .collect::<Result<_>>()?;
         Ok(Self {
             branches: BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?
-                .inside(dialogue.clone()),
-            merge: MergePrompts::new(config.layout)?.inside(dialogue.clone()),
-            template_prefix: dialogue.lead.clone(),
+                .with_chat_template(template.clone()),
+            merge: MergePrompts::new(config.layout)?.with_chat_template(template.clone()),
+            template_prefix: template.lead.clone(),
             tokenizer,
             formats,
             image_tokens,
@@ -96,9 +100,9 @@ impl SequenceBuilder {
         Ok(self)
     }
 
-    /// Builds the sequences of a pair: one sequence if the prompts have a common prefix that includes the image. The
-    /// conclusion reads the evaluations of `merged`.
-    pub(crate) fn evaluations(
+    /// Builds the sequences of a pair. They are one sequence if the prompts have a common prefix
+    /// that includes the image. The conclusion reads the evaluations of `merged`.
+    pub(crate) fn build_evaluations(
         &self,
         pair: &PairExample,
         merged: &PairExample,
@@ -106,19 +110,20 @@ impl SequenceBuilder {
     ) -> Result<Vec<Sequence>> {
         let members = learning.branches.into_iter().chain([learning.conclusion]);
         let members = members.enumerate().filter(|(_, learns)| *learns);
-        let texts = members.map(|(member, _)| {
-            let prompt = self.prompt(member, pair, merged)?;
+        let completions = members.map(|(member, _)| {
+            let prompt = self.build_prompt(member, pair, merged)?;
             let source = if member < 3 { pair } else { merged };
             let steps = &self.formats[member].tokens;
             let completion = self.fill_format(steps, &source.member_ratings(member))?;
             Ok(PromptCompletion { prompt, completion })
         });
-        let texts: Vec<PromptCompletion> = texts.collect::<Result<_>>()?;
-        let merge = |texts| merge_into_branches(texts, pair.pixels.clone(), self.image_tokens);
-        if let Some(sequence) = merge(&texts) {
+        let completions: Vec<PromptCompletion> = completions.collect::<Result<_>>()?;
+        let merge =
+            |completions| merge_into_branches(completions, pair.pixels.clone(), self.image_tokens);
+        if let Some(sequence) = merge(&completions) {
             return Ok(vec![sequence]);
         }
-        Ok(texts.chunks(1).filter_map(merge).collect())
+        Ok(completions.chunks(1).filter_map(merge).collect())
     }
 
     /// Returns the number of tokens of an image.
@@ -127,14 +132,14 @@ impl SequenceBuilder {
     }
 
     /// Builds a member's prompt about a pair. The conclusion reads the evaluations of `merged`.
-    pub(crate) fn prompt(
+    pub(crate) fn build_prompt(
         &self,
         member: usize,
         pair: &PairExample,
         merged: &PairExample,
-    ) -> Result<Vec<Slot>> {
+    ) -> Result<Vec<PromptToken>> {
         let input = JudgeInput {
-            image: pair.pixels.is_some(),
+            has_image: pair.pixels.is_some(),
             question: &pair.question,
             responses: [&pair.responses[0].text, &pair.responses[1].text],
         };
@@ -146,18 +151,18 @@ impl SequenceBuilder {
             self.merge.pieces(&input, &evaluations)?
         };
         Ok(StagedPrompt::new(&pieces, &self.tokenizer)?
-            .slots()
+            .tokens()
             .collect())
     }
 
-    /// Returns the format of a member's completion as tokens, with a prefix.
+    /// Returns the format of a member's completion as tokens, after a prefix.
     pub(crate) fn format_tokens(&self, member: usize, prefix: &str) -> Result<Vec<TokenStep>> {
         Ok(self.formats[member]
             .format
             .clone()
-            .led(prefix)
-            .led(&self.template_prefix)
-            .tokens(&self.tokenizer)?)
+            .with_prefix(prefix)
+            .with_prefix(&self.template_prefix)
+            .tokenize(&self.tokenizer)?)
     }
 
     /// Returns the tokenizer.
@@ -166,45 +171,46 @@ impl SequenceBuilder {
     }
 
     /// Builds a sequence of an image with questions and short answers, one branch per question.
-    pub(crate) fn answers(&self, example: &AnswerExample) -> Result<Sequence> {
+    pub(crate) fn build_answers(&self, example: &AnswerExample) -> Result<Sequence> {
         let input = JudgeInput {
-            image: true,
+            has_image: true,
             question: "",
             responses: ["", ""],
         };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
-        let prefix: Vec<Piece> = match pieces.iter().position(|p| matches!(p, Piece::Image)) {
-            Some(at) => pieces[at.saturating_sub(1)..=at + 1].to_vec(),
-            None => pieces[..1].to_vec(),
-        };
-        let prefix = slots(&prefix, &self.tokenizer)?;
+        let prefix: Vec<PromptPiece> =
+            match pieces.iter().position(|p| matches!(p, PromptPiece::Image)) {
+                Some(image) => pieces[image.saturating_sub(1)..=image + 1].to_vec(),
+                None => pieces[..1].to_vec(),
+            };
+        let prefix = tokenize_pieces(&prefix, &self.tokenizer)?;
         let mut sequence = Sequence::new(&prefix, Some(example.pixels.clone()), self.image_tokens);
         for QuestionWithAnswer { question, answer } in &example.questions {
             let question = self
                 .tokenizer
-                .free(question)?
+                .encode_quoted(question)?
                 .into_iter()
-                .chain(self.tokenizer.fixed(ANSWER)?);
-            let answer = self.tokenizer.free(&free_text(answer))?;
-            sequence.branch(
+                .chain(self.tokenizer.encode_trusted(ANSWER_HEADING)?);
+            let answer = self.tokenizer.encode_quoted(&render_free_text(answer))?;
+            sequence.push_branch(
                 question
                     .map(|t| (t, 0.0))
-                    .chain(answer.into_iter().map(|t| (t, FACT_WEIGHT))),
+                    .chain(answer.into_iter().map(|t| (t, FACTUAL_TOKEN_WEIGHT))),
             );
         }
         Ok(sequence)
     }
 
-    /// Builds a sequence of factual ratings without a case, one branch per rating. The claim and the finding are context;
-    /// the agreement and the score have a loss.
-    pub(crate) fn comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
+    /// Builds a sequence of factual ratings without a case, one branch per rating. The claim and
+    /// the finding are context; the agreement and the score have a loss.
+    pub(crate) fn build_comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
         let input = JudgeInput {
-            image: false,
+            has_image: false,
             question: "",
             responses: ["", ""],
         };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
-        let prefix = slots(&pieces[..1], &self.tokenizer)?;
+        let prefix = tokenize_pieces(&pieces[..1], &self.tokenizer)?;
         let mut sequence = Sequence::new(&prefix, None, self.image_tokens);
         let member = Aspect::ALL
             .iter()
@@ -212,17 +218,17 @@ impl SequenceBuilder {
         for rating in ratings {
             let mut tokens =
                 self.fill_format(&self.formats[member.unwrap_or_default()].tokens, &[rating])?;
-            // The claim and the finding do not follow from anything without a case.
-            let analysis = free_text(&rating.analysis);
+            // Without a case, the claim and the finding cannot be predicted.
+            let analysis = render_free_text(&rating.analysis);
             let context = analysis.rsplit_once(':').map_or("", |(context, _)| context);
-            let mut remaining = self.tokenizer.free(context)?.len() + 1;
+            let mut context_tokens = self.tokenizer.encode_quoted(context)?.len() + 1;
             for (_, weight) in &mut tokens {
-                if *weight > 0.0 && remaining > 0 {
+                if *weight > 0.0 && context_tokens > 0 {
                     *weight = 0.0;
-                    remaining -= 1;
+                    context_tokens -= 1;
                 }
             }
-            sequence.branch(tokens);
+            sequence.push_branch(tokens);
         }
         Ok(sequence)
     }
@@ -238,21 +244,24 @@ impl SequenceBuilder {
         let mut current = ratings.next();
         for step in steps {
             let Some(rating) = current else { break };
-            let weights = LossWeights::of_criterion(rating.criterion);
+            let weights = LossWeights::for_criterion(rating.criterion);
             match step {
-                TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
-                TokenStep::Free => {
-                    let text = free_text(&rating.analysis);
-                    let untrained = match found(&text).filter(|_| !rating.trains_finding) {
-                        Some(found) => {
-                            let tokens = |end| self.tokenizer.free(&text[..end]).map(|t| t.len());
-                            tokens(found.start)?..tokens(found.end)?
+                TokenStep::Literal(literal) => tokens.extend(literal.iter().map(|t| (*t, 0.0))),
+                TokenStep::FreeText => {
+                    let text = render_free_text(&rating.analysis);
+                    let without_loss = match shown_range(&text).filter(|_| !rating.trains_finding) {
+                        Some(finding) => {
+                            let token_count = |end| {
+                                let tokens = self.tokenizer.encode_quoted(&text[..end]);
+                                tokens.map(|tokens| tokens.len())
+                            };
+                            token_count(finding.start)?..token_count(finding.end)?
                         }
                         None => 0..0,
                     };
-                    let text = self.tokenizer.free(&text)?;
+                    let text = self.tokenizer.encode_quoted(&text)?;
                     let weight = |i| {
-                        if untrained.contains(&i) {
+                        if without_loss.contains(&i) {
                             0.0
                         } else {
                             weights.analysis
@@ -269,15 +278,16 @@ impl SequenceBuilder {
         Ok(tokens)
     }
 
-    fn evaluation_pieces(&self, member: usize, ratings: &[&RatingExample]) -> Vec<Piece> {
+    /// Renders a member's evaluation for the prompt of the conclusion model.
+    fn evaluation_pieces(&self, member: usize, ratings: &[&RatingExample]) -> Vec<PromptPiece> {
         let ratings: Vec<(String, u8)> = ratings
             .iter()
             .map(|r| (r.analysis.clone(), r.score))
             .collect();
-        self.formats[member].format.pieces(&ratings)
+        self.formats[member].format.render_pieces(&ratings)
     }
 
-    /// Returns true if a target with this weight counts for the accuracy: scores only.
+    /// Returns true if a target with this weight is a score. Only scores count for the accuracy.
     pub(crate) fn counts_for_accuracy(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
     }
@@ -292,11 +302,11 @@ struct LossWeights {
 }
 
 impl LossWeights {
-    fn of_criterion(criterion: Option<Criterion>) -> Self {
+    fn for_criterion(criterion: Option<Criterion>) -> Self {
         match criterion {
             Some(Criterion::FactualAccuracy) => Self {
-                analysis: FACT_WEIGHT,
-                score: FACT_SCORE_WEIGHT,
+                analysis: FACTUAL_TOKEN_WEIGHT,
+                score: FACTUAL_SCORE_WEIGHT,
             },
             _ => Self {
                 analysis: ANALYSIS_WEIGHT,

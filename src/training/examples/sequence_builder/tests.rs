@@ -3,25 +3,25 @@
 use std::path::Path;
 
 use acem3_conclusion::ConclusionModel;
-use acem3_experts::generate::Task;
+use acem3_experts::generate::GenerationTask;
 use acem3_experts::{BranchEvaluation, BranchJudge, Rating, Score};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sequence_builder::*;
 use crate::training::examples::{phantom_examples, train_tokenizer};
 
-/// Returns the recipe of the embedded panel and its sequence builder.
-fn builder() -> (TrainConfig, SequenceBuilder) {
+/// Returns the configuration of the embedded panel and its sequence builder.
+fn embedded_builder() -> (TrainConfig, SequenceBuilder) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
     let config = TrainConfig::read(&path).unwrap();
     let sampler = ExampleSampler::new(&config, None);
-    let trained = train_tokenizer::train_tokenizer(&config, sampler.texts(40)).unwrap();
+    let tokenizer = train_tokenizer::train_tokenizer(&config, sampler.texts(40)).unwrap();
     let builder = SequenceBuilder::new(
         &config,
-        TextTokenizer::parse(trained.as_bytes()).unwrap(),
+        TextTokenizer::parse(tokenizer.as_bytes()).unwrap(),
         5,
     )
     .unwrap();
@@ -34,13 +34,18 @@ fn score(value: u8) -> Score {
     Score::from_logits(logits)
 }
 
-/// Returns the tokens of a task with a completion, with image tokens as in a sequence.
-fn task_tokens(task: &Task, builder: &SequenceBuilder, ratings: &[&RatingExample]) -> Vec<u32> {
+/// Returns the tokens of a judging task and its completion, with as many image tokens as in a
+/// sequence.
+fn task_tokens(
+    task: &GenerationTask,
+    builder: &SequenceBuilder,
+    ratings: &[&RatingExample],
+) -> Vec<u32> {
     let mut tokens = Vec::new();
-    for slot in task.prompt.0.iter().flatten() {
-        match slot {
-            Slot::Token(token) => tokens.push(*token),
-            Slot::Image => tokens.extend(vec![0; builder.image_tokens]),
+    for token in task.prompt.0.iter().flatten() {
+        match token {
+            PromptToken::Token(id) => tokens.push(*id),
+            PromptToken::Image => tokens.extend(vec![0; builder.image_tokens]),
         }
     }
     tokens.extend(
@@ -53,27 +58,28 @@ fn task_tokens(task: &Task, builder: &SequenceBuilder, ratings: &[&RatingExample
     tokens
 }
 
-/// Returns the configuration and sequence builder of a training that starts from a published checkpoint.
+/// Returns the configuration and sequence builder of a training that starts from a published
+/// checkpoint.
 fn builder_from_checkpoint() -> (TrainConfig, SequenceBuilder) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let start = root.join("assets/golden/checkpoints/llava-mistral");
+    let checkpoint = root.join("assets/golden/checkpoints/llava-mistral");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("train.toml");
     let text = format!(
-        "name = \"x\"\nseed = 1\ntrunk_layers = 1\nlayout = \"case-first\"\nstart = {start:?}\n\
+        "name = \"x\"\nseed = 1\ntrunk_layers = 1\nlayout = \"case-first\"\nstart = {checkpoint:?}\n\
          [[stages]]\nname = \"s\"\nkind = \"sft\"\nsteps = 1\nbatch = 1\nrate = 1e-3\n"
     );
     std::fs::write(&path, text).unwrap();
-    let (config, start) = TrainConfig::load(&path, Downloads::default()).unwrap();
-    let builder = SequenceBuilder::new(&config, start.unwrap().tokenizer, 5).unwrap();
+    let (config, initial_model) = TrainConfig::load(&path, HubDownloads::default()).unwrap();
+    let builder = SequenceBuilder::new(&config, initial_model.unwrap().tokenizer, 5).unwrap();
     (config, builder)
 }
 
 #[test]
 fn training_sequence_equals_judging_sequence() {
-    for (config, builder) in [builder(), builder_from_checkpoint()] {
-        let none = [const { String::new() }; 4];
-        assert_equals_judging(&config, &builder, &none);
+    for (config, builder) in [embedded_builder(), builder_from_checkpoint()] {
+        let no_prefixes = [const { String::new() }; 4];
+        assert_equals_judging(&config, &builder, &no_prefixes);
         let prefixes = ["", "[Good]", "", "[Good]"].map(str::to_owned);
         let builder = builder.with_prefixes(&prefixes).unwrap();
         assert_equals_judging(&config, &builder, &prefixes);
@@ -83,16 +89,18 @@ fn training_sequence_equals_judging_sequence() {
 fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefixes: &[String; 4]) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair = phantom_examples::pair(1, 2, &config.processor(), &mut rng).unwrap();
-    let all = LearningMembers {
+    let all_members = LearningMembers {
         branches: [true; 3],
         conclusion: true,
     };
-    let sequences = builder.evaluations(&pair, &pair, all).unwrap();
+    let sequences = builder
+        .build_evaluations(&pair, &pair, all_members)
+        .unwrap();
     assert_eq!(sequences.len(), 1, "one sequence for all members");
     let sequence = &sequences[0];
 
     let input = JudgeInput {
-        image: true,
+        has_image: true,
         question: &pair.question,
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
@@ -112,13 +120,13 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
                 cut: false,
                 score: score(r.score),
             });
-            BranchJudge::evaluation(aspect, ratings.collect())
+            BranchJudge::build_evaluation(aspect, ratings.collect())
         })
         .collect();
-    let dialogue = config.dialogue.clone();
-    let conclusion = ConclusionModel::inside(
+    let template = config.dialogue.clone();
+    let conclusion = ConclusionModel::with_chat_template(
         config.layout,
-        dialogue,
+        template,
         conclusion_prefix,
         &builder.tokenizer,
     )
@@ -130,21 +138,25 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
     );
     for (i, task) in tasks.iter().enumerate() {
         let ratings = pair.member_ratings(i);
-        let trained: Vec<u32> = sequence
+        let training_tokens: Vec<u32> = sequence
             .tokens
             .iter()
             .zip(&sequence.branches)
             .filter(|(_, branch)| **branch == 0 || usize::from(**branch) == i + 1)
             .map(|(token, _)| *token)
             .collect();
-        assert_eq!(trained, task_tokens(task, builder, &ratings), "member {i}");
+        assert_eq!(
+            training_tokens,
+            task_tokens(task, builder, &ratings),
+            "member {i}"
+        );
     }
 }
 
-/// The claim, the agreement and the score have a loss, the wrong finding between them has none.
+/// The claim, the agreement and the score have a loss. The wrong finding has none.
 #[test]
 fn wrong_finding_has_no_loss() {
-    let (_, builder) = builder();
+    let (_, builder) = embedded_builder();
     let rating = RatingExample {
         criterion: Some(Criterion::FactualAccuracy),
         analysis: "Claims left side; the image shows right side: they differ.".to_owned(),

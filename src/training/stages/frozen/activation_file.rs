@@ -1,7 +1,8 @@
-//! Rows of numbers on disk, written once and read by index: the activations of frozen layers.
+//! File of frozen-layer activations: rows of numbers that are written once and read by index.
 //!
-//! The file has the rows one after the other, little-endian. An index file next to it records how many rows are synced
-//! to disk, and whether the file is complete. Later rows are from an interrupted run and are overwritten.
+//! The file contains the rows in order, little-endian. An index file next to it records the number
+//! of rows that are synced to disk and whether the file is complete. A resumed writer overwrites
+//! rows after the synced ones.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Seek as _, SeekFrom, Write as _};
@@ -19,17 +20,21 @@ use crate::training::config::activation_dtype::ActivationDtype;
 /// Content of the index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ActivationIndex {
+    /// Element type.
     dtype: ActivationDtype,
+    /// Values per row.
     width: usize,
+    /// Number of synced rows.
     rows: usize,
+    /// True if no rows are missing.
     #[serde(rename = "whole")]
     is_complete: bool,
 }
 
 impl ActivationIndex {
-    /// Reads the index of a file of rows; `None` if there is none.
-    fn read(rows: &Path) -> Result<Option<Self>> {
-        let path = index_path(rows);
+    /// Reads the index of a file of rows; `None` if there is no index.
+    fn read(rows_path: &Path) -> Result<Option<Self>> {
+        let path = index_path(rows_path);
         let text = match std::fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| format!("cannot read {}", path.display()))?,
@@ -50,8 +55,8 @@ impl ActivationIndex {
 }
 
 /// Returns the path of the index file of a file of rows.
-pub(crate) fn index_path(rows: &Path) -> PathBuf {
-    rows.with_extension("rows.json")
+pub(crate) fn index_path(rows_path: &Path) -> PathBuf {
+    rows_path.with_extension("rows.json")
 }
 
 /// Writes rows to disk.
@@ -74,7 +79,7 @@ impl ActivationWriter {
             rows: 0,
             is_complete: false,
         };
-        let is_same_format = |i: &ActivationIndex| i.dtype == dtype && i.width == width;
+        let is_same_format = |index: &ActivationIndex| index.dtype == dtype && index.width == width;
         let index = ActivationIndex::read(path)?.filter(is_same_format);
         let index = index.unwrap_or(empty);
         let open = || -> std::io::Result<(File, ActivationIndex)> {
@@ -99,7 +104,7 @@ impl ActivationWriter {
     }
 
     /// Returns the number of rows.
-    pub(crate) fn rows(&self) -> usize {
+    pub(crate) fn row_count(&self) -> usize {
         self.index.rows
     }
 
@@ -137,21 +142,21 @@ impl ActivationWriter {
                 values.into_iter().flat_map(f16::to_le_bytes).collect()
             }
         };
-        let written = self.file.write_all(&bytes);
-        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        let result = self.file.write_all(&bytes);
+        result.with_context(|| format!("cannot write {}", self.path.display()))?;
         self.index.rows += n;
         Ok(())
     }
 
     /// Syncs the rows to disk and records them in the index.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        let synced = self
+        let result = self
             .file
             .flush()
             .and_then(|()| self.file.get_ref().sync_all());
-        synced.with_context(|| format!("cannot write {}", self.path.display()))?;
+        result.with_context(|| format!("cannot write {}", self.path.display()))?;
         let index = serde_json::to_vec(&self.index)?;
-        atomic_file::write(&index_path(&self.path), &index)
+        atomic_file::write_atomic(&index_path(&self.path), &index)
     }
 
     /// Marks the file as complete and opens it for reading.
@@ -175,13 +180,13 @@ impl ActivationFile {
         let Some(index) = ActivationIndex::read(path)?.filter(|index| index.is_complete) else {
             return Ok(None);
         };
-        let read = || format!("cannot read {}", path.display());
-        let file = File::open(path).with_context(read)?;
+        let describe = || format!("cannot read {}", path.display());
+        let file = File::open(path).with_context(describe)?;
         #[expect(
             unsafe_code,
             reason = "this process has locked the folder, and the file is complete, so nothing changes it"
         )]
-        let map = unsafe { Mmap::map(&file) }.with_context(read)?;
+        let map = unsafe { Mmap::map(&file) }.with_context(describe)?;
         let expected = index.size();
         if map.len() != expected {
             bail!(
@@ -245,8 +250,8 @@ mod tests {
             writer.append(&rows.narrow(0, 1, 3)?)?;
             let file = writer.finish()?;
             assert_eq!(file.index.rows, 4);
-            let got = file.read_rows([3, 0].into_iter())?.to_vec2::<f32>()?;
-            assert_eq!(got, [[9.0, 10.0, 11.0], [0.0, 1.0, 2.0]]);
+            let values = file.read_rows([3, 0].into_iter())?.to_vec2::<f32>()?;
+            assert_eq!(values, [[9.0, 10.0, 11.0], [0.0, 1.0, 2.0]]);
             assert!(file.read_rows([4].into_iter()).is_err());
         }
         Ok(())
@@ -266,13 +271,13 @@ mod tests {
         drop(writer);
         assert!(ActivationFile::open(&path)?.is_none());
         let mut writer = ActivationWriter::create_or_resume(&path, ActivationDtype::F16, 2)?;
-        assert_eq!(writer.rows(), 2);
+        assert_eq!(writer.row_count(), 2);
         writer.append(&rows.narrow(0, 2, 2)?)?;
         let file = writer.finish()?.read_rows(0..4)?;
         assert_eq!(file.to_vec2::<f32>()?, rows.to_vec2::<f32>()?);
         // Rows of another type are not resumed.
         assert_eq!(
-            ActivationWriter::create_or_resume(&path, ActivationDtype::F32, 2)?.rows(),
+            ActivationWriter::create_or_resume(&path, ActivationDtype::F32, 2)?.row_count(),
             0
         );
         Ok(())

@@ -1,27 +1,29 @@
-//! Frozen-activation cache: the outputs of a model's frozen part for the sequences of a stage.
+//! Frozen-activation cache: outputs of a model's frozen part for the sequences of a stage.
 
 use std::path::PathBuf;
 
 use acem3_experts::Error;
-use acem3_experts::train::{Batch, Given, Sequence, Student, on_device};
+use acem3_experts::train::{Batch, Sequence, SequenceInput, TrainableModel, map_on_device};
 use anyhow::Result;
 use candle::Tensor;
 use candle_nn::VarBuilder;
 
 use crate::training::config::activation_dtype::ActivationDtype;
-use crate::training::config::frozen_part::FrozenPart;
+use crate::training::config::stage::frozen_part::FrozenPart;
 use crate::training::stages::context::StageContext;
 use crate::training::stages::frozen::activation_file::{ActivationFile, ActivationWriter};
 
-/// Examples that are built and computed between two syncs of the file.
-pub(crate) const CHUNK: u64 = 64;
+/// Number of items that are processed between two progress reports. The cache file is synced after
+/// each chunk.
+pub(crate) const CHUNK_SIZE: u64 = 64;
 
 /// Sequences with their cached activations.
 pub(crate) struct FrozenCache {
     frozen_part: FrozenPart,
     sequences: Vec<Sequence>,
-    /// First row of each sequence, and the end of the last one.
-    starts: Vec<usize>,
+    /// Index of the first row of each sequence, and the total number of rows.
+    row_starts: Vec<usize>,
+    /// Cached rows; `None` if nothing is cached or the file is not complete.
     rows: Option<ActivationFile>,
 }
 
@@ -36,24 +38,27 @@ pub(crate) struct FrozenCacheFile {
 /// Computes the activations of sequences and writes them to the cache.
 pub(crate) struct FrozenCacheWriter<'a> {
     context: StageContext<'a>,
-    student: Student,
+    model: TrainableModel,
     cache: FrozenCache,
     writer: Option<ActivationWriter>,
 }
 
 impl<'a> FrozenCacheWriter<'a> {
-    /// Creates the cache of a stage, or resumes that of an interrupted run. `vb` has the stage's initial weights.
+    /// Creates the cache of a stage, or resumes the cache of an interrupted run. `vb` contains the
+    /// stage's initial weights.
     pub(crate) fn open(
         context: StageContext<'a>,
         vb: &VarBuilder,
         file: &FrozenCacheFile,
     ) -> Result<Self> {
-        let model = &context.config.model;
-        let frozen_part = context.stage.frozen_part(model.decoder.num_hidden_layers);
+        let model_config = &context.config.model;
+        let frozen_part = context
+            .stage
+            .frozen_part(model_config.decoder.num_hidden_layers);
         let rows = ActivationFile::open(&file.path)?;
         let width = match frozen_part {
-            FrozenPart::Trunk(_) => model.decoder.hidden_size,
-            FrozenPart::VisionTower => model.vision.hidden_size,
+            FrozenPart::Trunk(_) => model_config.decoder.hidden_size,
+            FrozenPart::VisionTower => model_config.vision.hidden_size,
             FrozenPart::Nothing => 0,
         };
         let writer = match (frozen_part, &rows) {
@@ -64,11 +69,11 @@ impl<'a> FrozenCacheWriter<'a> {
         };
         Ok(Self {
             context,
-            student: Student::load(vb, model, frozen_part.decoder_layers())?,
+            model: TrainableModel::load(vb, model_config, frozen_part.decoder_layers())?,
             cache: FrozenCache {
                 frozen_part,
                 sequences: Vec::new(),
-                starts: vec![0],
+                row_starts: vec![0],
                 rows,
             },
             writer,
@@ -80,22 +85,22 @@ impl<'a> FrozenCacheWriter<'a> {
         self.writer.is_some()
     }
 
-    /// Adds sequences, and computes the activations that are not on disk yet.
+    /// Adds sequences and computes the activations that are not on disk yet.
     pub(crate) fn add(&mut self, sequences: Vec<Sequence>) -> Result<()> {
-        let first = self.cache.sequences.len();
+        let first_new = self.cache.sequences.len();
         for sequence in &sequences {
             let rows = self.row_count(sequence);
-            self.cache.starts.push(self.cache.end() + rows);
+            self.cache.row_starts.push(self.cache.row_end() + rows);
         }
         if let Some(writer) = &mut self.writer {
-            let written = writer.rows();
-            let starts = self.cache.starts[first..].iter();
+            let rows_on_disk = writer.row_count();
+            let starts = self.cache.row_starts[first_new..].iter();
             let missing = sequences.iter().zip(starts);
-            let missing = missing.filter(|(_, start)| **start >= written);
+            let missing = missing.filter(|(_, start)| **start >= rows_on_disk);
             let missing: Vec<&Sequence> = missing.map(|(sequence, _)| sequence).collect();
-            let (student, frozen_part) = (&self.student, self.cache.frozen_part);
-            let computed = on_device(self.context.device, &missing, |sequence| {
-                compute_activations(student, frozen_part, sequence)
+            let (model, frozen_part) = (&self.model, self.cache.frozen_part);
+            let computed = map_on_device(self.context.device, &missing, |sequence| {
+                compute_activations(model, frozen_part, sequence)
             });
             for rows in computed {
                 if let Some(rows) = rows? {
@@ -104,10 +109,10 @@ impl<'a> FrozenCacheWriter<'a> {
             }
             writer.sync()?;
         }
-        let has_pixels = self.cache.frozen_part == FrozenPart::Nothing;
+        let keeps_pixels = self.cache.frozen_part == FrozenPart::Nothing;
         let sequences = sequences.into_iter().map(|mut sequence| {
-            if !has_pixels {
-                sequence.given = Given::Text;
+            if !keeps_pixels {
+                sequence.input = SequenceInput::Text;
             }
             sequence
         });
@@ -127,7 +132,7 @@ impl<'a> FrozenCacheWriter<'a> {
     fn row_count(&self, sequence: &Sequence) -> usize {
         match self.cache.frozen_part {
             FrozenPart::Trunk(_) => sequence.len(),
-            FrozenPart::VisionTower if sequence.image_at.is_some() => self.student.image_rows(),
+            FrozenPart::VisionTower if sequence.image_start.is_some() => self.model.image_tokens(),
             FrozenPart::VisionTower | FrozenPart::Nothing => 0,
         }
     }
@@ -138,17 +143,17 @@ impl<'a> FrozenCacheWriter<'a> {
 /// # Shapes
 /// `(rows, width)`.
 fn compute_activations(
-    student: &Student,
+    model: &TrainableModel,
     frozen_part: FrozenPart,
     sequence: &Sequence,
 ) -> Result<Option<Tensor>, Error> {
-    match (frozen_part, &sequence.given) {
+    match (frozen_part, &sequence.input) {
         (FrozenPart::Trunk(_), _) => {
             let batch = [sequence.clone()];
-            Ok(student.trunk_top(&Batch(&batch))?.pop())
+            Ok(model.trunk_output(&Batch(&batch))?.pop())
         }
-        (FrozenPart::VisionTower, Given::Pixels(pixels)) => {
-            let features = student.features(std::slice::from_ref(pixels))?;
+        (FrozenPart::VisionTower, SequenceInput::Pixels(pixels)) => {
+            let features = model.encode_images(std::slice::from_ref(pixels))?;
             Ok(Some(features.detach().squeeze(0)?))
         }
         _ => Ok(None),
@@ -161,25 +166,26 @@ impl FrozenCache {
         self.frozen_part.decoder_layers()
     }
 
-    /// Returns the prefix and some branches of a sequence with their activations.
+    /// Returns the prefix and some branches of a sequence with their cached activations.
     pub(crate) fn select(&self, index: usize, branches: &[u16]) -> Result<Sequence> {
-        let (mut part, positions) = self.sequences[index].part(branches)?;
-        let rows = self.starts[index]..self.starts[index + 1];
+        let (mut selected, positions) = self.sequences[index].select_branches(branches)?;
+        let rows = self.row_starts[index]..self.row_starts[index + 1];
         match (self.frozen_part, &self.rows) {
             (FrozenPart::Trunk(_), Some(file)) => {
                 let positions = positions.into_iter();
-                let selected = positions.map(|position| rows.start + position as usize);
-                part.given = Given::Hidden(file.read_rows(selected)?);
+                let indices = positions.map(|position| rows.start + position as usize);
+                selected.input = SequenceInput::Hidden(file.read_rows(indices)?);
             }
-            (FrozenPart::VisionTower, Some(file)) if part.image_at.is_some() => {
-                part.given = Given::Features(file.read_rows(rows)?);
+            (FrozenPart::VisionTower, Some(file)) if selected.image_start.is_some() => {
+                selected.input = SequenceInput::Features(file.read_rows(rows)?);
             }
             _ => {}
         }
-        Ok(part)
+        Ok(selected)
     }
 
-    fn end(&self) -> usize {
-        self.starts.last().copied().unwrap_or_default()
+    /// Returns the total number of rows.
+    fn row_end(&self) -> usize {
+        self.row_starts.last().copied().unwrap_or_default()
     }
 }

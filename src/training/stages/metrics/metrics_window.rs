@@ -8,7 +8,7 @@ use acem3_experts::train::StepReport;
 pub(crate) struct MetricsWindow {
     start: Instant,
     steps: u64,
-    /// Sums over the steps, except the learning rate, which is that of the last step.
+    /// Sums over the steps. The learning rate is that of the last step.
     sum: StepReport,
     learns_preferences: bool,
 }
@@ -34,8 +34,8 @@ impl MetricsWindow {
                 (sum, accuracy) => sum.or(accuracy),
             },
             rewards: [0, 1].map(|i| self.sum.rewards[i] + report.rewards[i]),
-            norm: self.sum.norm + report.norm,
-            rate: report.rate,
+            gradient_norm: self.sum.gradient_norm + report.gradient_norm,
+            learning_rate: report.learning_rate,
             tokens: self.sum.tokens + report.tokens,
         };
     }
@@ -45,7 +45,7 @@ impl MetricsWindow {
         let n = self.steps.max(1) as f64;
         let seconds = self.start.elapsed().as_secs_f64().max(1e-9);
         let sum = &self.sum;
-        let (loss, norm) = (sum.loss / n, sum.norm / n);
+        let (loss, norm) = (sum.loss / n, sum.gradient_norm / n);
         let accuracy = format_accuracy(sum.accuracy.map(|accuracy| accuracy / n));
         let rewards = if self.learns_preferences {
             format!(
@@ -60,20 +60,20 @@ impl MetricsWindow {
         format!(
             "loss {loss:.4}{accuracy}{rewards}, gradient norm {norm:.2}, learning rate {:.2e}, \
              {speed:.0} tokens/s, {minutes:.0} min left",
-            sum.rate
+            sum.learning_rate
         )
     }
 }
 
-/// Formats the accuracy after a loss; empty without one.
+/// Formats an accuracy that follows a loss; returns an empty string for `None`.
 pub(crate) fn format_accuracy(accuracy: Option<f64>) -> String {
     accuracy.map_or(String::new(), |accuracy| {
         format!(", accuracy {accuracy:.4}")
     })
 }
 
-/// Describes the mean rewards of chosen and rejected evaluations. The margin alone does not show whether the chosen
-/// ones have become less probable.
+/// Describes the mean rewards of chosen and rejected evaluations. The margin alone does not show
+/// whether the chosen evaluations have become less probable.
 pub(crate) fn describe_rewards([chosen, rejected]: [f64; 2]) -> String {
     let margin = chosen - rejected;
     format!("margin {margin:.3} (chosen {chosen:+.3}, rejected {rejected:+.3})")

@@ -20,8 +20,8 @@ pub(crate) struct MetricsWriter {
 }
 
 impl MetricsWriter {
-    /// Opens the metrics of a stage at a step. Removes the lines of later steps: they are from a run that was killed
-    /// before its next checkpoint, and these steps run again.
+    /// Opens the metrics of a stage at a step. Removes the lines of later steps, which run again.
+    /// Such lines come from a run that was killed before its next checkpoint.
     pub(crate) fn open(
         out: &Path,
         name: &str,
@@ -38,8 +38,8 @@ impl MetricsWriter {
         })
     }
 
-    /// Writes the metrics of a training step. Every step has a line; interrupted and uninterrupted runs have equal
-    /// lines except for the speed.
+    /// Writes the metrics of a training step as one line. Interrupted and uninterrupted runs write
+    /// equal lines except for the speed.
     pub(crate) fn write_step(
         &mut self,
         step: u64,
@@ -50,8 +50,8 @@ impl MetricsWriter {
         let mut values = vec![("loss", report.loss)];
         values.extend(report.accuracy.map(|accuracy| ("accuracy", accuracy)));
         values.extend([
-            ("gradient_norm", report.norm),
-            ("rate", report.rate),
+            ("gradient_norm", report.gradient_norm),
+            ("rate", report.learning_rate),
             ("tokens_per_second", speed),
         ]);
         if self.learns_preferences {
@@ -74,7 +74,7 @@ impl MetricsWriter {
                 .map(|(name, value)| ((*name).to_owned(), (*value).into())),
         );
         let line = format!("{}\n", Value::Object(line));
-        // One write, so that a killed process leaves no incomplete line.
+        // A single write prevents an incomplete line if the process is killed.
         self.lines
             .write_all(line.as_bytes())
             .context("cannot write the metrics")?;
@@ -94,7 +94,7 @@ fn remove_lines_after(step: u64, path: &Path) -> Result<()> {
     if valid == text {
         return Ok(());
     }
-    atomic_file::write(path, valid.as_bytes())
+    atomic_file::write_atomic(path, valid.as_bytes())
 }
 
 #[cfg(test)]
@@ -110,18 +110,18 @@ mod tests {
             metrics.write_values(step, &[("loss", 1.0)])?;
         }
         drop(metrics);
-        let cut = std::fs::read_to_string(&path)? + "{\"step\": 10, \"lo";
-        std::fs::write(&path, cut)?;
+        let torn = std::fs::read_to_string(&path)? + "{\"step\": 10, \"lo";
+        std::fs::write(&path, torn)?;
         MetricsWriter::open(dir.path(), "sft", 10, false)?.write_values(15, &[("loss", 0.5)])?;
         let text = std::fs::read_to_string(&path)?;
         let lines: Vec<Value> = text
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()?;
-        let found: Vec<_> = lines.iter().map(|l| (&l["step"], &l["loss"])).collect();
+        let values: Vec<_> = lines.iter().map(|l| (&l["step"], &l["loss"])).collect();
         let value = |x: f64| Value::from(x);
         assert_eq!(
-            found,
+            values,
             [
                 (&5.into(), &value(1.0)),
                 (&10.into(), &value(1.0)),

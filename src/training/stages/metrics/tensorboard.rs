@@ -35,7 +35,7 @@ impl Events {
             .with_context(|| format!("cannot create {}", folder.display()))?;
         let name = format!(
             "events.out.tfevents.{:.0}.{}",
-            clock::unix(SystemTime::now()),
+            clock::unix_seconds(SystemTime::now()),
             std::process::id()
         );
         let path = folder.join(name);
@@ -55,11 +55,12 @@ impl Events {
         self.write(&summary(step, values))
     }
 
+    /// Appends an event with the current time.
     fn write(&mut self, event: &[u8]) -> Result<()> {
-        let written = self
+        let result = self
             .file
-            .write_all(&record(clock::unix(SystemTime::now()), event));
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+            .write_all(&record(clock::unix_seconds(SystemTime::now()), event));
+        result.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
@@ -91,13 +92,15 @@ fn summary<'a>(step: u64, values: impl Iterator<Item = (&'a str, f64)>) -> Vec<u
     event
 }
 
+/// Encodes a length-delimited field.
 fn delimited(field: u8, bytes: &[u8]) -> Vec<u8> {
-    let mut coded = vec![field];
-    coded.extend(varint(bytes.len() as u64));
-    coded.extend(bytes);
-    coded
+    let mut encoded = vec![field];
+    encoded.extend(varint(bytes.len() as u64));
+    encoded.extend(bytes);
+    encoded
 }
 
+/// Encodes a number as a base-128 varint.
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value > 0x7f {
@@ -108,7 +111,8 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Computes the masked CRC-32C of a record. The mask avoids checksums of data that contain checksums.
+/// Computes the masked CRC-32C of a record. The mask avoids checksums of data that contain
+/// checksums.
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c::crc32c(data)
         .rotate_right(15)
@@ -119,9 +123,9 @@ fn masked_crc(data: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The golden file is from `TensorBoard`'s writer: `assets/golden/make_tensorboard.py`.
+    /// `TensorBoard`'s own writer wrote the golden file (`assets/golden/make_tensorboard.py`).
     #[test]
-    fn file_equals_that_of_tensorboard() {
+    fn file_equals_tensorboard_reference() {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/tensorboard.events");
         let mut bytes = record(1.5, &delimited(FILE_VERSION, VERSION));
         let values = [("loss", 0.5), ("validation_margin", -1.25)];

@@ -3,41 +3,43 @@
 use std::ops::Range;
 
 use acem3_experts::Error;
-use acem3_experts::train::{Loss, Observation, Observer};
+use acem3_experts::train::{AttributeClassifier, AttributeExample, ShardLoss};
 use anyhow::Result;
 
 use crate::training::stages::context::StageContext;
 use crate::training::stages::parallel::sample_parallel;
 use crate::training::stages::tasks::training_task::TrainingTask;
 
-/// Images per forward pass, as a multiple of the configured sequences per pass.
+/// Images per forward pass, as a multiple of the configured sequences per forward pass.
 const IMAGES_PER_SEQUENCE: usize = 4;
 
 /// Classification of image attributes.
 pub(crate) struct AttributeTask<'a> {
+    /// Inputs of the stage.
     pub(crate) context: StageContext<'a>,
-    pub(crate) observer: Observer,
+    /// Model to train.
+    pub(crate) classifier: AttributeClassifier,
 }
 
 impl TrainingTask for AttributeTask<'_> {
-    type Example = Observation;
+    type Example = AttributeExample;
 
-    fn examples(&self, indices: Range<u64>) -> Result<Vec<Observation>> {
+    fn examples(&self, indices: Range<u64>) -> Result<Vec<AttributeExample>> {
         let StageContext { sampler, stage, .. } = self.context;
-        sample_parallel(indices, |index| sampler.observation(stage, index))
+        sample_parallel(indices, |index| sampler.attribute_example(stage, index))
     }
 
     fn micro_batch(&self) -> usize {
         self.context.config.micro_batch * IMAGES_PER_SEQUENCE
     }
 
-    fn loss(&self, images: &[Observation]) -> Result<Loss, Error> {
-        self.observer.loss(images)
+    fn loss(&self, images: &[AttributeExample]) -> Result<ShardLoss, Error> {
+        self.classifier.loss(images)
     }
 
-    /// The accuracy of each attribute.
-    fn validation_note(&self, images: &[Observation]) -> Result<String, Error> {
-        let accuracies = self.observer.accuracy(images)?.into_iter();
+    /// Returns the accuracy of each attribute.
+    fn validation_note(&self, images: &[AttributeExample]) -> Result<String, Error> {
+        let accuracies = self.classifier.accuracy(images)?.into_iter();
         let accuracies: Vec<String> = accuracies.map(|a| format!("{a:.2}")).collect();
         Ok(accuracies.join(" "))
     }

@@ -4,38 +4,40 @@ use std::ops::Range;
 use std::path::Path;
 
 use acem3_experts::Error;
-use acem3_experts::train::{Batch, Loss, Preference, PreferenceLoss, Sequence, Student, on_device};
+use acem3_experts::train::{
+    Batch, DpoLossConfig, PreferenceExample, Sequence, ShardLoss, TrainableModel, map_on_device,
+};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::stages::context::StageContext;
-use crate::training::stages::epoch_sampler::EpochSampler;
-use crate::training::stages::frozen::frozen_cache::CHUNK;
+use crate::training::stages::frozen::frozen_cache::CHUNK_SIZE;
+use crate::training::stages::tasks::epoch_sampler::EpochSampler;
 use crate::training::stages::tasks::preference_cache::{CachedPair, PreferenceCache};
 use crate::training::stages::tasks::training_task::TrainingTask;
 
 /// Name of the tensor in the file of reference log-likelihoods.
-const REFERENCE: &str = "log_likelihoods";
+const LOG_LIKELIHOODS: &str = "log_likelihoods";
 
-/// What a [`DpoTask`] is made from.
+/// Inputs of a [`DpoTask`].
 pub(crate) struct DpoInputs<'a> {
-    /// The model as the stage starts.
-    pub(crate) student: Student,
+    /// Model with the initial weights of the stage.
+    pub(crate) model: TrainableModel,
     /// Preference pairs of the stage.
     pub(crate) cache: &'a PreferenceCache,
-    /// Index of the member to train; all as one model if `None`.
+    /// Index of the member to train; `None` trains all members as one model.
     pub(crate) member: Option<usize>,
     /// File of the reference model's log-likelihoods, written if it does not exist.
-    pub(crate) references: &'a Path,
+    pub(crate) references_path: &'a Path,
 }
 
 /// DPO of one learner.
 pub(crate) struct DpoTask<'a> {
     context: StageContext<'a>,
-    student: Student,
+    model: TrainableModel,
     cache: &'a PreferenceCache,
-    constants: PreferenceLoss,
+    loss_config: DpoLossConfig,
     training: Vec<ReferencedPair>,
     validation: Vec<ReferencedPair>,
 }
@@ -48,32 +50,33 @@ struct ReferencedPair {
 }
 
 impl<'a> DpoTask<'a> {
-    /// Reads or computes the log-likelihoods of the reference model, which is the student before training. Returns
-    /// `None` if the user interrupts the computation.
+    /// Reads or computes the log-likelihoods of the reference model, which is the model before
+    /// training. Returns `None` if the user interrupts the computation.
     pub(crate) fn new(context: StageContext<'a>, inputs: DpoInputs<'a>) -> Result<Option<Self>> {
         let DpoInputs {
-            student,
+            model,
             cache,
             member,
-            references,
+            references_path,
         } = inputs;
         let pairs = cache.pairs(member);
-        let all: Vec<CachedPair> = pairs
+        let all_pairs: Vec<CachedPair> = pairs
             .training
             .iter()
             .chain(&pairs.validation)
             .copied()
             .collect();
-        let likelihoods = if references.exists() {
-            read_references(references, all.len())?
+        let likelihoods = if references_path.exists() {
+            read_references(references_path, all_pairs.len())?
         } else {
-            let Some(likelihoods) = reference_likelihoods(context, &student, cache, &all)? else {
+            let Some(likelihoods) = reference_likelihoods(context, &model, cache, &all_pairs)?
+            else {
                 return Ok(None);
             };
-            write_references(references, &likelihoods)?;
+            write_references(references_path, &likelihoods)?;
             likelihoods
         };
-        let referenced = all.into_iter().zip(likelihoods);
+        let referenced = all_pairs.into_iter().zip(likelihoods);
         let mut training: Vec<ReferencedPair> = referenced
             .map(|(pair, reference)| ReferencedPair { pair, reference })
             .collect();
@@ -81,18 +84,19 @@ impl<'a> DpoTask<'a> {
         let preferences = context.stage.preferences.as_ref();
         let preferences = preferences.context("the stage has no [stages.preferences]")?;
         Ok(Some(Self {
-            constants: PreferenceLoss {
+            loss_config: DpoLossConfig {
                 beta: preferences.beta,
-                anchor: preferences.anchor,
+                nll_weight: preferences.anchor,
             },
             training,
             validation,
             context,
-            student,
+            model,
             cache,
         }))
     }
 
+    /// Returns the training pairs at some example indices, reshuffled every epoch.
     fn sample(&self, indices: Range<u64>) -> Vec<ReferencedPair> {
         let sampler = EpochSampler {
             seed: self.context.config.seed,
@@ -104,21 +108,21 @@ impl<'a> DpoTask<'a> {
 }
 
 impl TrainingTask for DpoTask<'_> {
-    type Example = Preference;
+    type Example = PreferenceExample;
 
-    fn examples(&self, indices: Range<u64>) -> Result<Vec<Preference>> {
+    fn examples(&self, indices: Range<u64>) -> Result<Vec<PreferenceExample>> {
         let pairs = if indices.start >= VALIDATION_START {
             self.validation.clone()
         } else {
             self.sample(indices)
         };
         let preferences = pairs.into_iter().map(|ReferencedPair { pair, reference }| {
-            Ok(Preference {
+            Ok(PreferenceExample {
                 sequence: self.cache.sequence(pair)?,
-                reference,
+                reference_log_likelihoods: reference,
             })
         });
-        let mut preferences: Vec<Preference> = preferences.collect::<Result<_>>()?;
+        let mut preferences: Vec<PreferenceExample> = preferences.collect::<Result<_>>()?;
         preferences.sort_by_key(|p| std::cmp::Reverse(p.sequence.len()));
         Ok(preferences)
     }
@@ -131,32 +135,33 @@ impl TrainingTask for DpoTask<'_> {
         self.context.config.micro_batch
     }
 
-    fn loss(&self, preferences: &[Preference]) -> Result<Loss, Error> {
-        self.student.preference_loss(preferences, self.constants)
+    fn loss(&self, preferences: &[PreferenceExample]) -> Result<ShardLoss, Error> {
+        self.model.preference_loss(preferences, self.loss_config)
     }
 }
 
-/// Computes the log-likelihoods of both completions of each pair. Returns `None` if the user interrupts it.
+/// Computes the log-likelihoods of both completions of each pair. Returns `None` if the user
+/// interrupts it.
 fn reference_likelihoods(
     context: StageContext,
-    student: &Student,
+    model: &TrainableModel,
     cache: &PreferenceCache,
     pairs: &[CachedPair],
 ) -> Result<Option<Vec<[f64; 2]>>> {
     let mut likelihoods = Vec::with_capacity(pairs.len());
     let batches: Vec<&[CachedPair]> = pairs.chunks(context.config.micro_batch).collect();
-    for batches in batches.chunks(CHUNK as usize) {
-        if context.progress.interrupted() {
+    for batches in batches.chunks(CHUNK_SIZE as usize) {
+        if context.progress.is_interrupted() {
             return Ok(None);
         }
-        let (done, all) = (likelihoods.len(), pairs.len());
-        let state = format!("computing the reference log-likelihoods, {done} of {all} pairs");
+        let (done, total) = (likelihoods.len(), pairs.len());
+        let state = format!("computing the reference log-likelihoods, {done} of {total} pairs");
         context.progress.report(&context.stage.name, 0, &state);
-        let computed = on_device(context.device, batches, |pairs| {
+        let computed = map_on_device(context.device, batches, |pairs| {
             let sequences = pairs.iter().map(|pair| cache.sequence(*pair));
             let sequences: Result<Vec<Sequence>> = sequences.collect();
             let sequences = sequences.map_err(|e| Error::Training(format!("{e:#}")))?;
-            student.log_likelihoods(&Batch(&sequences))
+            model.log_likelihoods(&Batch(&sequences))
         });
         for batch in computed {
             likelihoods.extend(batch?);
@@ -167,16 +172,16 @@ fn reference_likelihoods(
 
 fn write_references(path: &Path, likelihoods: &[[f64; 2]]) -> Result<()> {
     let values = Tensor::from_vec(likelihoods.concat(), (likelihoods.len(), 2), &Device::Cpu)?;
-    let part = path.with_extension("part");
-    values.save_safetensors(REFERENCE, &part)?;
-    std::fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
+    let part_path = path.with_extension("part");
+    values.save_safetensors(LOG_LIKELIHOODS, &part_path)?;
+    std::fs::rename(&part_path, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn read_references(path: &Path, n: usize) -> Result<Vec<[f64; 2]>> {
     let tensors = candle::safetensors::load(path, &Device::Cpu);
     let tensors = tensors.with_context(|| path.display().to_string())?;
     let values = tensors
-        .get(REFERENCE)
+        .get(LOG_LIKELIHOODS)
         .map(Tensor::to_vec2::<f64>)
         .transpose()?;
     match values {

@@ -1,36 +1,36 @@
-//! Evaluations of a file as training data: prompts and completions.
+//! Evaluations of a file (prompts and completions) as training data.
 //!
-//! A curriculum has three blocks of equal length: the lower half by quality, all evaluations, and the upper half
-//! (`AutoMedEval` §3.2).
+//! A curriculum has three blocks of equal length: the lower half by quality, all evaluations, and
+//! the upper half (`AutoMedEval` §3.2).
 
 use std::ops::Range;
 use std::path::Path;
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 use acem3_experts::train::Sequence;
 use anyhow::{Context, Result, bail};
 use candle_nn::VarBuilder;
 
-use crate::support::text::plural;
-use crate::training::config::reward_token::RewardTokenRole;
+use crate::support::text::format_count;
+use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::file_sequences::{CompletionPrefix, FileSequenceBuilder};
 use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
 use crate::training::stages::context::StageContext;
-use crate::training::stages::epoch_sampler::EpochSampler;
+use crate::training::stages::files::stage_files::activation_path;
 use crate::training::stages::frozen::frozen_cache::{
-    CHUNK, FrozenCache, FrozenCacheFile, FrozenCacheWriter,
+    CHUNK_SIZE, FrozenCache, FrozenCacheFile, FrozenCacheWriter,
 };
 use crate::training::stages::parallel::map_parallel;
-use crate::training::stages::stage_files::activation_path;
+use crate::training::stages::tasks::epoch_sampler::EpochSampler;
 
-/// The evaluations that a stage trains a learner on.
+/// Evaluations that a stage trains a learner on.
 pub(crate) struct EvaluationSet<'a> {
     context: StageContext<'a>,
     path: &'a Path,
     split: SplitItems<EvaluationExample>,
-    /// Indices of the training evaluations, by block of the curriculum.
+    /// Indices of the training evaluations in each block of the curriculum.
     blocks: Vec<Vec<usize>>,
     /// Examples per block.
     block_length: u64,
@@ -45,8 +45,8 @@ struct EvaluationCache {
 }
 
 impl<'a> EvaluationSet<'a> {
-    /// Reads the evaluations of a stage for a member, or for all as one model. Returns `None` if the stage generates its
-    /// examples.
+    /// Reads the evaluations of a stage for a member, or for all members as one model. Returns
+    /// `None` if the stage generates its examples.
     pub(crate) fn open(context: StageContext<'a>, member: Option<usize>) -> Result<Option<Self>> {
         let stage = context.stage;
         let Some(config) = &stage.evaluations else {
@@ -54,21 +54,23 @@ impl<'a> EvaluationSet<'a> {
         };
         let path = config.file.display();
         let mut evaluations = read_evaluations(&config.file)?.items;
-        let is_for_learner =
-            |own: Option<usize>| member.is_none() || own.is_none() || own == member;
+        let is_for_learner = |evaluation_member: Option<usize>| {
+            member.is_none() || evaluation_member.is_none() || evaluation_member == member
+        };
         evaluations.retain(|evaluation| is_for_learner(evaluation.member));
         let split = SplitItems::new(evaluations);
-        if split.trained == 0 {
+        if split.training_count == 0 {
             bail!(
                 "{path}: found {} for this stage, expected at least two\n\
                  hint: a tenth is for validation; lines with the `member` of another learner are skipped",
-                plural(split.items.len() as u64, "evaluation")
+                format_count(split.items.len() as u64, "evaluation")
             );
         }
         let blocks = if config.curriculum {
-            curriculum_blocks(&split.items[..split.trained]).with_context(|| path.to_string())?
+            curriculum_blocks(&split.items[..split.training_count])
+                .with_context(|| path.to_string())?
         } else {
-            vec![(0..split.trained).collect()]
+            vec![(0..split.training_count).collect()]
         };
         let examples = stage.steps * stage.batch as u64;
         Ok(Some(Self {
@@ -83,11 +85,11 @@ impl<'a> EvaluationSet<'a> {
 
     /// Returns the number of training evaluations.
     pub(crate) fn len(&self) -> usize {
-        self.split.trained
+        self.split.training_count
     }
 
     /// Returns the prompt of the first evaluation.
-    pub(crate) fn first_prompt(&self) -> &[Piece] {
+    pub(crate) fn first_prompt(&self) -> &[PromptPiece] {
         self.split.items.first().map_or(&[], |first| &first.prompt)
     }
 
@@ -97,8 +99,9 @@ impl<'a> EvaluationSet<'a> {
         cache.map(|cache| cache.activations.decoder_layers())
     }
 
-    /// Creates the frozen-activation cache if the configuration asks for it. `vb` has the stage's initial weights, `name`
-    /// is that of the learner's files. Returns false if the user interrupts it.
+    /// Creates the frozen-activation cache if the configuration enables it. `vb` contains the
+    /// stage's initial weights; `name` is the name of the learner's files. Returns false if the
+    /// user interrupts it.
     pub(crate) fn cache_activations(
         &mut self,
         vb: &VarBuilder,
@@ -116,19 +119,19 @@ impl<'a> EvaluationSet<'a> {
         };
         let mut writer = FrozenCacheWriter::open(self.context, vb, &file)?;
         let (mut indices, mut cached) = (Vec::new(), 0);
-        let all: Vec<usize> = (0..self.split.items.len()).collect();
-        for chunk in all.chunks(CHUNK as usize) {
-            if progress.interrupted() {
+        let all_indices: Vec<usize> = (0..self.split.items.len()).collect();
+        for chunk in all_indices.chunks(CHUNK_SIZE as usize) {
+            if progress.is_interrupted() {
                 return Ok(false);
             }
             if writer.needs_computation() {
-                let (done, all) = (indices.len(), all.len());
-                let state = format!("computing frozen activations, {done} of {all} evaluations");
+                let (done, total) = (indices.len(), all_indices.len());
+                let state = format!("computing frozen activations, {done} of {total} evaluations");
                 progress.report(name, 0, &state);
             }
             let mut sequences = self.build_sequences(chunk)?;
             sequences.retain(|sequence| {
-                let fits = self.context.fits(sequence);
+                let fits = self.context.fits_context(sequence);
                 indices.push(fits.then_some(cached));
                 cached += usize::from(fits);
                 fits
@@ -164,7 +167,7 @@ impl<'a> EvaluationSet<'a> {
             tokenizer: builder.tokenizer(),
             processor: &config.processor(),
             image_tokens: builder.image_tokens(),
-            reward: RewardTokenRole::Absent,
+            reward_token_role: RewardTokenRole::Absent,
         };
         let prefix = CompletionPrefix {
             template: &config.dialogue.lead,
@@ -172,7 +175,7 @@ impl<'a> EvaluationSet<'a> {
         };
         map_parallel(evaluations, |i| {
             let evaluation = &self.split.items[*i];
-            let sequence = builder.evaluation(evaluation, prefix);
+            let sequence = builder.build_evaluation(evaluation, prefix);
             sequence.with_context(|| self.location(evaluation))
         })
     }
@@ -182,14 +185,15 @@ impl<'a> EvaluationSet<'a> {
         format!("{}, line {}", self.path.display(), evaluation.line)
     }
 
-    /// Returns the evaluations at some example indices: block by block, reshuffled every epoch.
+    /// Returns the indices of the evaluations at some example indices. The blocks follow one
+    /// another, and each block is reshuffled every epoch.
     fn sample(&self, indices: Range<u64>) -> Vec<usize> {
         if indices.start >= VALIDATION_START {
-            return (self.split.trained..self.split.items.len()).collect();
+            return (self.split.training_count..self.split.items.len()).collect();
         }
-        let (mut sampled, mut at) = (Vec::new(), indices.start);
-        while at < indices.end {
-            let block = ((at / self.block_length) as usize).min(self.blocks.len() - 1);
+        let (mut sampled, mut next) = (Vec::new(), indices.start);
+        while next < indices.end {
+            let block = ((next / self.block_length) as usize).min(self.blocks.len() - 1);
             let start = block as u64 * self.block_length;
             let end = if block + 1 < self.blocks.len() {
                 indices.end.min(start + self.block_length)
@@ -201,9 +205,9 @@ impl<'a> EvaluationSet<'a> {
                 seed: self.context.config.seed ^ (block as u64) << 32,
                 n: evaluations.len(),
             };
-            let within_block = sampler.indices(at - start..end - start).into_iter();
+            let within_block = sampler.indices(next - start..end - start).into_iter();
             sampled.extend(within_block.map(|i| evaluations[i]));
-            at = end;
+            next = end;
         }
         sampled
     }
@@ -218,8 +222,8 @@ impl<'a> EvaluationSet<'a> {
     }
 }
 
-/// Returns the indices of the lower half by quality, of all evaluations, and of the upper half. Equal qualities are in
-/// file order.
+/// Returns the indices of the lower half by quality, of all evaluations, and of the upper half.
+/// Evaluations of equal quality stay in file order.
 fn curriculum_blocks(evaluations: &[EvaluationExample]) -> Result<Vec<Vec<usize>>> {
     let mut by_quality: Vec<(f64, usize)> = Vec::new();
     for (i, evaluation) in evaluations.iter().enumerate() {
@@ -234,9 +238,9 @@ fn curriculum_blocks(evaluations: &[EvaluationExample]) -> Result<Vec<Vec<usize>
     }
     by_quality.sort_by(|a, b| a.0.total_cmp(&b.0));
     let order: Vec<usize> = by_quality.into_iter().map(|(_, i)| i).collect();
-    let (low, high) = order.split_at(order.len().div_ceil(2));
-    let high = if high.is_empty() { low } else { high };
-    Ok(vec![low.to_vec(), order.clone(), high.to_vec()])
+    let (lower, upper) = order.split_at(order.len().div_ceil(2));
+    let upper = if upper.is_empty() { lower } else { upper };
+    Ok(vec![lower.to_vec(), order.clone(), upper.to_vec()])
 }
 
 #[cfg(test)]

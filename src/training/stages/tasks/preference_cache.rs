@@ -1,4 +1,5 @@
-//! The preference pairs of a stage with their frozen activations, which every epoch and every learner reads.
+//! Preference pairs of a stage with their frozen activations. All epochs and learners read the same
+//! cache.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,24 +7,26 @@ use std::path::Path;
 use acem3_experts::train::{Parameters, Sequence};
 use anyhow::{Context, Result};
 
-use crate::training::config::stage_config::StageConfig;
+use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::preferences::preference_sequence::PreferenceSequence;
 use crate::training::stages::context::StageContext;
+use crate::training::stages::files::stage_files::activation_path;
 use crate::training::stages::frozen::frozen_cache::{
-    CHUNK, FrozenCache, FrozenCacheFile, FrozenCacheWriter,
+    CHUNK_SIZE, FrozenCache, FrozenCacheFile, FrozenCacheWriter,
 };
 use crate::training::stages::parallel::sample_parallel;
-use crate::training::stages::stage_files::activation_path;
 use crate::training::stages::tasks::preference_source::{PairCounts, PreferenceSource};
 
-/// A preference pair: a sequence and two of its branches.
+/// Preference pair: a sequence and two of its branches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CachedPair {
+    /// Index of the sequence in the cache.
     sequence: usize,
+    /// Branches of the chosen and the rejected completion.
     branches: [u16; 2],
 }
 
-/// The preference pairs of a learner.
+/// Preference pairs of a learner.
 pub(crate) struct LearnerPairs {
     /// Training pairs.
     pub(crate) training: Vec<CachedPair>,
@@ -31,21 +34,21 @@ pub(crate) struct LearnerPairs {
     pub(crate) validation: Vec<CachedPair>,
 }
 
-/// The preference pairs of a stage.
+/// Preference pairs of a stage.
 pub(crate) struct PreferenceCache {
     activations: FrozenCache,
-    /// Members that each sequence has a pair for.
+    /// Members that each sequence has a preference pair for.
     members: Vec<Vec<usize>>,
-    /// Number of training sequences; the others are the validation split.
-    trained: usize,
+    /// Number of training sequences. The other sequences are the validation split.
+    training_count: usize,
 }
 
 impl PreferenceCache {
-    /// Samples or reads the preference pairs of a stage, and computes the missing frozen activations. Returns `None` if
-    /// the user interrupts it.
+    /// Samples or reads the preference pairs of a stage and computes the missing frozen
+    /// activations. Returns `None` if the user interrupts it.
     pub(crate) fn build(
         context: StageContext,
-        start: &Parameters,
+        initial: &Parameters,
         out: &Path,
     ) -> Result<Option<Self>> {
         let StageContext {
@@ -58,14 +61,14 @@ impl PreferenceCache {
             path: activation_path(out, &stage.name),
             dtype: preferences.cache_dtype,
         };
-        let vb = context.load_parameters(start)?.builder();
+        let vb = context.load_parameters(initial)?.builder();
         let mut writer = FrozenCacheWriter::open(context, &vb, &file)?;
-        let (mut members, mut trained) = (Vec::new(), 0);
+        let (mut members, mut training_count) = (Vec::new(), 0);
         let source = PreferenceSource::open(context)?;
         let ranges = source.index_ranges();
         let training_end = ranges.training.end;
         for chunk in chunks(ranges.training).chain(chunks(ranges.validation)) {
-            if progress.interrupted() {
+            if progress.is_interrupted() {
                 return Ok(None);
             }
             let is_training = chunk.start < training_end;
@@ -78,19 +81,19 @@ impl PreferenceCache {
             }
             let sampled = sample_parallel(chunk, |index| source.sequences(index))?;
             let fitting = sampled.into_iter().flatten();
-            let fitting = fitting.filter(|pair| context.fits(&pair.sequence));
-            let (sequences, learning): (Vec<_>, Vec<_>) =
+            let fitting = fitting.filter(|pair| context.fits_context(&pair.sequence));
+            let (sequences, sequence_members): (Vec<_>, Vec<_>) =
                 fitting.map(|pair| (pair.sequence, pair.members)).unzip();
             writer.add(sequences)?;
-            members.extend(learning);
+            members.extend(sequence_members);
             if is_training {
-                trained = members.len();
+                training_count = members.len();
             }
         }
         let cache = Self {
             activations: writer.finish()?,
             members,
-            trained,
+            training_count,
         };
         cache.check(stage)?;
         Ok(Some(cache))
@@ -119,7 +122,8 @@ impl PreferenceCache {
         let select = |sequences: Range<usize>| {
             let pairs = sequences.flat_map(|sequence| {
                 let members = self.members[sequence].iter().enumerate();
-                let selected = members.filter(move |(_, m)| member.is_none_or(|only| only == **m));
+                let selected =
+                    members.filter(move |(_, m)| member.is_none_or(|member| member == **m));
                 selected.map(move |(i, _)| CachedPair {
                     sequence,
                     branches: PreferenceSequence::branches(i),
@@ -128,18 +132,20 @@ impl PreferenceCache {
             pairs.collect()
         };
         LearnerPairs {
-            training: select(0..self.trained),
-            validation: select(self.trained..self.members.len()),
+            training: select(0..self.training_count),
+            validation: select(self.training_count..self.members.len()),
         }
     }
 
-    /// Returns the sequence of a pair: branch 1 is the chosen completion, branch 2 the rejected one.
+    /// Returns the sequence of a pair: branch 1 is the chosen completion, branch 2 the rejected
+    /// one.
     pub(crate) fn sequence(&self, pair: CachedPair) -> Result<Sequence> {
         self.activations.select(pair.sequence, &pair.branches)
     }
 }
 
+/// Splits indices into ranges of at most [`CHUNK_SIZE`].
 fn chunks(indices: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let starts = indices.clone().step_by(CHUNK as usize);
-    starts.map(move |start| start..(start + CHUNK).min(indices.end))
+    let starts = indices.clone().step_by(CHUNK_SIZE as usize);
+    starts.map(move |start| start..(start + CHUNK_SIZE).min(indices.end))
 }

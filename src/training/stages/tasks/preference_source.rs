@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::Path;
 
-use acem3_experts::prompt::Piece;
+use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::training::config::stage_config::StageConfig;
+use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::file_sequences::{FileSequenceBuilder, check_reward_tokens};
@@ -19,12 +19,13 @@ use crate::training::preferences::{
 };
 use crate::training::stages::context::StageContext;
 
-/// A source of preference pairs.
+/// Source of a stage's preference pairs.
 pub(crate) struct PreferenceSource<'a> {
     context: StageContext<'a>,
     pairs: PairSource<'a>,
 }
 
+/// Type of source.
 enum PairSource<'a> {
     /// Sampled cases.
     Sampler(PreferenceSequenceBuilder<'a>),
@@ -52,7 +53,7 @@ pub(crate) struct PairCounts {
 }
 
 impl<'a> PreferenceSource<'a> {
-    /// Opens the source that a stage names.
+    /// Opens the source that the stage's configuration selects.
     pub(crate) fn open(context: StageContext<'a>) -> Result<Self> {
         let preferences = context.stage.preferences.as_ref();
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
@@ -79,17 +80,17 @@ impl<'a> PreferenceSource<'a> {
                 }
             }
             PairSource::File { split, .. } => {
-                let trained = split.trained as u64;
+                let training_count = split.training_count as u64;
                 IndexRanges {
-                    training: 0..trained,
-                    validation: trained..split.items.len() as u64,
+                    training: 0..training_count,
+                    validation: training_count..split.items.len() as u64,
                 }
             }
         }
     }
 
-    /// Returns the sequences of the example at an index. Sampled evaluations have no wrong findings, because the chosen
-    /// ones must be right.
+    /// Returns the sequences of the example at an index. Sampled chosen evaluations contain no
+    /// wrong findings.
     pub(crate) fn sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
         let StageContext {
             config,
@@ -120,24 +121,24 @@ impl<'a> PreferenceSource<'a> {
                     tokenizer: builder.tokenizer(),
                     processor: &config.processor(),
                     image_tokens: builder.image_tokens(),
-                    reward: stage.kind.reward_token_role(),
+                    reward_token_role: stage.kind.reward_token_role(),
                 };
-                let sequences = sequences.preferences(pair, &stage.member_indices());
+                let sequences = sequences.build_preferences(pair, &stage.member_indices());
                 sequences.with_context(|| location(path, pair))
             }
         }
     }
 
     /// Returns the prompt of the first pair of a file.
-    pub(crate) fn first_prompt(&self) -> &[Piece] {
+    pub(crate) fn first_prompt(&self) -> &[PromptPiece] {
         match &self.pairs {
             PairSource::File { split, .. } => split.items.first().map_or(&[], |pair| &pair.prompt),
             PairSource::Sampler(_) => &[],
         }
     }
 
-    /// Checks a file before training: images exist, reward tokens match the stage's kind, and every member has enough
-    /// pairs.
+    /// Checks a file before training: images exist, reward tokens match the stage's kind, and every
+    /// member has enough pairs.
     pub(crate) fn check(&self) -> Result<()> {
         let PairSource::File { path, split } = &self.pairs else {
             return Ok(());
@@ -149,11 +150,11 @@ impl<'a> PreferenceSource<'a> {
                 .and_then(|()| check_reward_tokens(pair, role))
                 .with_context(|| location(path, pair))?;
         }
-        let (training, validation) = split.items.split_at(split.trained);
+        let (training, validation) = split.items.split_at(split.training_count);
         for member in stage.member_indices() {
             let count = |pairs: &[PreferencePair]| {
-                let own = pairs.iter().filter(|pair| pair.is_for(member));
-                own.count()
+                let of_member = pairs.iter().filter(|pair| pair.is_for(member));
+                of_member.count()
             };
             let counts = PairCounts {
                 training: count(training),

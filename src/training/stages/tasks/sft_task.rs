@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use acem3_experts::Error;
-use acem3_experts::train::{Batch, Loss, Sequence, Student};
+use acem3_experts::train::{Batch, Sequence, ShardLoss, TrainableModel};
 use anyhow::Result;
 
 use crate::training::examples::sequence_builder::SequenceBuilder;
@@ -14,9 +14,11 @@ use crate::training::stages::tasks::training_task::TrainingTask;
 
 /// Next-token prediction of completions.
 pub(crate) struct SftTask<'a> {
+    /// Inputs of the stage.
     pub(crate) context: StageContext<'a>,
-    pub(crate) student: Student,
-    /// Member to train; all as one model if `None`.
+    /// Model to train.
+    pub(crate) model: TrainableModel,
+    /// Index of the member to train; `None` trains all members as one model.
     pub(crate) member: Option<usize>,
     /// Evaluations of a file, which replace generated examples.
     pub(crate) evaluations: Option<EvaluationSet<'a>>,
@@ -40,9 +42,9 @@ impl TrainingTask for SftTask<'_> {
             })?;
             sampled.into_iter().flatten().collect()
         };
-        sequences.retain(|sequence| self.context.fits(sequence));
-        // Sequences of similar length share a forward pass, which limits padding. The longest come first, so that no
-        // core waits long for the last pass.
+        sequences.retain(|sequence| self.context.fits_context(sequence));
+        // Sequences of similar length share a forward pass, which limits padding. The longest come
+        // first, so that no core waits long for the last pass.
         sequences.sort_by_key(|s| std::cmp::Reverse(s.len()));
         Ok(sequences)
     }
@@ -55,8 +57,8 @@ impl TrainingTask for SftTask<'_> {
         self.context.config.micro_batch
     }
 
-    fn loss(&self, sequences: &[Sequence]) -> Result<Loss, Error> {
-        self.student.loss(&Batch(sequences), |target| {
+    fn loss(&self, sequences: &[Sequence]) -> Result<ShardLoss, Error> {
+        self.model.loss(&Batch(sequences), |target| {
             SequenceBuilder::counts_for_accuracy(target.weight)
         })
     }

@@ -3,10 +3,10 @@
 use super::{checkpoint, config_with_adapters, prepare, run, train_twice};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::StageKind;
-use crate::training::config::frozen_part::FrozenPart;
-use crate::training::stages::member_state::is_equal;
+use crate::training::config::stage::frozen_part::FrozenPart;
+use crate::training::stages::files::member_state::is_equal;
 
-/// The adapters are merged into the stage's checkpoint; all other weights are unchanged.
+/// The checkpoint contains the merged adapters; all other weights are unchanged.
 #[test]
 fn adapters_change_only_adapted_weights() {
     let dir = tempfile::tempdir().unwrap();
@@ -19,8 +19,9 @@ fn adapters_change_only_adapted_weights() {
         let after = checkpoint(&out, &format!("prefer.{member}.safetensors"));
         assert_eq!(after.len(), before.len());
         for (name, tensor) in &after {
-            let adapted = ["model.layers.1.", "model.layers.2."];
-            let is_adapted = name.contains("_proj.") && adapted.iter().any(|l| name.starts_with(l));
+            let adapted_layers = ["model.layers.1.", "model.layers.2."];
+            let is_adapted = name.contains("_proj.")
+                && adapted_layers.iter().any(|layer| name.starts_with(layer));
             assert_eq!(!is_equal(tensor, &before[name]), is_adapted, "{name}");
         }
     }
@@ -36,7 +37,8 @@ fn checkpoint_in_progress_has_only_adapters() {
     prepare(&config, dir.path());
     let interrupt = Interrupt::default();
     interrupt.request();
-    // Stops after one step of the first stage, then after one of the second.
+    // The first run stops after one step of the first stage, the second run after one step of the
+    // second stage.
     for _ in 0..2 {
         assert!(!run(&config, dir.path(), &interrupt).unwrap());
     }

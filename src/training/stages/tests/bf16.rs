@@ -5,24 +5,24 @@ use std::path::Path;
 use candle::{DType, Tensor};
 
 use super::{CONFIG, LORA, checkpoint, config, prepare, run_to_end, train_twice};
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::judging::panel::Panel;
 use crate::support::device::Placement;
 use crate::training::TrainConfig;
-use crate::training::stages::member_state::is_equal;
+use crate::training::stages::files::member_state::is_equal;
 
 fn bf16_config(text: &str) -> TrainConfig {
     toml::from_str(&format!("dtype = \"bf16\"\nrecompute = true\n{text}")).unwrap()
 }
 
 fn round_to_bf16(tensor: &Tensor) -> Tensor {
-    let narrow = tensor.to_dtype(DType::BF16).unwrap();
-    narrow.to_dtype(tensor.dtype()).unwrap()
+    let rounded = tensor.to_dtype(DType::BF16).unwrap();
+    rounded.to_dtype(tensor.dtype()).unwrap()
 }
 
-/// Interrupted and uninterrupted trainings have equal checkpoints. Frozen weights are unchanged, trained ones are not
-/// rounded to bf16, and the panel can be loaded.
+/// Interrupted and uninterrupted trainings have equal checkpoints. Frozen weights are unchanged,
+/// trained weights are not rounded to bf16, and the panel can be loaded.
 #[test]
 fn bf16_training_writes_single_precision() {
     let dir = tempfile::tempdir().unwrap();
@@ -37,14 +37,16 @@ fn bf16_training_writes_single_precision() {
         assert_eq!(after.len(), before.len());
         for (name, tensor) in &after {
             assert_eq!(tensor.dtype(), DType::F32, "{name}");
-            let frozen = [
+            let frozen_prefixes = [
                 "model.layers.0.",
                 "model.embed_",
                 "model.vision",
                 "model.mm_",
             ];
-            let frozen = frozen.iter().any(|f| name.starts_with(f));
-            assert_eq!(is_equal(tensor, &before[name]), frozen, "{name}");
+            let is_frozen = frozen_prefixes
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            assert_eq!(is_equal(tensor, &before[name]), is_frozen, "{name}");
             if tensor.rank() == 2 {
                 assert!(
                     !is_equal(tensor, &round_to_bf16(tensor)),
@@ -54,7 +56,7 @@ fn bf16_training_writes_single_precision() {
         }
     }
     let files = PanelFiles::Folder(out.join("panel"));
-    Panel::load(&files, false, &Placement::cpu(), Downloads::default()).unwrap();
+    Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
     // A training in single precision has nearly the same loss.
     let single = dir.path().join("single");
     prepare(&config(), &single);
@@ -93,7 +95,8 @@ fn bf16_adapters_are_merged_into_exact_weights() {
             .unwrap()
     };
     assert!(largest(&change) > 0.0);
-    // The adapters have rank 2, so a third row of the change depends on the others; rounding errors do not.
+    // The adapters have rank 2, so a third row of the change depends on the others; rounding errors
+    // do not.
     let independence = |t: &Tensor| {
         let rows: Vec<Vec<f32>> = t.narrow(0, 0, 3).unwrap().to_vec2().unwrap();
         last_residual(&rows) / largest(t)

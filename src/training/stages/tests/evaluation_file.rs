@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acem3_experts::prompt::Layout;
+use acem3_experts::prompt::PromptLayout;
 
 use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
@@ -20,16 +20,15 @@ pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
         cases: 2,
         seed: 3,
         negatives: Negative::ALL.to_vec(),
-        layout: Layout::CaseFirst,
-        reward_tokens: false,
+        layout: PromptLayout::CaseFirst,
+        has_reward_tokens: false,
     };
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();
     config.out.join("preferences.jsonl")
 }
 
-/// The validation loss falls.
 #[test]
-fn evaluations_of_file_are_learned() {
+fn training_on_evaluations_lowers_validation_loss() {
     let dir = tempfile::tempdir().unwrap();
     let file = write_evaluations(dir.path());
     let out = dir.path().join("run");
@@ -51,29 +50,29 @@ fn evaluations_of_file_are_learned() {
         .collect();
     assert!(losses.len() > 3, "{metrics}");
     assert!(losses.last() < losses.first(), "{losses:?}");
-    // The panel begins its completions as in the training data.
-    let leads = |run: &Path| {
+    // The completions of the panel begin as in the training data.
+    let prefixes = |run: &Path| {
         let spec = std::fs::read_to_string(run.join("panel").join(PANEL_FILE)).unwrap();
-        PanelSpec::parse(&spec).unwrap().leads()
+        PanelSpec::parse(&spec).unwrap().completion_prefixes()
     };
-    assert_eq!(leads(&out), [""; 4]);
+    assert_eq!(prefixes(&out), [""; 4]);
     config.stages[0].has_reward_token = true;
     let rewarded = dir.path().join("rewarded");
     prepare(&config, &rewarded);
     run_to_end(&config, &rewarded);
-    assert_eq!(leads(&rewarded), ["[Good]"; 4]);
+    assert_eq!(prefixes(&rewarded), ["[Good]"; 4]);
     // A curriculum requires qualities.
     config.stages[0].evaluations.as_mut().unwrap().curriculum = true;
-    let other = dir.path().join("other");
-    prepare(&config, &other);
-    let error = run(&config, &other, &Interrupt::default()).unwrap_err();
+    let with_curriculum = dir.path().join("curriculum");
+    prepare(&config, &with_curriculum);
+    let error = run(&config, &with_curriculum, &Interrupt::default()).unwrap_err();
     assert!(
         format!("{error:#}").contains("has no `quality`"),
         "{error:#}"
     );
 }
 
-/// A missing reward token is added to the text, without a loss.
+/// A missing reward token is added to the text without a loss.
 #[test]
 fn reward_token_is_context_of_evaluation() {
     let dir = tempfile::tempdir().unwrap();
@@ -84,28 +83,30 @@ fn reward_token_is_context_of_evaluation() {
         tokenizer: &tokenizer(),
         processor: &config.processor(),
         image_tokens: config.model.image_tokens(),
-        reward: RewardTokenRole::Absent,
+        reward_token_role: RewardTokenRole::Absent,
     };
     let prefix = |template, reward_token| CompletionPrefix {
         template,
         reward_token,
     };
-    let plain = builder.evaluation(evaluation, prefix("", "")).unwrap();
+    let plain = builder
+        .build_evaluation(evaluation, prefix("", ""))
+        .unwrap();
     let rewarded = prefix("", "[Good]");
-    let added = builder.evaluation(evaluation, rewarded).unwrap();
+    let added = builder.build_evaluation(evaluation, rewarded).unwrap();
     assert_eq!(added.len(), plain.len() + 1);
     assert_eq!(added.targets.len(), plain.targets.len());
-    let mut own = evaluation.clone();
-    own.text.insert_str(0, "[Good]");
-    let own = builder.evaluation(&own, rewarded).unwrap();
-    assert_eq!(own.tokens, added.tokens);
+    let mut with_token = evaluation.clone();
+    with_token.text.insert_str(0, "[Good]");
+    let with_token = builder.build_evaluation(&with_token, rewarded).unwrap();
+    assert_eq!(with_token.tokens, added.tokens);
     let mut templated = evaluation.clone();
     templated.text.insert_str(0, "Well, ");
     let templated = builder
-        .evaluation(&templated, prefix("Well, ", "[Good]"))
+        .build_evaluation(&templated, prefix("Well, ", "[Good]"))
         .unwrap();
     let text = tokenizer()
-        .fixed(&format!("Well, [Good]{}", evaluation.text))
+        .encode_trusted(&format!("Well, [Good]{}", evaluation.text))
         .unwrap();
     assert!(templated.tokens.ends_with(&text));
 }

@@ -18,17 +18,17 @@ fn nan_loss_is_engine_failure_and_allows_corrected_start() {
     assert!(out.join("panel/panel.toml").is_file());
 }
 
-/// A stage that fails late is not lost: it resumes at its last validation with a lower learning rate.
+/// A stage that fails late resumes at its last validation with a lower learning rate.
 #[test]
 fn stage_resumes_with_lower_learning_rate() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path();
-    let six_steps = |out: &Path| {
+    let config_with_six_steps = |out: &Path| {
         let mut config = supervised(1e-3, out);
         (config.stages[0].steps, config.stages[0].validate_every) = (6, Some(1));
         config
     };
-    let config = six_steps(out);
+    let config = config_with_six_steps(out);
     let interrupt = Interrupt::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -39,7 +39,7 @@ fn stage_resumes_with_lower_learning_rate() {
         });
         run(&config, out, &interrupt).unwrap();
     });
-    let mut config = six_steps(&dir.path().join("other"));
+    let mut config = config_with_six_steps(&dir.path().join("other"));
     config.stages[0].learning_rate = 1e-4;
     run_to_end(&config, out);
     let text = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();

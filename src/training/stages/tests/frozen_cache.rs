@@ -1,4 +1,4 @@
-//! Trainings with a frozen-activation cache have the same losses as without.
+//! Trainings have the same losses with and without a frozen-activation cache.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use super::evaluation_file::write_evaluations;
 use super::{config, prepare, run_to_end, supervised};
 use crate::training::{ActivationDtype, EvaluationConfig, TrainConfig};
 
-/// Trains and returns the losses of a stage, including those of validations.
-fn losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {
+/// Trains and returns the training and validation losses of a stage.
+fn train_losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {
     prepare(config, out);
     run_to_end(config, out);
     let metrics = std::fs::read_to_string(out.join(format!("{stage}.metrics.jsonl"))).unwrap();
@@ -26,8 +26,8 @@ fn assert_close(cached: &[f64], computed: &[f64]) {
         assert!((a - b).abs() < 1e-4, "{cached:?}\n{computed:?}");
     }
     let mut steps = cached.windows(2);
-    let changes = steps.any(|pair| (pair[0] - pair[1]).abs() > 1e-3);
-    assert!(changes, "the loss does not change: {cached:?}");
+    let has_changes = steps.any(|pair| (pair[0] - pair[1]).abs() > 1e-3);
+    assert!(has_changes, "the loss does not change: {cached:?}");
 }
 
 #[test]
@@ -37,7 +37,8 @@ fn preference_losses_do_not_depend_on_cache() {
     let stage = &mut cached.stages[1];
     (stage.steps, stage.validate_every) = (10, Some(1));
     let mut computed = cached.clone();
-    // The same frozen weights, but their names do not cover the whole tower, so nothing is cached.
+    // The same weights are frozen, but the names do not cover the whole vision tower, so nothing is
+    // cached.
     computed.stages[1].frozen_layers = None;
     computed.stages[1].frozen = [
         "model.vision_tower.vision_model.",
@@ -54,8 +55,8 @@ fn preference_losses_do_not_depend_on_cache() {
     assert_eq!(cached_layers(&computed), 0);
     let stage = "prefer.medical_knowledge";
     assert_close(
-        &losses(&cached, &dir.path().join("cached"), stage),
-        &losses(&computed, &dir.path().join("computed"), stage),
+        &train_losses(&cached, &dir.path().join("cached"), stage),
+        &train_losses(&computed, &dir.path().join("computed"), stage),
     );
 }
 
@@ -74,7 +75,7 @@ fn evaluation_losses_do_not_depend_on_cache() {
             curriculum: false,
             cache_dtype,
         });
-        let losses = losses(&config, &out, "sft");
+        let losses = train_losses(&config, &out, "sft");
         assert!(!out.join("sft.rows").exists(), "the cache is removed");
         losses
     };

@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::Result;
 use candle::{Device, Tensor};
 
-use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::PanelSpec;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::stages::member_state::is_equal;
+use crate::training::stages::files::member_state::is_equal;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 const STAGE: &str = r#"
@@ -34,10 +34,10 @@ fn config(start: &str, frozen: usize) -> Result<(TrainConfig, Option<InitialMode
         &path,
         format!("start = {start:?}\ntrunk_layers = {frozen}\n{STAGE}frozen_layers = {frozen}\n"),
     )?;
-    TrainConfig::load(&path, Downloads::default())
+    TrainConfig::load(&path, HubDownloads::default())
 }
 
-fn golden(name: &str) -> String {
+fn golden_checkpoint(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     format!("{root}/assets/golden/checkpoints/{name}")
 }
@@ -52,8 +52,8 @@ fn weights(panel: &Path, member: &str) -> HashMap<String, Tensor> {
         format!("{member}.safetensors"),
         "trunk.safetensors".to_owned(),
     ];
-    let read = |file: &String| candle::safetensors::load(panel.join(file), &Device::Cpu);
-    files.iter().flat_map(|file| read(file).unwrap()).collect()
+    let load = |file: &String| candle::safetensors::load(panel.join(file), &Device::Cpu);
+    files.iter().flat_map(|file| load(file).unwrap()).collect()
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn training_from_panel_changes_only_trained_layers() {
 }
 
 #[test]
-fn published_checkpoint_sets_model_vocabulary_and_dialogue() {
-    let (config, start) = config(&golden("llava-mistral"), 1).map_or_else(
+fn published_checkpoint_sets_model_vocabulary_and_chat_template() {
+    let (config, start) = config(&golden_checkpoint("llava-mistral"), 1).map_or_else(
         |error| panic!("{error:#}"),
         |(config, start)| (config, start.unwrap()),
     );
@@ -114,19 +114,19 @@ fn published_checkpoint_sets_model_vocabulary_and_dialogue() {
 
 #[test]
 fn unsuitable_initial_models_are_rejected() {
-    let text_only = load_error(&golden("mistral"));
+    let text_only = load_error(&golden_checkpoint("mistral"));
     assert!(text_only.contains("text-only model"), "{text_only}");
-    let tiled = load_error(&golden("llava-next"));
+    let tiled = load_error(&golden_checkpoint("llava-next"));
     assert!(tiled.contains("images in tiles"), "{tiled}");
-    let absent = load_error("/nowhere/at/all");
+    let missing = load_error("/nowhere/at/all");
     assert!(
-        absent.contains("start /nowhere/at/all: no such folder"),
-        "{absent}"
+        missing.contains("start /nowhere/at/all: no such folder"),
+        "{missing}"
     );
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("train.toml");
     std::fs::write(&path, "start = \"embedded\"\nvocabulary = 7").unwrap();
-    let derived = TrainConfig::read(&path).map(|_| ()).unwrap_err();
-    let derived = format!("{derived:#}");
-    assert!(derived.contains("remove vocabulary"), "{derived}");
+    let error = TrainConfig::read(&path).map(|_| ()).unwrap_err();
+    let error = format!("{error:#}");
+    assert!(error.contains("remove vocabulary"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Complete trainings of a panel that is too small to be useful.
+//! Complete trainings of a panel with a tiny model.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::examples::sequence_builder::SequenceBuilder;
-use crate::training::stages::run_folder::claim_folder;
+use crate::training::stages::files::run_folder::claim_folder;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 mod adapters;
@@ -52,7 +52,7 @@ store = "f32"
 "#
 );
 
-/// Adds adapters to the last stage.
+/// Configuration that adds adapters to the last stage.
 const LORA: &str = "[stages.lora]\nrank = 2\nalpha = 4.0\n";
 
 fn config() -> TrainConfig {
@@ -64,21 +64,21 @@ fn config_with_adapters() -> TrainConfig {
 }
 
 /// Returns the path of a file of the embedded panel.
-fn mini(name: &str) -> PathBuf {
+fn embedded_panel_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("assets/mini")
         .join(name)
 }
 
 fn tokenizer() -> TextTokenizer {
-    TextTokenizer::parse(&std::fs::read(mini(TOKENIZER_FILE)).unwrap()).unwrap()
+    TextTokenizer::parse(&std::fs::read(embedded_panel_file(TOKENIZER_FILE)).unwrap()).unwrap()
 }
 
 fn sequence_builder(config: &TrainConfig) -> SequenceBuilder {
     SequenceBuilder::new(config, tokenizer(), config.model.image_tokens()).unwrap()
 }
 
-/// Trains in a folder; false if interrupted.
+/// Trains in a folder. Returns false if interrupted.
 fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> {
     let paths = TrainPaths {
         out: out.to_owned(),
@@ -94,30 +94,34 @@ fn run_to_end(config: &TrainConfig, out: &Path) {
     assert!(run(config, out, &Interrupt::default()).unwrap());
 }
 
-/// Creates the folder of a training, with the tokenizer of the embedded panel.
+/// Creates the output folder of a training with the tokenizer of the embedded panel.
 fn prepare(config: &TrainConfig, out: &Path) {
     drop(claim_folder(config, out).unwrap());
-    std::fs::copy(mini(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
+    std::fs::copy(
+        embedded_panel_file(TOKENIZER_FILE),
+        out.join(TOKENIZER_FILE),
+    )
+    .unwrap();
 }
 
-/// Reads a file of a panel in a training's folder.
+/// Reads a file of the panel in an output folder.
 fn panel_file(out: &Path, name: &str) -> Vec<u8> {
     std::fs::read(out.join("panel").join(name)).unwrap()
 }
 
-/// Reads a checkpoint in a training's folder.
+/// Reads a checkpoint in an output folder.
 fn checkpoint(out: &Path, name: &str) -> std::collections::HashMap<String, Tensor> {
     let tensors = load_checkpoint(&out.join(name), None).unwrap();
     tensors.into_iter().collect()
 }
 
-/// The folders of a training without and with an interruption.
+/// Output folders of an uninterrupted and an interrupted training.
 struct TrainedTwice {
     uninterrupted: PathBuf,
     interrupted: PathBuf,
 }
 
-/// Trains without and with an interruption, and checks that the panels are equal.
+/// Trains without and with an interruption and checks that the panels are equal.
 fn train_twice(config: &TrainConfig, dir: &Path) -> TrainedTwice {
     let (uninterrupted, interrupted) = (dir.join("uninterrupted"), dir.join("interrupted"));
     prepare(config, &uninterrupted);
@@ -126,8 +130,8 @@ fn train_twice(config: &TrainConfig, dir: &Path) -> TrainedTwice {
     let interrupt = Interrupt::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let started = interrupted.join("prefer.rows.json");
-            while !started.exists() && !interrupted.join("panel").exists() {
+            let cache_index = interrupted.join("prefer.rows.json");
+            while !cache_index.exists() && !interrupted.join("panel").exists() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             interrupt.request();
@@ -152,7 +156,7 @@ fn train_twice(config: &TrainConfig, dir: &Path) -> TrainedTwice {
 
 /// Prepares a training with one small supervised stage.
 fn supervised(learning_rate: f64, out: &Path) -> TrainConfig {
-    let mut config = TrainConfig::read(&mini("train.toml")).unwrap();
+    let mut config = TrainConfig::read(&embedded_panel_file("train.toml")).unwrap();
     config.stages.drain(..2);
     config.stages.truncate(1);
     let stage = &mut config.stages[0];

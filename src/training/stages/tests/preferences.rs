@@ -1,8 +1,8 @@
 //! Trainings on preference pairs.
 
 use acem3_experts::BranchJudge;
-use acem3_experts::prompt::{BranchPrompts, JudgeInput, Rubric, Slot, TokenStep};
-use acem3_experts::train::{Batch, Given, Parameters, Sequence, Student};
+use acem3_experts::prompt::{BranchPrompts, JudgeInput, PromptToken, Rubric, TokenStep};
+use acem3_experts::train::{Batch, Parameters, Sequence, SequenceInput, TrainableModel};
 use candle::Device;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{config, panel_file, sequence_builder, tokenizer, train_twice};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::config::reward_token::RewardTokenRole;
+use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::phantom_examples;
 use crate::training::preferences::EvaluationRatings;
@@ -18,7 +18,7 @@ use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::stages::context::StageContext;
-use crate::training::stages::progress::TrainingProgress;
+use crate::training::stages::metrics::progress::TrainingProgress;
 use crate::training::stages::tasks::preference_cache::PreferenceCache;
 use crate::training::stages::tasks::preference_source::PreferenceSource;
 
@@ -28,8 +28,8 @@ fn interrupted_preference_training_ends_like_uninterrupted() {
     let out = train_twice(&config(), dir.path()).uninterrupted;
     let spec = panel_file(&out, PANEL_FILE);
     let spec = PanelSpec::parse(std::str::from_utf8(&spec).unwrap()).unwrap();
-    assert_eq!(spec.leads(), ["", "[Good]", "", "[Good]"]);
-    // Only the checkpoints and metrics of a finished stage remain.
+    assert_eq!(spec.completion_prefixes(), ["", "[Good]", "", "[Good]"]);
+    // A finished stage leaves only its checkpoints and metrics.
     let files = std::fs::read_dir(&out).unwrap();
     let files = files.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     let mut files: Vec<String> = files.filter(|name| name.starts_with("prefer.")).collect();
@@ -60,11 +60,11 @@ fn cached_trunk_equals_computed_trunk() {
         device: &Device::Cpu,
     };
     let dir = tempfile::tempdir().unwrap();
-    let start = Parameters::fresh(9);
-    let cache = PreferenceCache::build(context, &start, dir.path())
+    let initial = Parameters::uninitialized(9);
+    let cache = PreferenceCache::build(context, &initial, dir.path())
         .unwrap()
         .unwrap();
-    let student = Student::load(&start.builder(), &config.model, 1).unwrap();
+    let model = TrainableModel::load(&initial.builder(), &config.model, 1).unwrap();
     let source = PreferenceSource::open(context).unwrap();
     let sequences = source.sequences(1).unwrap();
     let [PreferenceSequence { sequence, members }] = sequences.as_slice() else {
@@ -72,17 +72,20 @@ fn cached_trunk_equals_computed_trunk() {
     };
     assert_eq!(*members, [1, 3]);
     for (i, member) in [1, 3].into_iter().enumerate() {
-        let computed = sequence.part(&PreferenceSequence::branches(i)).unwrap().0;
+        let computed = sequence
+            .select_branches(&PreferenceSequence::branches(i))
+            .unwrap()
+            .0;
         let pairs = cache.pairs(Some(member)).training;
         let cached = cache.sequence(pairs[1]).unwrap();
         assert_eq!(cached.tokens, computed.tokens);
-        let Given::Hidden(hidden) = &cached.given else {
+        let SequenceInput::Hidden(hidden) = &cached.input else {
             panic!("hidden states are cached");
         };
-        let top = student
-            .trunk_top(&Batch(std::slice::from_ref(&computed)))
+        let trunk_output = model
+            .trunk_output(&Batch(std::slice::from_ref(&computed)))
             .unwrap();
-        let difference = (hidden - &top[0])
+        let difference = (hidden - &trunk_output[0])
             .unwrap()
             .abs()
             .unwrap()
@@ -92,15 +95,15 @@ fn cached_trunk_equals_computed_trunk() {
             difference.to_scalar::<f32>().unwrap() < 1e-5,
             "member {member}"
         );
-        let likelihoods = |s: Sequence| student.log_likelihoods(&Batch(&[s])).unwrap()[0];
+        let likelihoods = |s: Sequence| model.log_likelihoods(&Batch(&[s])).unwrap()[0];
         for (a, b) in likelihoods(cached).into_iter().zip(likelihoods(computed)) {
             assert!((a - b).abs() < 1e-4 * b.abs(), "{a} {b}");
         }
     }
 }
 
-/// A chosen completion has the same tokens as in judging with reward tokens. The reward token has a loss as a target and
-/// none as context.
+/// A chosen completion begins with the same tokens as in judging with reward tokens. The reward
+/// token has a loss as a target but not as context.
 #[test]
 fn chosen_completion_begins_as_in_judging() {
     let config = config();
@@ -118,34 +121,34 @@ fn chosen_completion_begins_as_in_judging() {
         built[0].sequence.clone()
     };
     let steps = builder.format_tokens(0, "[Good]").unwrap();
-    let Some(TokenStep::Feed(fed)) = steps.first() else {
+    let Some(TokenStep::Literal(lead)) = steps.first() else {
         panic!("a completion begins with a literal");
     };
-    let prompt = builder.prompt(0, &pair, &pair).unwrap();
-    let slot_length = |slot: &Slot| {
-        if *slot == Slot::Image {
+    let prompt = builder.build_prompt(0, &pair, &pair).unwrap();
+    let token_count = |token: &PromptToken| {
+        if *token == PromptToken::Image {
             config.model.image_tokens()
         } else {
             1
         }
     };
-    let start: usize = prompt.iter().map(slot_length).sum();
+    let start: usize = prompt.iter().map(token_count).sum();
     let target = sequence(RewardTokenRole::Target);
-    assert_eq!(target.tokens[start..start + fed.len()], *fed);
+    assert_eq!(target.tokens[start..start + lead.len()], *lead);
     let context = sequence(RewardTokenRole::Context);
     let absent = sequence(RewardTokenRole::Absent);
     assert_eq!(target.tokens, context.tokens);
     assert_eq!(target.targets.len(), context.targets.len() + 2);
     assert_eq!(absent.targets.len(), context.targets.len());
     assert_eq!(absent.len() + 2, context.len());
-    // The judge feeds the same literal.
+    // The judge begins with the same literal.
     let prompts = BranchPrompts::new(config.layout, Rubric::built_in().unwrap(), config.rubric);
     let judge = BranchJudge::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
     let input = JudgeInput {
-        image: true,
+        has_image: true,
         question: &pair.question,
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
     let tasks = judge.unwrap().tasks(&input, None, &tokenizer()).unwrap();
-    assert_eq!(tasks[0].format[0], TokenStep::Feed(fed.clone()));
+    assert_eq!(tasks[0].format[0], TokenStep::Literal(lead.clone()));
 }

@@ -1,4 +1,4 @@
-//! Problems of later stages are reported before the first stage starts.
+//! Errors of later stages are reported before the first stage starts.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::files::folder::list_names;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::{EvaluationConfig, TrainConfig};
 
-/// Returns the error of a training after a change, and checks that no stage has run.
+/// Returns the error of a training with a changed configuration and checks that no stage has run.
 fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config();
@@ -25,8 +25,8 @@ fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
     error
 }
 
-/// Returns the error of a second stage that trains on a file with one line, twice.
-fn error_of_line(line: &str, curriculum: bool) -> String {
+/// Returns the error of a second stage that trains on a file with the same line twice.
+fn evaluation_line_error(line: &str, curriculum: bool) -> String {
     preflight_error(|config, dir| {
         let file = dir.join("evaluations.jsonl");
         std::fs::write(&file, format!("{line}\n{line}\n")).unwrap();
@@ -43,22 +43,23 @@ fn error_of_line(line: &str, curriculum: bool) -> String {
 
 #[test]
 fn frozen_names_are_checked_before_training() {
-    let all = preflight_error(|config, _| config.stages[1].frozen = vec!["model.".to_owned()]);
+    let all_frozen =
+        preflight_error(|config, _| config.stages[1].frozen = vec!["model.".to_owned()]);
     assert!(
-        all.contains("stage prefer: all weights are frozen"),
-        "{all}"
+        all_frozen.contains("stage prefer: all weights are frozen"),
+        "{all_frozen}"
     );
-    let nothing =
+    let no_match =
         preflight_error(|config, _| config.stages[1].frozen = vec!["model.lawyers.".to_owned()]);
     assert!(
-        nothing.contains("stage prefer: frozen: no weight name begins with \"model.lawyers.\""),
-        "{nothing}"
+        no_match.contains("stage prefer: frozen: no weight name begins with \"model.lawyers.\""),
+        "{no_match}"
     );
 }
 
 #[test]
 fn files_are_checked_before_training() {
-    let missing = error_of_line(
+    let missing = evaluation_line_error(
         r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#,
         false,
     );
@@ -66,9 +67,9 @@ fn files_are_checked_before_training() {
         missing.contains("evaluations.jsonl, line 1: missing image"),
         "{missing}"
     );
-    let unrated = error_of_line(r#"{"prompt": "A", "completion": "B"}"#, true);
+    let unrated = evaluation_line_error(r#"{"prompt": "A", "completion": "B"}"#, true);
     assert!(unrated.contains("line 1 has no `quality`"), "{unrated}");
-    let plain = preflight_error(|config, dir| {
+    let no_token = preflight_error(|config, dir| {
         let file = dir.join("pairs.jsonl");
         let pair = r#"{"prompt": "A", "chosen": "B", "rejected": "C"}"#;
         std::fs::write(&file, format!("{pair}\n{pair}\n")).unwrap();
@@ -76,8 +77,8 @@ fn files_are_checked_before_training() {
         (preferences.cases, preferences.file) = (0, Some(file));
     });
     assert!(
-        plain.contains("a completion does not begin with [Good]"),
-        "{plain}"
+        no_token.contains("a completion does not begin with [Good]"),
+        "{no_token}"
     );
-    assert!(plain.contains("pairs.jsonl, line "), "{plain}");
+    assert!(no_token.contains("pairs.jsonl, line "), "{no_token}");
 }

@@ -1,20 +1,24 @@
 //! Errors of DICOM objects.
 
 use super::super::error::DecodeError;
-use super::super::format::Format;
+use super::super::format::FileFormat;
 
-/// The error of an object that violates the standard. `what` must not quote the object: it may name a patient.
-pub(super) fn damaged(what: impl Into<String>) -> DecodeError {
+/// Returns the error for an object that violates the standard.
+///
+/// `problem` must not quote the object, which may contain the name of a patient.
+pub(super) fn damaged(problem: impl Into<String>) -> DecodeError {
     DecodeError::Damaged {
-        format: Format::Dicom,
-        what: what.into(),
+        format: FileFormat::Dicom,
+        problem: problem.into(),
     }
 }
 
-/// The error of an object that is valid but not supported. `what` must not quote the object.
-pub(super) fn unsupported(what: impl Into<String>) -> DecodeError {
-    DecodeError::Unsupported {
-        format: Format::Dicom,
-        what: what.into(),
+/// Returns the error for an object that is valid but not supported.
+///
+/// `problem` must not quote the object.
+pub(super) fn unsupported(problem: impl Into<String>) -> DecodeError {
+    DecodeError::UnsupportedVariant {
+        format: FileFormat::Dicom,
+        problem: problem.into(),
     }
 }

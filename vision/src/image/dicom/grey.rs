@@ -1,12 +1,12 @@
-//! Modality transform and grey-scale window of DICOM frames.
+//! Modality transform and grey-scale window of DICOM frames (PS3.3 C.11.1 and C.11.2).
 
 use dicom_object::{DefaultDicomObject, InMemDicomObject, Tag};
 use dicom_pixeldata::DecodedPixelData;
 
 use super::super::error::DecodeError;
 use super::error::damaged;
-use super::table::Table;
-use super::view::{ShownWindow, View, Window, WindowSource};
+use super::lookup_table::LookupTable;
+use super::view::{AppliedWindow, DicomView, DicomWindow, WindowSource};
 
 const MODALITY_LUT: Tag = Tag(0x0028, 0x3000);
 const VOI_LUT: Tag = Tag(0x0028, 0x3010);
@@ -18,39 +18,39 @@ const VOI_FUNCTION: Tag = Tag(0x0028, 0x1056);
 
 /// Modality transform: stored values to modality values.
 #[derive(Clone, Debug)]
-pub(super) enum Modality {
+pub(super) enum ModalityTransform {
     /// `slope · value + intercept`.
     Linear { slope: f64, intercept: f64 },
-    /// By a table.
-    Table(Table),
+    /// Lookup table.
+    Table(LookupTable),
 }
 
 /// Window: modality values to grey.
 #[derive(Clone, Debug)]
-pub(super) enum Grey {
-    /// By the formula of C.11.2.1.2.1.
+pub(super) enum GreyTransform {
+    /// VOI LUT function `LINEAR` (C.11.2.1.2.1).
     Linear { center: f64, width: f64 },
-    /// By that of C.11.2.1.3.2.
-    Exact { center: f64, width: f64 },
-    /// By that of C.11.2.1.3.1.
+    /// VOI LUT function `LINEAR_EXACT` (C.11.2.1.3.2).
+    LinearExact { center: f64, width: f64 },
+    /// VOI LUT function `SIGMOID` (C.11.2.1.3.1).
     Sigmoid { center: f64, width: f64 },
-    /// By a table.
-    Table(Table),
+    /// Lookup table.
+    Table(LookupTable),
 }
 
-/// The first item of a sequence.
-fn item(object: &DefaultDicomObject, tag: Tag) -> Option<&InMemDicomObject> {
+/// Returns the first item of a sequence.
+fn first_item(object: &DefaultDicomObject, tag: Tag) -> Option<&InMemDicomObject> {
     object.get(tag)?.items()?.first()
 }
 
-impl Modality {
-    /// Reads the lookup table of an object, otherwise its slope and intercept.
+impl ModalityTransform {
+    /// Reads the lookup table of an object, or its slope and intercept if it has no table.
     pub(super) fn read(
         object: &DefaultDicomObject,
         decoded: &DecodedPixelData,
     ) -> Result<Self, DecodeError> {
-        if let Some(item) = item(object, MODALITY_LUT) {
-            return Table::read(item, LUT).map(Self::Table);
+        if let Some(item) = first_item(object, MODALITY_LUT) {
+            return LookupTable::read(item, LUT).map(Self::Table);
         }
         let rescale = decoded.rescale().ok().and_then(|all| all.first());
         let (slope, intercept) = rescale.map_or((1.0, 0.0), |r| (r.slope, r.intercept));
@@ -61,26 +61,25 @@ impl Modality {
         }
     }
 
-    /// The modality's value of a stored one.
+    /// Converts a stored value to a modality value.
     pub(super) fn apply(&self, sample: i32) -> f64 {
         match self {
             Self::Linear { slope, intercept } => slope * f64::from(sample) + intercept,
-            Self::Table(table) => table.apply(f64::from(sample)),
+            Self::Table(table) => table.look_up(f64::from(sample)),
         }
     }
 
-    /// Returns the smallest and the largest value of the samples.
-    pub(super) fn range(&self, samples: &[i32]) -> (f64, f64) {
+    /// Returns the smallest and the largest modality value of the samples.
+    pub(super) fn value_range(&self, samples: &[i32]) -> (f64, f64) {
         let values = samples.iter().map(|sample| self.apply(*sample));
-        values.fold(
-            (f64::INFINITY, f64::NEG_INFINITY),
-            |(least, most), value| (least.min(value), most.max(value)),
-        )
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| {
+            (min.min(value), max.max(value))
+        })
     }
 }
 
-impl Grey {
-    /// The grey of a value, 0 to 255.
+impl GreyTransform {
+    /// Converts a modality value to grey, 0 to 255.
     pub(super) fn apply(&self, value: f64) -> u8 {
         let unit = match self {
             Self::Linear { center, width } => {
@@ -93,83 +92,91 @@ impl Grey {
                     (value - center) / width + 0.5
                 }
             }
-            Self::Exact { center, width } => (value - center) / width + 0.5,
+            Self::LinearExact { center, width } => (value - center) / width + 0.5,
             Self::Sigmoid { center, width } => {
                 1.0 / (1.0 + (-4.0 * (value - center) / width).exp())
             }
-            Self::Table(table) => table.unit(value),
+            Self::Table(table) => table.look_up_unit(value),
         };
         (unit.clamp(0.0, 1.0) * 255.0).round() as u8
     }
 }
 
-/// Returns the window that a view selects, with its description.
-pub(super) fn window(
+/// Returns the window that a view selects, with its description for records.
+///
+/// `value_range` computes the smallest and largest modality value of the frame.
+pub(super) fn select_window(
     object: &DefaultDicomObject,
     decoded: &DecodedPixelData,
-    range: impl Fn() -> (f64, f64),
-    view: &View,
-) -> Result<(Grey, Option<ShownWindow>), DecodeError> {
+    value_range: impl Fn() -> (f64, f64),
+    view: &DicomView,
+) -> Result<(GreyTransform, Option<AppliedWindow>), DecodeError> {
     let function = object.get(VOI_FUNCTION).and_then(|e| e.to_str().ok());
     let function = function
         .as_deref()
         .unwrap_or("LINEAR")
         .trim_end_matches(['\0', ' '])
         .to_owned();
-    let of = |(center, width): (f64, f64), source| {
-        let grey = match function.as_str() {
-            "SIGMOID" => Grey::Sigmoid { center, width },
-            "LINEAR_EXACT" => Grey::Exact { center, width },
-            _ => Grey::Linear { center, width },
+    let with_function = |(center, width): (f64, f64), source| {
+        let transform = match function.as_str() {
+            "SIGMOID" => GreyTransform::Sigmoid { center, width },
+            "LINEAR_EXACT" => GreyTransform::LinearExact { center, width },
+            _ => GreyTransform::Linear { center, width },
         };
-        let shown = ShownWindow {
+        let applied = AppliedWindow {
             source,
             center: Some(center),
             width: Some(width),
         };
-        (grey, Some(shown))
+        (transform, Some(applied))
     };
     match &view.window {
-        Window::Of { center, width } => {
-            let (grey, shown) = of((*center, *width), WindowSource::Given);
-            Ok((grey, shown))
+        DicomWindow::CenterWidth { center, width } => {
+            Ok(with_function((*center, *width), WindowSource::Given))
         }
-        Window::Auto => Ok(full_range(range())),
-        Window::Named(name) => named(object, name).map(|found| of(found, WindowSource::File)),
-        Window::File => {
-            if let Some(item) = item(object, VOI_LUT) {
-                let shown = ShownWindow {
+        DicomWindow::Auto => Ok(full_range_window(value_range())),
+        DicomWindow::Named(name) => {
+            let window = window_by_name(object, name)?;
+            Ok(with_function(window, WindowSource::File))
+        }
+        DicomWindow::File => {
+            if let Some(item) = first_item(object, VOI_LUT) {
+                let applied = AppliedWindow {
                     source: WindowSource::Table,
                     center: None,
                     width: None,
                 };
-                return Ok((Grey::Table(Table::read(item, LUT)?), Some(shown)));
+                let table = LookupTable::read(item, LUT)?;
+                return Ok((GreyTransform::Table(table), Some(applied)));
             }
-            let own = windows(object).first().copied().or_else(|| {
+            let window = stored_windows(object).first().copied().or_else(|| {
                 let first = decoded.window().ok()??.first()?;
                 Some((first.center, first.width))
             });
-            let own = own.filter(|(center, width)| center.is_finite() && *width >= 1.0);
-            Ok(own.map_or_else(|| full_range(range()), |own| of(own, WindowSource::File)))
+            let window = window.filter(|(center, width)| center.is_finite() && *width >= 1.0);
+            Ok(window.map_or_else(
+                || full_range_window(value_range()),
+                |window| with_function(window, WindowSource::File),
+            ))
         }
     }
 }
 
-/// From the least value to the greatest.
-fn full_range((least, most): (f64, f64)) -> (Grey, Option<ShownWindow>) {
-    // A frame of one value is black, as the least value of any frame is.
-    let width = if most > least { most - least } else { 1.0 };
-    let center = least + width / 2.0;
-    let shown = ShownWindow {
+/// Returns the window from the smallest to the largest value of a frame.
+fn full_range_window((min, max): (f64, f64)) -> (GreyTransform, Option<AppliedWindow>) {
+    // The smallest value is black, so a frame with a single value is black.
+    let width = if max > min { max - min } else { 1.0 };
+    let center = min + width / 2.0;
+    let applied = AppliedWindow {
         source: WindowSource::Auto,
         center: Some(center),
         width: Some(width),
     };
-    (Grey::Exact { center, width }, Some(shown))
+    (GreyTransform::LinearExact { center, width }, Some(applied))
 }
 
-/// The windows of an object.
-fn windows(object: &DefaultDicomObject) -> Vec<(f64, f64)> {
+/// Returns center and width of the windows of an object.
+fn stored_windows(object: &DefaultDicomObject) -> Vec<(f64, f64)> {
     let numbers = |tag| {
         object
             .get(tag)
@@ -182,29 +189,29 @@ fn windows(object: &DefaultDicomObject) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the window of an object by name.
-fn named(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64), DecodeError> {
-    let windows = windows(object);
+/// Returns center and width of a window of an object by name, case-insensitive.
+fn window_by_name(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64), DecodeError> {
+    let windows = stored_windows(object);
     let names = object
         .get(WINDOW_NAME)
         .and_then(|e| e.value().to_multi_str().ok());
     let names = names.as_deref().unwrap_or_default();
-    let is_it = |known: &String| {
-        known
+    let matches_name = |stored: &String| {
+        stored
             .trim_matches(['\0', ' '])
             .eq_ignore_ascii_case(name.trim())
     };
-    let at = names.iter().position(is_it);
-    let found = at.and_then(|i| windows.get(i).copied());
-    found
+    let index = names.iter().position(matches_name);
+    let window = index.and_then(|i| windows.get(i).copied());
+    window
         .filter(|(_, width)| *width >= 1.0)
-        .ok_or_else(|| DecodeError::View {
-            what: format!(
-                "none of its {} windows has the name that --window gives",
+        .ok_or_else(|| DecodeError::InvalidView {
+            problem: format!(
+                "none of the {} windows in the file has the name given by --window",
                 windows.len()
             ),
-            hint: "--window holds for every image of a run: give CENTER,WIDTH, as in \
-                   --window=-600,1500, or auto or file, or judge images without such a window in a \
-                   run of their own",
+            hint: "--window applies to every image of the run; pass CENTER,WIDTH, for example \
+                   --window=-600,1500, or auto or file, or judge images without this window in a \
+                   separate run",
         })
 }

@@ -1,18 +1,18 @@
 //! Decodes DICOM objects to RGB: one frame, with modality transform and window applied.
 //!
 //! The formulas are those of the standard (PS3.3 C.7.6.3, C.11.1 and C.11.2); reference: `pydicom`,
-//! `pixels/processing.py`. No text of an object is kept or quoted in errors, so that no
-//! patient name gets into a message or a record.
+//! `pixels/processing.py`. Errors quote no text of an object and nothing stores it, so that
+//! messages and records contain no patient name.
 
 mod colour;
 mod error;
+mod file_meta;
 mod grey;
-mod header;
 mod jpeg2000;
-mod meta;
+mod lookup_table;
 mod object;
 mod palette;
-mod table;
+mod pixel_header;
 mod view;
 
 use dicom_object::DefaultDicomObject;
@@ -20,91 +20,100 @@ use dicom_pixeldata::PixelDecoder as _;
 
 use super::decoded_image::DecodedImage;
 use super::error::DecodeError;
-use super::format::Format;
-use super::limits::Limits;
+use super::format::FileFormat;
+use super::limits::ImageLimits;
 use error::unsupported;
-use header::{Header, Photometric, Sampling};
-pub(super) use meta::is_headerless_dicom;
+pub(super) use file_meta::is_headerless_dicom;
+use pixel_header::{ChromaSampling, PhotometricInterpretation, PixelHeader};
 
-pub use view::{Shown, ShownWindow, View, Window, WindowSource};
+pub use view::{AppliedView, AppliedWindow, DicomView, DicomWindow, WindowSource};
 
-/// Decodes the frame of an object that a view chooses.
+/// Decodes the frame that a view selects.
 pub(super) fn decode(
     bytes: &[u8],
-    limits: &Limits,
-    view: &View,
+    limits: &ImageLimits,
+    view: &DicomView,
 ) -> Result<DecodedImage, DecodeError> {
     let object = object::read(bytes, limits)?;
-    let header = Header::read(&object)?;
+    let header = PixelHeader::read(&object)?;
     let (width, height) = (header.columns, header.rows);
     let pixels = u64::from(width) * u64::from(height);
     if pixels > limits.pixels {
         return Err(DecodeError::TooManyPixels {
-            format: Format::Dicom,
+            format: FileFormat::Dicom,
             width,
             height,
             limit: limits.pixels,
         });
     }
-    object::check_streams(&object, pixels)?;
-    let frame = view.frame_of(header.frames)?;
-    let mut shown = Shown {
+    object::check_stream_sizes(&object, pixels)?;
+    let frame = view.frame_number(header.frames)?;
+    let mut applied_view = AppliedView {
         frame,
         frames: header.frames,
         window: None,
     };
-    if header.photometric == Photometric::Ybr(Sampling::Pairs)
-        && let Some(bytes) = object::uncompressed(&object)
+    if header.photometric == PhotometricInterpretation::Ybr(ChromaSampling::Pairs)
+        && let Some(bytes) = object::uncompressed_bytes(&object)
     {
-        let samples = header.of_pairs(&bytes, frame)?;
-        let header = header.unpaired();
-        let data = coloured(&object, &header, &samples, view)?;
-        return finished(&header, data, shown);
+        let samples = header.samples_of_pairs(&bytes, frame)?;
+        let header = header.with_full_sampling();
+        let data = colour_pixels(&object, &header, &samples, view)?;
+        return dicom_image(&header, data, applied_view);
     }
     let decoded = object.decode_pixel_data_frame(frame - 1);
-    let decoded = decoded.map_err(|_| object::undecodable(&object))?;
+    let decoded = decoded.map_err(|_| object::frame_decode_error(&object))?;
     let samples = header.samples(decoded.data())?;
-    let data = if header.photometric == Photometric::Grey {
-        let modality = grey::Modality::read(&object, &decoded)?;
-        let range = || modality.range(&samples);
-        let (lut, window) = grey::window(&object, &decoded, range, view)?;
-        shown.window = window;
-        let grey = samples.iter().map(|v| lut.apply(modality.apply(*v)));
-        let flip = if header.inverted { u8::MAX } else { 0 };
-        grey.flat_map(|v| [v ^ flip; 3]).collect()
+    let data = if header.photometric == PhotometricInterpretation::Grey {
+        let modality = grey::ModalityTransform::read(&object, &decoded)?;
+        let value_range = || modality.value_range(&samples);
+        let (window_transform, window) = grey::select_window(&object, &decoded, value_range, view)?;
+        applied_view.window = window;
+        let grey = samples
+            .iter()
+            .map(|sample| window_transform.apply(modality.apply(*sample)));
+        let inversion = if header.is_inverted { u8::MAX } else { 0 };
+        grey.flat_map(|v| [v ^ inversion; 3]).collect()
     } else {
-        coloured(&object, &header, &samples, view)?
+        colour_pixels(&object, &header, &samples, view)?
     };
-    finished(&header, data, shown)
+    dicom_image(&header, data, applied_view)
 }
 
-fn finished(header: &Header, data: Vec<u8>, shown: Shown) -> Result<DecodedImage, DecodeError> {
+/// Creates the image from its pixels; an error if `data` is too short.
+fn dicom_image(
+    header: &PixelHeader,
+    data: Vec<u8>,
+    applied_view: AppliedView,
+) -> Result<DecodedImage, DecodeError> {
     let (width, height) = (header.columns as usize, header.rows as usize);
     let image = DecodedImage::from_rgb(width, height, data);
     image
-        .map(|image| image.with_dicom_view(shown))
+        .map(|image| image.with_dicom_view(applied_view))
         .ok_or(DecodeError::Truncated {
-            format: Format::Dicom,
+            format: FileFormat::Dicom,
         })
 }
 
-/// The pixels of a frame in colour, three bytes each.
-fn coloured(
+/// Returns the pixels of a colour frame, three bytes each.
+fn colour_pixels(
     object: &DefaultDicomObject,
-    header: &Header,
+    header: &PixelHeader,
     samples: &[i32],
-    view: &View,
+    view: &DicomView,
 ) -> Result<Vec<u8>, DecodeError> {
-    if !matches!(view.window, Window::File | Window::Auto) {
-        return Err(view::unwindowed());
+    if !matches!(view.window, DicomWindow::File | DicomWindow::Auto) {
+        return Err(view::window_on_colour_error());
     }
-    if header.photometric == Photometric::Palette {
-        return palette::rgb(object, samples);
+    if header.photometric == PhotometricInterpretation::Palette {
+        return palette::to_rgb8(object, samples);
     }
-    if header.photometric == Photometric::Rgb && object::is_unmarked_jpeg(object) {
+    if header.photometric == PhotometricInterpretation::Rgb
+        && object::is_jpeg_without_colour_space(object)
+    {
         return Err(unsupported(
-            "its colours are RGB in a JPEG stream that does not say so",
+            "the colours are RGB, but the JPEG stream does not declare RGB",
         ));
     }
-    colour::rgb(header, samples, object::is_jpeg(object))
+    colour::to_rgb8(header, samples, object::is_jpeg(object))
 }

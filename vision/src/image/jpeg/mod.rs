@@ -1,5 +1,5 @@
-//! JPEG files, decoded as libjpeg does it as far as a library in Rust can: halved colour is made whole by the
-//! same filter, and four inks become RGB by Pillow's formula.
+//! Decodes JPEG files like libjpeg and Pillow, as closely as `jpeg_decoder` can: subsampled colour
+//! is upsampled with libjpeg's filter, and CMYK is converted to RGB with Pillow's formula.
 
 mod segments;
 
@@ -12,9 +12,9 @@ use image::error::{
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageResult};
 use jpeg_decoder::{Decoder, Error, ImageInfo, PixelFormat};
 
-pub(super) use segments::is_whole;
+pub(super) use segments::has_end_marker;
 
-/// A decoder whose header has been read.
+/// JPEG decoder that has read the header.
 pub(super) struct JpegDecoder<'a> {
     decoder: Decoder<Cursor<&'a [u8]>>,
     info: ImageInfo,
@@ -25,8 +25,10 @@ impl<'a> JpegDecoder<'a> {
     /// Reads the header.
     pub(super) fn new(bytes: &'a [u8]) -> ImageResult<Self> {
         let mut decoder = Decoder::new(Cursor::new(bytes));
-        decoder.read_info().map_err(|e| error(&e))?;
-        let info = decoder.info().ok_or_else(|| damaged("it has no frame"))?;
+        decoder.read_info().map_err(|e| to_image_error(&e))?;
+        let info = decoder
+            .info()
+            .ok_or_else(|| decoding_error("the file has no frame"))?;
         Ok(Self {
             decoder,
             info,
@@ -54,10 +56,10 @@ impl ImageDecoder for JpegDecoder<'_> {
 
     fn read_image(mut self, buffer: &mut [u8]) -> ImageResult<()> {
         self.decoder
-            .set_color_transform(segments::colours(self.bytes));
-        let pixels = self.decoder.decode().map_err(|e| error(&e))?;
+            .set_color_transform(segments::colour_space(self.bytes));
+        let pixels = self.decoder.decode().map_err(|e| to_image_error(&e))?;
         let pixels = match self.info.pixel_format {
-            PixelFormat::CMYK32 => rgb_of_inks(&pixels),
+            PixelFormat::CMYK32 => cmyk_to_rgb(&pixels),
             _ => pixels,
         };
         if pixels.len() != buffer.len() {
@@ -73,35 +75,35 @@ impl ImageDecoder for JpegDecoder<'_> {
     }
 }
 
-/// Cyan, magenta, yellow and black to red, green and blue, as Pillow does it (`cmyk2rgb`, Convert.c).
-fn rgb_of_inks(inks: &[u8]) -> Vec<u8> {
-    let (pixels, _) = inks.as_chunks::<4>();
+/// Converts CMYK to RGB like Pillow (`cmyk2rgb`, Convert.c).
+fn cmyk_to_rgb(cmyk: &[u8]) -> Vec<u8> {
+    let (pixels, _) = cmyk.as_chunks::<4>();
     let mut rgb = Vec::with_capacity(pixels.len() * 3);
     for [c, m, y, k] in pixels {
-        let light = 255 - k;
-        rgb.extend([c, m, y].map(|ink| light - scaled(*ink, light)));
+        let white = 255 - k;
+        rgb.extend([c, m, y].map(|ink| white - multiply_u8(*ink, white)));
     }
     rgb
 }
 
-/// `a · b / 255`, rounded; never more than `b`.
-fn scaled(a: u8, b: u8) -> u8 {
+/// Returns `a · b / 255`, rounded; at most `b`.
+fn multiply_u8(a: u8, b: u8) -> u8 {
     let product = u32::from(a) * u32::from(b) + 128;
     (((product >> 8) + product) >> 8) as u8
 }
 
-fn damaged(what: &str) -> ImageError {
-    ImageError::Decoding(DecodingError::new(ImageFormat::Jpeg.into(), what))
+fn decoding_error(problem: &str) -> ImageError {
+    ImageError::Decoding(DecodingError::new(ImageFormat::Jpeg.into(), problem))
 }
 
-fn error(error: &Error) -> ImageError {
+fn to_image_error(error: &Error) -> ImageError {
     match error {
         Error::Unsupported(feature) => {
             let hint = ImageFormatHint::Exact(ImageFormat::Jpeg);
             let kind = UnsupportedErrorKind::GenericFeature(format!("{feature:?}"));
             ImageError::Unsupported(UnsupportedError::from_format_and_kind(hint, kind))
         }
-        error => damaged(&error.to_string()),
+        error => decoding_error(&error.to_string()),
     }
 }
 
@@ -110,17 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inks_become_light() {
-        let of = |inks: [u8; 4]| rgb_of_inks(&inks);
-        assert_eq!(of([0, 0, 0, 0]), [255, 255, 255]);
-        assert_eq!(of([0, 0, 0, 255]), [0, 0, 0]);
-        assert_eq!(of([255, 0, 128, 0]), [0, 255, 127]);
-        // 255 − 55 is 200; of it 100 · 200 / 255 ≈ 78.4 is taken.
-        assert_eq!(of([100, 0, 255, 55]), [122, 200, 0]);
+    fn cmyk_is_converted_like_pillow() {
+        let convert = |cmyk: [u8; 4]| cmyk_to_rgb(&cmyk);
+        assert_eq!(convert([0, 0, 0, 0]), [255, 255, 255]);
+        assert_eq!(convert([0, 0, 0, 255]), [0, 0, 0]);
+        assert_eq!(convert([255, 0, 128, 0]), [0, 255, 127]);
+        // White is 255 − 55 = 200; red is 200 − 100 · 200 / 255 ≈ 200 − 78.4.
+        assert_eq!(convert([100, 0, 255, 55]), [122, 200, 0]);
         for ink in 0..=255 {
-            for light in 0..=255 {
-                let exact = (f64::from(ink) * f64::from(light) / 255.).round();
-                assert!((f64::from(scaled(ink, light)) - exact).abs() < 0.5);
+            for white in 0..=255 {
+                let exact = (f64::from(ink) * f64::from(white) / 255.).round();
+                assert!((f64::from(multiply_u8(ink, white)) - exact).abs() < 0.5);
             }
         }
     }

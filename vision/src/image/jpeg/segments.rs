@@ -1,45 +1,46 @@
-//! The marker segments of a JPEG file: whether it is whole, and what its colours are.
+//! Marker segments of a JPEG file: checks that the file is complete and determines its colour
+//! space.
 
 use jpeg_decoder::ColorTransform;
 
-/// A segment of the image itself. Thumbnails have segments too, inside of one of these.
+/// Segment of the main image. A thumbnail, with its own segments, is the payload of such a segment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Segment<'a> {
+pub(super) struct JpegSegment<'a> {
     code: u8,
     payload: &'a [u8],
 }
 
-/// The marker that ends an image.
-const END: u8 = 0xd9;
+/// Code of the end-of-image marker.
+const END_OF_IMAGE: u8 = 0xd9;
 
-/// Goes from marker to marker, over the entropy-coded data between them.
-pub(super) struct Segments<'a>(&'a [u8]);
+/// Iterator over the segments of a file that skips the entropy-coded data between them.
+pub(super) struct JpegSegments<'a>(&'a [u8]);
 
-impl<'a> Segments<'a> {
-    /// The segments of a file.
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
+impl<'a> JpegSegments<'a> {
+    /// Creates an iterator over the segments of a file.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 }
 
-impl<'a> Iterator for Segments<'a> {
-    type Item = Segment<'a>;
+impl<'a> Iterator for JpegSegments<'a> {
+    type Item = JpegSegment<'a>;
 
-    fn next(&mut self) -> Option<Segment<'a>> {
+    fn next(&mut self) -> Option<JpegSegment<'a>> {
         const RESTART: std::ops::RangeInclusive<u8> = 0xd0..=0xd7;
         loop {
-            let at = self.0.iter().position(|b| *b == 0xff)?;
-            let rest = self.0.get(at + 1..)?;
+            let marker = self.0.iter().position(|b| *b == 0xff)?;
+            let rest = self.0.get(marker + 1..)?;
             match rest {
-                // A filling byte: the marker is yet to come.
+                // A fill byte before the marker.
                 [0xff, ..] => self.0 = rest,
-                // No marker but a data byte, or a marker that stands alone.
+                // An escaped data byte (0x00), or a marker without a payload.
                 [0x00 | 0x01 | 0xd8, ..] => self.0 = &rest[1..],
                 [code, ..] if RESTART.contains(code) => self.0 = &rest[1..],
-                [END, after @ ..] => {
+                [END_OF_IMAGE, after @ ..] => {
                     self.0 = after;
-                    return Some(Segment {
-                        code: END,
+                    return Some(JpegSegment {
+                        code: END_OF_IMAGE,
                         payload: &[],
                     });
                 }
@@ -47,7 +48,7 @@ impl<'a> Iterator for Segments<'a> {
                     let length = usize::from(u16::from_be_bytes([*high, *low]));
                     let payload = rest.get(3..1 + length).unwrap_or_default();
                     self.0 = rest.get(1 + length..).unwrap_or_default();
-                    return Some(Segment {
+                    return Some(JpegSegment {
                         code: *code,
                         payload,
                     });
@@ -58,19 +59,21 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// Whether the marker that ends an image is there. The decoder fills what is missing with grey, and a judge
-/// that sees half of an image must not give a verdict on all of it.
-pub(in crate::image) fn is_whole(bytes: &[u8]) -> bool {
-    Segments::of(bytes).any(|segment| segment.code == END)
+/// Returns true if the file contains the end-of-image marker.
+///
+/// The decoder fills missing rows with grey, and the judge must not score a partial image.
+pub(in crate::image) fn has_end_marker(bytes: &[u8]) -> bool {
+    JpegSegments::new(bytes).any(|segment| segment.code == END_OF_IMAGE)
 }
 
-/// What the components stand for, by libjpeg's rules (`default_decompress_parms`, jdapimin.c): a JFIF header
-/// decides before Adobe's, and that before the components' names.
-pub(super) fn colours(bytes: &[u8]) -> ColorTransform {
-    let (mut jfif, mut adobe) = (false, None);
-    for Segment { code, payload } in Segments::of(bytes) {
+/// Returns the colour space of the components by libjpeg's rules (`default_decompress_parms`,
+/// jdapimin.c): a JFIF header takes precedence over an Adobe header, which takes precedence over
+/// the component names.
+pub(super) fn colour_space(bytes: &[u8]) -> ColorTransform {
+    let (mut has_jfif, mut adobe_transform) = (false, None);
+    for JpegSegment { code, payload } in JpegSegments::new(bytes) {
         match (code, payload) {
-            (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => jfif = true,
+            (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => has_jfif = true,
             (
                 0xee,
                 [
@@ -89,25 +92,25 @@ pub(super) fn colours(bytes: &[u8]) -> ColorTransform {
                     ..,
                 ],
             ) => {
-                adobe = Some(*transform);
+                adobe_transform = Some(*transform);
             }
-            // A frame: precision, height, width, and then three bytes for each component.
+            // A frame: precision, height, width, number of components, three bytes per component.
             (0xc0..=0xc3, [_, _, _, _, _, 3, red, _, _, green, _, _, blue, ..]) => {
-                let named = [*red, *green, *blue] == *b"RGB";
-                return match adobe {
-                    _ if jfif => ColorTransform::YCbCr,
+                let is_named_rgb = [*red, *green, *blue] == *b"RGB";
+                return match adobe_transform {
+                    _ if has_jfif => ColorTransform::YCbCr,
                     Some(0) => ColorTransform::RGB,
-                    None if named => ColorTransform::RGB,
+                    None if is_named_rgb => ColorTransform::RGB,
                     _ => ColorTransform::YCbCr,
                 };
             }
             (0xc0..=0xc3, [_, _, _, _, _, 4, ..]) => {
-                return match adobe {
+                return match adobe_transform {
                     None | Some(0) => ColorTransform::CMYK,
                     Some(_) => ColorTransform::YCCK,
                 };
             }
-            (END, _) => break,
+            (END_OF_IMAGE, _) => break,
             _ => {}
         }
     }
@@ -119,20 +122,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_images_own_end_counts() {
-        let whole =
+    fn end_marker_inside_a_segment_does_not_count() {
+        let complete =
             b"\xff\xd8\xff\xe1\0\x04\xff\xd9\xff\xda\0\x03\x01ab\xff\0c\xff\xd0d\xff\xff\xd9";
-        assert!(is_whole(whole));
-        assert!(is_whole(&[whole.as_slice(), b"trailing"].concat()));
-        for end in 0..whole.len() {
-            assert!(!is_whole(&whole[..end]), "{end}");
+        assert!(has_end_marker(complete));
+        assert!(has_end_marker(&[complete.as_slice(), b"trailing"].concat()));
+        for end in 0..complete.len() {
+            assert!(!has_end_marker(&complete[..end]), "{end}");
         }
     }
 
     #[test]
-    fn colours_are_found_by_the_rules_of_libjpeg() {
+    fn colour_space_follows_the_rules_of_libjpeg() {
         const JFIF: &[u8] = b"\xff\xe0\0\x07JFIF\0";
-        let adobe = |t| [b"\xff\xee\0\x0eAdobe\0d\0\0\0\0", [t].as_slice()].concat();
+        let adobe =
+            |transform| [b"\xff\xee\0\x0eAdobe\0d\0\0\0\0", [transform].as_slice()].concat();
         let frame = |names: &[u8]| {
             let length = 8 + 3 * names.len() as u8;
             let mut frame = vec![0xff, 0xc0, 0, length, 8, 0, 1, 0, 1, names.len() as u8];
@@ -141,18 +145,23 @@ mod tests {
             }
             frame
         };
-        let of = |parts: &[&[u8]]| colours(&[b"\xff\xd8".as_slice(), &parts.concat()].concat());
-        let three = frame(&[1, 2, 3]);
-        let four = frame(&[1, 2, 3, 4]);
-        assert_eq!(of(&[&three]), ColorTransform::YCbCr);
-        assert_eq!(of(&[&frame(b"RGB")]), ColorTransform::RGB);
-        assert_eq!(of(&[JFIF, &frame(b"RGB")]), ColorTransform::YCbCr);
-        assert_eq!(of(&[&adobe(0), &three]), ColorTransform::RGB);
-        assert_eq!(of(&[&adobe(1), &frame(b"RGB")]), ColorTransform::YCbCr);
-        assert_eq!(of(&[JFIF, &adobe(0), &three]), ColorTransform::YCbCr);
-        assert_eq!(of(&[&four]), ColorTransform::CMYK);
-        assert_eq!(of(&[&adobe(0), &four]), ColorTransform::CMYK);
-        assert_eq!(of(&[&adobe(2), &four]), ColorTransform::YCCK);
-        assert_eq!(of(&[&frame(&[1])]), ColorTransform::Grayscale);
+        let detect = |segments: &[&[u8]]| {
+            colour_space(&[b"\xff\xd8".as_slice(), &segments.concat()].concat())
+        };
+        let three_components = frame(&[1, 2, 3]);
+        let four_components = frame(&[1, 2, 3, 4]);
+        assert_eq!(detect(&[&three_components]), ColorTransform::YCbCr);
+        assert_eq!(detect(&[&frame(b"RGB")]), ColorTransform::RGB);
+        assert_eq!(detect(&[JFIF, &frame(b"RGB")]), ColorTransform::YCbCr);
+        assert_eq!(detect(&[&adobe(0), &three_components]), ColorTransform::RGB);
+        assert_eq!(detect(&[&adobe(1), &frame(b"RGB")]), ColorTransform::YCbCr);
+        assert_eq!(
+            detect(&[JFIF, &adobe(0), &three_components]),
+            ColorTransform::YCbCr
+        );
+        assert_eq!(detect(&[&four_components]), ColorTransform::CMYK);
+        assert_eq!(detect(&[&adobe(0), &four_components]), ColorTransform::CMYK);
+        assert_eq!(detect(&[&adobe(2), &four_components]), ColorTransform::YCCK);
+        assert_eq!(detect(&[&frame(&[1])]), ColorTransform::Grayscale);
     }
 }

@@ -1,0 +1,102 @@
+//! Chat templates: the text that a model expects around a prompt.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::template::{PromptPiece, push_piece};
+use crate::Error;
+
+/// Built-in chat templates (TOML).
+const BUILT_IN_TEMPLATES: &str = include_str!("../../data/dialogues.toml");
+
+/// Text around a prompt, in the format that a model was trained on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChatTemplate {
+    /// Text before the prompt.
+    pub open: String,
+    /// Text after the prompt.
+    pub close: String,
+    /// Start of the model's output.
+    pub lead: String,
+}
+
+/// Contents of `dialogues.toml`.
+#[derive(Deserialize)]
+struct ChatTemplateFile {
+    #[expect(dead_code, reason = "for readers of the file, not for the program")]
+    version: u32,
+    #[serde(flatten)]
+    dialogues: BTreeMap<String, ChatTemplate>,
+}
+
+impl ChatTemplate {
+    /// Returns the built-in template with a name.
+    ///
+    /// # Errors
+    /// If there is none. The message lists the known names.
+    pub fn by_name(name: &str) -> Result<Self, Error> {
+        let file: ChatTemplateFile =
+            toml::from_str(BUILT_IN_TEMPLATES).map_err(|e| Error::Template(e.to_string()))?;
+        file.dialogues.get(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = file.dialogues.keys().map(String::as_str).collect();
+            Error::Template(format!(
+                "unknown chat template `{name}`, expected one of {}",
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// Returns true if the template adds no text.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Puts the template around a prompt. Line breaks at the end of the prompt are removed if text
+    /// follows.
+    pub fn wrap(&self, pieces: Vec<PromptPiece>) -> Vec<PromptPiece> {
+        let mut wrapped = Vec::with_capacity(pieces.len() + 2);
+        push_piece(&mut wrapped, PromptPiece::Trusted(self.open.clone()));
+        for piece in pieces {
+            push_piece(&mut wrapped, piece);
+        }
+        if let (false, Some(PromptPiece::Trusted(last))) =
+            (self.close.is_empty(), wrapped.last_mut())
+        {
+            last.truncate(last.trim_end_matches('\n').len());
+        }
+        push_piece(&mut wrapped, PromptPiece::Trusted(self.close.clone()));
+        wrapped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn template_wraps_prompt_and_plain_adds_nothing() -> Result<(), Error> {
+        let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
+        let prompt = vec![
+            trusted("Is it "),
+            PromptPiece::Quoted("large".to_owned()),
+            trusted("?\n"),
+        ];
+        assert_eq!(ChatTemplate::by_name("plain")?, ChatTemplate::default());
+        assert_eq!(ChatTemplate::default().wrap(prompt.clone()), prompt);
+        let wrapped = ChatTemplate::by_name("mistral")?.wrap(prompt);
+        assert_eq!(wrapped.first(), Some(&trusted("[INST] Is it ")));
+        assert_eq!(wrapped.last(), Some(&trusted("? [/INST]")));
+        Ok(())
+    }
+
+    #[test]
+    fn unknown_name_error_lists_known_names() {
+        let error = ChatTemplate::by_name("alpaca").unwrap_err().to_string();
+        assert!(
+            error.contains("alpaca") && error.contains("vicuna"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! File of evaluations of a stage: the table `[stages.evaluations]`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::training::config::activation_dtype::ActivationDtype;
+
+/// A file of evaluations that an `sft` or `heads` stage trains on instead of generated examples.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// JSON lines with `prompt`, `completion` (or `chosen`), `images`, `member` and `quality`, in
+    /// the format of `acem3 data preferences` and of TRL; relative to the configuration file. A
+    /// tenth of the lines, evenly spaced, becomes the validation split.
+    pub file: PathBuf,
+    /// Trains in three blocks ordered by quality: the lower half, all evaluations, the upper half.
+    #[serde(default)]
+    pub curriculum: bool,
+    /// Element type of the frozen-activation cache. Without it, frozen layers run again in every
+    /// step.
+    #[serde(default, rename = "store", skip_serializing_if = "Option::is_none")]
+    pub cache_dtype: Option<ActivationDtype>,
+}

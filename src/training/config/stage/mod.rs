@@ -1,0 +1,10 @@
+//! Configuration of a stage: data, trainable weights, and checks of consistency.
+
+pub(crate) mod evaluation_config;
+pub(crate) mod frozen_part;
+pub(crate) mod negative;
+pub(crate) mod preference_config;
+pub(crate) mod reward_token;
+pub(crate) mod stage_checks;
+pub(crate) mod stage_config;
+pub(crate) mod stage_kind;

@@ -1,0 +1,139 @@
+//! Checks of a stage's configuration.
+
+use acem3_experts::decoder::DecoderConfig;
+use anyhow::{Result, anyhow, bail};
+
+use super::frozen_part::FrozenPart;
+use super::stage_config::StageConfig;
+use super::stage_kind::StageKind;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::training::config::validation_indices::VALIDATION_START;
+
+/// Maximum batch size. All examples of a step are in memory at the same time.
+const MAX_BATCH: usize = 1 << 16;
+
+/// Checks that a stage can run on a decoder of this shape.
+///
+/// # Errors
+/// Errors name the key and the expected value.
+pub(crate) fn check_stage(stage: &StageConfig, decoder: &DecoderConfig) -> Result<()> {
+    check_numbers(stage)?;
+    check_members(stage)?;
+    let layers = decoder.num_hidden_layers;
+    if let Some(frozen) = stage.frozen_layers
+        && frozen >= layers
+    {
+        bail!("frozen_layers is {frozen}, expected fewer than the decoder's {layers} layers");
+    }
+    check_evaluations(stage, layers)?;
+    check_lora(stage, decoder)?;
+    check_preferences(stage)
+}
+
+fn check_numbers(stage: &StageConfig) -> Result<()> {
+    for (key, value) in [
+        ("batch", stage.batch as f64),
+        ("steps", stage.steps as f64),
+        ("rate", stage.learning_rate),
+        ("clip", stage.clip_norm),
+    ] {
+        if !(value.is_finite() && value > 0.0) {
+            bail!("{key} is {value}, expected a positive number");
+        }
+    }
+    if stage.batch > MAX_BATCH {
+        bail!("batch is {}, expected at most {MAX_BATCH}", stage.batch);
+    }
+    let examples = stage.steps.checked_mul(stage.batch as u64);
+    if examples.is_none_or(|n| n > VALIDATION_START) {
+        bail!(
+            "steps is {}: with a batch of {} the stage has more than {VALIDATION_START} examples, expected fewer",
+            stage.steps,
+            stage.batch
+        );
+    }
+    for (key, value) in [
+        ("real", stage.data_set_proportion),
+        ("answering", stage.answer_proportion),
+        ("comparing", stage.comparison_proportion),
+        ("drilling", stage.quoting_proportion),
+        ("doubting", stage.wrong_finding_proportion),
+        ("easy", stage.easy_proportion),
+    ] {
+        if !(0.0..=1.0).contains(&value) {
+            bail!("{key} is {value}, expected a proportion from 0 to 1");
+        }
+    }
+    Ok(())
+}
+
+fn check_members(stage: &StageConfig) -> Result<()> {
+    let is_known = |name: &String| MEMBERS.contains(&name.as_str());
+    if let Some(name) = stage.members.iter().find(|name| !is_known(name)) {
+        bail!(
+            "members: unknown member {name:?}, expected one of {}",
+            MEMBERS.join(", ")
+        );
+    }
+    let trains_heads = stage.kind == StageKind::Heads || stage.kind.learns_preferences();
+    if !trains_heads && !stage.members.is_empty() {
+        bail!("members: a stage that trains all members as one model must not name members");
+    }
+    Ok(())
+}
+
+fn check_evaluations(stage: &StageConfig, decoder_layers: usize) -> Result<()> {
+    let trains_evaluations = matches!(stage.kind, StageKind::Sft | StageKind::Heads);
+    if stage.evaluations.is_some() && !trains_evaluations {
+        bail!("[stages.evaluations] requires a stage of kind \"sft\" or \"heads\"");
+    }
+    let is_cached = stage
+        .evaluations
+        .as_ref()
+        .is_some_and(|e| e.cache_dtype.is_some());
+    if is_cached && stage.frozen_part(decoder_layers) == FrozenPart::Nothing {
+        bail!(
+            "[stages.evaluations]: store caches the activations of frozen layers, but the vision tower is not frozen\n\
+             hint: `frozen_layers = N` freezes N layers of the decoder and everything before them; or remove store"
+        );
+    }
+    if stage.has_reward_token && !trains_evaluations {
+        bail!(
+            "rewarded requires a stage of kind \"sft\" or \"heads\"\n\
+             hint: remove it; kinds \"rtdpo\" and \"adto\" always have reward tokens"
+        );
+    }
+    Ok(())
+}
+
+fn check_lora(stage: &StageConfig, decoder: &DecoderConfig) -> Result<()> {
+    let Some(lora) = &stage.lora else {
+        return Ok(());
+    };
+    if stage.kind == StageKind::Encoder {
+        bail!(
+            "[stages.lora] adapts the decoder, which a stage of kind \"encoder\" does not train\n\
+             hint: remove the table from this stage"
+        );
+    }
+    lora.check(decoder, &stage.frozen_prefixes())
+        .map_err(|problem| anyhow!("[stages.lora]: {problem}"))
+}
+
+fn check_preferences(stage: &StageConfig) -> Result<()> {
+    match (&stage.preferences, stage.kind.learns_preferences()) {
+        (Some(preferences), true) => {
+            preferences.check()?;
+            let members = stage.member_indices();
+            preferences.check_negatives(members.into_iter().map(|i| MEMBERS[i]))
+        }
+        (None, false) => Ok(()),
+        (None, true) => bail!(
+            "a preference stage requires the table [stages.preferences]\n\
+             hint: add it with `cases = 1000`"
+        ),
+        (Some(_), false) => {
+            bail!("[stages.preferences] requires a stage of kind \"rtdpo\", \"adto\" or \"dpo\"")
+        }
+    }
+}

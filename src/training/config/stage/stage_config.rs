@@ -1,0 +1,219 @@
+//! Configuration of one stage: a table `[[stages]]`.
+
+use acem3_experts::train::LoraConfig;
+use serde::{Deserialize, Serialize};
+
+use super::evaluation_config::EvaluationConfig;
+use super::frozen_part::FrozenPart;
+use super::preference_config::PreferenceConfig;
+use super::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use super::stage_kind::StageKind;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
+
+/// Configuration of a stage: its data, trainable weights and schedule.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageConfig {
+    /// Name of the stage and of its files.
+    pub name: String,
+    /// Objective and trained part.
+    pub kind: StageKind,
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Sequences (or images) per step.
+    pub batch: usize,
+    /// Peak learning rate.
+    #[serde(rename = "rate")]
+    pub learning_rate: f64,
+    /// Steps of linear warmup.
+    #[serde(default = "default_warmup")]
+    pub warmup: u64,
+    /// Maximum norm of the gradients.
+    #[serde(default = "default_clip_norm", rename = "clip")]
+    pub clip_norm: f64,
+    /// Steps between validations; an eighth of all steps by default. The checkpoint of the stage
+    /// contains the weights with the lowest validation loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate_every: Option<u64>,
+    /// Name prefixes of frozen weights.
+    #[serde(default)]
+    pub frozen: Vec<String>,
+    /// Number of lower decoder layers to freeze, together with the vision tower, the projector and
+    /// the embedding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_layers: Option<usize>,
+    /// Trains only low-rank adapters (`rank`, `alpha`, `targets`) of the decoder layers that are
+    /// not frozen. The stage's checkpoint contains the merged weights and has the usual format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lora: Option<LoraConfig>,
+    /// Proportion of examples from the data sets. The other examples are phantoms.
+    #[serde(default, rename = "real")]
+    pub data_set_proportion: f64,
+    /// Proportion of question-answering sequences in an evaluation stage (kind `sft` or `heads`).
+    #[serde(default, rename = "answering")]
+    pub answer_proportion: f64,
+    /// Proportion of sequences that compare given claims and findings, without a case.
+    #[serde(default, rename = "comparing")]
+    pub comparison_proportion: f64,
+    /// Proportion of pairs of random words, which train quoting and comparing.
+    #[serde(default, rename = "drilling")]
+    pub quoting_proportion: f64,
+    /// Proportion of factual analyses of data set answers that contain a wrong finding. The finding
+    /// has no loss, but the claim and the score do. The findings of a small model on real images
+    /// are often wrong, so its scores must not rely on them.
+    #[serde(default = "default_wrong_finding_proportion", rename = "doubting")]
+    pub wrong_finding_proportion: f64,
+    /// Proportion of pairs that also train expression, relevance or the conclusion, sampled
+    /// separately for each of the three. These members do not need the image and learn much faster
+    /// than medical knowledge.
+    #[serde(default = "default_easy_proportion", rename = "easy")]
+    pub easy_proportion: f64,
+    /// Begins the completions of an evaluation stage with the reward token of chosen evaluations.
+    /// This trains the token's embedding before a preference stage that freezes the embedding.
+    #[serde(
+        default,
+        rename = "rewarded",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub has_reward_token: bool,
+    /// Members to train in a `heads` or preference stage, by key; all if empty.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// File to train on instead of generated examples, in an evaluation stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluations: Option<EvaluationConfig>,
+    /// Preference pairs, in a preference stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<PreferenceConfig>,
+}
+
+/// One of the models that a stage trains in sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StageLearner {
+    /// Index of the member; `None` for all members as one model.
+    pub(crate) member: Option<usize>,
+    /// Name of the learner's files.
+    pub(crate) name: String,
+}
+
+impl StageConfig {
+    /// Returns true if the stage trains each member separately.
+    pub(crate) fn is_per_member(&self) -> bool {
+        match &self.preferences {
+            Some(preferences) => !preferences.is_joint,
+            None => self.kind == StageKind::Heads,
+        }
+    }
+
+    /// Returns the reward token that begins the completions of the trained members from this stage
+    /// on.
+    pub(crate) fn completion_prefix(&self) -> Option<&'static str> {
+        let role = self.kind.reward_token_role();
+        let has_token = self.has_reward_token || role != RewardTokenRole::Absent;
+        has_token.then_some(REWARD_TOKENS[0])
+    }
+
+    /// Returns the indices of the members that the stage trains.
+    pub(crate) fn member_indices(&self) -> Vec<usize> {
+        let is_selected = |name| self.members.is_empty() || self.members.iter().any(|m| m == name);
+        (0..MEMBERS.len())
+            .filter(|i| is_selected(MEMBERS[*i]))
+            .collect()
+    }
+
+    /// Returns the models that the stage trains, in order.
+    pub(crate) fn learners(&self) -> Vec<StageLearner> {
+        if !self.is_per_member() {
+            return vec![StageLearner {
+                member: None,
+                name: self.name.clone(),
+            }];
+        }
+        let learner = |i: usize| StageLearner {
+            member: Some(i),
+            name: format!("{}.{}", self.name, MEMBERS[i]),
+        };
+        self.member_indices().into_iter().map(learner).collect()
+    }
+
+    /// Returns this stage with the learning rate, warmup, clipping and validation interval of
+    /// another.
+    pub(crate) fn with_schedule_of(&self, other: &Self) -> Self {
+        Self {
+            learning_rate: other.learning_rate,
+            warmup: other.warmup,
+            clip_norm: other.clip_norm,
+            validate_every: other.validate_every,
+            ..self.clone()
+        }
+    }
+
+    /// Returns true if a stage of this kind trains a weight of this name unless it is frozen. A
+    /// checkpoint may have weights of other stages, such as the attribute classifier, which get no
+    /// gradient.
+    pub(crate) fn trains_weight(&self, name: &str) -> bool {
+        let in_tower = name.starts_with("model.vision_tower.");
+        let in_classifier = name.starts_with("observer.");
+        let is_unused = name.contains("post_layernorm");
+        match self.kind {
+            StageKind::Encoder => (in_tower || in_classifier) && !is_unused,
+            _ => !in_classifier && !is_unused,
+        }
+    }
+
+    /// Returns the number of steps between validations.
+    pub(crate) fn validation_interval(&self) -> u64 {
+        let eighth = self.steps.div_ceil(8);
+        self.validate_every.unwrap_or(eighth).max(1)
+    }
+
+    /// Returns the name prefixes of all frozen weights.
+    pub(crate) fn frozen_prefixes(&self) -> Vec<String> {
+        let mut frozen = self.frozen.clone();
+        // Adapters are in decoder layers only, so a stage with adapters freezes all modules before
+        // the decoder.
+        let layers = self.frozen_layers.or(self.lora.as_ref().map(|_| 0));
+        if let Some(layers) = layers {
+            let below = [
+                "model.vision_tower.",
+                "model.mm_projector.",
+                "model.embed_tokens.",
+                "observer.",
+            ];
+            frozen.extend(below.map(str::to_owned));
+            frozen.extend((0..layers).map(|i| format!("model.layers.{i}.")));
+        }
+        frozen
+    }
+
+    /// Returns the lower part of a model with this number of decoder layers that the stage does not
+    /// train.
+    pub(crate) fn frozen_part(&self, decoder_layers: usize) -> FrozenPart {
+        let frozen = self.frozen_prefixes();
+        let is_frozen = |name: &str| frozen.iter().any(|prefix| name.starts_with(prefix));
+        if !is_frozen("model.vision_tower.") {
+            return FrozenPart::Nothing;
+        }
+        if !(is_frozen("model.mm_projector.") && is_frozen("model.embed_tokens.")) {
+            return FrozenPart::VisionTower;
+        }
+        let first_trained = (0..decoder_layers).find(|i| !is_frozen(&format!("model.layers.{i}.")));
+        FrozenPart::Trunk(first_trained.unwrap_or(decoder_layers))
+    }
+}
+
+fn default_warmup() -> u64 {
+    100
+}
+
+fn default_clip_norm() -> f64 {
+    1.0
+}
+
+fn default_wrong_finding_proportion() -> f64 {
+    0.25
+}
+
+fn default_easy_proportion() -> f64 {
+    0.15
+}

@@ -1,0 +1,146 @@
+//! Weights of the members between stages.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use acem3_experts::train::{Parameters, load_checkpoint};
+use anyhow::{Result, bail};
+use candle::{DType, Tensor};
+
+use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
+
+/// State of a member between two stages.
+#[derive(Clone, Default)]
+pub(crate) struct MemberState<'a> {
+    /// Location of the weights.
+    pub(crate) weights: MemberWeights<'a>,
+    /// Text that begins the completions, if any.
+    pub(crate) completion_prefix: Option<String>,
+}
+
+/// Location of a member's weights.
+#[derive(Clone, Default)]
+pub(crate) enum MemberWeights<'a> {
+    /// No weights yet. They are initialised at random on first use.
+    #[default]
+    Random,
+    /// Member of the initial model, by index.
+    Initial(&'a InitialModel, usize),
+    /// Checkpoint of a stage.
+    Stage(PathBuf),
+}
+
+impl<'a> MemberState<'a> {
+    /// Returns the four members before the first stage.
+    pub(crate) fn members(initial_model: Option<&'a InitialModel>) -> [Self; 4] {
+        std::array::from_fn(|i| match initial_model {
+            None => Self::default(),
+            Some(initial_model) => Self {
+                weights: MemberWeights::Initial(initial_model, i),
+                completion_prefix: Some(initial_model.completion_prefixes[i].clone())
+                    .filter(|lead| !lead.is_empty()),
+            },
+        })
+    }
+
+    /// Reads the weights with their names; `None` if they are still random.
+    pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
+        match &self.weights {
+            MemberWeights::Random => Ok(None),
+            MemberWeights::Initial(initial_model, member) => {
+                initial_model.weights(*member).map(Some)
+            }
+            MemberWeights::Stage(path) => {
+                Ok(Some(load_checkpoint(path, None)?.into_iter().collect()))
+            }
+        }
+    }
+
+    /// Reads the weights as trainable parameters.
+    pub(crate) fn parameters(&self, seed: u64) -> Result<Parameters> {
+        match self.tensors()? {
+            Some(tensors) => Ok(Parameters::from_tensors(tensors)?),
+            None => Ok(Parameters::uninitialized(seed)),
+        }
+    }
+
+    /// Returns true if both members have their weights from the same location.
+    fn is_same_location(&self, other: &Self) -> bool {
+        match (&self.weights, &other.weights) {
+            (MemberWeights::Random, MemberWeights::Random) => true,
+            (MemberWeights::Initial(initial_model, a), MemberWeights::Initial(_, b)) => {
+                a == b || initial_model.is_single_model()
+            }
+            (MemberWeights::Stage(a), MemberWeights::Stage(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Checks that the members have the same weights if any stage trains them as one model.
+pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState; 4]) -> Result<()> {
+    let joint_stage = stages.iter().find(|stage| !stage.is_per_member());
+    let is_different = |(_, member): &(&&str, &MemberState)| !member.is_same_location(&members[0]);
+    let different = MEMBERS.iter().zip(members).find(is_different);
+    if let (Some(stage), Some((name, _))) = (joint_stage, different) {
+        bail!(
+            "stage {}: the stage trains all members as one model, but {name} starts with other weights than {}\n\
+             hint: start from a checkpoint of one model, or train members separately with `members = [...]`",
+            stage.name,
+            MEMBERS[0]
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the learners of a stage have equal frozen weights, because they share the
+/// frozen-activation cache.
+pub(crate) fn check_equal_frozen_weights(
+    stage: &StageConfig,
+    members: &[MemberState; 4],
+    learners: &[StageLearner],
+) -> Result<()> {
+    let mut distinct: Vec<&MemberState> = Vec::new();
+    for member in learners.iter().filter_map(|learner| learner.member) {
+        let member = &members[member];
+        if !distinct.iter().any(|other| member.is_same_location(other)) {
+            distinct.push(member);
+        }
+    }
+    let Some((first, others)) = distinct
+        .split_first()
+        .filter(|(_, others)| !others.is_empty())
+    else {
+        return Ok(());
+    };
+    let frozen = stage.frozen_prefixes();
+    let is_frozen = |name: &str| frozen.iter().any(|prefix| name.starts_with(prefix));
+    let by_name = |member: &MemberState| -> Result<HashMap<String, Tensor>> {
+        Ok(member.tensors()?.unwrap_or_default().into_iter().collect())
+    };
+    let mut first = by_name(first)?;
+    first.retain(|name, _| is_frozen(name));
+    for other in others {
+        let other = by_name(other)?;
+        let is_equal = |name: &str, tensor| other.get(name).is_some_and(|t| is_equal(t, tensor));
+        if let Some(name) = first.iter().find(|(n, t)| !is_equal(n, t)).map(|(n, _)| n) {
+            bail!(
+                "stage {}: the members have different values of the frozen weight `{name}`\n\
+                 hint: train each of these members in a separate stage",
+                stage.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if two tensors have the same shape, type and values.
+pub(crate) fn is_equal(a: &Tensor, b: &Tensor) -> bool {
+    let differing_values = || {
+        let differing = a.ne(b)?.to_dtype(DType::U32)?.sum_all()?;
+        differing.to_scalar::<u32>()
+    };
+    a.shape() == b.shape() && a.dtype() == b.dtype() && differing_values().is_ok_and(|n| n == 0)
+}

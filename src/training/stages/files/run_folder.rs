@@ -1,0 +1,271 @@
+//! Output folder of a training: checks that its checkpoints have the same configuration and data.
+//!
+//! A folder without checkpoints contains no results. After a failed start, the user may run again
+//! with another configuration or other data.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::checkpoints::panel::spec::TOKENIZER_FILE;
+use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
+use crate::support::files::folder::{FolderLock, create_folder, list_names};
+use crate::training::config::stage::stage_config::StageConfig;
+use crate::training::config::train_config::TrainConfig;
+use crate::training::stages::files::stage_files::is_finished;
+
+/// File with the configuration of the checkpoints.
+const CONFIG_FILE: &str = "train.toml";
+/// File with the hash of the training data.
+const DATA_FILE: &str = "data.sha256";
+
+/// Creates and locks the output folder of a training, and writes the configuration to it.
+///
+/// # Errors
+/// If the folder contains other files, another process trains in it, or its checkpoints have
+/// another configuration. Finished stages of another configuration must not become part of this
+/// training.
+pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
+    create_folder(out)?;
+    // This check comes before the first write, so that a folder with other files stays unchanged.
+    check_is_training_folder(out)?;
+    let lock = FolderLock::acquire(out)?;
+    let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
+    let path = out.join(CONFIG_FILE);
+    if can_resume(out, config, &list_names(out)?) {
+        atomic_file::write_atomic(&path, text.as_bytes())?;
+        return Ok(lock);
+    }
+    write_or_check_equal(&path, &text, |_| {
+        "the checkpoints in this folder have another configuration\n\
+         hint: choose another folder with --out, or move this one; you may change any stage that has not started, and \
+         rate, warmup, clip and validate_every of the stage in progress; to change more of it, delete the files whose \
+         names begin with the stage's name and a dot"
+            .to_owned()
+    })?;
+    Ok(lock)
+}
+
+/// Returns true if the configuration differs from that of the checkpoints only in unstarted stages
+/// and in the schedule of the stage in progress. A stage may fail because of its learning rate; the
+/// stages before it remain valid.
+fn can_resume(out: &Path, config: &TrainConfig, files: &[String]) -> bool {
+    let old = fs::read_to_string(out.join(CONFIG_FILE)).ok();
+    let old = old.and_then(|text| toml::from_str::<TrainConfig>(&text).ok());
+    let Some(mut old) = old.filter(|_| files.iter().any(|name| is_checkpoint(name))) else {
+        return false;
+    };
+    let has_started = |stage: &StageConfig| {
+        let prefix = format!("{}.", stage.name);
+        files.iter().any(|file| file.starts_with(&prefix))
+    };
+    let old_stages = std::mem::replace(&mut old.stages, config.stages.clone());
+    let text = |config: &TrainConfig| toml::to_string(config).ok();
+    let stage_text = |stage: &StageConfig| toml::to_string(stage).ok();
+    let mut unchanged = old_stages
+        .iter()
+        .zip(&config.stages)
+        .take_while(|(old, new)| stage_text(old) == stage_text(new))
+        .count();
+    if let (Some(old), Some(new)) = (old_stages.get(unchanged), config.stages.get(unchanged)) {
+        let differs_in_schedule = stage_text(&old.with_schedule_of(new)) == stage_text(new);
+        unchanged += usize::from(differs_in_schedule && !is_finished(new, out));
+    }
+    let changed = old_stages[unchanged..].iter();
+    let mut changed = changed.chain(&config.stages[unchanged..]);
+    changed.all(|stage| !has_started(stage)) && text(&old) == text(config)
+}
+
+/// Writes the hash of the training data, or checks that the checkpoints were trained on the same
+/// data. All stages of a panel must use the same data.
+pub(crate) fn check_same_data(data: Option<Digest>, out: &Path) -> Result<()> {
+    let text = data.map_or_else(|| "none\n".to_owned(), |digest| format!("{digest}\n"));
+    write_or_check_equal(&out.join(DATA_FILE), &text, |old_text| {
+        format!(
+            "the checkpoints in this folder were trained on {}, this run uses {}\n\
+             hint: pass the same --data, or choose another folder with --out",
+            describe_data(old_text),
+            describe_data(&text)
+        )
+    })
+}
+
+/// Writes a file, or checks that it already has this content. If it has other content and the
+/// folder has checkpoints, `conflict` receives the old content and describes the error.
+fn write_or_check_equal(path: &Path, text: &str, conflict: impl Fn(&str) -> String) -> Result<()> {
+    match fs::read_to_string(path) {
+        Ok(old_text) if old_text == text => return Ok(()),
+        Ok(old_text) => {
+            let out = path.parent().unwrap_or(Path::new(""));
+            if list_names(out)?.iter().any(|name| is_checkpoint(name)) {
+                bail!("{}: {}", path.display(), conflict(&old_text));
+            }
+            remove_failed_start(out)?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    }
+    atomic_file::write_atomic(path, text.as_bytes())
+}
+
+fn is_checkpoint(name: &str) -> bool {
+    name.ends_with(".safetensors")
+}
+
+/// Removes the files of a start that failed before its first checkpoint, so that the next start
+/// does not use them.
+fn remove_failed_start(out: &Path) -> Result<()> {
+    let is_leftover = |name: &String| {
+        let extensions = [".metrics.jsonl", ".rows", ".rows.json"];
+        [DATA_FILE, TOKENIZER_FILE].contains(&name.as_str())
+            || extensions.iter().any(|e| name.ends_with(e))
+    };
+    for name in list_names(out)?.into_iter().filter(is_leftover) {
+        let path = out.join(name);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns an error if the folder contains anything except a training or an interrupted first write
+/// of one.
+fn check_is_training_folder(out: &Path) -> Result<()> {
+    let is_temporary = |name: &String| {
+        let is_partial = [".part", ".partial"].iter().any(|end| name.ends_with(end));
+        is_partial || name == FolderLock::FILE
+    };
+    let names = list_names(out)?;
+    if !names.iter().any(|name| name == CONFIG_FILE) && !names.iter().all(is_temporary) {
+        bail!(
+            "--out {}: the folder contains files that do not belong to a training\n\
+             hint: choose an empty folder or one that does not exist",
+            out.display()
+        );
+    }
+    Ok(())
+}
+
+fn describe_data(data: &str) -> String {
+    match data.trim() {
+        "none" => "phantoms only".to_owned(),
+        digest => format!("data {}", digest.get(..8).unwrap_or(digest)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> TrainConfig {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        TrainConfig::read(&path).unwrap()
+    }
+
+    fn error_text<T>(result: Result<T>) -> String {
+        result.map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn other_configuration_is_rejected_with_checkpoints() {
+        let mut config = config();
+        let out = tempfile::tempdir().unwrap();
+        claim_folder(&config, out.path()).unwrap();
+        fs::write(out.path().join("encoder.running.safetensors"), "learned").unwrap();
+        claim_folder(&config, out.path()).unwrap();
+        config.stages[0].learning_rate *= 2.0;
+        claim_folder(&config, out.path()).unwrap();
+        config.stages[0].batch *= 2;
+        let error = error_text(claim_folder(&config, out.path()));
+        assert!(error.contains("train.toml: the checkpoints"), "{error}");
+        assert!(error.contains("hint: choose another folder"), "{error}");
+    }
+
+    #[test]
+    fn unstarted_stage_may_change() {
+        let mut config = config();
+        let out = tempfile::tempdir().unwrap();
+        claim_folder(&config, out.path()).unwrap();
+        for name in ["encoder.safetensors", "encoder.metrics.jsonl"] {
+            fs::write(out.path().join(name), "learned").unwrap();
+        }
+        config.stages[1].learning_rate /= 2.0;
+        claim_folder(&config, out.path()).unwrap();
+        let saved = fs::read_to_string(out.path().join(CONFIG_FILE)).unwrap();
+        assert_eq!(saved, toml::to_string_pretty(&config).unwrap());
+        assert!(out.path().join("encoder.safetensors").exists());
+        let change_error = |change: fn(&mut TrainConfig)| {
+            let mut config = config.clone();
+            change(&mut config);
+            error_text(claim_folder(&config, out.path()))
+        };
+        let finished = change_error(|config| config.stages[0].learning_rate /= 2.0);
+        assert!(
+            finished.contains("have another configuration"),
+            "{finished}"
+        );
+        let seed = change_error(|config| config.seed += 1);
+        assert!(seed.contains("have another configuration"), "{seed}");
+        fs::write(out.path().join("align.running.safetensors"), "half").unwrap();
+        let started = change_error(|config| config.stages[1].data_set_proportion /= 2.0);
+        assert!(started.contains("delete the files whose"), "{started}");
+    }
+
+    #[test]
+    fn start_without_checkpoints_may_change() {
+        let mut config = config();
+        let out = tempfile::tempdir().unwrap();
+        claim_folder(&config, out.path()).unwrap();
+        check_same_data(None, out.path()).unwrap();
+        let leftovers = [TOKENIZER_FILE, "encoder.metrics.jsonl"].map(|name| out.path().join(name));
+        for path in &leftovers {
+            fs::write(path, "of the first start").unwrap();
+        }
+        config.stages[0].learning_rate *= 2.0;
+        claim_folder(&config, out.path()).unwrap();
+        let saved = fs::read_to_string(out.path().join(CONFIG_FILE)).unwrap();
+        assert_eq!(saved, toml::to_string_pretty(&config).unwrap());
+        assert!(leftovers.iter().all(|path| !path.exists()));
+        check_same_data(Some(Digest::sha256(b"questions")), out.path()).unwrap();
+    }
+
+    #[test]
+    fn only_training_folders_are_accepted() {
+        let out = tempfile::tempdir().unwrap();
+        for name in [FolderLock::FILE, "train.part", "train.partial"] {
+            fs::write(out.path().join(name), "").unwrap();
+        }
+        claim_folder(&config(), out.path()).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        fs::write(other.path().join("thesis.txt"), "years of work").unwrap();
+        let error = error_text(claim_folder(&config(), other.path()));
+        assert!(error.contains("do not belong to a training"), "{error}");
+        assert_eq!(list_names(other.path()).unwrap(), ["thesis.txt"]);
+    }
+
+    #[test]
+    fn locked_folder_is_left_unchanged() {
+        let out = tempfile::tempdir().unwrap();
+        let lock = FolderLock::acquire(out.path()).unwrap();
+        let error = error_text(claim_folder(&config(), out.path()));
+        assert!(error.contains("another run is writing here"), "{error}");
+        assert!(!out.path().join(CONFIG_FILE).exists());
+        drop(lock);
+    }
+
+    #[test]
+    fn other_data_are_rejected_with_checkpoints() {
+        let out = tempfile::tempdir().unwrap();
+        let data = Digest::sha256(b"questions");
+        check_same_data(Some(data), out.path()).unwrap();
+        fs::write(out.path().join("encoder.safetensors"), "learned").unwrap();
+        check_same_data(Some(data), out.path()).unwrap();
+        let error = error_text(check_same_data(None, out.path()));
+        assert!(error.contains("this run uses phantoms only"), "{error}");
+        assert!(error.contains("hint: pass the same --data"), "{error}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Data and tokenizer of a training.
+
+use std::path::Path;
+
+use acem3_experts::TextTokenizer;
+use anyhow::{Context, Result};
+
+use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::spec::TOKENIZER_FILE;
+use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
+use crate::training::config::train_config::TrainConfig;
+use crate::training::config::train_paths::TrainPaths;
+use crate::training::examples::dataset_examples::DatasetExamples;
+use crate::training::examples::example_sampler::ExampleSampler;
+use crate::training::examples::train_tokenizer::train_tokenizer;
+use crate::training::preferences::{read_evaluations, read_preferences};
+
+/// Number of phantom cases whose texts the tokenizer is trained on.
+const TOKENIZER_CASES: u64 = 3000;
+
+/// Loads the data sets, if any, and creates the sampler of a training.
+pub(crate) fn load_sampler(config: &TrainConfig, paths: &TrainPaths) -> Result<ExampleSampler> {
+    let size = config.model.vision.image_size;
+    let load_data_sets =
+        |data: &Path| DatasetExamples::load(data, size, &config.processor(), &config.data_shares);
+    let data_sets = paths.data.as_deref().map(load_data_sets).transpose()?;
+    Ok(ExampleSampler::new(config, data_sets))
+}
+
+/// Returns the tokenizer of an earlier run in this folder or of the initial model, or trains one.
+pub(crate) fn load_tokenizer(
+    config: &TrainConfig,
+    initial_model: Option<&InitialModel>,
+    sampler: &ExampleSampler,
+    out: &Path,
+) -> Result<TextTokenizer> {
+    let path = out.join(TOKENIZER_FILE);
+    if !path.exists() {
+        let json = match initial_model {
+            Some(initial_model) => initial_model.tokenizer.to_json()?,
+            None => train_tokenizer(config, sampler.texts(TOKENIZER_CASES))?,
+        };
+        atomic_file::write_atomic(&path, json.as_bytes())?;
+    }
+    let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    TextTokenizer::parse(&json).with_context(|| {
+        format!(
+            "{}: malformed tokenizer\nhint: delete the file and run again",
+            path.display()
+        )
+    })
+}
+
+/// Returns the hash of all training data except phantoms; `None` if there is no other data.
+pub(crate) fn data_digest(
+    config: &TrainConfig,
+    sampler: &ExampleSampler,
+) -> Result<Option<Digest>> {
+    let mut digests: Vec<Digest> = sampler.data_digest().into_iter().collect();
+    let stages = &config.stages;
+    for preferences in stages.iter().filter_map(|stage| stage.preferences.as_ref()) {
+        if let Some(file) = &preferences.file {
+            digests.push(read_preferences(file)?.digest);
+        }
+    }
+    for evaluations in stages.iter().filter_map(|stage| stage.evaluations.as_ref()) {
+        digests.push(read_evaluations(&evaluations.file)?.digest);
+    }
+    let combine = |first: Digest, second: Digest| {
+        Digest::sha256(&[first.as_bytes().as_slice(), second.as_bytes()].concat())
+    };
+    Ok(digests.into_iter().reduce(combine))
+}

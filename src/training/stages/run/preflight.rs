@@ -1,0 +1,150 @@
+//! Checks of all stages before the first step.
+//!
+//! A stage may start hours after the training. Errors such as a misspelt weight name or a missing
+//! image are reported before the first step.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use acem3_experts::prompt::{PromptLayout, PromptPiece};
+use acem3_experts::train::{AttributeClassifier, TrainableModel, weight_names};
+use anyhow::{Result, bail};
+
+use crate::training::config::stage::stage_config::StageConfig;
+use crate::training::config::stage::stage_kind::StageKind;
+use crate::training::preferences::prompt_text;
+use crate::training::stages::context::StageContext;
+use crate::training::stages::files::stage_files::is_finished;
+use crate::training::stages::tasks::evaluation_set::EvaluationSet;
+use crate::training::stages::tasks::preference_source::PreferenceSource;
+
+/// Checks that every stage can run.
+///
+/// `initial` contains the weight names of the initial model; `out` is the output folder.
+///
+/// # Errors
+/// Errors name the stage, the weights or the line of a file, and the necessary change.
+pub(crate) fn preflight(
+    stages: &[StageContext],
+    initial: &BTreeSet<String>,
+    out: &Path,
+) -> Result<()> {
+    // The model is the same in all stages.
+    let Some(first) = stages.first() else {
+        return Ok(());
+    };
+    let names = WeightNames::new(*first, initial)?;
+    let mut decoder_is_trained = !initial.is_empty();
+    for &context in stages {
+        let stage = context.stage;
+        names.check(stage)?;
+        if stage.lora.is_some() && !decoder_is_trained {
+            bail!(
+                "stage {}: [stages.lora] has no trained weights to adapt\n\
+                 hint: put a stage without [stages.lora] before it, or start from a checkpoint",
+                stage.name
+            );
+        }
+        decoder_is_trained |= stage.kind != StageKind::Encoder;
+        if !is_finished(stage, out) {
+            check_files(context)?;
+        }
+    }
+    Ok(())
+}
+
+/// Weight names of the models that stages train.
+struct WeightNames {
+    /// Weights of the attribute classifier of an encoder stage.
+    classifier: BTreeSet<String>,
+    /// Weights of the model of any other stage.
+    model: BTreeSet<String>,
+    /// Weights of both and of the initial model.
+    all: BTreeSet<String>,
+}
+
+impl WeightNames {
+    /// Loads both models without weights and records the names that they request.
+    fn new(context: StageContext, initial: &BTreeSet<String>) -> Result<Self> {
+        let (model, trunk_layers) = (&context.config.model, context.config.trunk_layers);
+        let classifier = weight_names(initial, |vb| {
+            let classes = context.sampler.attribute_classes();
+            AttributeClassifier::load(vb, &model.vision, model.selection, classes).map(drop)
+        })?;
+        let trainable_model = weight_names(initial, |vb| {
+            TrainableModel::load(vb, model, trunk_layers).map(drop)
+        })?;
+        let all_names = [initial, &classifier, &trainable_model]
+            .into_iter()
+            .flatten();
+        Ok(Self {
+            all: all_names.cloned().collect(),
+            classifier,
+            model: trainable_model,
+        })
+    }
+
+    /// Checks that the names in `frozen` exist, and that the stage trains at least one weight.
+    fn check(&self, stage: &StageConfig) -> Result<()> {
+        let loaded = match stage.kind {
+            StageKind::Encoder => &self.classifier,
+            _ => &self.model,
+        };
+        let frozen = stage.frozen_prefixes();
+        let is_frozen = |name: &str| frozen.iter().any(|prefix| name.starts_with(prefix));
+        let is_trained = |name: &String| stage.trains_weight(name) && !is_frozen(name);
+        if !loaded.iter().any(is_trained) {
+            bail!(
+                "stage {}: all weights are frozen\n\
+                 hint: remove names from `frozen`, or lower `frozen_layers`",
+                stage.name
+            );
+        }
+        let matches = |prefix: &String| self.all.iter().any(|name| name.starts_with(prefix));
+        if let Some(prefix) = stage.frozen.iter().find(|prefix| !matches(prefix)) {
+            bail!(
+                "stage {}: frozen: no weight name begins with {prefix:?}\n\
+                 hint: `frozen_layers = N` freezes N layers of the decoder and everything before them",
+                stage.name
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Checks the files that a stage trains on.
+fn check_files(context: StageContext) -> Result<()> {
+    if context.stage.evaluations.is_some() {
+        for learner in context.stage.learners() {
+            if let Some(evaluations) = EvaluationSet::open(context, learner.member)? {
+                evaluations.check_images()?;
+                warn_prompt_layout(context, evaluations.first_prompt());
+            }
+        }
+    }
+    if context.stage.kind.learns_preferences() {
+        let source = PreferenceSource::open(context)?;
+        source.check()?;
+        warn_prompt_layout(context, source.first_prompt());
+    }
+    Ok(())
+}
+
+/// Prints a note if the layout of a file's prompts differs from the panel's layout.
+fn warn_prompt_layout(context: StageContext, prompt: &[PromptPiece]) {
+    let panel_layout = context.config.layout;
+    let layout = PromptLayout::detect(&prompt_text(prompt));
+    let Some(file_layout) = layout.filter(|layout| *layout != panel_layout) else {
+        return;
+    };
+    context.progress.note_once(&format!(
+        "stage {}: the prompts of its file have layout `{}`, the panel has layout `{}`\n\
+         hint: set `layout = \"{}\"` in the configuration, or create the file with \
+         `acem3 data preferences --layout {}`",
+        context.stage.name,
+        file_layout.name(),
+        panel_layout.name(),
+        file_layout.name(),
+        panel_layout.name()
+    ));
+}

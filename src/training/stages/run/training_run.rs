@@ -1,0 +1,158 @@
+//! Runs a training: all unfinished stages, then the export of the panel.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::support::terminal::exit::EngineFailure;
+use crate::training::config::stage::reward_token::REWARD_TOKENS;
+use crate::training::config::stage::stage_kind::StageKind;
+use crate::training::config::train_config::TrainConfig;
+use crate::training::config::train_paths::TrainPaths;
+use crate::training::examples::sequence_builder::SequenceBuilder;
+use crate::training::stages::context::StageContext;
+use crate::training::stages::files::export::export;
+use crate::training::stages::files::member_state::{
+    MemberState, MemberWeights, check_equal_frozen_weights, check_joint_stages,
+};
+use crate::training::stages::files::run_folder::{check_same_data, claim_folder};
+use crate::training::stages::files::stage_files::{is_finished, remove_intermediate};
+use crate::training::stages::files::training_inputs::{data_digest, load_sampler, load_tokenizer};
+use crate::training::stages::metrics::progress::TrainingProgress;
+use crate::training::stages::run::preflight::preflight;
+use crate::training::stages::run::stage_run::StageRun;
+use crate::training::stages::tasks::preference_cache::PreferenceCache;
+
+/// Runs all unfinished stages and writes the panel. An interrupted training resumes from the files
+/// in the output folder. Returns false if the user interrupts the training.
+///
+/// `initial_model` is the model that the configuration starts from.
+///
+/// # Errors
+/// Errors name the file, key or stage. Errors after the first step are [`EngineFailure`]s.
+pub fn train(
+    config: &TrainConfig,
+    initial_model: Option<&InitialModel>,
+    paths: &TrainPaths,
+    progress: &TrainingProgress,
+) -> Result<bool> {
+    let _lock = claim_folder(config, &paths.out)?;
+    let sampler = load_sampler(config, paths)?;
+    check_same_data(data_digest(config, &sampler)?, &paths.out)?;
+    let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
+    let plain_builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
+    let reward_builder = plain_builder
+        .clone()
+        .with_prefixes(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
+    let stages = config.stages.iter().map(|stage| StageContext {
+        config,
+        stage,
+        sampler: &sampler,
+        builder: if stage.has_reward_token {
+            &reward_builder
+        } else {
+            &plain_builder
+        },
+        progress,
+        device: &paths.device,
+    });
+    let stages: Vec<StageContext> = stages.collect();
+    let mut members = MemberState::members(initial_model);
+    check_joint_stages(&config.stages, &members)?;
+    let initial_names = initial_model
+        .map(InitialModel::weight_names)
+        .unwrap_or_default();
+    preflight(&stages, &initial_names, &paths.out)?;
+    let result = run_stages(&stages, &mut members, &paths.out).and_then(|is_finished| {
+        progress.finish();
+        if is_finished {
+            export_panel(config, &members, &paths.out, progress)?;
+        }
+        Ok(is_finished)
+    });
+    result.with_context(|| {
+        EngineFailure(format!(
+            "the training in {} failed\n\
+             hint: correct the problem and run the same command; it resumes from the last checkpoint",
+            paths.out.display()
+        ))
+    })
+}
+
+/// Runs the stages in order. Returns false if the user interrupts one.
+fn run_stages(stages: &[StageContext], members: &mut [MemberState; 4], out: &Path) -> Result<bool> {
+    for context in stages {
+        if !run_stage(*context, members, out)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Runs a stage for all its learners. Returns false if the user interrupts it.
+fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) -> Result<bool> {
+    let StageContext { config, stage, .. } = context;
+    let learners = stage.learners();
+    let mut preferences = None;
+    if stage.kind.learns_preferences() && !is_finished(stage, out) {
+        check_equal_frozen_weights(stage, members, &learners)?;
+        let first_member = learners.first().and_then(|learner| learner.member);
+        let initial = members[first_member.unwrap_or_default()].parameters(config.seed)?;
+        preferences = PreferenceCache::build(context, &initial, out)?;
+        if preferences.is_none() {
+            return Ok(false);
+        }
+    }
+    for learner in learners {
+        let run = StageRun {
+            context,
+            preferences: preferences.as_ref(),
+            member: learner.member,
+            name: learner.name,
+            out,
+        };
+        let initial = &members[learner.member.unwrap_or_default()];
+        if !run.checkpoint().exists() && !run.run(&|| initial.parameters(config.seed))? {
+            return Ok(false);
+        }
+        remove_intermediate(out, &run.name)?;
+        let trained = MemberState {
+            weights: MemberWeights::Stage(run.checkpoint()),
+            completion_prefix: stage.completion_prefix().map(str::to_owned),
+        };
+        match learner.member {
+            Some(i) => members[i] = trained,
+            None => members.fill(trained),
+        }
+    }
+    // Closes the file of the cache before its removal.
+    drop(preferences);
+    remove_intermediate(out, &stage.name)?;
+    Ok(true)
+}
+
+/// Writes the panel. Prints a note instead if the training trains only a vision tower.
+fn export_panel(
+    config: &TrainConfig,
+    members: &[MemberState; 4],
+    out: &Path,
+    progress: &TrainingProgress,
+) -> Result<()> {
+    let mut stages = config.stages.iter();
+    if config.start.is_none() && stages.all(|stage| stage.kind == StageKind::Encoder) {
+        progress.note(
+            "no panel: the training has no stage after the vision tower\n\
+             hint: add a stage of kind \"sft\" and run the same command",
+        );
+        return Ok(());
+    }
+    export(config, members, out)?;
+    let panel = out.join("panel");
+    progress.note(&format!(
+        "wrote the panel to {0}\nhint: run `acem3 train eval --panel {0}` to evaluate it",
+        panel.display()
+    ));
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! The program judges with checkpoints of every layout, on images of several sizes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::folder::Folder;
+
+const IMAGES: [&str; 6] = ["wide", "tall", "small", "square", "odd", "strip"];
+
+fn golden(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join("assets/golden/checkpoints").join(name)
+}
+
+/// Creates a folder with the images and a panel of one checkpoint with short prompts (rubric
+/// `names`).
+fn panel_folder(checkpoint: &str) -> Folder {
+    let folder = Folder::empty();
+    for image in IMAGES {
+        let file = format!("images/{image}.png");
+        fs::copy(golden(&file), folder.path(&format!("cases/{file}"))).unwrap();
+    }
+    let members = [
+        "expression",
+        "medical_knowledge",
+        "patient_relevance",
+        "conclusion",
+    ];
+    let members = members.map(|m| format!("{m} = {:?}\n", golden(checkpoint)));
+    let panel = format!(
+        "schema = 1\nrubric = \"names\"\n[members]\n{}",
+        members.concat()
+    );
+    folder.write("short-prompts.toml", &panel);
+    folder
+}
+
+fn image_case(image: &str) -> Value {
+    json!({
+        "id": image,
+        "image": format!("images/{image}.png"),
+        "question": "what is it?",
+        "responses": [{"model": "a", "text": "a mass"}, {"model": "b", "text": "none"}],
+    })
+}
+
+fn judge(folder: &Folder, out: &str, batch: &str) -> Vec<Value> {
+    let args = [
+        "judge",
+        "cases",
+        "--out",
+        out,
+        "--panel",
+        "short-prompts.toml",
+        "--batch-size",
+        batch,
+        "--scores-only",
+        "--single-order",
+    ];
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let records = folder.records(out);
+    for record in &records {
+        assert_eq!(record["status"], "judged", "{record}");
+    }
+    records
+}
+
+#[test]
+fn verdicts_on_tiles_do_not_depend_on_batch_or_case_order() {
+    let folder = panel_folder("llava-next");
+    let mut cases: Vec<Value> = IMAGES.map(image_case).into();
+    folder.write_cases(&cases);
+    judge(&folder, "one", "1");
+    judge(&folder, "many", "6");
+    assert_eq!(
+        folder.read("one/records.jsonl"),
+        folder.read("many/records.jsonl")
+    );
+    let mut expected = folder.records("one");
+    cases.reverse();
+    folder.write_cases(&cases);
+    let reversed = judge(&folder, "reversed", "4");
+    expected.reverse();
+    assert_eq!(expected.len(), IMAGES.len());
+    for (record, other) in expected.iter().zip(&reversed) {
+        assert_eq!(record["case"], other["case"]);
+        assert_eq!(record["orders"], other["orders"], "{}", record["case"]);
+    }
+    // Verdicts depend on the image: no two images have equal probabilities.
+    for (i, record) in reversed.iter().enumerate() {
+        assert!(
+            reversed
+                .iter()
+                .take(i)
+                .all(|other| other["orders"] != record["orders"])
+        );
+    }
+}
+
+#[test]
+fn every_layout_judges_and_is_inspected() {
+    for (name, kind, expected_tokens) in [
+        ("llava-next", "llava_next", json!([9, 51])),
+        ("llava-siglip", "llava", json!([16, null])),
+        ("llava-mistral", "llava_mistral", json!([16, null])),
+        ("mistral", "mistral", Value::Null),
+        ("qwen2", "qwen2", Value::Null),
+    ] {
+        let folder = panel_folder(name);
+        folder.write_cases(&[image_case("odd")]);
+        judge(&folder, "out", "1");
+        let panel = golden(name).display().to_string();
+        let output = folder.run(&["panel", "inspect", &panel, "--format", "json"]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        let member = &serde_json::from_str::<Value>(&output.stdout).unwrap()["members"][0];
+        assert_eq!(member["kind"], kind);
+        let encoder = &member["encoder"];
+        let image_tokens = match encoder {
+            Value::Null => Value::Null,
+            _ => json!([encoder["image_tokens"], encoder["most_image_tokens"]]),
+        };
+        assert_eq!(image_tokens, expected_tokens, "{name}");
+    }
+}
+
+#[test]
+fn incompatible_resolutions_are_rejected() {
+    let folder = Folder::empty();
+    let error_after = |file: &str, change: &dyn Fn(&mut Value)| {
+        let checkpoint = folder.path("checkpoint");
+        fs::create_dir_all(&checkpoint).unwrap();
+        for entry in fs::read_dir(golden("llava-next")).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, checkpoint.join(path.file_name().unwrap())).unwrap();
+        }
+        let path = checkpoint.join(file);
+        let mut value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        change(&mut value);
+        fs::write(path, value.to_string()).unwrap();
+        let output = folder.run(&["panel", "inspect", "checkpoint"]);
+        assert_eq!(output.exit_code, 2, "{}", output.stdout);
+        output.stderr
+    };
+    let pinpoints = error_after("config.json", &|config| {
+        config["image_grid_pinpoints"] = json!([[12, 12]]);
+    });
+    assert!(
+        pinpoints.contains("preprocessor_config.json"),
+        "{pinpoints}"
+    );
+    assert!(
+        pinpoints.contains("differ from those in config.json"),
+        "{pinpoints}"
+    );
+    let crop_size = error_after("preprocessor_config.json", &|file| {
+        file["crop_size"] = json!({"height": 16, "width": 16});
+        file["size"] = json!({"shortest_edge": 16});
+    });
+    assert!(
+        crop_size.contains("yields 16 x 16 pixels, expected 12 x 12"),
+        "{crop_size}"
+    );
+}
