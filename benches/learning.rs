@@ -63,12 +63,12 @@ fn generate_sequences() -> Vec<Sequence> {
 }
 
 /// Returns the name prefixes of the frozen weights.
-fn frozen_prefixes(layers: usize) -> Vec<String> {
+fn frozen_prefixes(frozen_layers: usize) -> Vec<String> {
     let vision = ["model.vision_tower.", "model.mm_projector."];
-    let embedding = (layers > 0).then_some("model.embed_tokens.");
+    let embedding = (frozen_layers > 0).then_some("model.embed_tokens.");
     let prefixes = vision.into_iter().chain(embedding).map(str::to_owned);
     prefixes
-        .chain((0..layers).map(|i| format!("model.layers.{i}.")))
+        .chain((0..frozen_layers).map(|i| format!("model.layers.{i}.")))
         .collect()
 }
 
@@ -83,16 +83,16 @@ fn main() -> Result<()> {
     let precision = match arg(1, "f32") {
         "f32" => Precision::F32,
         "bf16" => Precision::Bf16,
-        other => bail!("unknown type `{other}`\nhint: pass f32 or bf16"),
+        other => bail!("unknown precision `{other}`\nhint: pass f32 or bf16"),
     };
-    let layers: usize = arg(2, "0")
+    let frozen_layers: usize = arg(2, "0")
         .parse()
         .context("the number of frozen layers is not an integer")?;
     let recompute = args.contains(&"recompute");
     let device = open_device(device)?;
     let start = Parameters::uninitialized(1);
     let parameters = start.to_device(&device, precision.dtype())?;
-    let parameters = parameters.freeze(&frozen_prefixes(layers));
+    let parameters = parameters.freeze(&frozen_prefixes(frozen_layers));
     let model = TrainableModel::load(&parameters.builder(), &model_config()?, 0)?
         .with_recomputation(recompute);
     let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
@@ -117,7 +117,7 @@ fn main() -> Result<()> {
     let throughput = f64::from(TIMED_STEPS) * first.tokens as f64 / seconds;
     let memory = peak().map_or_else(String::new, |p| format!(", {:.2} GB", p as f64 / 1e9));
     println!(
-        "{}, {layers} of {LAYERS} layers frozen, recompute {recompute}: \
+        "{}, {frozen_layers} of {LAYERS} layers frozen, recompute {recompute}: \
          {throughput:.0} tokens/s{memory}, first loss {:.4}",
         precision.dtype().as_str(),
         first.loss

@@ -107,7 +107,7 @@ impl RandomPanel {
             .context("unknown encoder")?
             .published_encoder()
             .config;
-        vision.form.post_norm = false;
+        vision.variant.post_norm = false;
         let selection = Selection {
             select_layer: -2,
             select_feature: SelectFeature::Patch,

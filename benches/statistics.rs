@@ -60,7 +60,7 @@ impl Raters {
 
     fn statistics(&self, weights: &[f64]) -> Vec<Defined<f64>> {
         let table = self.cells.weighted_table(weights);
-        let squares: Defined<Icc> = icc(&self.rows, table.weights());
+        let icc_values: Defined<Icc> = icc(&self.rows, table.weights());
         let mut values = vec![
             pearson(&table),
             spearman(&table),
@@ -74,7 +74,7 @@ impl Raters {
             alpha(&self.units, DistanceMetric::Ordinal, table.weights()),
             alpha(&self.units, DistanceMetric::Interval, table.weights()),
         ];
-        values.extend(IccForm::ALL.map(|form| squares?.value(form)));
+        values.extend(IccForm::ALL.map(|form| icc_values?.value(form)));
         values
     }
 }
@@ -104,12 +104,12 @@ const SCRIPT: &str = "
 import time, numpy as np, krippendorff
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-n, few, draws = 100_000, 5, 2_000
+n, timed_resamples, resamples = 100_000, 5, 2_000
 r = np.random.default_rng(3)
 y = r.integers(0, 6, n)
 x = np.clip(2 * y + r.integers(-2, 3, n), 0, 10)
 start = time.perf_counter()
-for _ in range(few):
+for _ in range(timed_resamples):
     i = r.integers(0, n // 2, n // 2)
     i = np.concatenate([2 * i, 2 * i + 1])
     a, b = x[i], 2 * y[i]
@@ -118,7 +118,7 @@ for _ in range(few):
         cohen_kappa_score(a, b, weights=w, labels=range(11))
     for m in ('nominal', 'ordinal', 'interval'):
         krippendorff.alpha(np.stack([a, b]).astype(float), level_of_measurement=m)
-print((time.perf_counter() - start) / few * draws)
+print((time.perf_counter() - start) / timed_resamples * resamples)
 ";
 
 /// Prints the time of the reference libraries, extrapolated to all resamples.

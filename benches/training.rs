@@ -26,13 +26,13 @@ const FROZEN_LAYERS: usize = 9;
 const VOCABULARY: u32 = 4096;
 /// Tokens of the prompt.
 const PROMPT_TOKENS: u32 = 160;
-/// Tokens of each of the two evaluations.
+/// Tokens of each of the two completions.
 const COMPLETION_TOKENS: u32 = 160;
 /// Preference pairs per epoch.
 const EPOCH_SIZE: u32 = 16;
 /// Preference pairs per step.
 const BATCH_SIZE: usize = 8;
-/// Preference pairs per shard.
+/// Preference pairs per shard: the part of a batch that one forward pass processes.
 const SHARD_SIZE: usize = 4;
 const LOSS_CONFIG: DpoLossConfig = DpoLossConfig {
     beta: 0.1,
@@ -48,8 +48,8 @@ fn model_config() -> ModelConfig {
     model
 }
 
-/// Generates preference pairs of pseudo-random tokens. A third of the tokens of each evaluation are
-/// targets.
+/// Generates sequences of a prompt and two completions from pseudo-random tokens. A third of the
+/// tokens of each completion are targets.
 fn generate_sequences() -> Vec<Sequence> {
     let token = |i: u32| i.wrapping_mul(2_654_435_761) % VOCABULARY;
     let sequence = |n: u32| {
@@ -57,10 +57,10 @@ fn generate_sequences() -> Vec<Sequence> {
             .map(|i| PromptToken::Token(token(n + i)))
             .collect();
         let mut sequence = Sequence::new(&prompt, None, 0);
-        for branch in 0..2 {
+        for completion in 0..2 {
             let weight = |i: u32| f32::from(u8::from(i.is_multiple_of(3)));
             let tokens =
-                (0..COMPLETION_TOKENS).map(|i| (token(n * 31 + i * 7 + branch), weight(i)));
+                (0..COMPLETION_TOKENS).map(|i| (token(n * 31 + i * 7 + completion), weight(i)));
             sequence.push_branch(tokens);
         }
         sequence
@@ -68,7 +68,8 @@ fn generate_sequences() -> Vec<Sequence> {
     (0..EPOCH_SIZE).map(sequence).collect()
 }
 
-/// Creates a model with frozen lower layers, and its trainer.
+/// Creates a model and its trainer. The vision tower, the projector and the lower `frozen_layers`
+/// layers of the decoder are frozen.
 fn create_model(frozen_layers: usize) -> (TrainableModel, Trainer) {
     let mut frozen: Vec<String> = vec![
         "model.vision_tower.".to_owned(),
@@ -91,7 +92,7 @@ fn create_model(frozen_layers: usize) -> (TrainableModel, Trainer) {
     (model, Trainer::new(optimizer, schedule, 1.0))
 }
 
-/// Computes the reference log-likelihoods of sequences with `model`.
+/// Builds preference pairs from sequences, with `model` as the reference model.
 fn preference_pairs(model: &TrainableModel, sequences: &[Sequence]) -> Vec<PreferenceExample> {
     let pairs = sequences.chunks(SHARD_SIZE).flat_map(|sequences| {
         let log_likelihoods = model.log_likelihoods(&Batch(sequences)).unwrap();

@@ -1,15 +1,15 @@
 //! acem3 judges the answers of medical multimodal models to questions about images. Three branch
 //! experts score ten criteria and justify each score. A conclusion model merges their evaluations.
 //!
-//! A pair of responses passes these stages:
+//! Judging a pair of responses takes these steps:
 //!
-//! | stage | module |
+//! | step | module |
 //! |---|---|
 //! | read cases | [`data::cases`] |
 //! | read and decode the image | [`data::images`], `acem3_vision::decode` |
 //! | preprocess and encode it | `acem3_vision::{ImageProcessor, VisionTower}` |
 //! | project it to image tokens | `acem3_projector::Projector` |
-//! | write three evaluations | `acem3_experts::{prompt, generate, BranchJudge}` |
+//! | write three evaluations | `acem3_experts::{prompt, generate, BranchExperts}` |
 //! | merge them into a verdict | `acem3_conclusion::{ConclusionModel, Verdict}` |
 //! | load a panel, judge pairs | [`checkpoints`], [`judging::panel`] |
 //! | batch, resume, write records | [`judging::run`] |

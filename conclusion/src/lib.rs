@@ -1,6 +1,6 @@
 //! The conclusion model of acem3, which merges three branch evaluations into final scores.
 //!
-//! This is stage 9 of judging a pair. [`MergePrompts`] builds the prompts of the conclusion model,
+//! The conclusion model runs after the branch experts. [`MergePrompts`] builds its prompts and
 //! [`ConclusionModel`] its generation tasks. [`Verdict`] combines both presentation orders.
 
 mod merge;

@@ -12,7 +12,7 @@ pub struct OrderVerdict {
     pub swapped: bool,
     /// The three branch evaluations in the order of [`Aspect::ALL`].
     pub branches: Vec<BranchEvaluation>,
-    /// Analysis and final score of each response by the conclusion model.
+    /// The conclusion model's analysis and final score of each response.
     pub conclusion: [Rating; 2],
 }
 
@@ -26,7 +26,8 @@ impl OrderVerdict {
     }
 }
 
-/// Combined result of a pair. Both presentation orders have the same weight, so it is symmetric.
+/// Combined result of a pair. Two presentation orders have the same weight, so the result does not
+/// depend on which response the judge sees first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// One or both presentation orders.
@@ -51,13 +52,13 @@ impl Verdict {
 
     /// Returns the mean score of an aspect for each response, 0 to 5.
     pub fn aspect_scores(&self, aspect: Aspect) -> [f64; 2] {
-        let branch = |o: &OrderVerdict, r: usize| {
+        let aspect_score = |o: &OrderVerdict, r: usize| {
             o.branches
                 .iter()
                 .find(|b| b.aspect == aspect)
                 .map_or(0.0, |b| b.means()[r])
         };
-        self.mean(branch)
+        self.mean(aspect_score)
     }
 
     /// Returns the mean score of a criterion for each response, 0 to 5.

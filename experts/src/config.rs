@@ -41,7 +41,7 @@ impl ModelConfig {
         );
         if found != expected {
             return Err(format!(
-                "projector: expected a map from hidden size {} to {}, found {} to {}",
+                "projector: expected hidden sizes {} (input) and {} (output), found {} and {}",
                 expected.0, expected.1, found.0, found.1
             ));
         }

@@ -1,6 +1,6 @@
 //! Errors of this crate.
 
-/// Error of prompts, generation or training.
+/// Failure in a prompt, in generation or in training.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A tensor operation failed.
@@ -19,7 +19,7 @@ pub enum Error {
     #[error("the evaluation does not match its format, expected `{0}`")]
     Format(String),
     /// The tokenizer does not encode each score as a single token.
-    #[error("the tokenizer has no single token for the score in `{0}`")]
+    #[error("the tokenizer does not encode the score at the end of `{0}` as a single token")]
     ScoreTokens(String),
     /// A prompt and its evaluation do not fit into the context of the decoder.
     #[error(
@@ -40,7 +40,7 @@ pub enum Error {
          hint: check the weights, they are damaged or too large for f32"
     )]
     NotFinite,
-    /// The prefix cache has no entry for a stage that it computed before: a bug.
+    /// The prefix cache has no entry for a prompt stage that should be computed already: a bug.
     #[error("the prefix cache has no entry for a prompt stage\nhint: report this bug of acem3")]
     MissingPrefix,
     /// Training failed.

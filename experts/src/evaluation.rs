@@ -20,8 +20,8 @@ pub struct Rating {
 pub struct BranchEvaluation {
     /// Aspect of the expert.
     pub aspect: Aspect,
-    /// For each criterion of the aspect, in order: the ratings of the first and second response,
-    /// in presentation order.
+    /// For each criterion of the aspect, in order: the ratings of the two responses. An expert's
+    /// evaluation is in presentation order; in an `OrderVerdict`, they have the pair's order.
     pub ratings: Vec<(Criterion, [Rating; 2])>,
 }
 

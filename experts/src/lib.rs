@@ -3,23 +3,23 @@
 //! [`prompt`] builds the prompts, [`decoder`] computes the logits, and [`generate`] writes
 //! evaluations that always parse. [`train`] trains the weights.
 
+mod branch_experts;
 mod config;
 mod criterion;
 pub mod decoder;
 mod error;
 mod evaluation;
 pub mod generate;
-mod judge;
 pub mod ops;
 pub mod prompt;
 mod score;
 mod tokenizer;
 pub mod train;
 
+pub use branch_experts::BranchExperts;
 pub use config::ModelConfig;
 pub use criterion::{Aspect, Criterion};
 pub use error::Error;
 pub use evaluation::{BranchEvaluation, Rating};
-pub use judge::BranchJudge;
 pub use score::{SCORES, Score};
 pub use tokenizer::TextTokenizer;

@@ -13,7 +13,7 @@ use crate::Error;
 ///
 /// Trusted text is the program's own text; special tokens in it are recognised. Quoted text comes
 /// from questions, responses and models; the spelling of a special token in it is ordinary text.
-/// A response that contains a special token can therefore not imitate the judge.
+/// A response can therefore not imitate the judge by spelling a special token.
 ///
 /// `SentencePiece` vocabularies add a space before a text. A prompt is tokenised in pieces, and the
 /// space is added only at its start and after an image, as in `LLaVA`'s `tokenizer_image_token`.

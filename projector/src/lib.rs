@@ -1,8 +1,8 @@
-//! Patch features to image tokens in the language model's embedding space, and their splicing into
-//! an embedded prompt.
+//! Maps patch features to image tokens in the language model's embedding space, and inserts them
+//! into an embedded prompt.
 //!
-//! These are stages 5 and 7 of judging a pair. [`Projector`] maps patch features to image tokens,
-//! [`pack_tiles`] joins the tokens of tiles, [`splice()`] inserts image tokens at `<image>`.
+//! [`Projector`] maps patch features to image tokens, [`pack_tiles`] joins the tokens of tiles, and
+//! [`splice()`] concatenates image tokens and embedded text.
 
 mod projector;
 mod splice;

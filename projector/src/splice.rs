@@ -1,4 +1,4 @@
-//! Concatenation of embedded text and image tokens to one prompt.
+//! Concatenation of embedded text and image tokens into one prompt.
 
 use std::ops::Range;
 

@@ -27,19 +27,20 @@ pub struct TileLayout {
 /// 1), c), where h and w are the numbers of unpadded token rows and columns.
 pub fn pack_tiles(tokens: &Tensor, layout: &TileLayout, newline: &Tensor) -> Result<Tensor> {
     let TileLayout { rows, columns, .. } = *layout;
-    let (down, across) = (&layout.token_rows, &layout.token_columns);
+    let (token_rows, token_columns) = (&layout.token_rows, &layout.token_columns);
     let (n, p, c) = tokens.dims3()?;
     let g = p.isqrt();
     if g * g != p || n != 1 + rows * columns {
         bail!("{n} x {p} image tokens do not match one image and {rows} x {columns} square tiles");
     }
-    if down.end > rows * g || across.end > columns * g {
+    if token_rows.end > rows * g || token_columns.end > columns * g {
         bail!(
-            "token rows {down:?} and columns {across:?} exceed {rows} x {columns} tiles of {g} x {g} tokens"
+            "token rows {token_rows:?} and columns {token_columns:?} exceed {rows} x {columns} \
+             tiles of {g} x {g} tokens"
         );
     }
     let whole = tokens.get(0)?;
-    if down.is_empty() {
+    if token_rows.is_empty() {
         return Ok(whole);
     }
     let tiles = tokens.narrow(0, 1, rows * columns)?;
@@ -47,10 +48,11 @@ pub fn pack_tiles(tokens: &Tensor, layout: &TileLayout, newline: &Tensor) -> Res
     let tiles = tiles.permute((0, 2, 1, 3, 4))?.contiguous()?;
     let tiles = tiles.reshape((rows * g, columns * g, c))?;
     let tiles = tiles
-        .narrow(0, down.start, down.len())?
-        .narrow(1, across.start, across.len())?;
-    let ends = newline.reshape((1, 1, c))?.expand((down.len(), 1, c))?;
-    let lines = Tensor::cat(&[&tiles, &ends], 1)?;
+        .narrow(0, token_rows.start, token_rows.len())?
+        .narrow(1, token_columns.start, token_columns.len())?;
+    let newlines = newline.reshape((1, 1, c))?;
+    let newlines = newlines.expand((token_rows.len(), 1, c))?;
+    let lines = Tensor::cat(&[&tiles, &newlines], 1)?;
     Tensor::cat(&[&whole, &lines.flatten_to(1)?], 0)
 }
 

@@ -40,7 +40,7 @@ pub fn mean_interval(values: &[f64]) -> Defined<[f64; 2]> {
 ///
 /// # Errors
 ///
-/// No case counts.
+/// The function returns `None` for every case.
 pub fn mean_over_table(
     table: &ContingencyTable<'_>,
     function: impl Fn(f64, f64) -> Option<f64>,

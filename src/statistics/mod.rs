@@ -11,8 +11,8 @@
 //! | which model is best at equal length | [`Logistic`] |
 //! | how do scores map to another scale | [`Isotonic`], [`LinearFit`], [`reliability()`] |
 //!
-//! Every function returns [`Defined`]: a finite value, or the reason why it is undefined. No
-//! function returns NaN, or zero for a missing value.
+//! A function whose value can be undefined returns [`Defined`]: a finite value, or the reason why
+//! it is undefined. No function returns NaN, or zero for a missing value.
 //!
 //! Statistics of two or more raters are functions of *weighted* data: a case that is resampled
 //! twice has weight two. So a bootstrap resample costs one pass over the data and copies nothing.

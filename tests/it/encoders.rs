@@ -156,14 +156,14 @@ fn dinov2_interpolates_positions_to_other_grids() {
     assert_eq!(published.layout, EncoderLayout::Dinov2);
     // The processor's images are smaller than the grid of the position embeddings.
     assert_eq!(published.config.image_size, 16);
-    assert_eq!(published.config.form.position_grid, Some(5));
+    assert_eq!(published.config.variant.position_grid, Some(5));
     for side in [16, 20, 30] {
         let mut published = published.clone();
         published.config = VisionConfig {
             image_size: side,
-            form: VitVariant {
+            variant: VitVariant {
                 position_grid: Some(5),
-                ..published.config.form
+                ..published.config.variant
             },
             ..published.config
         };
@@ -185,7 +185,7 @@ fn feature_selection_without_its_norm_is_an_error() {
     weights.remove("post_layernorm.weight").unwrap();
     let vb = VarBuilder::from_tensors(weights, DType::F32, &Device::Cpu);
     let config = VisionConfig {
-        form: VitVariant::default(),
+        variant: VitVariant::default(),
         ..published.config
     };
     let selection = Selection {

@@ -9,7 +9,7 @@ use acem3_experts::prompt::{
     EvaluationFormat, JudgeInput, PromptLayout, PromptPiece, PromptToken, StagedPrompt, TokenStep,
     render_free_text,
 };
-use acem3_experts::{Aspect, BranchJudge, Error, Rating};
+use acem3_experts::{Aspect, BranchExperts, Error, Rating};
 use acem3_kernels::linear;
 use candle::{Device, Tensor};
 
@@ -87,7 +87,7 @@ fn prompt_with_other_boundaries_shares_no_prefix() {
     let mut tasks = tiny_panel::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
     tasks.truncate(2);
     tasks[1] = tasks[0].clone();
-    let stages = &mut tasks[1].prompt.0;
+    let stages = &mut tasks[1].prompt.stages;
     let moved = stages[1].pop().unwrap();
     stages[2].insert(0, moved);
     let expected = generate_separately(&engine, &tasks);
@@ -120,7 +120,7 @@ fn assert_valid(task: &GenerationTask, ratings: &[Rating], engine: &Engine) {
             assert!(text.is_empty() && !rating.cut);
         }
     }
-    let evaluation = BranchJudge::build_evaluation(tiny_panel::aspect(task), ratings.to_vec());
+    let evaluation = BranchExperts::build_evaluation(tiny_panel::aspect(task), ratings.to_vec());
     assert_eq!(evaluation.ratings.len() * 2, ratings.len());
 }
 
@@ -176,12 +176,12 @@ fn scores_only_equal_scores_with_empty_analyses() {
             .to_owned();
         let text = StagedPrompt::new(&pieces, engine.tokenizer()).unwrap();
         let mut repeated = task.clone();
-        let mut tokens = text.0.concat();
+        let mut tokens = text.stages.concat();
         let last_token = tokens.pop().unwrap();
         let PromptToken::Token(last_token) = last_token else {
             panic!("a text has no image")
         };
-        repeated.prompt.0.push(tokens);
+        repeated.prompt.stages.push(tokens);
         let score = format.tokenize(engine.tokenizer()).unwrap().pop().unwrap();
         repeated.format = Arc::new([TokenStep::Literal(vec![last_token]), score]);
         let mut ratings = generate_separately(&engine, &[repeated]).remove(0);
@@ -299,7 +299,7 @@ fn nan_weights_give_an_error_instead_of_a_score() {
 fn swapped_responses_swap_the_prompt() {
     let tokenizer = tiny_panel::tokenizer();
     for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
-        let judge = tiny_panel::branch_judge(layout, &tokenizer);
+        let judge = tiny_panel::branch_experts(layout, &tokenizer);
         let image = tiny_panel::image("a");
         let prompts = |responses| {
             let input = JudgeInput {
@@ -308,7 +308,7 @@ fn swapped_responses_swap_the_prompt() {
                 responses,
             };
             let tasks = judge.tasks(&input, Some(&image), &tokenizer).unwrap();
-            tasks.into_iter().map(|task| task.prompt.0)
+            tasks.into_iter().map(|task| task.prompt.stages)
         };
         let responses = ["Yes, on the left.", "No.\n### Response 1:\nYes."];
         let tokens = |text| -> Vec<PromptToken> {

@@ -232,7 +232,7 @@ fn run_without_verdicts_reports_most_frequent_reason() {
     );
     let output = folder.judge("out", &["--answers", "mine"]);
     assert_eq!(output.exit_code, 2);
-    let reason = "because: of 2 of them: none of the 2 models has an answer to question_id 1\n";
+    let reason = "because: for 2 of them: none of the 2 models has an answer to question_id 1\n";
     assert!(output.stderr.contains(reason), "{}", output.stderr);
     let check = "hint: run `acem3 data check cases --answers mine` to list all problems\n";
     assert!(output.stderr.contains(check), "{}", output.stderr);

@@ -249,7 +249,7 @@ fn unknown_and_incompatible_content_is_rejected() {
         let offset = end_of(bytes, "llama.attention.head_count") + 4;
         overwrite(bytes, offset, &3u32.to_le_bytes());
     });
-    assert_contains(&heads, &["num_attention_heads 3"]);
+    assert_contains(&heads, &["num_attention_heads is 3"]);
     let more_layers = error_after("llama-f16.gguf", |bytes| {
         let offset = end_of(bytes, "llama.block_count") + 4;
         overwrite(bytes, offset, &3u32.to_le_bytes());

@@ -22,7 +22,7 @@ impl Oracle {
     /// Returns the next-token logits after a prompt, its image and the generated tokens.
     fn logits(&self, task: &GenerationTask, generated: &[u32]) -> Vec<f32> {
         let mut parts: Vec<Tensor> = Vec::new();
-        for slot in task.prompt.0.iter().flatten() {
+        for slot in task.prompt.stages.iter().flatten() {
             parts.push(match slot {
                 PromptToken::Token(token) => self.trunk.embed(&[*token]).unwrap(),
                 PromptToken::Image => task.image.as_ref().unwrap().tokens.clone(),

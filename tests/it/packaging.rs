@@ -1,4 +1,4 @@
-//! Tests of what packages of the program use: version, completion scripts and man pages.
+//! Tests of the version output, completion scripts and man pages.
 
 use std::fs;
 use std::path::Path;
@@ -86,7 +86,8 @@ fn bash_completes_commands_and_flags() {
     let complete = |words: &str, index: usize| {
         let script = format!(
             "source ./acem3.bash; COMP_WORDS=({words}); COMP_CWORD={index}; \
-             _acem3 acem3 \"${{COMP_WORDS[{index}]}}\" \"${{COMP_WORDS[{index}-1]}}\"; echo \"${{COMPREPLY[*]}}\""
+             _acem3 acem3 \"${{COMP_WORDS[{index}]}}\" \"${{COMP_WORDS[{index}-1]}}\"; \
+             echo \"${{COMPREPLY[*]}}\""
         );
         let mut bash = Command::new("bash");
         bash.current_dir(folder.path("")).args(["-c", &script]);

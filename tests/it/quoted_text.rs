@@ -57,8 +57,8 @@ fn response_cannot_change_the_number_of_ratings() {
             .unwrap();
         for ((task, plain), ratings) in tasks.iter().zip(&plain_tasks).zip(results) {
             assert_eq!(
-                special_tokens(&task.prompt.0),
-                special_tokens(&plain.prompt.0)
+                special_tokens(&task.prompt.stages),
+                special_tokens(&plain.prompt.stages)
             );
             let expected = 2 * tiny_panel::aspect(task).criteria().len();
             assert_eq!(ratings.unwrap().len(), expected, "{text:?}");

@@ -318,7 +318,7 @@ fn davidson_strengths_match_log_linear_model() {
             let got = fit.as_ref().map(|f| f.strengths[i]).map_err(|e| *e);
             assert_matches(case, "strength", got, *want);
         }
-        assert_matches(case, "ties", fit.map(|f| f.ties), row[5]);
+        assert_matches(case, "ties", fit.map(|f| f.tie_parameter), row[5]);
     }
 }
 

@@ -9,7 +9,7 @@ use acem3_experts::prompt::{
     BranchPrompts, EvaluationFormat, FormatStep, JudgeInput, PromptLayout, Rubric, RubricDetail,
 };
 use acem3_experts::train::Parameters;
-use acem3_experts::{Aspect, BranchJudge, TextTokenizer};
+use acem3_experts::{Aspect, BranchExperts, TextTokenizer};
 use candle::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use serde_json::json;
@@ -174,10 +174,10 @@ pub(crate) fn panel(settings: GenerationSettings) -> Engine {
 }
 
 /// Creates the branch experts' judge of a layout.
-pub(crate) fn branch_judge(layout: PromptLayout, tokenizer: &TextTokenizer) -> BranchJudge {
+pub(crate) fn branch_experts(layout: PromptLayout, tokenizer: &TextTokenizer) -> BranchExperts {
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::new(layout, rubric, RubricDetail::Names).unwrap();
-    BranchJudge::new(prompts, [""; 3], tokenizer).unwrap()
+    BranchExperts::new(prompts, [""; 3], tokenizer).unwrap()
 }
 
 /// Generates random image tokens, seeded by the key.
@@ -197,7 +197,7 @@ pub(crate) fn tasks(
     question: &str,
     responses: [&str; 2],
 ) -> Vec<GenerationTask> {
-    let judge = branch_judge(PromptLayout::CaseFirst, engine.tokenizer());
+    let judge = branch_experts(PromptLayout::CaseFirst, engine.tokenizer());
     let image = image(image_key);
     let orders = [responses, [responses[1], responses[0]]].map(|responses| {
         let input = JudgeInput {

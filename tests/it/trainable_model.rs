@@ -27,7 +27,7 @@ fn config() -> ModelConfig {
             num_channels: 3,
             layer_norm_eps: 1e-5,
             hidden_act: Activation::QuickGelu,
-            form: VitVariant::default(),
+            variant: VitVariant::default(),
         },
         selection: Selection {
             select_layer: -1,

@@ -1,14 +1,15 @@
 //! Image resizing with the results of Pillow.
 //!
 //! Published encoders were trained on images that Pillow had resized (`src/libImaging/Resample.c`).
-//! Its filter becomes wider with the reduction, which avoids aliasing. Its weights are fixed-point
-//! numbers with 22 fractional bits. It runs a horizontal and then a vertical pass, and rounds to
-//! bytes between them. Results of other libraries differ by several grey levels.
+//! Its filter widens in proportion to the reduction, which avoids aliasing. Its weights are
+//! fixed-point numbers with 22 fractional bits. It runs a horizontal and then a vertical pass, and
+//! rounds to bytes between them. Results of other libraries differ by several grey levels.
 //!
 //! Pillow 13 runs the vertical pass first if the height shrinks so much that this is faster. This
 //! module keeps the order of earlier versions, which the encoders were trained with and which torch
-//! has too. If bytes between the passes are clipped, the two orders differ: by two levels in smooth
-//! images, by a few levels at single pixels of textured images, and by twenty levels in noise.
+//! has too. If values are clipped between the passes, the two orders differ: by two levels in
+//! smooth images, by a few levels at single pixels of textured images, and by twenty levels in
+//! noise.
 //! Torch's coarser weights differ from both by two levels.
 
 use std::ops::Range;

@@ -12,6 +12,7 @@ pub struct VisionTower {
     vit: Vit,
     config: VisionConfig,
     selection: Selection,
+    /// Index of the selected hidden state, which is also the number of blocks to run.
     state_index: usize,
 }
 
@@ -25,7 +26,8 @@ impl VisionTower {
         let vit = Vit::load(vb, config)?;
         if selection.post_norm && !vit.has_post_norm() {
             candle::bail!(
-                "vision selection: `post_norm` is true, but the encoder has no norm after its last block\n\
+                "vision selection: `post_norm` is true, \
+                 but the encoder has no norm after its last block\n\
                  hint: remove `post_norm`"
             );
         }
@@ -37,8 +39,8 @@ impl VisionTower {
         })
     }
 
-    /// Computes the patch features of images. Differentiable. Blocks above the selected state do
-    /// not run.
+    /// Computes the patch features of images. Differentiable. Blocks after the selected hidden
+    /// state do not run.
     ///
     /// # Shapes
     /// pixel values (b, 3, s, s) → (b, p, `c_v`) with `p` from [`Self::token_count`].
@@ -73,7 +75,7 @@ impl VisionTower {
         &self.config
     }
 
-    /// Returns the selected state and tokens.
+    /// Returns the selection of the output: a hidden state and some of its tokens.
     pub fn selection(&self) -> Selection {
         self.selection
     }

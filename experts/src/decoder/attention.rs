@@ -225,7 +225,7 @@ impl DecoderAttention {
     }
 
     /// Computes the attention of the new queries `(n, h, d)` of one sequence over its cache, which
-    /// already contains their keys.
+    /// already contains the keys and values of the new tokens.
     fn attend(&self, q: &Tensor, cache: &LayerCache) -> Result<Tensor> {
         let n = q.dim(0)?;
         let q = self.group(&q.contiguous()?, 1)?.squeeze(0)?; // (h_kv, g·n, d)

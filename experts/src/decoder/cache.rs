@@ -1,7 +1,8 @@
 //! KV cache: keys and values of processed tokens.
 //!
-//! A cache can be forked. Forks share the tensors of the common prefix and never copy them, so the
-//! question of a case is computed once for all presentation orders and experts.
+//! A cache can be forked. Forks share the tensors of the common prefix and never copy them, so a
+//! prompt prefix, for example the image and question of a case, is processed once for all prompts
+//! that start with it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! RoPE scaling: slower rotary angles for contexts longer than those of the pretraining
-//! (transformers' `modeling_rope_utils.py`).
+//! RoPE scaling: slower rotation for contexts longer than that of the pretraining (transformers'
+//! `modeling_rope_utils.py`).
 
 use std::f64::consts::TAU;
 
@@ -25,9 +25,9 @@ pub enum RopeScaling {
         /// Context length of the pretraining, in tokens.
         original_max_position_embeddings: usize,
     },
-    /// A factor for each pair, as in the `rope_freqs` of GGUF files.
+    /// A factor for each pair of dimensions, as in the `rope_freqs` of GGUF files.
     Table {
-        /// Factors by which the periods of the `d / 2` pairs of a head grow.
+        /// Factors by which the periods of the `d / 2` pairs of dimensions of a head grow.
         factors: Vec<f64>,
     },
 }
@@ -39,7 +39,8 @@ impl RopeScaling {
             Self::Linear { factor } | Self::Llama3 { factor, .. } => std::slice::from_ref(factor),
             Self::Table { factors } if factors.len() != d / 2 => {
                 return Err(format!(
-                    "rope_scaling: expected a factor for each of the {} pairs of a head, found {}",
+                    "rope_scaling: expected a factor for each of the {} pairs of dimensions of a \
+                     head, found {}",
                     d / 2,
                     factors.len()
                 ));
@@ -66,8 +67,8 @@ impl RopeScaling {
         }
     }
 
-    /// Returns the scaled period of a pair of a head. `period` and the result: positions per
-    /// radian.
+    /// Returns the scaled period of a pair of dimensions of a head. `period` and the result:
+    /// positions per radian.
     pub(super) fn scaled_period(&self, pair: usize, period: f64) -> f64 {
         match *self {
             Self::Table { ref factors } => period * factors.get(pair).copied().unwrap_or(1.0),

@@ -47,8 +47,8 @@ impl Engine {
 
     /// Generates a text for each task and returns its ratings, one for each score of the format.
     ///
-    /// A task fails on its own if it exceeds the context, has no image although its prompt contains
-    /// one, or leads to logits that are not finite.
+    /// If a task exceeds the context, has no image although its prompt contains one, or leads to
+    /// logits that are not finite, only this task fails.
     pub fn generate(
         &self,
         tasks: &[GenerationTask],
@@ -148,7 +148,7 @@ impl Engine {
     /// Returns an error if a task has no head or image, or exceeds the context.
     fn check_task(&self, task: &GenerationTask) -> Result<(), Error> {
         self.decoder.head(task.member)?;
-        let mut tokens = task.prompt.0.iter().flatten();
+        let mut tokens = task.prompt.stages.iter().flatten();
         if task.image.is_none() && tokens.any(|token| *token == PromptToken::Image) {
             return Err(Error::Template(
                 "the prompt contains an image, but the case has none".to_owned(),

@@ -1,6 +1,7 @@
-//! Prefix cache: KV caches of prompt stages that several texts share.
+//! Prefix cache: KV caches of prompt stages that several generation tasks share.
 //!
-//! The trunk computes a stage once for all members. Each head computes it once for its member.
+//! The level of a prompt stage is its index in the prompt. The trunk computes a prompt stage once
+//! for all members. Each head computes it once for its member.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,53 +16,54 @@ use crate::Error;
 use crate::decoder::{CachedSequence, KvCache};
 use crate::prompt::PromptToken;
 
-/// Maximum number of tokens of the stages that are kept between batches.
+/// Maximum number of tokens of the prompt stages that are kept between batches. The prompt stages
+/// of the last batch are always kept.
 const MAX_CACHED_TOKENS: usize = 4096;
 
-/// Key of a stage: all stages up to and including it, and the image.
+/// Key of a prompt stage: all prompt stages up to and including it, and the image.
 ///
-/// Equal tokens with other stage boundaries have another key, because other boundaries change the
-/// summation order and with it the last bits.
+/// The same tokens split into other prompt stages have another key, because the split changes the
+/// order of summation and so the last bits of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PrefixKey {
     stages: Vec<Vec<PromptToken>>,
     image: Option<String>,
 }
 
-/// Computed stage of a prompt.
-struct PrefixNode {
+/// Computed prompt stage, with the caches of all tokens up to its end.
+struct CachedStage {
     trunk_cache: Arc<KvCache>,
-    /// Output of the trunk for the tokens of the stage, as input of the heads.
+    /// Output of the trunk for the tokens of the prompt stage, as input of the heads.
     trunk_output: Tensor,
     /// Caches of the heads, by member.
     head_caches: HashMap<usize, Arc<KvCache>>,
-    /// Number of tokens of the stage.
+    /// Number of tokens of the prompt stage.
     token_count: usize,
     /// [`PrefixCache::clock`] at the last use.
     last_used: u64,
 }
 
-/// Stage that is not computed yet.
-struct PendingPrefix {
+/// Prompt stage that is not computed yet.
+struct PendingStage {
     key: PrefixKey,
     /// Input rows of the trunk or head.
     input: Tensor,
-    /// Cache of the earlier stages.
+    /// Cache of the earlier prompt stages.
     cache: KvCache,
 }
 
-/// Computed prompt stages. A stage is reused only if all stages before it are equal, so the cache
-/// does not change results.
+/// Computed prompt stages. A prompt stage is reused only if all prompt stages before it are equal,
+/// so the cache does not change results.
 #[derive(Default)]
 pub struct PrefixCache {
-    nodes: HashMap<PrefixKey, PrefixNode>,
+    stages: HashMap<PrefixKey, CachedStage>,
     /// Number of calls of [`Self::prefill`].
     clock: u64,
     computed_stages: u64,
     reused_stages: u64,
 }
 
-impl PrefixNode {
+impl CachedStage {
     /// Returns the cache of a member's head.
     fn head_cache(&self, member: usize) -> Result<&Arc<KvCache>, Error> {
         self.head_caches.get(&member).ok_or(Error::MissingPrefix)
@@ -69,20 +71,22 @@ impl PrefixNode {
 }
 
 impl PrefixCache {
-    /// Returns the numbers of computed and reused stages.
+    /// Returns the numbers of computed and reused prompt stages.
     pub fn stats(&self) -> (u64, u64) {
         (self.computed_stages, self.reused_stages)
     }
 
-    /// Returns the trunk cache and the head cache of each task's prompt. Computes missing stages.
+    /// Returns the trunk cache and the head cache of each task's prompt. Computes missing prompt
+    /// stages.
     pub(super) fn prefill(
         &mut self,
         decoder: &PanelDecoder,
         tasks: &[&GenerationTask],
     ) -> Result<Vec<(KvCache, KvCache)>, Error> {
         self.clock += 1;
-        let depth = tasks.iter().map(|t| t.prompt.0.len()).max().unwrap_or(0);
-        for level in 0..depth {
+        let stage_counts = tasks.iter().map(|t| t.prompt.stages.len());
+        let levels = stage_counts.max().unwrap_or(0);
+        for level in 0..levels {
             self.prefill_trunk_level(decoder, tasks, level)?;
             for member in 0..decoder.heads.len() {
                 let tasks_of_member: Vec<&GenerationTask> = tasks
@@ -94,41 +98,41 @@ impl PrefixCache {
             }
         }
         let caches = tasks.iter().map(|task| {
-            let Some(last) = task.prompt.0.len().checked_sub(1) else {
-                // An empty prompt has no stages.
+            let Some(last) = task.prompt.stages.len().checked_sub(1) else {
+                // An empty prompt has no prompt stages.
                 return Ok::<_, Error>((
                     KvCache::new(decoder.trunk.depth()),
                     KvCache::new(decoder.head(task.member)?.depth()),
                 ));
             };
-            let node = self
-                .nodes
+            let stage = self
+                .stages
                 .get(&prefix_key(task, last))
                 .ok_or(Error::MissingPrefix)?;
-            let head_cache = node.head_cache(task.member)?;
-            Ok((node.trunk_cache.fork(), head_cache.fork()))
+            let head_cache = stage.head_cache(task.member)?;
+            Ok((stage.trunk_cache.fork(), head_cache.fork()))
         });
         let caches = caches.collect::<Result<_, _>>()?;
         self.evict();
         Ok(caches)
     }
 
-    /// Computes the missing stages of one level with the trunk, in one batch.
+    /// Computes the missing prompt stages of one level with the trunk, in one batch.
     fn prefill_trunk_level(
         &mut self,
         decoder: &PanelDecoder,
         tasks: &[&GenerationTask],
         level: usize,
     ) -> Result<(), Error> {
-        let mut pending: Vec<PendingPrefix> = Vec::new();
-        for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
+        let mut pending: Vec<PendingStage> = Vec::new();
+        for task in tasks.iter().filter(|t| level < t.prompt.stages.len()) {
             let key = prefix_key(task, level);
-            if let Some(node) = self.nodes.get_mut(&key) {
-                node.last_used = self.clock;
+            if let Some(stage) = self.stages.get_mut(&key) {
+                stage.last_used = self.clock;
                 self.reused_stages += 1;
                 continue;
             }
-            if pending.iter().any(|prefix| prefix.key == key) {
+            if pending.iter().any(|stage| stage.key == key) {
                 self.reused_stages += 1;
                 continue;
             }
@@ -137,26 +141,27 @@ impl PrefixCache {
                 None => KvCache::new(decoder.trunk.depth()),
             };
             let input = embed_stage(decoder, task, level)?;
-            pending.push(PendingPrefix { key, input, cache });
+            pending.push(PendingStage { key, input, cache });
         }
         self.computed_stages += pending.len() as u64;
         let outputs = forward_batch(&mut pending, |x, sequences| {
             decoder.trunk.forward_cached(x, sequences)
         })?;
-        for (PendingPrefix { key, cache, .. }, trunk_output) in pending.into_iter().zip(outputs) {
-            let node = PrefixNode {
+        for (PendingStage { key, cache, .. }, trunk_output) in pending.into_iter().zip(outputs) {
+            let stage = CachedStage {
                 token_count: trunk_output.dim(0)?,
                 trunk_cache: Arc::new(cache),
                 trunk_output,
                 head_caches: HashMap::new(),
                 last_used: self.clock,
             };
-            self.nodes.insert(key, node);
+            self.stages.insert(key, stage);
         }
         Ok(())
     }
 
-    /// Computes the missing stages of one level with one head, from the outputs of the trunk.
+    /// Computes the missing prompt stages of one level with one head, from the outputs of the
+    /// trunk.
     fn prefill_head_level(
         &mut self,
         decoder: &PanelDecoder,
@@ -165,49 +170,50 @@ impl PrefixCache {
         level: usize,
     ) -> Result<(), Error> {
         let head = decoder.head(member)?;
-        let mut pending: Vec<PendingPrefix> = Vec::new();
-        for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
+        let mut pending: Vec<PendingStage> = Vec::new();
+        for task in tasks.iter().filter(|t| level < t.prompt.stages.len()) {
             let key = prefix_key(task, level);
-            let node = self.nodes.get(&key).ok_or(Error::MissingPrefix)?;
-            let is_pending = || pending.iter().any(|prefix| prefix.key == key);
-            if node.head_caches.contains_key(&member) || is_pending() {
+            let stage = self.stages.get(&key).ok_or(Error::MissingPrefix)?;
+            let is_pending = || pending.iter().any(|stage| stage.key == key);
+            if stage.head_caches.contains_key(&member) || is_pending() {
                 continue;
             }
             let cache = match self.parent_stage(task, level)? {
                 Some(parent) => parent.head_cache(member)?.fork(),
                 None => KvCache::new(head.depth()),
             };
-            let input = node.trunk_output.clone();
-            pending.push(PendingPrefix { key, input, cache });
+            let input = stage.trunk_output.clone();
+            pending.push(PendingStage { key, input, cache });
         }
         forward_batch(&mut pending, |x, sequences| {
             head.forward_cached(x, sequences)
         })?;
-        for PendingPrefix { key, cache, .. } in pending {
-            if let Some(node) = self.nodes.get_mut(&key) {
-                node.head_caches.insert(member, Arc::new(cache));
+        for PendingStage { key, cache, .. } in pending {
+            if let Some(stage) = self.stages.get_mut(&key) {
+                stage.head_caches.insert(member, Arc::new(cache));
             }
         }
         Ok(())
     }
 
-    /// Returns the stage before a level of a prompt, `None` for the first level.
+    /// Returns the prompt stage before a level; `None` for the first level.
     fn parent_stage(
         &self,
         task: &GenerationTask,
         level: usize,
-    ) -> Result<Option<&PrefixNode>, Error> {
+    ) -> Result<Option<&CachedStage>, Error> {
         let Some(level) = level.checked_sub(1) else {
             return Ok(None);
         };
-        let node = self.nodes.get(&prefix_key(task, level));
-        node.map(Some).ok_or(Error::MissingPrefix)
+        let stage = self.stages.get(&prefix_key(task, level));
+        stage.map(Some).ok_or(Error::MissingPrefix)
     }
 
-    /// Removes the least recently used stages above [`MAX_CACHED_TOKENS`].
+    /// Removes the least recently used prompt stages until at most [`MAX_CACHED_TOKENS`] tokens
+    /// remain.
     fn evict(&mut self) {
-        let nodes = self.nodes.values();
-        let mut uses: Vec<(u64, usize)> = nodes.map(|n| (n.last_used, n.token_count)).collect();
+        let stages = self.stages.values();
+        let mut uses: Vec<(u64, usize)> = stages.map(|n| (n.last_used, n.token_count)).collect();
         uses.sort_unstable_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
         let mut total = 0;
         let first_excess = uses.into_iter().find(|(_, token_count)| {
@@ -215,29 +221,29 @@ impl PrefixCache {
             total > MAX_CACHED_TOKENS
         });
         if let Some((evicted, _)) = first_excess {
-            // The conclusion model may reuse the stages of the current batch.
-            self.nodes
-                .retain(|_, node| node.last_used > evicted || node.last_used == self.clock);
+            // Keep the prompt stages of the current batch: the conclusion model may reuse them.
+            self.stages
+                .retain(|_, stage| stage.last_used > evicted || stage.last_used == self.clock);
         }
     }
 }
 
-/// Runs a forward pass over all stages and splits the output by stage.
+/// Runs one forward pass over all pending prompt stages and splits the output by prompt stage.
 fn forward_batch(
-    pending: &mut [PendingPrefix],
+    pending: &mut [PendingStage],
     forward: impl FnOnce(&Tensor, &mut [CachedSequence]) -> candle::Result<Tensor>,
 ) -> Result<Vec<Tensor>, Error> {
     if pending.is_empty() {
         return Ok(Vec::new());
     }
-    let inputs: Vec<&Tensor> = pending.iter().map(|prefix| &prefix.input).collect();
+    let inputs: Vec<&Tensor> = pending.iter().map(|stage| &stage.input).collect();
     let lengths: Vec<usize> = inputs.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
     let x = Tensor::cat(&inputs, 0)?;
     let sequences = pending.iter_mut().zip(&lengths);
     let mut sequences: Vec<CachedSequence> = sequences
-        .map(|(prefix, length)| CachedSequence {
+        .map(|(stage, length)| CachedSequence {
             new_tokens: *length,
-            cache: &mut prefix.cache,
+            cache: &mut stage.cache,
         })
         .collect();
     let output = forward(&x, &mut sequences)?;
@@ -247,9 +253,11 @@ fn forward_batch(
         .collect()
 }
 
-/// Returns the key of a stage. The image is part of it only if the stages contain the image.
+/// Returns the key of a prompt stage. The image is part of it only if these prompt stages contain
+/// the image.
 fn prefix_key(task: &GenerationTask, level: usize) -> PrefixKey {
-    let stages: Vec<Vec<PromptToken>> = task.prompt.0.iter().take(level + 1).cloned().collect();
+    let stages = task.prompt.stages.iter().take(level + 1);
+    let stages: Vec<Vec<PromptToken>> = stages.cloned().collect();
     let image = task
         .image
         .as_ref()
@@ -258,7 +266,7 @@ fn prefix_key(task: &GenerationTask, level: usize) -> PrefixKey {
     PrefixKey { stages, image }
 }
 
-/// Computes the embeddings of one stage, `(t, c)`.
+/// Computes the embeddings of one prompt stage, `(t, c)`.
 fn embed_stage(
     decoder: &PanelDecoder,
     task: &GenerationTask,
@@ -273,7 +281,7 @@ fn embed_stage(
         }
         Ok::<_, Error>(())
     };
-    for token in &task.prompt.0[level] {
+    for token in &task.prompt.stages[level] {
         match (token, &task.image) {
             (PromptToken::Token(id), _) => text.push(*id),
             (PromptToken::Image, Some(image)) => {

@@ -1,4 +1,4 @@
-//! State of one text during generation.
+//! State of one evaluation during generation.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::decoder::KvCache;
 use crate::prompt::{STOP, TokenStep, one_line};
 use crate::{Error, Rating, Score};
 
-/// A text during generation: caches, position in the format, and ratings.
+/// An evaluation during generation: caches, position in the format, and ratings.
 pub(super) struct TextGeneration {
     pub(super) member: usize,
     pub(super) trunk_cache: KvCache,
@@ -29,10 +29,10 @@ pub(super) struct TextGeneration {
 }
 
 impl TextGeneration {
-    /// Starts a text after the prompt in the caches.
+    /// Starts the evaluation of a task. The caches contain its prompt.
     ///
     /// # Errors
-    /// If the format does not start with a literal.
+    /// If the first step of the format needs logits. There are none before the first literal.
     pub(super) fn new(
         task: &GenerationTask,
         trunk_cache: KvCache,
@@ -71,7 +71,8 @@ impl TextGeneration {
         self.error.map_or(Ok(self.ratings), Err)
     }
 
-    /// Advances to the next step that needs logits and queues the literals before it.
+    /// Advances to the next step that needs logits and queues the literals before it. With a token
+    /// budget of zero, free texts are left empty.
     fn advance(&mut self, sampler: &GreedySampler) {
         let format = self.format.clone();
         while let Some(step) = format.get(self.step_index) {

@@ -21,7 +21,7 @@ pub enum AttentionMask {
     },
 }
 
-/// Bits of a branch id that contain the branch; the others contain the sequence.
+/// Bits of a branch id that contain the branch number; the others contain the sequence number.
 const BRANCH_BITS: u32 = 0xffff;
 
 impl AttentionMask {
@@ -47,7 +47,7 @@ pub fn masked_softmax(
     window: Option<usize>,
 ) -> Result<Tensor> {
     let (b, _, _, keys) = scores.dims4()?;
-    // A window of at least all keys masks none.
+    // A window that covers all keys masks nothing.
     let window = window.filter(|window| *window < keys);
     if let AttentionMask::Branches {
         branch_ids,
@@ -93,18 +93,18 @@ impl MaskedSoftmax {
             .map_or(0, |window| (position + 1).saturating_sub(window))
     }
 
-    /// Returns true if the branch of a query includes a key. Order and window are not checked.
-    fn is_visible(&self, row: usize, query: usize, key: usize) -> bool {
+    /// Returns true if the branches let a query attend to a key. Ignores positions and the window.
+    fn is_visible(&self, batch_row: usize, query: usize, key: usize) -> bool {
         match &self.mask {
             AttentionMask::Causal => true,
             AttentionMask::Branches {
                 branch_ids,
                 tokens_per_row,
             } => {
-                let start = row * tokens_per_row;
+                let start = batch_row * tokens_per_row;
                 let (key_branch, query_branch) =
                     (branch_ids[start + key], branch_ids[start + query]);
-                // All branches of a sequence include its prefix, branch 0.
+                // All branches of a sequence attend to its prefix, branch 0.
                 key_branch == query_branch || key_branch == query_branch & !BRANCH_BITS
             }
         }
@@ -116,13 +116,15 @@ impl MaskedSoftmax {
     /// # Shapes
     /// `scores`: `(b, h_kv, g * t_q, t_k)` to `(b, 1, g * t_q, t_k)` or `(1, 1, g * t_q, t_k)`.
     fn mask_tensor(&self, scores: &Tensor) -> Result<Tensor> {
-        let (b, _, rows, keys) = scores.dims4()?;
+        let (b, _, query_rows, keys) = scores.dims4()?;
         let device = scores.device();
-        let query_positions: Vec<u32> = (0..rows)
+        let query_positions: Vec<u32> = (0..query_rows)
             .map(|i| (keys - self.query_count + i % self.query_count) as u32)
             .collect();
         let key_positions = Tensor::arange(0, keys as u32, device)?.reshape((1, 1, 1, keys))?;
-        let column = |values: Vec<u32>, b: usize| Tensor::from_vec(values, (b, 1, rows, 1), device);
+        let column = |values: Vec<u32>, b: usize| {
+            Tensor::from_vec(values, (b, 1, query_rows, 1), device)
+        };
         let mut visible = key_positions.broadcast_le(&column(query_positions.clone(), 1)?)?;
         if self.window.is_some() {
             let first = |position: &u32| self.first_visible_key(*position as usize) as u32;
@@ -134,10 +136,10 @@ impl MaskedSoftmax {
             tokens_per_row,
         } = &self.mask
         {
-            let branches_of_row = |row: usize| {
+            let branches_of_row = |batch_row: usize| {
                 query_positions
                     .iter()
-                    .map(move |p| branch_ids[row * tokens_per_row + *p as usize])
+                    .map(move |p| branch_ids[batch_row * tokens_per_row + *p as usize])
             };
             let query_branches: Vec<u32> = (0..b).flat_map(branches_of_row).collect();
             let prefixes = query_branches.iter().map(|id| id & !BRANCH_BITS).collect();
@@ -168,17 +170,17 @@ impl MaskedSoftmax {
     }
 
     /// Computes the weights of one query.
-    fn row_softmax(&self, row: usize, position: usize, scores: &[f32], out: &mut [f32]) {
+    fn query_softmax(&self, batch_row: usize, position: usize, scores: &[f32], out: &mut [f32]) {
         let mut max = f32::NEG_INFINITY;
         let first = self.first_visible_key(position);
         for (key, score) in scores.iter().enumerate().take(position + 1).skip(first) {
-            if self.is_visible(row, position, key) {
+            if self.is_visible(batch_row, position, key) {
                 max = max.max(*score);
             }
         }
         let mut total = 0.0f32;
         for key in first..=position {
-            if self.is_visible(row, position, key) {
+            if self.is_visible(batch_row, position, key) {
                 let weight = ((scores[key] - max) * self.scale).exp();
                 out[key] = weight;
                 total += weight;
@@ -198,8 +200,8 @@ impl CustomOp1 for MaskedSoftmax {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let scores = as_f32_slice(storage, layout, self.name())?;
-        let (_, heads, rows, keys) = layout.shape().dims4()?;
-        if self.query_count == 0 || self.query_count > keys || rows % self.query_count != 0 {
+        let (_, heads, query_rows, keys) = layout.shape().dims4()?;
+        if self.query_count == 0 || self.query_count > keys || query_rows % self.query_count != 0 {
             bail!(
                 "{} queries do not fit scores {:?}",
                 self.query_count,
@@ -213,7 +215,7 @@ impl CustomOp1 for MaskedSoftmax {
             .enumerate()
         {
             let position = keys - self.query_count + i % self.query_count;
-            self.row_softmax(i / (heads * rows), position, scores, out);
+            self.query_softmax(i / (heads * query_rows), position, scores, out);
         }
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
@@ -268,7 +270,8 @@ mod tests {
     use acem3_kernels::to_f32_vec;
     use candle::{Device, Var};
 
-    /// Compares values and gradients of the fused operation with both composed versions.
+    /// Compares values and gradients of the fused operation with two versions composed of candle's
+    /// operations: one with a custom gradient, and one that candle differentiates.
     fn assert_matches_composed(shape: [usize; 4], op: &MaskedSoftmax) -> Result<()> {
         let device = Device::Cpu;
         let scores = Var::randn(0f32, 1.0, &shape, &device)?;

@@ -30,8 +30,8 @@ fn composed(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
         let (scale, c) = (inverse_root(x)?, x.dim(D::Minus1)?);
         let inner = upstream.broadcast_mul(weight)?;
         let dot = (x * &inner)?.sum_keepdim(D::Minus1)?;
-        let pull = ((dot * scale.powf(3.0)?)? / c as f64)?;
-        let dx = (inner.broadcast_mul(&scale)? - x.broadcast_mul(&pull)?)?;
+        let x_coefficient = ((dot * scale.powf(3.0)?)? / c as f64)?;
+        let dx = (inner.broadcast_mul(&scale)? - x.broadcast_mul(&x_coefficient)?)?;
         let dw = || {
             let rows = (upstream * x.broadcast_mul(&scale)?)?;
             rows.reshape(((), c))?.sum(0)
@@ -69,7 +69,7 @@ impl CustomOp2 for RmsNorm {
         let weight = as_f32_slice(weight, weight_layout, self.name())?;
         if weight.is_empty() || x.len() % weight.len() != 0 {
             bail!(
-                "rms norm of {} does not fit {:?}",
+                "rms-norm: expected rows of {} elements, found shape {:?}",
                 weight.len(),
                 x_layout.shape()
             );
@@ -93,19 +93,19 @@ impl CustomOp2 for RmsNorm {
         let c = ws.len();
         let mut dx = Vec::with_capacity(xs.len());
         let mut dw = vec![0.0f32; c];
-        for (row, g) in xs.chunks_exact(c).zip(gs.chunks_exact(c)) {
+        for (row, g_row) in xs.chunks_exact(c).zip(gs.chunks_exact(c)) {
             let scale = self.inverse_root(row);
             let mut dot = 0.0f32;
-            for ((v, g), (w, dw)) in row.iter().zip(g).zip(ws.iter().zip(&mut dw)) {
+            for ((v, g), (w, dw_sum)) in row.iter().zip(g_row).zip(ws.iter().zip(&mut dw)) {
                 dot += v * g * w;
-                *dw += g * v * scale;
+                *dw_sum += g * v * scale;
             }
-            let pull = dot * scale * scale * scale / c as f32;
+            let x_coefficient = dot * scale * scale * scale / c as f32;
             dx.extend(
                 row.iter()
-                    .zip(g)
+                    .zip(g_row)
                     .zip(&ws)
-                    .map(|((v, g), w)| g * w * scale - v * pull),
+                    .map(|((v, g), w)| g * w * scale - v * x_coefficient),
             );
         }
         let dx = Tensor::from_vec(dx, x.shape(), x.device())?;

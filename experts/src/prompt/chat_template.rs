@@ -18,7 +18,8 @@ pub struct ChatTemplate {
     pub open: String,
     /// Text after the prompt.
     pub close: String,
-    /// Start of the model's output.
+    /// Start of the model's output. [`Self::wrap`] does not add it, because it belongs to the
+    /// format of the output.
     pub lead: String,
 }
 
@@ -28,7 +29,7 @@ struct ChatTemplateFile {
     #[expect(dead_code, reason = "for readers of the file, not for the program")]
     version: u32,
     #[serde(flatten)]
-    dialogues: BTreeMap<String, ChatTemplate>,
+    templates: BTreeMap<String, ChatTemplate>,
 }
 
 impl ChatTemplate {
@@ -39,8 +40,8 @@ impl ChatTemplate {
     pub fn by_name(name: &str) -> Result<Self, Error> {
         let file: ChatTemplateFile =
             toml::from_str(BUILT_IN_TEMPLATES).map_err(|e| Error::Template(e.to_string()))?;
-        file.dialogues.get(name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = file.dialogues.keys().map(String::as_str).collect();
+        file.templates.get(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = file.templates.keys().map(String::as_str).collect();
             Error::Template(format!(
                 "unknown chat template `{name}`, expected one of {}",
                 known.join(", ")

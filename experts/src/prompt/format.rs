@@ -149,7 +149,7 @@ impl EvaluationFormat {
     /// Tokenises the format.
     ///
     /// # Errors
-    /// If the scores are not six different single tokens after the same prefix.
+    /// If the scores after a label are not six different single tokens after the same label tokens.
     pub fn tokenize(&self, tokenizer: &TextTokenizer) -> Result<Vec<TokenStep>, Error> {
         let mut steps: Vec<TokenStep> = Vec::with_capacity(self.0.len());
         for (i, step) in self.0.iter().enumerate() {
@@ -182,7 +182,7 @@ fn score_tokens(label: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u3
         let last = tokens
             .pop()
             .ok_or_else(|| Error::ScoreTokens(text.clone()))?;
-        // The unknown token would be the same for all scores.
+        // Reject the unknown token, which is the same for all scores.
         let token_text = tokenizer.token_text(last).unwrap_or_default();
         let is_score = token_text.ends_with(&score.to_string());
         if !is_score || label_tokens.get_or_insert_with(|| tokens.clone()) != &tokens {
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn branch_format_matches_the_papers() {
+    fn branch_format_matches_paper() {
         let ratings: Vec<(String, u8)> = (0..6)
             .map(|i| (format!("reason {i}."), (i % 6) as u8))
             .collect();

@@ -26,6 +26,7 @@ const HEADINGS: [&str; 2] = ["### Image And Question:", "### Instruction:"];
 struct LayoutFile {
     #[expect(dead_code, reason = "for readers of the file, not for the program")]
     version: u32,
+    /// Prompt template of the branch experts.
     branch: String,
 }
 
@@ -41,7 +42,8 @@ pub struct JudgeInput<'a> {
 }
 
 impl JudgeInput<'_> {
-    /// Returns the pieces of a placeholder that depends only on the case; `None` for others.
+    /// Returns the pieces for the placeholder of the image, the question or a response; `None` for
+    /// other placeholders.
     pub fn case_pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
         let quoted = |text: &str| Some(vec![PromptPiece::Quoted(text.to_owned())]);
         match placeholder {

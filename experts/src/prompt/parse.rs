@@ -1,4 +1,4 @@
-//! Instructions for a writer without constrained decoding, and a parser of its text.
+//! Instructions for a model without constrained decoding, and a parser of the text it writes.
 
 use super::format::{EvaluationFormat, FormatStep, one_line};
 use crate::Error;
@@ -20,8 +20,8 @@ impl EvaluationFormat {
 
     /// Parses the analyses and scores of a text in this format, in order.
     ///
-    /// White space, case and Markdown emphasis are ignored. So is text before the first literal and
-    /// after a score.
+    /// Ignores the amount of white space, letter case, Markdown markers, text before the first
+    /// literal and text after a score.
     ///
     /// # Errors
     /// If the text does not match. The message states the part of the format that was expected.

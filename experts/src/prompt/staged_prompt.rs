@@ -1,16 +1,19 @@
-//! Prompts split into stages, so that the prefix cache computes shared stages once.
+//! Prompts split into prompt stages, so that the prefix cache computes shared ones once.
 
 use super::prompt_tokens::{PromptToken, tokenize_pieces};
 use super::template::PromptPiece;
 use crate::{Error, TextTokenizer};
 
-/// A tokenised prompt in up to four stages: the text before the case, the case (image and
-/// question), the pair (both responses), and the rest. The field contains the tokens of each stage.
+/// A tokenised prompt in up to four prompt stages: the text before the case, the case (image and
+/// question), the pair (both responses), and the rest.
 ///
-/// The boundaries depend only on the prompt, not on other prompts. A cached stage therefore has
-/// exactly the values that a recomputation gives.
+/// The boundaries depend only on the prompt, not on other prompts. A cached prompt stage therefore
+/// has exactly the values that a recomputation gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StagedPrompt(pub Vec<Vec<PromptToken>>);
+pub struct StagedPrompt {
+    /// Tokens of each prompt stage.
+    pub stages: Vec<Vec<PromptToken>>,
+}
 
 impl StagedPrompt {
     /// Splits pieces after the opening text, the question and the second response.
@@ -36,12 +39,12 @@ impl StagedPrompt {
                 start = i + 1;
             }
         }
-        Ok(Self(stages))
+        Ok(Self { stages })
     }
 
-    /// Returns the tokens of all stages, in order.
+    /// Returns the tokens of all prompt stages, in order.
     pub fn tokens(&self) -> impl Iterator<Item = PromptToken> {
-        self.0.iter().flatten().copied()
+        self.stages.iter().flatten().copied()
     }
 
     /// Returns the number of tokens if the image has `image_tokens` tokens.
@@ -50,7 +53,7 @@ impl StagedPrompt {
             PromptToken::Image => image_tokens,
             PromptToken::Token(_) => 1,
         };
-        self.0.iter().flatten().map(count).sum()
+        self.stages.iter().flatten().map(count).sum()
     }
 }
 

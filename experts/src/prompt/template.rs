@@ -5,7 +5,7 @@ use crate::Error;
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPiece {
-    /// Text of the program. Special tokens in it are recognised.
+    /// Text that the program supplies. Special tokens in it are recognised.
     Trusted(String),
     /// Text of a question, a response or a model's analysis. No part of it becomes a special token
     /// or a part of the format.
@@ -44,7 +44,7 @@ impl Template {
         Ok(Self(parts))
     }
 
-    /// Replaces the placeholders by the pieces that `value` returns for their names. Adjacent
+    /// Replaces the placeholders with the pieces that `value` returns for their names. Adjacent
     /// trusted texts are joined.
     ///
     /// # Errors

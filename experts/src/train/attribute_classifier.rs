@@ -39,14 +39,15 @@ pub struct AttributeClassifier {
 }
 
 impl AttributeClassifier {
-    /// Loads the tower from the same names as [`super::TrainableModel`], and the classifiers from
-    /// `observer`. `class_counts`: number of classes of each attribute.
+    /// Loads the tower from the same tensor names as [`super::TrainableModel`], and the classifiers
+    /// from the tensors `observer.*`. `class_counts`: number of classes of each attribute.
     pub fn load(
         vb: &VarBuilder,
         config: &VisionConfig,
         selection: Selection,
         class_counts: Vec<usize>,
     ) -> Result<Self, Error> {
+        // The class token is the input of the attribute classifiers.
         let selection = Selection {
             select_feature: SelectFeature::ClsPatch,
             ..selection
@@ -161,7 +162,8 @@ impl AttributeClassifier {
         ShardLoss::new(loss_sum, weight_sum, hits, tokens)
     }
 
-    /// Returns the accuracy of each attribute over the examples in which it is known.
+    /// Returns the accuracy of each attribute over the examples in which it is known; 0 if there
+    /// are none.
     pub fn accuracy(&self, examples: &[AttributeExample]) -> Result<Vec<f64>, Error> {
         let logits = self.logits(&self.features(examples)?)?;
         let mut start = 0;

@@ -48,7 +48,7 @@ pub fn save_checkpoint(
         .map_err(|e| checkpoint_error(&partial, &e))?
         .permissions();
     candle::safetensors::save(&tensors, &partial).map_err(|e| checkpoint_error(&partial, &e))?;
-    // Sync before the rename: after a power failure one of the two files is complete.
+    // Sync before the rename: after a power failure the old or the new file is complete.
     let synced = fs::set_permissions(&partial, permissions).and_then(|()| {
         fs::OpenOptions::new()
             .write(true)
@@ -75,11 +75,11 @@ pub fn load_checkpoint(
         optimizer.step = step.to_vec1::<i64>()?.first().copied().unwrap_or(0).max(0) as u64;
         for ((name, var), state) in optimizer.parameters.iter().zip(&mut optimizer.states) {
             let master = state.master.as_mut().map(|master| ("", master));
-            let means = [
+            let moments = [
                 (MEAN_PREFIX, &mut state.mean),
                 (SQUARE_PREFIX, &mut state.square),
             ];
-            for (prefix, values) in means.into_iter().chain(master) {
+            for (prefix, values) in moments.into_iter().chain(master) {
                 let key = format!("{prefix}{name}");
                 let tensor = tensors.get(&key).ok_or_else(|| missing(&key))?;
                 if tensor.shape() != var.shape() {

@@ -126,8 +126,8 @@ fn adapter_names(weight: &str) -> Option<[String; 3]> {
 
 impl Parameters {
     /// Freezes the weights and adds trainable adapters to the targets of `lora` that were not
-    /// frozen. As in peft, `A` is random (by `seed` and its name) and `B` is zero, so the outputs
-    /// of the model do not change.
+    /// frozen. As in peft, `A` is random (from `seed` and its name) and `B` is zero, so the
+    /// outputs of the model do not change.
     ///
     /// # Errors
     /// A target without a trainable weight.

@@ -1,4 +1,5 @@
-//! Loss of a shard, with its statistics.
+//! Loss of a shard, with its statistics. A shard is a part of a batch that runs in one forward
+//! pass.
 
 use std::ops::AddAssign;
 
@@ -8,7 +9,7 @@ use candle::backprop::GradStore;
 use super::recompute::RecomputeTape;
 use crate::Error;
 
-/// Number of correct predictions.
+/// Numbers of correct and of all counted predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hits {
     /// Correct predictions.

@@ -57,8 +57,8 @@ impl Default for TrainableSet {
 }
 
 impl Parameters {
-    /// Creates an empty set. Each weight is initialised when a layer loads it, by `seed` and its
-    /// name.
+    /// Creates an empty set. Each weight is initialised from `seed` and its name when a layer loads
+    /// it.
     pub fn uninitialized(seed: u64) -> Self {
         Self {
             init_seed: Some(seed),
@@ -121,7 +121,7 @@ impl Parameters {
     }
 
     /// Returns the unrounded value of a weight. Call it on the weights in f32 from which the model
-    /// was converted. A missing weight is initialised by the seed.
+    /// was converted. A missing weight is initialised from the seed.
     pub fn master_value(&self, name: &str, shape: &Shape) -> Result<Tensor> {
         let known = self.lock_weights().get(name).map(Var::as_detached_tensor);
         match (known, self.init_seed) {
@@ -167,7 +167,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Returns the same weights. Missing weights are initialised by `seed`.
+    /// Returns the same weights. Missing weights are initialised from `seed`.
     #[must_use]
     pub fn with_init_seed(&self, seed: u64) -> Self {
         Self {
@@ -262,7 +262,7 @@ impl SimpleBackend for Parameters {
     }
 }
 
-/// Initialises a weight by its name, shape and seed.
+/// Initialises a weight from its name, shape and seed.
 ///
 /// Norm weights are one and biases zero. Embeddings are normal with standard deviation 0.02,
 /// matrices with `0.7/√fan_in`. Matrices whose output is added to the residual stream have

@@ -2,7 +2,8 @@
 //! of the rejected one, relative to a frozen reference model (Rafailov et al., 2023, equation 7).
 //!
 //! The reward tokens of ACE-M³ (§3.4) and `HDCEval` (§3.3) change the completions, not this loss:
-//! in `RTDPO` they are targets, in `ADTO` they are context.
+//! in `RTDPO` (reward token-based DPO) they are targets, in `ADTO` (attribute-driven token
+//! optimization) they are context.
 
 use acem3_kernels::{cross_entropy, log_probabilities};
 

@@ -32,7 +32,7 @@ pub struct Sequence {
     pub tokens: Vec<u32>,
     /// Branch of each token; the prefix is branch 0.
     pub branches: Vec<u16>,
-    /// Position of each token in the prefix followed by its branch alone.
+    /// Position of each token in the text that consists of the prefix and the token's branch.
     pub positions: Vec<u32>,
     /// Index of the first image token.
     pub image_start: Option<usize>,

@@ -199,8 +199,8 @@ fn compare_statistics(
         let reason = difference.err().or(bounds.err());
         Some(StatisticComparison {
             statistic,
-            // Statistics without ties use different pairs of the two judges: report the smaller
-            // number.
+            // Statistics without ties may include different pairs for the two judges: report the
+            // smaller number.
             n: first.counts[i].n.min(second.counts[i].n),
             first: a.ok(),
             second: b.ok(),
@@ -211,7 +211,7 @@ fn compare_statistics(
             smallest_detectable: bounds
                 .and_then(|_| minimum_detectable_effect(&defined))
                 .ok(),
-            undefined: reason.map(|r| r.with_names(["a judge's verdict", "the label"])),
+            undefined: reason.map(|r| r.with_names(["a judge's score", "the label"])),
         })
     });
     compared

@@ -221,7 +221,7 @@ impl AuditCases {
         Some(trials)
     }
 
-    /// Adds the labels of their pairs to the trials of a plan.
+    /// Adds to each trial of a plan the label of its pair.
     fn label_trials<'a>(
         &self,
         plan: &AuditPlan,

@@ -9,7 +9,7 @@
 //! | probes of perturbed pairs, as a table | `trial_probes` |
 //! | from estimates to conclusions | `rules` |
 //! | results | [`AuditResult`], [`Finding`], [`AuditMeasure`], [`AuditEstimate`] |
-//! | limits for CI | [`Threshold`] |
+//! | limits that make a command fail | [`Threshold`] |
 //!
 //! With too few cases, a finding is `unclear`. A probe that could not run does not pass.
 

@@ -44,16 +44,16 @@ impl AuditResult {
         text + &findings.chain(limits).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns one table per probe that ran.
+    /// Returns one table per probe with measures or notes.
     pub fn tables(&self) -> Vec<TableSection> {
-        let ran = self
-            .findings
-            .iter()
-            .filter(|f| !f.measures.is_empty() || !f.notes.is_empty());
-        ran.map(Finding::table).collect()
+        let findings = self.findings.iter();
+        findings
+            .filter(|f| !f.measures.is_empty() || !f.notes.is_empty())
+            .map(Finding::table)
+            .collect()
     }
 
-    /// Returns one row per statistic.
+    /// Returns one row per measure, and one per probe without measures.
     pub fn csv_table(&self) -> Table {
         let mut table = Table::new([
             "probe",
@@ -104,7 +104,7 @@ impl AuditResult {
     }
 }
 
-/// Returns the name of a unit variant in JSON.
+/// Returns the JSON name of an enum variant without fields.
 fn variant_name(value: impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

@@ -8,7 +8,7 @@ use crate::statistics::{Defined, Isotonic, LinearFit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Isotonic (non-decreasing) curve; needs some hundred labels
+    /// Isotonic (non-decreasing) curve; needs a few hundred labels
     Isotonic,
     /// Straight line; for few labels
     Linear,
@@ -29,7 +29,7 @@ impl Curve {
     ///
     /// # Errors
     ///
-    /// There are too few labels.
+    /// Same as [`Isotonic::fit`] and [`LinearFit::fit`].
     pub fn fit(method: Method, scores: &[f64], labels: &[f64], weights: &[f64]) -> Defined<Self> {
         match method {
             Method::Isotonic => Isotonic::fit(scores, labels, weights).map(Self::Isotonic),

@@ -1,6 +1,7 @@
 //! A calibration as text tables.
 
 use super::apply::CalibratedMean;
+use super::curve::Method;
 use super::file::{Calibration, CalibrationQuality};
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::{
@@ -62,13 +63,16 @@ impl Calibration {
         }
         let fewest = self.targets.values().map(|fitted| fitted.n).min();
         if let Some(n) = fewest.filter(|n| *n < RECOMMENDED_LABELS) {
+            let alternative = match self.method {
+                Method::Isotonic => ", or a linear map, which needs fewer than an isotonic one",
+                Method::Linear => "",
+            };
             notes.push(format!(
-                "{} are few: use at least {RECOMMENDED_LABELS}, or a linear map, which needs fewer than an isotonic \
-                 one",
+                "{} are few: use at least {RECOMMENDED_LABELS}{alternative}",
                 format_count(n as u64, "labelled response")
             ));
         }
-        let title = format!("{} on the label scale of {}", self.name, self.labels);
+        let title = format!("{} calibrated to {}", self.name, self.labels);
         TableSection::new(title, table).with_notes(notes)
     }
 
@@ -119,7 +123,7 @@ pub(crate) fn means_table(means: &[CalibratedMean]) -> TableSection {
     ])
 }
 
-/// Returns the calibrated mean scores of models with a number in every column.
+/// Returns the calibrated mean scores of models as a table with one value per cell.
 pub(crate) fn means_csv_table(means: &[CalibratedMean]) -> Table {
     let mut table = Table::new([
         "model",

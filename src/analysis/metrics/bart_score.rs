@@ -22,7 +22,7 @@ pub(super) fn likelihoods(
     let mut encoded_texts: HashMap<&str, EncodedText> = HashMap::new();
     for text in pairs.iter().flatten() {
         if !encoded_texts.contains_key(text) {
-            encoded_texts.insert(text, bart.tokens.encode(text)?);
+            encoded_texts.insert(text, bart.tokenizer.encode(text)?);
         }
     }
     let truncated = encoded_texts

@@ -40,7 +40,7 @@ pub(super) fn score_pairs(
     let mut encoded_texts: HashMap<&str, EncodedText> = HashMap::new();
     for text in pairs.iter().flatten().chain(idf_texts) {
         if !encoded_texts.contains_key(text) {
-            encoded_texts.insert(text, bert.tokens.encode_trimmed(text)?);
+            encoded_texts.insert(text, bert.tokenizer.encode_trimmed(text)?);
         }
     }
     let truncated = encoded_texts
@@ -53,7 +53,7 @@ pub(super) fn score_pairs(
             .map_or(&[][..], |encoded| encoded.ids.as_slice())
     };
     let weights = if idf_texts.is_empty() {
-        TokenWeights::Uniform(bert.tokens.boundary_tokens)
+        TokenWeights::Uniform(bert.tokenizer.boundary_tokens)
     } else {
         TokenWeights::from_references(idf_texts.iter().map(|text| ids(text)))
     };

@@ -24,14 +24,14 @@ pub struct LexicalSettings {
 }
 
 impl LexicalSettings {
-    /// Describes the variant of metrics that have a reference implementation, by name.
+    /// Describes the computed variants of BLEU and ROUGE, by metric name.
     pub fn describe(self, metrics: &[Metric]) -> BTreeMap<String, String> {
         let mut descriptions = BTreeMap::new();
         if metrics.contains(&Metric::Bleu) {
             let tokens = if self.is_chinese { "zh" } else { "13a" };
             let bleu = format!(
-                "as sacrebleu: nrefs:1, case:mixed, tok:{tokens}, smooth:exp; eff:yes for answers, eff:no for \
-                 the corpus"
+                "as in sacrebleu, signature nrefs:1, case:mixed, tok:{tokens}, smooth:exp; eff:yes \
+                 for answers, eff:no for the corpus"
             );
             descriptions.insert("bleu".to_owned(), bleu);
         }
@@ -40,7 +40,7 @@ impl LexicalSettings {
             let rouge = if self.is_chinese {
                 "of characters, and of words in Latin letters; F1".to_owned()
             } else {
-                format!("as rouge-score {stems} stems; F1")
+                format!("as in rouge-score, {stems} stemming; the values are F1")
             };
             descriptions.insert("rouge".to_owned(), rouge);
         }

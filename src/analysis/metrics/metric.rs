@@ -5,13 +5,14 @@ use clap::ValueEnum;
 /// A metric on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Metric {
-    /// Exact match, ignoring case, punctuation and articles, as in `SQuAD`
+    /// Exact match, ignoring case, punctuation and articles, as in SQuAD
     Em,
-    /// Closed accuracy: the first yes or no matches, or the answer contains the reference
+    /// Closed accuracy: the answer's first yes or no is correct, or the answer contains the
+    /// reference
     Closed,
     /// Open recall: proportion of the reference's words in the answer
     OpenRecall,
-    /// Token F1 with precision and recall; words as in `SQuAD`
+    /// Token F1 with precision and recall; words as in SQuAD
     F1,
     /// BLEU-1 to -4 per answer and for the corpus (sacrebleu, tokenization 13a)
     Bleu,
@@ -21,11 +22,11 @@ pub enum Metric {
     LlavaMedClosed,
     /// Open recall as in LLaVA-Med's published code, bugs included
     LlavaMedRecall,
-    /// `BERTScore`: F1, precision and recall of token similarity; needs --bert
+    /// BERTScore: F1, precision and recall of token similarity; needs --bert
     Bertscore,
-    /// `BERTScore` rescaled with --bert-baseline
+    /// BERTScore rescaled with --bert-baseline
     BertscoreRescaled,
-    /// `BARTScore`: mean log-likelihood of the answer given the reference, of the reference given
+    /// BARTScore: mean log-likelihood of the answer given the reference, of the reference given
     /// the answer, and the mean of both; needs --bart
     Bartscore,
 }

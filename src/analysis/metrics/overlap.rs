@@ -106,8 +106,8 @@ mod tests {
         WordOverlap::new(&split(answer), &split(reference))
     }
 
-    /// Known bugs: `MedEvalKit` unpacks F1, precision and recall in the wrong order; LLaVA-Med
-    /// counts a word as often as the answer repeats it.
+    /// Known bugs of published code: `MedEvalKit` unpacks F1, precision and recall in the wrong
+    /// order; LLaVA-Med counts a word as often as the answer repeats it.
     #[test]
     fn repeated_words_do_not_raise_recall() {
         let once = pair("left lung base", "left lung").ngram_overlap(1);

@@ -216,7 +216,7 @@ fn consonants(word: &str) -> Vec<bool> {
     flags
 }
 
-/// Returns the measure of a stem: the number of consonants that follow a vowel.
+/// Returns Porter's measure of a stem: the number of consonants directly after a vowel.
 fn measure(stem: &str) -> usize {
     let flags = consonants(stem);
     flags

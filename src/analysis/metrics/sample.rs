@@ -61,7 +61,7 @@ mod tests {
         COLUMNS.iter().find(|c| c.name == name).unwrap()
     }
 
-    /// Creates answers of which half equal their reference and half have no word in common with it.
+    /// Creates answers: half equal their reference, half have no word in common with it.
     fn halves(images: &[String]) -> ColumnSample<'_> {
         let mut sample = ColumnSample::default();
         for (i, image) in images.iter().enumerate() {

@@ -48,7 +48,7 @@ pub struct ModelMetrics {
 pub struct MetricEstimate {
     /// Name of the column.
     pub metric: &'static str,
-    /// Mean; `None` without a value.
+    /// Mean, or corpus BLEU; `None` if undefined.
     pub value: Option<f64>,
     /// 95 % bootstrap interval, clustered by image. Wilson interval for proportions with few images
     /// and for proportions of 0 or 1. `None` if undefined.

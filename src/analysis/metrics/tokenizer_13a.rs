@@ -17,8 +17,8 @@ pub(super) fn tokenize(text: &str) -> Vec<String> {
     split_tokens(&format!(" {line} "))
 }
 
-/// Splits a line without SGML entities into tokens (`TokenizerRegexp`). A period at either end of
-/// the line is separated only if a space is beyond it.
+/// Splits a line without SGML entities into tokens (`TokenizerRegexp`). A period at an end of
+/// the line is separated only if a space lies between it and that end.
 pub(super) fn split_tokens(line: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(2 * line.len());
     for c in line.chars() {

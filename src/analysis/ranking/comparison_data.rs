@@ -21,7 +21,7 @@ pub(super) struct ComparisonData {
     pub(super) pair_counts: Vec<u64>,
 }
 
-/// Statistics of one bootstrap resample.
+/// Statistics of the original pairs or of one bootstrap resample.
 pub(super) struct ReplicateStrengths {
     /// Win rate of each model.
     pub(super) rates: Vec<Defined<f64>>,

@@ -106,11 +106,11 @@ pub fn rank_models(
         .iter()
         .filter(|resample| resample.fit.is_ok())
         .count();
-    let strengths_undefined = match &original.fit {
+    let undefined = match &original.fit {
         Err(reason) => Some(reason.to_string()),
         Ok(_) if fitted * 20 < resamples.len() * 19 => Some(format!(
-            "no strength intervals: strengths are undefined in {} of {} resamples (a model without wins, losses or \
-             opponents)",
+            "no strength intervals: strengths are undefined in {} of {} resamples, in which a \
+             model has no wins, no losses or no opponents",
             resamples.len() - fitted,
             resamples.len()
         )),
@@ -136,8 +136,8 @@ pub fn rank_models(
         draws: bootstrap.resamples,
         seed: bootstrap.seed,
         models: models.collect(),
-        ties: original.fit.as_ref().ok().map(|fit| fit.ties),
-        undefined: strengths_undefined,
+        ties: original.fit.as_ref().ok().map(|fit| fit.tie_parameter),
+        undefined,
         comparisons,
     })
 }
@@ -155,7 +155,7 @@ fn rank_model(
     let ties = sum(&|j| outcomes.ties(i, j));
     let losses = sum(&|j| outcomes.wins(j, i));
     let rate = original.rates[i];
-    let rates = percentile_interval(
+    let rate_interval = percentile_interval(
         resamples.iter().map(|r| r.rates[i]).collect(),
         &data.clusters,
     );
@@ -166,7 +166,8 @@ fn rank_model(
             .map(|fit| fit.strengths[i])
             .map_err(|e| *e)
     };
-    let strengths = percentile_interval(resamples.iter().map(strength).collect(), &data.clusters);
+    let strength_interval =
+        percentile_interval(resamples.iter().map(strength).collect(), &data.clusters);
     let n = wins + ties + losses;
     let images = data
         .clusters
@@ -177,10 +178,10 @@ fn rank_model(
         rank_interval: [1, models],
         win_rate: rate.ok(),
         win_rate_interval: rate
-            .and_then(|rate| proportion_interval(rate, rates, images))
+            .and_then(|rate| proportion_interval(rate, rate_interval, images))
             .ok(),
         strength: strength(original).ok(),
-        strength_interval: strength(original).and(strengths).ok(),
+        strength_interval: strength(original).and(strength_interval).ok(),
         wins,
         ties,
         losses,

@@ -128,7 +128,10 @@ fn conclusion(comparison: &PairwiseComparison, clusters: &Clusters) -> String {
         Some(_) if comparison.is_significant() => format!("{first} is better than {second}"),
         Some(_) => format!("{first} and {second}: no significant difference"),
         None if clusters.count() >= MIN_IMAGES => {
-            format!("{first} and {second}: no common case or opponent")
+            format!(
+                "{first} and {second}: not tested, no case compares both with each other or with \
+                 the same opponent"
+            )
         }
         None => format!(
             "{first} and {second}: too few images for a test ({}, expected at least {MIN_IMAGES})",

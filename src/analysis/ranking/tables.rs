@@ -15,7 +15,7 @@ impl Ranking {
     /// Returns the paragraph above the tables: what was ranked, and how intervals were computed.
     pub fn intro(&self) -> String {
         format!(
-            "{} of {} with a verdict of {} on {}; score target: {}\n{}",
+            "{} of {} with a verdict of {}; {}; score target: {}\n{}",
             self.n,
             format_count(self.pairs as u64, "pair"),
             self.name,
@@ -34,7 +34,7 @@ impl Ranking {
         ]
     }
 
-    /// Returns one row per model with a number in every column.
+    /// Returns one row per model, with one value per cell.
     pub fn csv_table(&self) -> Table {
         let mut table = Table::new([
             "model",
@@ -138,7 +138,8 @@ impl Ranking {
         }
         let is_uncertain = |[best, worst]: [usize; 2]| best < worst;
         if self.models.iter().all(|m| is_uncertain(m.rank_interval)) {
-            notes.push("no model has a certain rank".to_owned());
+            notes
+                .push("no model's rank is certain: every interval covers several ranks".to_owned());
         }
         notes
     }
@@ -187,7 +188,7 @@ impl Ranking {
             ]);
         }
         TableSection::new("pairwise comparisons", table).with_notes(vec![
-            "difference: of log strengths".to_owned(),
+            "difference: between the log strengths".to_owned(),
             "p: exact paired permutation test, clustered by image".to_owned(),
         ])
     }

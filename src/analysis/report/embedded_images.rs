@@ -1,5 +1,5 @@
-//! Images embedded in the page. The program looks for the file names in the records and embeds an
-//! image only if the hash of its file matches the record.
+//! Images embedded in the page. Records contain the file name and the hash of an image. The image
+//! is embedded only if a file with this name has this hash.
 //!
 //! Images are re-encoded from their pixels, which removes all metadata (patient, location, camera).
 //! Text that is burnt into the pixels remains.
@@ -41,10 +41,10 @@ const LIMIT_REACHED: &str = "the size limit for images is reached";
 pub enum Thumbs {
     /// No images
     None,
-    /// Thumbnails (JPEG, longest side 384 pixels), 48 MiB in total
+    /// Thumbnails (JPEG, longest side 384 pixels), at most 48 MiB in total
     #[default]
     Small,
-    /// Full resolution (PNG), 512 MiB in total
+    /// Full resolution (PNG), at most 512 MiB in total
     Full,
 }
 
@@ -196,6 +196,7 @@ fn encode_data_uri(bytes: &[u8], view: Option<AppliedView>, thumbs: Thumbs) -> R
         },
     )?;
     let is_dicom = detect_format(bytes).is_ok_and(|format| format == FileFormat::Dicom);
+    // The judge saw another DICOM window than the file's own: decode again with that window.
     if is_dicom && decoded.applied_view().copied() != view {
         let recorded = view.and_then(|view| view.window);
         let fixed = recorded.filter(|window| window.source != WindowSource::Auto);

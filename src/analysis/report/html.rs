@@ -66,6 +66,7 @@ pub fn render_page(
     write_navigation(&mut page, &sections);
     page.push_str("<main id=\"main\">\n");
     for section in &sections {
+        // The case browser precedes the last section.
         if section.id == "method" {
             write_case_browser(&mut page, browser, images);
         }

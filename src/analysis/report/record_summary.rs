@@ -78,14 +78,15 @@ struct ScoreDetail<'a> {
     spread: [f64; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     analyses: Option<[&'a str; 2]>,
+    /// Which analyses reached the token budget and were truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<[bool; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probabilities: Option<[[u8; 6]; 2]>,
 }
 
-/// Reads the records of a file and skips noted input problems. The two responses of records are
-/// swapped if `is_swapped` returns true.
+/// Reads the records of a file, except those of input problems that affect no verdict. Swaps the
+/// two responses of a record if `is_swapped` returns true.
 ///
 /// # Errors
 ///

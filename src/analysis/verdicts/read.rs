@@ -51,7 +51,7 @@ pub fn from_records(
     Ok(verdicts)
 }
 
-/// The scores that are read from a record.
+/// Reads the scores of a record.
 type ReadScores<A> = fn(&SlimRecord<A>) -> Option<TargetScoreMap>;
 
 fn read_rows<A: DeserializeOwned + 'static>(

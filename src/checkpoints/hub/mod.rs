@@ -43,7 +43,7 @@ pub use snapshot::{Hub, HubSource, Snapshot};
 /// The flags of commands that can download from the hub.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct HubArgs {
-    /// Never ask the hub: use what was downloaded before (as `HF_HUB_OFFLINE=1`)
+    /// Never contact the Hugging Face Hub; use files downloaded before (like `HF_HUB_OFFLINE=1`)
     #[arg(long, env = "ACEM3_OFFLINE", value_parser = FalseyValueParser::new())]
     pub offline: bool,
 }

@@ -163,7 +163,7 @@ impl VisionPart {
         )?;
         let strategy: String =
             fields.take_or("vision_feature_select_strategy", "default".to_owned())?;
-        let has_class_token = network.config.form.class_token;
+        let has_class_token = network.config.variant.class_token;
         let select_feature = match strategy.as_str() {
             // The reference would drop a patch.
             "default" if !has_class_token => bail!(

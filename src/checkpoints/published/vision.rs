@@ -58,7 +58,7 @@ pub(super) fn check_llava_tower(mut network: EncoderNetwork) -> Result<EncoderNe
              hint: use a checkpoint with a CLIP or SigLIP tower"
         );
     }
-    network.config.form.post_norm = false;
+    network.config.variant.post_norm = false;
     Ok(network)
 }
 

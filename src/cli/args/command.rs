@@ -13,7 +13,7 @@ use super::training::{EncodersArgs, TrainArgs};
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Judge every pair of responses of a folder, a JSONL file or a data set
+    /// Judge every pair of responses in a folder, a JSONL file or a data set
     Judge(Box<JudgeArgs>),
     /// Measure agreement between a judge and human labels, and among raters
     Agree(Box<AgreeArgs>),
@@ -21,7 +21,7 @@ pub enum Command {
     Audit(Box<AuditArgs>),
     /// Rank the models of a run, with intervals and pairwise significance tests
     Rank(RankArgs),
-    /// Write a report of a run: statistics with intervals, and a browser of all cases
+    /// Write a report of a run: statistics with intervals, and all cases to browse
     Report(Box<ReportArgs>),
     /// Calibrate the scores of a judge to the label scale
     Calibrate(Box<CalibrateArgs>),
@@ -33,7 +33,7 @@ pub enum Command {
     Train(TrainArgs),
     /// Compare vision encoders with the same training budget
     Encoders(EncodersArgs),
-    /// Inspect panels
+    /// Inspect a panel: the four models that judge together
     Panel(PanelArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),

@@ -33,7 +33,8 @@ pub enum DataCommand {
     /// Each pair has a correct evaluation, of a phantom or your own, and a worse one derived from
     /// it.
     Preferences(PreferenceArgs),
-    /// Predict for each evaluation whether it belongs to the better half, for curriculum training
+    /// Predict for each evaluation whether it belongs to the better-rated half, for curriculum
+    /// training
     ///
     /// Fits a logistic regression on text features of the rated evaluations, and prints its
     /// accuracy on held-out ones.
@@ -85,13 +86,14 @@ pub struct PhantomArgs {
 #[derive(Args, Clone, Debug)]
 pub struct PreferenceArgs {
     /// Use the correct evaluations in FILE instead of phantoms: JSONL with `prompt`, `completion`
-    /// (or `chosen`), `images` and `member`; each must have the format of its member's evaluations
+    /// (or `chosen`), `images` and optionally `member`, the part of the panel that writes such
+    /// evaluations (`expression`, `medical_knowledge`, `patient_relevance` or `conclusion`)
     #[arg(value_name = "FILE", conflicts_with_all = ["count", "layout"])]
     pub evaluations: Option<PathBuf>,
     /// Write `preferences.jsonl` and `images/` to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// Generate N phantoms, with one pair for each of the four members
+    /// Generate N phantoms, with one pair for each of the four members of a panel
     #[arg(
         short = 'n',
         long,
@@ -116,7 +118,7 @@ pub struct PreferenceArgs {
     /// Write prompts in this layout
     #[arg(long, value_enum, default_value_t = PromptLayoutArg::Paper, env = "ACEM3_LAYOUT")]
     pub layout: PromptLayoutArg,
-    /// Start the better evaluation with `[Good]` and the worse one with `[Bad]` (RTDPO)
+    /// Start the better evaluation with `[Good]` and the worse one with `[Bad]` (reward-token DPO)
     #[arg(long, env = "ACEM3_REWARD_TOKENS")]
     pub reward_tokens: bool,
 }
@@ -127,11 +129,11 @@ pub struct QualityArgs {
     /// Evaluations: JSONL with `prompt`, `completion` (or `chosen`) and, if rated, `quality`
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
-    /// Write the lines to FILE, with the probability of the better half as `quality`; ratings move
-    /// to `rated`
+    /// Write the lines to FILE, with the probability of the better-rated half as `quality`; ratings
+    /// move to `rated`
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// Seed the folds and the interval with SEED
+    /// Seed the folds and the confidence interval with SEED
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
     /// Print the result in this format
@@ -159,7 +161,7 @@ pub enum SchemaFileType {
 /// The layout of prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PromptLayoutArg {
-    /// Criteria first, as in ACE-M³'s training
+    /// Criteria first, as in the training of the ACE-M³ paper
     Paper,
     /// Image, question and responses first, as in the embedded panel's training
     CaseFirst,

@@ -115,7 +115,7 @@ impl AnswerIndex {
             let parsed = match text {
                 Ok(text) => answer_line::parse_line(&text),
                 Err(message) => Err(MalformedAnswer {
-                    question: None,
+                    question_id: None,
                     model: None,
                     message,
                 }),
@@ -133,10 +133,10 @@ impl AnswerIndex {
                         line,
                         text,
                     };
-                    if let Err(message) = self.add(&parsed.question, answer) {
+                    if let Err(message) = self.add(&parsed.question_id, answer) {
                         let problem =
-                            line_problem(path, line, Some(parsed.question.clone()), message);
-                        self.unusable.add_duplicate(parsed.question, problem);
+                            line_problem(path, line, Some(parsed.question_id.clone()), message);
+                        self.unusable.add_duplicate(parsed.question_id, problem);
                     }
                 }
                 Err(error) => malformed.push((line, error)),
@@ -150,11 +150,11 @@ impl AnswerIndex {
                 (None, []) => Some(self.model_index(&file_stem(path))),
                 (None, _) => None,
             };
-            let problem = line_problem(path, line, answer.question.clone(), answer.message);
+            let problem = line_problem(path, line, answer.question_id.clone(), answer.message);
             match model {
                 Some(model) => self
                     .unusable
-                    .add_explanation(answer.question, model, problem),
+                    .add_explanation(answer.question_id, model, problem),
                 None => self.unusable.add_unattributed(problem),
             }
         }
@@ -288,9 +288,11 @@ fn file_name(path: &Path) -> String {
 
 fn unusable_message(model: &str, problem: &InputProblem) -> String {
     let (file, line) = (file_name(&problem.file), problem.line);
-    let hedge = if problem.id.is_none() { "perhaps " } else { "" };
+    let perhaps = if problem.id.is_none() { "perhaps " } else { "" };
     let message = &problem.message;
-    format!("the answer of model {model} is missing, {hedge}for {file} line {line}: {message}")
+    format!(
+        "the answer of model {model} is missing, {perhaps}because of {file} line {line}: {message}"
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::data::cases::case_id::{find_id_in_malformed, json_type, parse_id};
 #[derive(Debug)]
 pub(super) struct AnswerLine {
     /// Id of the question.
-    pub(super) question: String,
+    pub(super) question_id: String,
     /// The answer, possibly empty.
     pub(super) text: Box<str>,
     /// The model, if the line has one.
@@ -20,7 +20,7 @@ pub(super) struct AnswerLine {
 #[derive(Debug)]
 pub(super) struct MalformedAnswer {
     /// Id of the question, if readable.
-    pub(super) question: Option<String>,
+    pub(super) question_id: Option<String>,
     /// The model, if readable.
     pub(super) model: Option<String>,
     /// The error message.
@@ -30,7 +30,7 @@ pub(super) struct MalformedAnswer {
 /// Parses an answer line.
 pub(super) fn parse_line(line: &str) -> Result<AnswerLine, MalformedAnswer> {
     parse_fields(line).map_err(|message| MalformedAnswer {
-        question: find_id_in_malformed(line, "question_id"),
+        question_id: find_id_in_malformed(line, "question_id"),
         model: find_id_in_malformed(line, "model_id"),
         message,
     })
@@ -47,15 +47,15 @@ fn parse_fields(line: &str) -> Result<AnswerLine, String> {
             json_type(&value)
         ));
     };
-    let question = fields
+    let question_id = fields
         .get("question_id")
         .ok_or("field `question_id` is missing")?;
-    let question = parse_id(question).ok_or_else(|| {
-        let found = match question {
+    let question_id = parse_id(question_id).ok_or_else(|| {
+        let found = match question_id {
             Value::String(_) => "empty",
             other => json_type(other),
         };
-        format!("field `question_id` is {found}, expected a number or a string")
+        format!("field `question_id` is {found}, expected a number or a non-empty string")
     })?;
     let text = match fields.get_mut("text").map(Value::take) {
         Some(Value::String(text)) => text.into_boxed_str(),
@@ -81,7 +81,7 @@ fn parse_fields(line: &str) -> Result<AnswerLine, String> {
         return Err("field `model_id` is empty, expected the name of a model".into());
     }
     Ok(AnswerLine {
-        question,
+        question_id,
         text,
         model,
     })

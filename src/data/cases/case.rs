@@ -129,17 +129,17 @@ pub struct InputProblem {
     pub scope: ProblemScope,
 }
 
-/// Scope of an [`InputProblem`]: a whole case, a response or nothing.
+/// Scope of an [`InputProblem`]: a whole case, one response, or no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemScope {
     /// The whole case, with its models if known.
     Case(Vec<String>),
-    /// A response of the next case in the stream.
+    /// A response of the next case in the stream, or no response.
     Response {
-        /// The model; `None` if the problem affects no response, for example an answer line that
-        /// matches no case.
+        /// The model; `None` if the problem affects no response, for example an ignored field or an
+        /// answer line that matches no case.
         model: Option<Box<str>>,
-        /// The pairs that cannot be judged.
+        /// The pairs that cannot be judged; empty if no response is affected.
         pairs: Box<[[String; 2]]>,
     },
 }

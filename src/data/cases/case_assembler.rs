@@ -136,7 +136,7 @@ impl CaseAssembler {
         keys: &[String],
         field_problems: &mut Vec<String>,
     ) -> Result<Vec<RemovedResponse>, String> {
-        if let Some(first) = self.first_use_line(case) {
+        if let Some(first) = self.register_id(case) {
             return Err(format!(
                 "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
                 case.line
@@ -171,8 +171,8 @@ impl CaseAssembler {
         Ok(removed)
     }
 
-    /// Returns the line of an earlier case with the same id.
-    fn first_use_line(&mut self, case: &Case) -> Option<u64> {
+    /// Registers the id of a case. Returns the line of an earlier case with the same id.
+    fn register_id(&mut self, case: &Case) -> Option<u64> {
         let digest = Sha256::digest(case.id.as_bytes());
         let key = digest.first_chunk::<16>().copied()?;
         let is_first = !self.first_lines.contains_key(&key);

@@ -29,7 +29,7 @@ pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
     Ok(labels)
 }
 
-/// Returns the message for labels that are left out.
+/// Returns the message for malformed labels, which are ignored.
 pub(super) fn labels_ignored_message(reason: &str) -> String {
     format!("{reason}\nhint: the case is judged without its labels; fix them and run again")
 }

@@ -17,7 +17,7 @@ pub struct CaseLine {
     /// Identifier, unique within its file. The number 7 equals the text "7".
     #[schemars(with = "CaseId")]
     pub id: String,
-    /// Path of the image, relative to the file. A case without it is judged as text.
+    /// Path of the image, relative to the file. A case without it is judged without an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"\S"))]
     pub image: Option<String>,

@@ -209,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_tables_are_rejected() {
-        let wide: Vec<u8> = "\u{feff}id,image,question\n1,,q\n"
+    fn wrong_encodings_and_repeated_columns_are_rejected() {
+        let utf16: Vec<u8> = "\u{feff}id,image,question\n1,,q\n"
             .encode_utf16()
             .flat_map(u16::to_le_bytes)
             .collect();
         for (bytes, expected) in [
-            (wide.as_slice(), "UTF-16"),
+            (utf16.as_slice(), "UTF-16"),
             (b"id,image,question\n1,,q\0\n", "bytes of value 0"),
             (b"id,image,question\r1,,q\r", "carriage returns"),
             (

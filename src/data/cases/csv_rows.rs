@@ -127,7 +127,7 @@ type CsvReader = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
 /// The sentinel line after the table. An unclosed quote consumes it.
 const SENTINEL_LINE: &[u8] = b"\n\0end\0\n";
 /// Maximum number of restarts after unclosed quotes.
-const MAX_RESUMES: u32 = 100;
+const MAX_RESTARTS: u32 = 100;
 
 /// Creates a reader from the current position of `file`.
 fn table_reader(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
@@ -235,7 +235,7 @@ impl Iterator for CsvRows {
                     "a quote is opened in this row and never closed\n\
                      hint: close it, or double the quotes inside a text",
                 );
-                if self.restarts == MAX_RESUMES {
+                if self.restarts == MAX_RESTARTS {
                     self.ended = true;
                     message = stop_message(&"too many quotes are never closed");
                 } else if let Err(error) = self.restart_after(line) {

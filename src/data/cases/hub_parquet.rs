@@ -13,7 +13,8 @@ use crate::data::cases::case_assembler::{Draft, Drafts};
 
 /// Reads the cases of the shards of a split, in order.
 ///
-/// Row numbers are the question ids of answers. They continue from one shard to the next.
+/// Answers files use the row number, from 0, as `question_id`. Row numbers continue from one shard
+/// to the next.
 pub(super) fn read_drafts(shards: &[PathBuf]) -> Result<Drafts> {
     let mut first_row = 0;
     let mut opened = Vec::new();
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_count_through_all_shards() {
+    fn row_numbers_continue_across_shards() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("Path-VQA").join("data");
         std::fs::create_dir_all(&folder).unwrap();

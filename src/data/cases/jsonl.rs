@@ -102,7 +102,7 @@ fn parse_case(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError>
                 Value::String(_) => "empty",
                 other => json_type(other),
             };
-            let message = format!("field `id` is {found}, expected a number or a text");
+            let message = format!("field `id` is {found}, expected a number or a non-empty string");
             line_error(None, message)
         })?,
     };
@@ -183,8 +183,8 @@ fn fill_optional_field(case: &mut Case, name: &str, value: Value) -> Result<Opti
 fn malformed_line_message(error: &serde_json::Error) -> String {
     let reason = python_json::error_reason(error);
     format!(
-        "malformed JSON at column {}: {reason}\nhint: each line must be one object, as \
-         {{\"id\", \"image\", \"question\", \"responses\"}}",
+        "malformed JSON at column {}: {reason}\nhint: each line must be a JSON object with the \
+         fields `id`, `image`, `question` and `responses`",
         error.column()
     )
 }

@@ -178,13 +178,13 @@ fn find_shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
 }
 
 fn no_cases_error(path: &Path) -> anyhow::Error {
-    let lines = files_with_extension(path, "jsonl").unwrap_or_default();
-    let hint = match lines.first() {
+    let files = files_with_extension(path, "jsonl").unwrap_or_default();
+    let hint = match files.first() {
         Some(file) if contains_preferences(file) => format!(
             "{} contains preference pairs for training; run `acem3 data phantoms` to generate cases",
             file.display()
         ),
-        Some(file) => format!("pass the file {0} to judge its cases", file.display()),
+        Some(file) => format!("pass the file {} to judge its cases", file.display()),
         None => "run `acem3 judge --help` for the supported layouts".to_owned(),
     };
     anyhow::anyhow!(
@@ -197,10 +197,10 @@ fn no_cases_error(path: &Path) -> anyhow::Error {
 /// Returns true if a file starts with a preference pair, as written by `acem3 data preferences`.
 fn contains_preferences(file: &Path) -> bool {
     let mut line = String::new();
-    let first = regular_file::open(file)
+    let read = regular_file::open(file)
         .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
     let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
-    first.is_ok()
+    read.is_ok()
         && ["prompt", "chosen", "rejected"]
             .iter()
             .all(|name| value.get(name).is_some())

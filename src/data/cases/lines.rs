@@ -8,14 +8,14 @@ use std::io::{self, BufRead};
 /// Maximum length of a line, in bytes.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Iterator over numbered lines, without line breaks, blank lines and byte-order mark.
+/// Iterator over numbered lines, without line feeds, blank lines and byte-order mark.
 pub(crate) struct Lines<R> {
     reader: R,
-    /// Number of the last line, from 1.
+    /// Number of the line read most recently, from 1.
     number: u64,
     max_bytes: usize,
     ended: bool,
-    /// Number of the last line if it has no line break.
+    /// Number of the last line of the file if it has no line break.
     torn_line: Option<u64>,
 }
 

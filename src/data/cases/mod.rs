@@ -4,8 +4,9 @@
 //! unreadable case is an [`InputProblem`] with its line and does not end the stream. Only answers
 //! files are held in memory; cases and images are read one by one.
 //!
-//! Each layout has a reader of drafts (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`). The
-//! `CaseAssembler` completes all drafts by the same rules.
+//! Each layout has a reader (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`) that returns
+//! drafts: cases without the responses of answers files. The `CaseAssembler` completes all drafts
+//! by the same rules.
 
 mod answer_index;
 mod answer_line;

@@ -84,10 +84,12 @@ fn replace_lone_surrogates(string: &str) -> Option<String> {
     while let Some(backslash) = rest.find('\\') {
         replaced.push_str(&rest[..backslash]);
         rest = &rest[backslash..];
+        // The UTF-16 code unit of a `\uXXXX` escape.
         let unit = |text: &str| -> Option<u16> {
             let digits = text.strip_prefix("\\u")?.get(..4)?;
             u16::from_str_radix(digits, 16).ok()
         };
+        // Length of the escape or surrogate pair; 0 for a lone surrogate.
         let length = match unit(rest) {
             Some(0xd800..=0xdbff) => {
                 let low = rest.get(6..).and_then(unit);

@@ -1,14 +1,14 @@
-//! Removes responses that cannot be judged from a case.
+//! Checks the responses of a case and removes those that cannot be judged.
 
 use super::case::{Case, Response};
 use crate::data::cases::answer_index::MissingResponse;
 use crate::data::cases::case_labels;
 
-/// A removed response, or a problem that removes none.
+/// Problem in a case, with the response that was removed because of it, if any.
 pub(super) struct RemovedResponse {
     /// The error message.
     pub(super) message: String,
-    /// The model; `None` if no response was removed.
+    /// The model of the removed response; `None` if no response was removed.
     pub(super) model: Option<Box<str>>,
     /// The pairs that cannot be judged.
     pub(super) pairs: Box<[[String; 2]]>,
@@ -19,15 +19,15 @@ pub(super) fn remove_responses(
     case: &mut Case,
     missing: Vec<MissingResponse>,
 ) -> Vec<RemovedResponse> {
-    let missing_index = |model: &String| missing.iter().position(|l| l.model == *model);
+    let missing_index = |model: &String| missing.iter().position(|r| r.model == *model);
     let models: Vec<&String> = case.responses.iter().map(|r| &r.model).collect();
     let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); missing.len()];
     for (i, a) in models.iter().enumerate() {
         for b in models.iter().skip(i + 1) {
-            // Count a pair of two missing responses once.
+            // A pair of two missing responses is listed only once.
             if let Some(affected) = missing_index(a)
                 .or(missing_index(b))
-                .and_then(|l| pairs.get_mut(l))
+                .and_then(|index| pairs.get_mut(index))
             {
                 affected.push([(*a).clone(), (*b).clone()]);
             }
@@ -69,7 +69,7 @@ pub(super) fn check_responses(responses: &[Response]) -> Result<Vec<MissingRespo
         if response.text.trim().is_empty() {
             let message = format!(
                 "response {number} (model {model}) is empty, missing or not a string\n\
-                 hint: each response needs {{\"model\", \"text\"}}; its pairs are left out"
+                 hint: set `text` to a non-empty string; pairs with this response are not judged"
             );
             let model = model.clone();
             missing.push(MissingResponse { model, message });

@@ -67,7 +67,7 @@ pub(super) fn read_drafts(path: &Path, lang: Lang) -> Result<Drafts> {
 fn parse_draft(row: SlakeRow, line: u64, file: &Arc<Path>) -> Result<Draft, InputProblem> {
     let Some(qid) = parse_id(&row.qid) else {
         let message = format!(
-            "field `qid` is {}, expected a number or a text",
+            "field `qid` is {}, expected a number or a non-empty string",
             json_type(&row.qid)
         );
         return Err(InputProblem::parse_error(file, line, None, message));

@@ -19,16 +19,16 @@ const MAX_COUNTED_BYTES: u64 = 16 << 20;
 
 /// Cases in the order of their file.
 ///
-/// An unreadable case is an [`InputProblem`] in its position. Problems of single responses come
+/// An unreadable case is an [`InputProblem`] at its position. Problems of single responses come
 /// before their case. Unusable answer lines that match no case come last.
 pub struct CaseSource {
-    /// The layout.
+    /// The kind of layout.
     pub kind: SourceKind,
     /// Number of cases, including unreadable ones; `None` for large files.
     pub total: Option<u64>,
     /// The files of the cases, followed by the answers files.
     pub files: Vec<PathBuf>,
-    /// Items to yield before the next draft.
+    /// Items to yield before the next draft is read.
     queued: VecDeque<CaseResult>,
     /// File of the last case.
     file: Arc<Path>,
@@ -37,9 +37,9 @@ pub struct CaseSource {
 }
 
 impl CaseSource {
-    /// Returns the number of answers that match no case so far (readable or not) and no question in
-    /// another language. After the last case, a number above zero means that question ids do not
-    /// match.
+    /// Returns the number of answers that match no question so far. Questions of unreadable cases
+    /// and questions in other languages are matched too. A number above zero after the last case
+    /// means that some question ids do not match.
     pub fn unmatched_answers(&self) -> u64 {
         self.assembler
             .match_counts
@@ -64,11 +64,12 @@ impl CaseSource {
         &self.file
     }
 
-    /// Counts the answers to an unreadable row and adds the models of the answers files to its
-    /// problem.
+    /// Counts the answers to an unreadable case. If responses come from answers files, adds all
+    /// models of these files to the problem: the case is missing for each of them.
     fn add_answer_models(&mut self, mut problem: InputProblem) -> InputProblem {
         let mut keys: Vec<String> = problem.id.iter().cloned().collect();
         if self.kind == SourceKind::Parquet {
+            // The id of a row is its index.
             keys.push(problem.line.saturating_sub(1).to_string());
         }
         self.assembler.count_unreadable(&keys);
@@ -107,7 +108,7 @@ impl Iterator for CaseSource {
     }
 }
 
-/// Returns the folder that file names of a source are relative to.
+/// Returns the folder to which the file names in a source are relative.
 pub(crate) fn base_folder(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();
@@ -115,7 +116,7 @@ pub(crate) fn base_folder(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Opens a folder or file of cases. The module lists the layouts.
+/// Opens a folder or file of cases. [`SourceKind`] lists the layouts.
 ///
 /// # Errors
 /// The path or an answers file is missing, the layout is unknown, a table has no column `id`,
@@ -140,7 +141,7 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
     }
     let total = count_cases(&layout, options, &files)?;
     files.extend(answers.files().map(Path::to_path_buf));
-    let assembly = CaseAssembler::new(answers, options);
+    let assembler = CaseAssembler::new(answers, options);
     Ok(CaseSource {
         kind,
         total,
@@ -148,7 +149,7 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
         files,
         queued: VecDeque::new(),
         drafts,
-        assembler: assembly,
+        assembler,
     })
 }
 
@@ -214,7 +215,8 @@ fn count_cases(
 /// Finds the answers files in the folder `answers/` next to the cases.
 fn find_answers_files(layout: &SourceLayout, path: &Path) -> Result<Vec<PathBuf>> {
     let cases = match layout {
-        // A single JSONL file is complete, unless it has the file name of a case folder.
+        // A file `cases.jsonl` belongs to a folder, which may contain answers. Any other JSONL file
+        // contains its responses itself.
         SourceLayout::Cases(file) if path.is_dir() || file.ends_with("cases.jsonl") => file,
         SourceLayout::Questions(file) => file,
         _ => return Ok(Vec::new()),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, InputProblem};
 
-/// A case, or the problem that made it unreadable.
+/// A case, or a problem with an unreadable case, a response or a field.
 pub type CaseResult = Result<Case, InputProblem>;
 
 /// Options for reading a source.
@@ -40,7 +40,7 @@ impl Default for SourceOptions {
 /// A source with its options.
 #[derive(Clone, Debug)]
 pub struct SourceSpec {
-    /// A folder, a file or a data set.
+    /// A file or folder of cases, or a released data set.
     pub path: PathBuf,
     /// Options for reading it.
     pub options: SourceOptions,

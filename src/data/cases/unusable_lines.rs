@@ -10,7 +10,7 @@ use super::case::InputProblem;
 /// Unusable lines by their effect.
 #[derive(Default)]
 pub(super) struct UnusableLines {
-    /// Lines that each explain a missing answer, by question (if readable) and model.
+    /// Lines that each explain a missing answer, by question id (if readable) and model.
     explanations: HashMap<(Option<String>, usize), VecDeque<InputProblem>>,
     /// Repeated answers of a model, by question.
     duplicates: HashMap<String, Vec<InputProblem>>,
@@ -35,14 +35,14 @@ impl UnusableLines {
         self.duplicates.entry(question).or_default().push(problem);
     }
 
-    /// Adds a line without model.
+    /// Adds a line without a readable model.
     pub(super) fn add_unattributed(&mut self, problem: InputProblem) {
         self.unattributed.push(problem);
     }
 
-    /// Removes and returns the line that explains a missing answer to the question with one of
-    /// these ids. If there is none and `allow_guess` is true, this is the first line of the model
-    /// without a readable question.
+    /// Removes and returns the line that explains a missing answer of the model to the question
+    /// with one of these ids. If there is none and `allow_guess` is true, this is the model's first
+    /// line whose question id is unreadable.
     pub(super) fn take_explanation(
         &mut self,
         keys: &[String],

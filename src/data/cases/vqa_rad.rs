@@ -53,15 +53,16 @@ impl VqaRadRow {
     }
 }
 
-/// Returns the image folder next to the file. Its name differs between the release and the archive.
+/// Returns the image folder next to the file: `images`, or `VQA_RAD Image Folder` as in the
+/// downloaded archive.
 fn image_folder(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let archive = folder.join("VQA_RAD Image Folder");
-    let release = folder.join("images");
-    if archive.is_dir() && !release.is_dir() {
-        archive
+    let archive_folder = folder.join("VQA_RAD Image Folder");
+    let images = folder.join("images");
+    if archive_folder.is_dir() && !images.is_dir() {
+        archive_folder
     } else {
-        release
+        images
     }
 }
 
@@ -89,7 +90,7 @@ fn parse_draft(
         (
             None,
             format!(
-                "field `qid` is {}, expected a number or a text",
+                "field `qid` is {}, expected a number or a non-empty string",
                 json_type(&row.qid)
             ),
         )
@@ -97,7 +98,7 @@ fn parse_draft(
     let id = format!("vqa_rad-{qid}");
     let Some(reference) = row.answer_text() else {
         let message = format!(
-            "field `answer` is {}, expected a text",
+            "field `answer` is {}, expected a number or a string",
             json_type(&row.answer)
         );
         return Err((Some(id), message));

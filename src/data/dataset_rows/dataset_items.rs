@@ -28,7 +28,7 @@ pub struct DatasetItem {
     /// True for a closed question, which is answered by yes or no or by one of its options.
     pub is_closed: bool,
     /// Question type: SLAKE's content type, VQA-RAD's question type, or the first two words of the
-    /// question. Answers to questions of one type are plausible for each other.
+    /// question. An answer to one question of a type is plausible for other questions of the type.
     pub question_type: String,
     /// Organ or body part, if given by the data set.
     pub organ: Option<String>,
@@ -123,12 +123,12 @@ fn to_item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<
     };
     let answer = normalize_spaces(case.reference.as_deref()?);
     let question = normalize_spaces(&case.question);
-    let group = match dataset {
+    let question_type = match dataset {
         "slake" => meta("content_type"),
         "vqa_rad" => meta("question_type").map(|kind| normalize_question_type(&kind)),
         _ => None,
     };
-    let group = group.unwrap_or_else(|| first_words(&question));
+    let question_type = question_type.unwrap_or_else(|| first_words(&question));
     let closed = meta("answer_type").is_some_and(|kind| kind.eq_ignore_ascii_case("closed"))
         || parse_yes_no(&answer).is_some();
     let (organ, modality) = (meta("organ").or_else(|| meta("location")), meta("modality"));
@@ -141,7 +141,7 @@ fn to_item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<
         question,
         answer,
         is_closed: closed,
-        question_type: group,
+        question_type,
         organ,
         modality,
     };

@@ -19,8 +19,8 @@ use crate::data::dataset_rows::question_options;
 /// text and are about other images.
 const NEAREST_QUESTIONS: usize = 16;
 
-/// Upper limit of candidates for the other half, which uses the most similar quarter of the
-/// question type.
+/// Maximum number of questions for the other half of the samples, which come from the most similar
+/// quarter of all candidates.
 const MAX_NEAREST_QUESTIONS: usize = 128;
 
 /// Random noise added to similarities, which shuffles equally similar questions.
@@ -35,7 +35,7 @@ pub struct DistractorPool {
     answers: Vec<PooledAnswer>,
     /// Occurrences of answers.
     uses: Vec<AnswerUse>,
-    /// Indices into `uses` by data set and question type; the empty type has all of a data set.
+    /// Indices into `uses` by data set and question type; the empty type lists the whole data set.
     uses_by_type: HashMap<(&'static str, String), Vec<usize>>,
     /// Indices into `answers` by data set and normal form.
     by_normal_form: HashMap<(&'static str, String), usize>,
@@ -188,8 +188,9 @@ impl DistractorPool {
             .map(|answer| answer.text.clone())
     }
 
-    /// Returns wrong answers to questions of the item's type, with the shape of the right answer if
-    /// possible. Excludes answers whose words all occur in the question.
+    /// Returns wrong answers to questions of the item's type (of any type if there are none), with
+    /// the shape of the right answer if possible. Excludes answers whose words all occur in the
+    /// question.
     fn candidates(&self, item: &DatasetItem) -> Vec<&AnswerUse> {
         let (right, shape) = (terms(&item.answer), answer_shape(&item.answer));
         let question = terms(&item.question);
@@ -298,12 +299,12 @@ mod tests {
     }
 
     fn sample_counts(items: &[DatasetItem], index: usize) -> BTreeMap<String, u32> {
-        let wrong = DistractorPool::new(items);
+        let pool = DistractorPool::new(items);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut counts = BTreeMap::new();
         for _ in 0..400 {
             *counts
-                .entry(wrong.sample(&items[index], &mut rng).unwrap())
+                .entry(pool.sample(&items[index], &mut rng).unwrap())
                 .or_default() += 1;
         }
         counts

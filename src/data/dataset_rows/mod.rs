@@ -1,4 +1,4 @@
-//! Pairs with a known better answer, from public data sets. They train and measure panels.
+//! Pairs with a known better answer from public data sets, used to train and measure panels.
 //!
 //! The two answers of a pair are the reference answer and a plausible wrong one
 //! ([`DistractorPool`]), or two models' answers of which exactly one agrees with the reference

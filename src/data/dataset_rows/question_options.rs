@@ -12,11 +12,12 @@ pub(super) fn other_options(question: &str, reference: &str) -> Vec<String> {
     let Some((before, after)) = text.rsplit_once(" or ") else {
         return Vec::new();
     };
-    let size = reference.split_whitespace().count().max(1);
-    if size > MAX_OPTION_WORDS {
+    // All options are assumed to have as many words as the reference answer.
+    let word_count = reference.split_whitespace().count().max(1);
+    if word_count > MAX_OPTION_WORDS {
         return Vec::new();
     }
-    let mut listed: Vec<&str> = before
+    let mut parts: Vec<&str> = before
         .split(',')
         .map(str::trim)
         .filter(|s| !s.is_empty())
@@ -24,56 +25,60 @@ pub(super) fn other_options(question: &str, reference: &str) -> Vec<String> {
     let mut options = Vec::new();
     // "Which is bigger, lung, liver or heart": the first part is the question itself.
     // "Is it solid or cystic": the first part ends with an option.
-    if listed.len() > 1 {
-        listed.remove(0);
-        options.extend(listed.into_iter().map(|s| first_words(s, size)));
+    if parts.len() > 1 {
+        parts.remove(0);
+        options.extend(parts.into_iter().map(|s| first_words(s, word_count)));
     } else {
-        options.extend(listed.first().map(|s| last_words(s, size)));
+        options.extend(parts.first().map(|s| last_words(s, word_count)));
     }
-    options.push(first_words(after, size));
-    let right = terms(reference);
-    let is_right = |option: &String| overlaps(&terms(option), &right);
-    if !options.iter().any(is_right) && !ends_with_answer(before, &right) {
+    options.push(first_words(after, word_count));
+    let reference_terms = terms(reference);
+    let is_reference = |option: &String| overlaps(&terms(option), &reference_terms);
+    if !options.iter().any(is_reference) && !ends_with_reference(before, &reference_terms) {
         return Vec::new();
     }
-    options.retain(|option| !option.is_empty() && !is_right(option));
+    options.retain(|option| !option.is_empty() && !is_reference(option));
     options
         .into_iter()
         .map(|option| complete_option(option, reference, before))
         .collect()
 }
 
-/// Completes a shortened option: "gray or white matter", answered by "white matter", gives "gray
-/// matter".
+/// Appends the last word of the reference to an option that lacks it: for "gray or white matter"
+/// and the reference "white matter", the option "gray" becomes "gray matter". An option is not
+/// changed if the word occurs in the text before "or".
 fn complete_option(option: String, reference: &str, before: &str) -> String {
     let words: Vec<_> = reference.split_whitespace().collect();
     match words.last() {
-        Some(&head) if words.len() > 1 && option.split_whitespace().count() < words.len() => {
-            let has_head = before.to_lowercase().contains(&head.to_lowercase());
-            if has_head {
+        Some(&last_word) if words.len() > 1 && option.split_whitespace().count() < words.len() => {
+            let last_word = last_word.to_lowercase();
+            if before.to_lowercase().contains(&last_word) {
                 option
             } else {
-                format!("{option} {}", head.to_lowercase())
+                format!("{option} {last_word}")
             }
         }
         _ => option,
     }
 }
 
-/// Returns true if the part before "or" ends with the right answer.
-fn ends_with_answer(before: &str, right: &std::collections::BTreeSet<String>) -> bool {
-    terms(&last_words(before, right.len())).is_subset(right)
+/// Returns true if the part before "or" ends with the reference answer.
+fn ends_with_reference(before: &str, reference_terms: &std::collections::BTreeSet<String>) -> bool {
+    terms(&last_words(before, reference_terms.len())).is_subset(reference_terms)
 }
 
-const ARTICLES: [&str; 6] = ["a", "an", "the", "in", "on", "either"];
+/// Words that are removed from the start of an option.
+const LEADING_WORDS: [&str; 6] = ["a", "an", "the", "in", "on", "either"];
 
+/// Returns the first `n` words after any [`LEADING_WORDS`].
 fn first_words(text: &str, n: usize) -> String {
     let words = text
         .split_whitespace()
-        .skip_while(|w| ARTICLES.contains(&w.to_lowercase().as_str()));
+        .skip_while(|w| LEADING_WORDS.contains(&w.to_lowercase().as_str()));
     words.take(n).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the last `n` words without [`LEADING_WORDS`] at their start.
 fn last_words(text: &str, n: usize) -> String {
     let all: Vec<_> = text.split_whitespace().collect();
     let tail = all.get(all.len().saturating_sub(n)..).unwrap_or_default();

@@ -104,10 +104,10 @@ const RATER_PREFIXES: [&str; 6] = [
 ];
 
 impl LabelColumn {
-    /// Returns the content of a column with this name. `raters` lists columns with the ratings of
-    /// one rater each.
-    pub(super) fn from_header(name: &str, raters: &[String]) -> Self {
-        if raters.iter().any(|rater| rater == name) {
+    /// Returns the content of a column with this name. `rater_columns` lists columns
+    /// with the ratings of one rater each.
+    pub(super) fn from_header(name: &str, rater_columns: &[String]) -> Self {
+        if rater_columns.iter().any(|column| column == name) {
             return Self::RaterRating(name.to_owned());
         }
         let plain = normalize_name(name);

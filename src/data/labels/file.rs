@@ -169,11 +169,11 @@ fn ignore_judge_columns(columns: &mut [LabelColumn], names: &[String]) {
 fn check_columns(
     columns: &[LabelColumn],
     names: &[String],
-    raters: &[String],
+    rater_columns: &[String],
 ) -> Result<(), String> {
     let has = |wanted: &dyn Fn(&LabelColumn) -> bool| columns.iter().any(wanted);
     let found = names.join(", ");
-    if let Some(missing) = raters.iter().find(|rater| !names.contains(rater)) {
+    if let Some(missing) = rater_columns.iter().find(|name| !names.contains(name)) {
         return Err(format!(
             "no column `{missing}`, found {found}\nhint: --rater-columns takes column names of this file"
         ));

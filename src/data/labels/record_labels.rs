@@ -25,7 +25,7 @@ pub(super) fn entries_per_model(
     rater: &str,
     (models, labels): (&[String], &CaseLabels),
 ) -> Result<Vec<LabelEntry>, String> {
-    let last = labels
+    let final_scores = labels
         .final_scores
         .iter()
         .map(|scores| (ScoreTarget::Final, scores));
@@ -38,7 +38,7 @@ pub(super) fn entries_per_model(
         .iter()
         .map(|(c, scores)| (ScoreTarget::Criterion(*c), scores));
     let mut entries = Vec::new();
-    for (target, scores) in last.chain(aspects).chain(criteria) {
+    for (target, scores) in final_scores.chain(aspects).chain(criteria) {
         if scores.len() != models.len() {
             return Err(format!(
                 "label `{}` has {} scores, expected {}: one per response",

@@ -28,7 +28,7 @@ const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 /// earlier output of this generator. Equal arguments give equal bytes.
 ///
 /// # Errors
-/// If `n` is 0, if the user interrupts, if `dir` contains files of other programs, or if a file
+/// If `n` is 0, if the user interrupts, if `dir` contains other files, or if a file
 /// cannot be written.
 pub fn write_folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
@@ -84,6 +84,7 @@ fn prepare_folder(dir: &Path) -> Result<()> {
     } else {
         Vec::new()
     };
+    // An interrupted run may leave `cases.part` or `phantoms.part`, which `write_atomic` renames.
     let is_known = |name: &&String| {
         let part = name.strip_suffix(".part").unwrap_or(name);
         part == "images"

@@ -11,7 +11,7 @@ const MAX_LAYOUTS: usize = 80;
 const MAX_POSITIONS: usize = 40;
 
 /// Lesions to place, and the body that contains them.
-pub(crate) struct LesionLayout {
+pub(crate) struct LesionSpec {
     pub(crate) kind: PhantomKind,
     pub(crate) frame: BodyFrame,
     pub(crate) count: usize,
@@ -20,14 +20,14 @@ pub(crate) struct LesionLayout {
 }
 
 /// Places the lesions of a scene with at least one lesion.
-pub(crate) fn place_lesions(layout: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
-    let halves = choose_halves(layout, rng);
+pub(crate) fn place_lesions(spec: &LesionSpec, rng: &mut impl RandomChoice) -> Vec<Lesion> {
+    let halves = choose_halves(spec, rng);
     let shapes: Vec<(f32, f32)> = halves
         .iter()
-        .map(|_| choose_shape(layout.size, rng))
+        .map(|_| choose_shape(spec.size, rng))
         .collect();
     for _ in 0..MAX_LAYOUTS {
-        if let Some(found) = try_layout(layout, &halves, &shapes, rng) {
+        if let Some(found) = try_layout(spec, &halves, &shapes, rng) {
             return found;
         }
     }
@@ -35,13 +35,13 @@ pub(crate) fn place_lesions(layout: &LesionLayout, rng: &mut impl RandomChoice) 
 }
 
 /// Chooses the half of each lesion; true is left.
-fn choose_halves(layout: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
-    let odd = rng.chance(0.5);
-    (0..layout.count)
-        .map(|i| match layout.side {
+fn choose_halves(spec: &LesionSpec, rng: &mut impl RandomChoice) -> Vec<bool> {
+    let first_is_left = rng.chance(0.5);
+    (0..spec.count)
+        .map(|i| match spec.side {
             LesionSide::Left => true,
             LesionSide::Right => false,
-            LesionSide::Both => (i % 2 == 0) == odd,
+            LesionSide::Both => (i % 2 == 0) == first_is_left,
         })
         .collect()
 }
@@ -55,22 +55,22 @@ fn choose_shape(size: LesionSize, rng: &mut impl RandomChoice) -> (f32, f32) {
 }
 
 fn try_layout(
-    layout: &LesionLayout,
+    spec: &LesionSpec,
     halves: &[bool],
     shapes: &[(f32, f32)],
     rng: &mut impl RandomChoice,
 ) -> Option<Vec<Lesion>> {
     let mut placed: Vec<Lesion> = Vec::with_capacity(halves.len());
     // Minimum distance between two lesions in pixels. Three large lesions must fit into one lung.
-    let gap = if layout.size == LesionSize::Small {
+    let gap = if spec.size == LesionSize::Small {
         9.0
     } else {
         5.0
     };
     for (&left, &(radius, stretch)) in halves.iter().zip(shapes) {
         let spot = (0..MAX_POSITIONS).find_map(|_| {
-            let reach = rng.between(10.0, 56.0);
-            let x = if left { 64.0 - reach } else { 64.0 + reach };
+            let offset = rng.between(10.0, 56.0);
+            let x = if left { 64.0 - offset } else { 64.0 + offset };
             let lesion = Lesion {
                 x,
                 y: rng.between(10.0, 118.0),
@@ -82,7 +82,7 @@ fn try_layout(
                 let room = (other.radius + radius) * 1.1 + gap;
                 dx * dx + dy * dy >= room * room
             });
-            (apart && is_in_tissue(layout, &lesion)).then_some(lesion)
+            (apart && is_in_tissue(spec, &lesion)).then_some(lesion)
         })?;
         placed.push(spot);
     }
@@ -90,9 +90,9 @@ fn try_layout(
 }
 
 /// Returns true if the lesion is in tissue, away from the midline and the edge.
-fn is_in_tissue(layout: &LesionLayout, lesion: &Lesion) -> bool {
+fn is_in_tissue(spec: &LesionSpec, lesion: &Lesion) -> bool {
     let outer = lesion.radius * 1.1;
-    let midline = match layout.kind {
+    let midline = match spec.kind {
         PhantomKind::Ct | PhantomKind::Histology => 5.0,
         PhantomKind::Mri => 10.0,
         PhantomKind::Radiograph => 3.0,
@@ -100,11 +100,11 @@ fn is_in_tissue(layout: &LesionLayout, lesion: &Lesion) -> bool {
     if (lesion.x - 64.0).abs() < outer + midline {
         return false;
     }
-    let (u, v) = layout.frame.to_body_axes(lesion.x, lesion.y);
-    match layout.kind {
-        PhantomKind::Ct | PhantomKind::Mri => is_in_ellipse((u, v), layout.frame.axes, outer + 7.0),
+    let (u, v) = spec.frame.to_body_axes(lesion.x, lesion.y);
+    match spec.kind {
+        PhantomKind::Ct | PhantomKind::Mri => is_in_ellipse((u, v), spec.frame.axes, outer + 7.0),
         PhantomKind::Radiograph => {
-            let lung = layout.frame.lungs();
+            let lung = spec.frame.lungs();
             is_in_ellipse(
                 (u.abs() - lung.offset, v),
                 (lung.axes.0, lung.axes.1),
@@ -126,8 +126,8 @@ fn is_in_ellipse((u, v): (f32, f32), axes: (f32, f32), margin: f32) -> bool {
 /// Returns the fixed layout, which fits every body: one column in each half.
 fn fixed_layout(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
     let rows = [64.0, 37.0, 91.0];
-    let places = halves.iter().zip(shapes).zip(rows);
-    places
+    let positions = halves.iter().zip(shapes).zip(rows);
+    positions
         .map(|((&left, &(radius, stretch)), y)| {
             let x = if left { 36.0 } else { 92.0 };
             Lesion {

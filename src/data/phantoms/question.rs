@@ -146,7 +146,7 @@ impl Question {
         let kind = rng
             .choose(&applicable)
             .unwrap_or(QuestionKind::Ask(Concern::Modality));
-        // Every type in `applicable` can be sampled.
+        // The fallback is never used: every type in `applicable` can be sampled.
         Self::sample(kind, scene, rng).unwrap_or_else(|| Self {
             kind: QuestionKind::Ask(Concern::Modality),
             proposed: None,
@@ -285,7 +285,7 @@ pub(super) fn phrasings(kind: QuestionKind) -> &'static [&'static str] {
     }
 }
 
-/// Replaces "the lesion is" by the plural if the scene has several lesions.
+/// Puts "the lesion" and its verb into the plural if the scene has several lesions.
 pub(super) fn pluralize(text: &str, count: usize) -> String {
     if count < 2 || !text.contains("the lesion") {
         return text.to_owned();

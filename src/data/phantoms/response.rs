@@ -24,8 +24,8 @@ pub(crate) struct FactMix {
 }
 
 impl FactMix {
-    /// Mix for measuring judges. Most pairs are split, because the order depends on the image only
-    /// in split pairs.
+    /// Mix for measuring judges. Most pairs are split, because only in split pairs does the order
+    /// depend on the image.
     pub(crate) const MEASUREMENT: Self = Self {
         shared: 0.12,
         split: 0.90,
@@ -122,11 +122,11 @@ fn choose_two_fact_lists(
     } else {
         [random_fact_errors(rng), random_fact_errors(rng)]
     };
-    let [better, worse] = errors.map(|errors| claim::choose_facts(question, scene, errors, rng));
+    let [first, second] = errors.map(|errors| claim::choose_facts(question, scene, errors, rng));
     if rng.chance(0.5) {
-        [better, worse]
+        [first, second]
     } else {
-        [worse, better]
+        [second, first]
     }
 }
 
@@ -182,7 +182,8 @@ fn plan_response(
 ) -> ResponsePlan {
     let is_wrong = facts != question.correct_facts(scene);
     let random = rng.unit();
-    // Over all responses: 35 % without a defect, 45 % with one, 20 % with two.
+    // If a wrong fact counts as a defect, 35 % of all responses have no defect, 45 % have one and
+    // 20 % have two.
     let defect_count = match (is_wrong, random) {
         (true, d) if d < 0.69 => 0,
         (false, d) if d < 0.64 => 0,

@@ -140,22 +140,22 @@ fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (S
 
 /// Returns the phrase that shows a defect, truncated or garbled if the defect requires it.
 fn apply_defect(defect: Defect, rng: &mut impl RandomChoice) -> String {
-    let words = rng.phrase(defect.rule().map_or(&[], |rule| rule.phrases));
+    let phrase = rng.phrase(defect.rule().map_or(&[], |rule| rule.phrases));
     match defect {
         Defect::Truncated => {
-            let parts: Vec<&str> = words.split(' ').collect();
+            let parts: Vec<&str> = phrase.split(' ').collect();
             // Keep at least two words and remove at least two.
             let length = 2 + rng.below(parts.len().saturating_sub(3));
             parts
                 .get(..length)
                 .map_or_else(String::new, |parts| parts.join(" "))
         }
-        Defect::Garbled => words
+        Defect::Garbled => phrase
             .split(' ')
             .map(|word| scramble_letters(word, rng))
             .collect::<Vec<String>>()
             .join(" "),
-        _ => words.to_owned(),
+        _ => phrase.to_owned(),
     }
 }
 
@@ -163,8 +163,8 @@ fn apply_defect(defect: Defect, rng: &mut impl RandomChoice) -> String {
 fn scramble_letters(word: &str, rng: &mut impl RandomChoice) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     if letters.len() > 3 {
-        let at = rng.below(letters.len() - 2);
-        letters.swap(at, at + 1);
+        let index = rng.below(letters.len() - 2);
+        letters.swap(index, index + 1);
         letters.swap(0, 2);
     }
     letters.into_iter().collect()
@@ -219,7 +219,7 @@ pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
 pub const FINDING_SEPARATOR: &str = "; the image shows";
 
 /// Returns the range of the finding (the content of the image) in an analysis of factual accuracy.
-pub fn shown_range(analysis: &str) -> Option<std::ops::Range<usize>> {
+pub fn finding_range(analysis: &str) -> Option<std::ops::Range<usize>> {
     let end = analysis.rfind(':')?;
     let start = analysis.get(..end)?.find(FINDING_SEPARATOR)? + FINDING_SEPARATOR.len();
     Some(start..end)
@@ -230,15 +230,15 @@ pub fn shown_range(analysis: &str) -> Option<std::ops::Range<usize>> {
 pub fn final_rating(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
     for (criterion, score) in scores {
-        let weight = score + u8::from(criterion.aspect() == Aspect::Expression);
-        if weakest.is_none_or(|(least, _, _)| weight < least) {
-            weakest = Some((weight, criterion, score));
+        let adjusted = score + u8::from(criterion.aspect() == Aspect::Expression);
+        if weakest.is_none_or(|(least, _, _)| adjusted < least) {
+            weakest = Some((adjusted, criterion, score));
         }
     }
     match weakest {
-        Some((weight, criterion, score)) if weight < 5 => ExactRating {
+        Some((adjusted, criterion, score)) if adjusted < 5 => ExactRating {
             analysis: format!("Weakest: {} {score}.", criterion.name()),
-            score: weight,
+            score: adjusted,
         },
         _ => ExactRating {
             analysis: "No weakness.".to_owned(),
@@ -302,8 +302,8 @@ mod tests {
     fn defects_lower_only_scores_of_their_rule() {
         let claim = Claim::with_one_concern("It is a lung.", "lung", "lung", true);
         for rule in crate::data::phantoms::defect_table::RULES {
-            for draw in 0..8 {
-                let written = write(&claim, &[rule.defect], &mut stream_rng(4, draw, 3));
+            for index in 0..8 {
+                let written = write(&claim, &[rule.defect], &mut stream_rng(4, index, 3));
                 for (criterion, rating) in &written.ratings {
                     let row = rule.lowers.iter().find(|(c, _)| c == criterion);
                     match (row, criterion) {
@@ -318,11 +318,11 @@ mod tests {
 
     #[test]
     fn truncated_answer_keeps_claim_without_full_stop() {
-        for draw in 0..50 {
+        for index in 0..50 {
             let written = write(
                 &wrong_claim(),
                 &[Defect::Truncated],
-                &mut stream_rng(7, draw, 3),
+                &mut stream_rng(7, index, 3),
             );
             assert!(
                 written.text.starts_with("The liver is on the left. "),

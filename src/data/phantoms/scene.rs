@@ -51,7 +51,7 @@ impl Attributes {
     pub const SIZES: usize = 3;
     /// Number of classes of `tone`.
     pub const TONES: usize = 3;
-    /// Numbers of classes, in the order of [`Attributes::classes`].
+    /// Numbers of classes, in the order of [`Attributes::class_indices`].
     pub const CLASSES: [usize; 5] = [
         Self::KINDS,
         Self::COUNTS,
@@ -76,9 +76,9 @@ impl Scene {
     /// 2 centre of a lesion.
     pub fn lesion_map(&self, n: usize) -> Vec<usize> {
         let step = SIDE as f32 / n as f32;
-        let mark = |row: usize, column: usize| {
+        let patch_class = |row: usize, column: usize| {
             let (left, top) = (column as f32 * step, row as f32 * step);
-            let reach = |lesion: &Lesion| {
+            let lesion_class = |lesion: &Lesion| {
                 let dx = lesion.x - lesion.x.clamp(left, left + step);
                 let dy = lesion.y - lesion.y.clamp(top, top + step);
                 match dx * dx + dy * dy {
@@ -88,9 +88,9 @@ impl Scene {
                     _ => 0,
                 }
             };
-            self.lesions.iter().map(reach).max().unwrap_or(0)
+            self.lesions.iter().map(lesion_class).max().unwrap_or(0)
         };
-        (0..n * n).map(|i| mark(i / n, i % n)).collect()
+        (0..n * n).map(|i| patch_class(i / n, i % n)).collect()
     }
 
     /// Returns the scene as class indices.
@@ -152,7 +152,7 @@ pub fn generate_scene(seed: u64, index: u64) -> Scene {
         LesionTone::Dark
     };
     let lesions = lesion_layout::place_lesions(
-        &lesion_layout::LesionLayout {
+        &lesion_layout::LesionSpec {
             kind,
             frame,
             count,
@@ -182,11 +182,11 @@ fn generate_frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
     // platform.
     let t = rng.between(-tilt, tilt);
     let norm = 1.0 + t * t;
-    let wander = 2.5;
+    let max_shift = 2.5;
     BodyFrame {
         centre: (
-            64.0 + rng.between(-wander, wander),
-            64.0 + rng.between(-wander, wander),
+            64.0 + rng.between(-max_shift, max_shift),
+            64.0 + rng.between(-max_shift, max_shift),
         ),
         axes,
         rotation: ((1.0 - t * t) / norm, 2.0 * t / norm),

@@ -68,6 +68,6 @@ pub trait Judge {
     ///
     /// # Errors
     ///
-    /// An error of the call ends the run. A failure of one pair is its [`Unscored`].
+    /// An error ends the run. If only one pair fails, its result is an [`Unscored`].
     fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>>;
 }

@@ -228,19 +228,19 @@ mod tests {
         }
     }
 
-    fn order(swapped: bool, last: [u8; 2]) -> OrderVerdict {
+    fn order(swapped: bool, scores: [u8; 2]) -> OrderVerdict {
         let branch = |aspect: Aspect| BranchEvaluation {
             aspect,
             ratings: aspect
                 .criteria()
                 .iter()
-                .map(|c| (*c, last.map(|v| rating(v, "so"))))
+                .map(|c| (*c, scores.map(|v| rating(v, "so"))))
                 .collect(),
         };
         OrderVerdict {
             swapped,
             branches: Aspect::ALL.map(branch).into(),
-            conclusion: last.map(|v| rating(v, "")),
+            conclusion: scores.map(|v| rating(v, "")),
         }
     }
 

@@ -105,7 +105,7 @@ impl ScriptedJudge {
 
 impl Judge for ScriptedJudge {
     fn name(&self) -> String {
-        format!("scripted (seed {}): no judge at all, for tests", self.seed)
+        format!("scripted test judge (seed {})", self.seed)
     }
 
     fn device(&self) -> String {

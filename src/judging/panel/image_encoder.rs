@@ -19,7 +19,7 @@ pub(crate) struct ImageEncoder {
     device: Device,
 }
 
-/// Input of the vision tower.
+/// Preprocessing for the vision tower.
 enum ImageInput {
     /// The complete image.
     Whole(ImageProcessor),

@@ -258,7 +258,8 @@ impl Inspection {
         for m in &self.members {
             let _ = write!(
                 text,
-                "\n{} ({}, {})\n  decoder    {} layers of {}, context {}\n  weights    {} parameters, {}\n",
+                "\n{} ({}, {})\n  decoder    {} layers of width {}, context {}\n  \
+                 weights    {} parameters, {}\n",
                 m.member,
                 m.kind,
                 m.origin,
@@ -276,14 +277,15 @@ impl Inspection {
             let _ = match &m.encoder {
                 Some(e) => writeln!(
                     text,
-                    "  encoder    {} layers of {}, images of {s} x {s}, patches of {}, {} tokens{}",
+                    "  encoder    {} layers of width {}, images of {s} x {s}, patches of \
+                     {p} x {p}, {} tokens{}",
                     e.layers,
                     e.hidden_size,
-                    e.patch_size,
                     e.image_tokens,
                     e.most_image_tokens
                         .map_or(String::new(), |most| format!(", with tiles at most {most}")),
-                    s = e.image_size
+                    s = e.image_size,
+                    p = e.patch_size
                 ),
                 None => writeln!(text, "  encoder    none (text only)"),
             };
@@ -296,20 +298,21 @@ impl Inspection {
             let (members, shared, layers) = (&trunk.members, trunk.shared_layers, trunk.layers);
             let _ = writeln!(
                 text,
-                "trunk      {shared} of {layers} layers under {}",
+                "trunk      first {shared} of {layers} layers, shared by {}",
                 members.join(", ")
             );
         }
         let s = &self.sizes;
         let _ = writeln!(
             text,
-            "size       {} parameters in {} bytes; without duplicates {} in {}; {} bytes in memory",
+            "size       {} parameters in {} bytes; if equal tensors count once, {} parameters in \
+             {} bytes in files and {} bytes in memory",
             s.parameters, s.bytes, s.parameters_shared, s.bytes_shared, s.bytes_loaded
         );
         for (name, hash) in &self.hashes {
             let _ = writeln!(text, "hash       {name} {hash}");
         }
-        let _ = writeln!(text, "panel      {}", self.panel_sha256);
+        let _ = writeln!(text, "digest     {} (of these hashes)", self.panel_sha256);
         text
     }
 }

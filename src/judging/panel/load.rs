@@ -29,7 +29,7 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Loads a panel to a device. `downloads` provides the checkpoints given by hub id. With
+    /// Loads a panel onto a device. `downloads` provides the checkpoints given by hub id. With
     /// `scores_only`, the members generate no analyses.
     pub fn load(
         files: &PanelFiles,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use acem3_conclusion::{CONCLUSION_MEMBER, OrderVerdict, Verdict};
 use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
 use acem3_experts::prompt::JudgeInput;
-use acem3_experts::{Aspect, BranchEvaluation, BranchJudge, Error, Rating};
+use acem3_experts::{Aspect, BranchEvaluation, BranchExperts, Error, Rating};
 use anyhow::{Context, Result};
 use candle::DType;
 
@@ -26,8 +26,8 @@ type MemberOutput = Result<Vec<Rating>, Error>;
 /// Image tokens for each trunk group; `None` for text-only groups.
 type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 
-/// Capacity of the image cache, in tokens.
-const IMAGE_TOKENS: usize = 1 << 14;
+/// Maximum number of cached image tokens per trunk group.
+const MAX_CACHED_TOKENS: usize = 1 << 14;
 
 /// Options of a judge run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,9 +172,9 @@ impl PanelJudge {
                 let ratings = ratings.context("the panel has no member for an aspect")?;
                 match (ratings, &mut pass.branches) {
                     (Ok(ratings), Ok(branches)) => {
-                        branches.push(BranchJudge::build_evaluation(aspect, ratings));
+                        branches.push(BranchExperts::build_evaluation(aspect, ratings));
                     }
-                    (Err(error), branches) => *branches = Err(unscored(error)?),
+                    (Err(error), branches) => *branches = Err(to_unscored(error)?),
                     (Ok(_), Err(_)) => {}
                 }
             }
@@ -269,7 +269,7 @@ impl GroupCache {
         });
         let lengths = self.images.values().map(|cached| cached.tokens.dim(0));
         let cached_tokens = lengths.sum::<candle::Result<usize>>()?;
-        if cached_tokens + tokens.tokens.dim(0)? > IMAGE_TOKENS {
+        if cached_tokens + tokens.tokens.dim(0)? > MAX_CACHED_TOKENS {
             self.images.clear();
         }
         self.images.insert(key, tokens.clone());
@@ -328,12 +328,12 @@ impl Judge for PanelJudge {
             let order = match (pass.branches, conclusion) {
                 (Err(unscored), _) => Err(unscored),
                 (Ok(_), None) => continue,
-                (Ok(_), Some(Err(error))) => Err(unscored(error)?),
+                (Ok(_), Some(Err(error))) => Err(to_unscored(error)?),
                 (Ok(branches), Some(Ok(ratings))) => {
                     let pair: [Rating; 2] = ratings.try_into().map_err(|_| {
                         anyhow::anyhow!("the conclusion model did not rate both responses")
                     })?;
-                    Ok(in_pair_order(pass.swapped, branches, pair))
+                    Ok(to_pair_order(pass.swapped, branches, pair))
                 }
             };
             match (verdict.as_mut(), order) {
@@ -347,7 +347,7 @@ impl Judge for PanelJudge {
 }
 
 /// Converts results from presentation order to the order of the pair.
-fn in_pair_order(
+fn to_pair_order(
     swapped: bool,
     mut branches: Vec<BranchEvaluation>,
     mut conclusion: [Rating; 2],
@@ -367,7 +367,7 @@ fn in_pair_order(
 
 /// Converts errors about a single case (too long, values that are not finite) to unscored; returns
 /// other errors.
-fn unscored(error: Error) -> Result<Unscored> {
+fn to_unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => Ok(Unscored {
             reason: UnscoredReason::Truncated,

@@ -1,7 +1,7 @@
 //! Groups of members that share a trunk. The trunk is computed once per group.
 
 use acem3_conclusion::ConclusionModel;
-use acem3_experts::BranchJudge;
+use acem3_experts::BranchExperts;
 use acem3_experts::decoder::{Head, Trunk};
 use acem3_experts::generate::{Engine, GenerationSettings};
 use acem3_experts::prompt::{BranchPrompts, Rubric};
@@ -27,7 +27,7 @@ pub(super) struct TrunkGroup {
     /// Engine with trunk and heads.
     pub engine: Engine,
     /// Tokenized prompts of the branch experts.
-    pub branches: BranchJudge,
+    pub branches: BranchExperts,
     /// Tokenized prompts of the conclusion model.
     pub conclusion: ConclusionModel,
     /// Layers that all members of the group share.
@@ -107,7 +107,7 @@ impl TrunkGroup {
             let text_tokenizer = tokenizer.text.clone();
             let chat_template = member.chat_template.clone();
             let [branch_prefixes @ .., conclusion_prefix] = &prompt_config.completion_prefixes;
-            let branches = BranchJudge::new(
+            let branches = BranchExperts::new(
                 prompts,
                 branch_prefixes.each_ref().map(String::as_str),
                 &text_tokenizer,

@@ -13,7 +13,7 @@ pub struct RunCounts {
     pub cases: u64,
     /// Unreadable cases.
     pub unreadable: u64,
-    /// Responses left out of their cases, and unusable answer lines that match no case.
+    /// Responses and fields left out of their cases, and unusable answer lines.
     #[serde(default)]
     pub left_out: u64,
     /// All records: pairs, cases without a pair, and noted problems.

@@ -37,7 +37,9 @@ pub struct Journal {
     file: File,
     replay: Option<Replay>,
     superseded: SupersededRecords,
+    /// Length of the torn last line that was removed on opening.
     dropped_bytes: u64,
+    /// Number of records before the first difference from the earlier run.
     diverged_after: Option<u64>,
     /// Locked until the journal is dropped.
     _lock: FolderLock,
@@ -251,7 +253,7 @@ mod tests {
     }
 
     /// Appends these records to the journal of a folder. Returns the number of reused outcomes.
-    fn run_over(folder: &Path, records: &[Record], finish: bool) -> usize {
+    fn run_with(folder: &Path, records: &[Record], finish: bool) -> usize {
         let mut journal = Journal::open(folder, &provenance()).unwrap();
         let mut reused = 0;
         for record in records {
@@ -288,7 +290,7 @@ mod tests {
         for length in (0..complete.len()).step_by(29).chain([complete.len() - 1]) {
             fs::write(dir.path().join(RECORDS), &complete[..length]).unwrap();
             let reused = complete[..length].matches('\n').count();
-            assert_eq!(run_over(dir.path(), &all, true), reused, "cut at {length}");
+            assert_eq!(run_with(dir.path(), &all, true), reused, "cut at {length}");
             assert_eq!(records_text(dir.path()), complete, "cut at {length}");
             assert!(!dir.path().join(SUPERSEDED_FILE).exists());
         }
@@ -298,7 +300,7 @@ mod tests {
     fn changed_input_reuses_matching_records_and_loses_none() {
         let dir = tempfile::tempdir().unwrap();
         let old = ["1", "2", "3", "4"].map(|n| record(n, n));
-        assert_eq!(run_over(dir.path(), &old, true), 0);
+        assert_eq!(run_with(dir.path(), &old, true), 0);
         // Insert one record, rename one and remove one.
         let new = [
             record("1", "1"),
@@ -306,11 +308,11 @@ mod tests {
             record("renamed", "3"),
             record("4", "4"),
         ];
-        assert_eq!(run_over(dir.path(), &new, true), 3);
+        assert_eq!(run_with(dir.path(), &new, true), 3);
         assert_eq!(records_text(dir.path()), lines(&new));
         assert_eq!(superseded_text(dir.path()), lines(&old[1..2]));
         // The first input again: all outcomes are reused from both files.
-        assert_eq!(run_over(dir.path(), &old, true), 4);
+        assert_eq!(run_with(dir.path(), &old, true), 4);
         assert_eq!(records_text(dir.path()), lines(&old));
         assert_eq!(superseded_text(dir.path()), lines(&new[1..2]));
     }
@@ -319,15 +321,15 @@ mod tests {
     fn interruption_within_a_changed_input_loses_no_record() {
         let dir = tempfile::tempdir().unwrap();
         let old = ["1", "2", "3", "4"].map(|n| record(n, n));
-        run_over(dir.path(), &old, true);
+        run_with(dir.path(), &old, true);
         let new = [
             record("new", "5"),
             old[0].clone(),
             old[2].clone(),
             old[3].clone(),
         ];
-        assert_eq!(run_over(dir.path(), &new[..2], false), 1);
-        assert_eq!(run_over(dir.path(), &new, true), 4);
+        assert_eq!(run_with(dir.path(), &new[..2], false), 1);
+        assert_eq!(run_with(dir.path(), &new, true), 4);
         assert_eq!(records_text(dir.path()), lines(&new));
         assert_eq!(superseded_text(dir.path()), lines(&old[1..2]));
     }
@@ -336,10 +338,10 @@ mod tests {
     fn shorter_input_keeps_the_other_records_as_superseded() {
         let dir = tempfile::tempdir().unwrap();
         let all = ["1", "2", "3"].map(|n| record(n, n));
-        run_over(dir.path(), &all, true);
-        assert_eq!(run_over(dir.path(), &all[..1], true), 1);
+        run_with(dir.path(), &all, true);
+        assert_eq!(run_with(dir.path(), &all[..1], true), 1);
         assert_eq!(records_text(dir.path()), lines(&all[..1]));
-        assert_eq!(run_over(dir.path(), &all, true), 3);
+        assert_eq!(run_with(dir.path(), &all, true), 3);
         assert_eq!(records_text(dir.path()), lines(&all));
         assert!(!dir.path().join(SUPERSEDED_FILE).exists());
     }
@@ -353,14 +355,14 @@ mod tests {
             lines(&all).replace("to 2", "\u{0}"),
         )
         .unwrap();
-        assert_eq!(run_over(dir.path(), &all, true), 2);
+        assert_eq!(run_with(dir.path(), &all, true), 2);
         assert_eq!(records_text(dir.path()), lines(&all));
     }
 
     #[test]
     fn records_of_another_judge_or_program_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        run_over(dir.path(), &[record("1", "1")], true);
+        run_with(dir.path(), &[record("1", "1")], true);
         let other = [("panel".to_owned(), "q".to_owned())].into();
         let error = Journal::open(dir.path(), &other).unwrap_err().to_string();
         assert!(

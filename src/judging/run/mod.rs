@@ -33,7 +33,7 @@ use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
 use crate::judging::run::pairs::{select_affected_pairs, select_pairs};
-use crate::judging::run::pending::{PendingOutcome, PendingRecord, RecordBoundary};
+use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::{Origin, Tally};
@@ -151,14 +151,14 @@ impl<'a> Run<'a> {
             pairs.push(None);
         }
         let last = pairs.len() - 1;
-        let boundary = if problem.affects_whole_case() {
-            RecordBoundary::Unreadable
+        let item = if problem.affects_whole_case() {
+            InputItem::Unreadable
         } else {
-            RecordBoundary::LeftOut
+            InputItem::LeftOut
         };
         for (i, pair) in pairs.into_iter().enumerate() {
             let subject = RecordSubject::from_problem(problem, pair, file.clone(), &self.digest);
-            let completes = (i == last).then_some(boundary);
+            let completes = (i == last).then_some(item);
             let outcome = RecordOutcome::from_problem(problem);
             self.push(PendingRecord {
                 subject,
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
                     subject,
                     UnscoredReason::Parse,
                     message,
-                    Some(RecordBoundary::Case),
+                    Some(InputItem::Case),
                 );
             }
         };
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
             if interrupt.is_requested() {
                 break;
             }
-            let completes = (i == last).then_some(RecordBoundary::Case);
+            let completes = (i == last).then_some(InputItem::Case);
             self.push_pair(case, pair, image.as_ref(), completes)?;
         }
         Ok(())
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         case: &Arc<Case>,
         pair: [usize; 2],
         image: Option<&Result<Arc<EncodedImage>, String>>,
-        completes: Option<RecordBoundary>,
+        completes: Option<InputItem>,
     ) -> anyhow::Result<()> {
         let mut subject = RecordSubject::for_pair(case, pair, &self.digest);
         subject.image = case.image.as_ref().map(|source| ImageInfo {
@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
         subject: RecordSubject,
         reason: UnscoredReason,
         message: String,
-        completes: Option<RecordBoundary>,
+        completes: Option<InputItem>,
     ) -> anyhow::Result<()> {
         let outcome = RecordOutcome::Unscored(Unscored { reason, message });
         self.push(PendingRecord {
@@ -364,12 +364,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn count_completed(&mut self, completes: Option<RecordBoundary>) {
+    fn count_completed(&mut self, completes: Option<InputItem>) {
         let counts = &mut self.tally.counts;
         match completes {
-            Some(RecordBoundary::Case) => counts.cases += 1,
-            Some(RecordBoundary::Unreadable) => counts.unreadable += 1,
-            Some(RecordBoundary::LeftOut) => counts.left_out += 1,
+            Some(InputItem::Case) => counts.cases += 1,
+            Some(InputItem::Unreadable) => counts.unreadable += 1,
+            Some(InputItem::LeftOut) => counts.left_out += 1,
             None => {}
         }
     }

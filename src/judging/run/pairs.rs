@@ -16,7 +16,7 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
     let n = case.responses.len();
     if n < 2 {
         return Err(format!(
-            "expected at least two responses, got {n}\n\
+            "expected at least two responses, found {n}\n\
              hint: add the answers of another model with --answers, or the reference with --with-reference"
         ));
     }
@@ -36,7 +36,7 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
     }
     if others.is_empty() {
         return Err(format!(
-            "all responses are of the baseline {baseline}, expected another model"
+            "all responses are from the baseline {baseline}, expected another model"
         ));
     }
     let base = &base;
@@ -106,7 +106,7 @@ mod tests {
         assert!(
             select_pairs(&case(&["a"]), None)
                 .unwrap_err()
-                .contains("got 1")
+                .contains("found 1")
         );
         assert!(
             select_pairs(&case(&["a", "b"]), Some("x"))

@@ -9,17 +9,17 @@ pub(super) struct PendingRecord {
     pub(super) subject: RecordSubject,
     pub(super) outcome: PendingOutcome,
     /// Set for the last record of a case or problem.
-    pub(super) completes: Option<RecordBoundary>,
+    pub(super) completes: Option<InputItem>,
 }
 
 /// The input item that a record completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordBoundary {
+pub(super) enum InputItem {
     /// A case.
     Case,
     /// A case that could not be read.
     Unreadable,
-    /// A response or line that was left out.
+    /// A response or field of a case that was left out, or an unusable answer line.
     LeftOut,
 }
 

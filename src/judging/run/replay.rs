@@ -1,4 +1,4 @@
-//! Line-by-line comparison of existing records with those of the current input.
+//! Reads existing records line by line, for comparison with those of the current input.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

@@ -94,25 +94,26 @@ impl Tally {
         let Some(pair) = &record.subject.pair else {
             return;
         };
-        for (r, name) in pair.iter().enumerate() {
+        for (index, name) in pair.iter().enumerate() {
             let model = self.models.entry(name.clone()).or_default();
             model.pairs += 1;
             if let Some(verdict) = record.verdict() {
-                model.add(verdict, r);
+                model.add(verdict, index);
             }
         }
     }
 }
 
 impl ModelTally {
-    fn add(&mut self, verdict: &RecordedVerdict, r: usize) {
+    /// Adds a verdict on the response with this index in the pair.
+    fn add(&mut self, verdict: &RecordedVerdict, index: usize) {
         self.judged += 1;
-        self.scores += verdict.scores[r];
-        self.expected += verdict.expected[r];
+        self.scores += verdict.scores[index];
+        self.expected += verdict.expected[index];
         for (sum, aspect) in self.aspects.iter_mut().zip(Aspect::ALL) {
-            *sum += verdict.aspects.get(&aspect).map_or(0.0, |pair| pair[r]);
+            *sum += verdict.aspects.get(&aspect).map_or(0.0, |pair| pair[index]);
         }
-        match (verdict.order, r) {
+        match (verdict.order, index) {
             (PairOrder::Tie, _) => self.ties += 1,
             (PairOrder::FirstBetter, 0) | (PairOrder::SecondBetter, 1) => self.wins += 1,
             _ => self.losses += 1,

@@ -1,4 +1,4 @@
-//! Removes the torn last line of a killed writer.
+//! Removes a torn last line: a line without its line break, left by a killed writer.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,5 +1,5 @@
-//! Accuracy of a judge's orders: the value of each pair or triple. The accuracy is the mean of the
-//! values.
+//! Accuracy of a judge's orders. Each function returns the value of one pair or triple. The
+//! accuracy is the mean of these values.
 //!
 //! An order is `Greater` if the first response is better and `Equal` for a tie.
 
@@ -19,7 +19,7 @@ pub fn without_ties(judge: Ordering, label: Ordering) -> Option<f64> {
 
 /// Returns 1 if the judge prefers the better response, ½ for a tie of the judge, else 0; `None` if
 /// the label is a tie.
-pub fn preferred(judge: Ordering, label: Ordering) -> Option<f64> {
+pub fn judge_ties_as_half(judge: Ordering, label: Ordering) -> Option<f64> {
     label.is_ne().then(|| {
         if judge.is_eq() {
             0.5
@@ -64,7 +64,7 @@ mod tests {
             [Some(1.0), None, None, None, Some(0.0)]
         );
         let expected = [Some(1.0), Some(0.5), None, None, Some(0.0)];
-        assert_eq!(values(preferred), expected);
+        assert_eq!(values(judge_ties_as_half), expected);
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Def
     Ok(1.0 - observed / expected)
 }
 
-/// Sums the distances of all ordered pairs of ratings of a unit; nominal distances without
-/// `values`.
+/// Sums the distances of all ordered pairs of ratings of a unit. The distances are nominal if
+/// `values` is empty.
 fn distances_within(unit: &[u32], values: &[f64]) -> f64 {
     let mut sum = 0.0;
     for (i, a) in unit.iter().enumerate() {

@@ -16,7 +16,7 @@ pub struct ContingencyCells {
     y: Vec<f64>,
     /// The distinct pairs as indices into `x` and `y`, ascending.
     pairs: Vec<[u32; 2]>,
-    /// The index of each case in `pairs`.
+    /// For each case, the index of its pair in `pairs`.
     cell_indices: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ impl ContingencyCells {
         self.cell_indices.len()
     }
 
-    /// Returns false: `new` requires a case.
+    /// Returns true if there is no case, which [`new`](Self::new) rules out.
     pub fn is_empty(&self) -> bool {
         self.cell_indices.is_empty()
     }

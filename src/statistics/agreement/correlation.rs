@@ -43,7 +43,8 @@ pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
     let mut sums = FenwickSums::new(margins[1].len());
     let (mut excess, mut before) = (0.0, 0.0);
     let entries: Vec<_> = table.entries_by_index().collect();
-    // Cases with equal first values are compared with smaller values only, not with each other.
+    // Cases with the same first value are compared with cases of smaller first values only, not
+    // with each other.
     for group in entries.chunk_by(|(a, _), (b, _)| a[0] == b[0]) {
         for ([_, j], w) in group {
             let below = sums.below(*j);

@@ -5,9 +5,9 @@ use super::levels::most_frequent_rating_count;
 use super::ratings::RatedUnits;
 use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 
-/// Computes Fleiss' kappa (Fleiss 1971), at most 1; 0 is chance. It needs the same number of
-/// ratings for every unit. The function uses the most frequent number of two or more and leaves out
-/// units with other numbers.
+/// Computes Fleiss' kappa (Fleiss 1971), at most 1; 0 is chance. Kappa needs the same number of
+/// ratings for every unit, so only units with the most frequent number of ratings (at least two)
+/// are included.
 ///
 /// # Errors
 ///
@@ -37,8 +37,8 @@ pub fn fleiss(units: &RatedUnits, weights: &[f64]) -> Defined<f64> {
 }
 
 impl RatedUnits {
-    /// Makes each unit represent a number of cases. The required number of ratings is the most
-    /// frequent one among these cases.
+    /// Sets the number of cases that each unit represents. The number of ratings that [`fleiss`]
+    /// requires becomes the most frequent one among these cases.
     #[must_use]
     pub fn with_case_counts(mut self, cases: &[f64]) -> Self {
         self.ratings_per_unit = most_frequent_rating_count(&self.level_indices, cases);

@@ -18,7 +18,8 @@ pub(crate) fn distinct_levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
     Ok((distinct, indices))
 }
 
-/// Returns the most frequent number of ratings of a unit, at least two; the larger number of a tie.
+/// Returns the most frequent number of ratings of a unit, at least two. Of equally frequent
+/// numbers, it returns the largest.
 pub(crate) fn most_frequent_rating_count(units: &[Vec<u32>], cases: &[f64]) -> usize {
     let mut frequency: BTreeMap<usize, f64> = BTreeMap::new();
     for (unit, n) in units.iter().zip(cases).filter(|(unit, _)| unit.len() > 1) {

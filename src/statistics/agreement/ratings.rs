@@ -86,11 +86,11 @@ impl RatingMatrix {
             m => indices.by_ref().take(m).collect(),
         };
         let units: Vec<Vec<u32>> = self.units.iter().map(unit).collect();
-        let raters = most_frequent_rating_count(&units, &vec![1.0; units.len()]);
+        let ratings_per_unit = most_frequent_rating_count(&units, &vec![1.0; units.len()]);
         RatedUnits {
             levels,
             level_indices: units,
-            ratings_per_unit: raters,
+            ratings_per_unit,
         }
     }
 

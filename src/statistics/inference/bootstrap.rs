@@ -80,11 +80,11 @@ impl Clusters {
             .map_or(0, |cluster| *cluster as usize)
     }
 
-    /// Counts the clusters that contain a case for which `counts` returns true.
-    pub fn count_among(&self, counts: impl Fn(usize) -> bool) -> usize {
+    /// Counts the clusters that contain a case for which `includes` returns true.
+    pub fn count_among(&self, includes: impl Fn(usize) -> bool) -> usize {
         let mut is_counted = vec![false; self.count()];
         for (case, cluster) in self.cluster_indices.iter().enumerate() {
-            is_counted[*cluster as usize] |= counts(case);
+            is_counted[*cluster as usize] |= includes(case);
         }
         is_counted.into_iter().filter(|counted| *counted).count()
     }

@@ -13,17 +13,18 @@ const RESAMPLES: usize = 4000;
 /// A paired mean difference with interval and p-values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeanDifference {
-    /// The mean difference: this row − baseline row.
+    /// The mean of value − baseline.
     pub value: f64,
     /// The 95 % bootstrap interval, clustered by image; absent for one image.
     pub interval: Option<[f64; 2]>,
     /// Two-sided p-value of a permutation test that flips the signs of whole images.
     pub p: f64,
-    /// The p-value after Holm's correction over all rows.
+    /// The p-value after Holm's correction. [`paired_difference`] sets it to `p`; a caller with
+    /// several comparisons replaces it.
     pub p_holm: f64,
 }
 
-/// Compares paired values `(this row, baseline row)`, clustered by image.
+/// Compares pairs `(value, baseline)`, clustered by image.
 ///
 /// # Errors
 ///

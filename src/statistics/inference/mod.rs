@@ -1,4 +1,4 @@
-//! Intervals and tests.
+//! Confidence intervals, significance tests and statistical power.
 
 pub(crate) mod bootstrap;
 pub(crate) mod distribution;

@@ -24,7 +24,7 @@ pub struct Davidson {
     /// Log strengths, with mean zero.
     pub strengths: Vec<f64>,
     /// The tie parameter ν; 0 without ties.
-    pub ties: f64,
+    pub tie_parameter: f64,
 }
 
 /// Inverse variance of the prior of [`Davidson::fit_shrunk`].
@@ -96,14 +96,14 @@ impl PairwiseOutcomes {
             if std::mem::replace(&mut reached[i], true) {
                 continue;
             }
-            let beaten = |j: usize| {
+            let wins = |j: usize| {
                 if back {
                     self.wins[j][i]
                 } else {
                     self.wins[i][j]
                 }
             };
-            open.extend((0..self.models()).filter(|&j| beaten(j) + self.ties[i][j] > 0.0));
+            open.extend((0..self.models()).filter(|&j| wins(j) + self.ties[i][j] > 0.0));
         }
         reached.into_iter().all(|reached| reached)
     }
@@ -114,8 +114,9 @@ impl Davidson {
     ///
     /// # Errors
     ///
-    /// There are fewer than two models, or the likelihood has no maximum: some models won all
-    /// comparisons with the others or have none (Ford 1957), or all comparisons are ties.
+    /// There are fewer than two models, or the likelihood has no maximum (Ford 1957): some models
+    /// never lost to the others, some were never compared with the others, or all comparisons are
+    /// ties.
     pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
         require_at_least(2, outcomes.models(), "models")?;
         if !outcomes.is_connected(false) || !outcomes.is_connected(true) {
@@ -131,21 +132,21 @@ impl Davidson {
         Ok(Self::fit_newton(outcomes, 0.0))
     }
 
-    /// Fits strengths with a weak prior, which always exist: the mode under a normal prior with a
-    /// standard deviation of ten on the log strengths. Used for ranks, not for intervals of
+    /// Fits the posterior mode under a weak prior: log strengths and ln ν are normal with mean 0
+    /// and standard deviation 10. The mode always exists. Used for ranks, not for intervals of
     /// strengths.
     pub fn fit_shrunk(outcomes: &PairwiseOutcomes) -> Self {
         Self::fit_newton(outcomes, PRIOR_PRECISION)
     }
 
-    /// Maximises the likelihood by Newton's method on the log strengths. The likelihood is concave;
-    /// steps that overshoot are halved.
+    /// Maximises the penalised log-likelihood by Newton's method. It is concave; steps that
+    /// overshoot are halved. `ridge`: precision of the prior, 0 for maximum likelihood.
     fn fit_newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
         let models = outcomes.models();
         // The last parameter is ln ν, left out without ties.
         let size = models + usize::from(outcomes.has_ties());
         let mut parameters = vec![0.0; size];
-        let mut likelihood = log_likelihood(outcomes, &parameters, ridge);
+        let mut objective = penalised_log_likelihood(outcomes, &parameters, ridge);
         for _ in 0..MAX_STEPS {
             let (gradient, information) = derivatives(outcomes, &parameters, ridge);
             let Some(step) = solve(information, gradient) else {
@@ -158,9 +159,9 @@ impl Davidson {
                     .zip(&step)
                     .map(|(a, s)| a + length * s)
                     .collect();
-                let reached = log_likelihood(outcomes, &next, ridge);
-                if reached >= likelihood || length < 1e-8 {
-                    likelihood = reached;
+                let next_objective = penalised_log_likelihood(outcomes, &next, ridge);
+                if next_objective >= objective || length < 1e-8 {
+                    objective = next_objective;
                     break next;
                 }
                 length /= 2.0;
@@ -170,12 +171,12 @@ impl Davidson {
                 break;
             }
         }
-        let ties = parameters.get(models).map_or(0.0, |log| log.exp());
+        let tie_parameter = parameters.get(models).map_or(0.0, |log| log.exp());
         parameters.truncate(models);
         let mean = parameters.iter().sum::<f64>() / models as f64;
         Self {
             strengths: parameters.into_iter().map(|s| s - mean).collect(),
-            ties,
+            tie_parameter,
         }
     }
 
@@ -198,17 +199,18 @@ fn probabilities(parameters: &[f64], i: usize, j: usize, models: usize) -> [f64;
     [a, b, tie].map(|p| p / (a + b + tie))
 }
 
-fn log_likelihood(outcomes: &PairwiseOutcomes, parameters: &[f64], ridge: f64) -> f64 {
+fn penalised_log_likelihood(outcomes: &PairwiseOutcomes, parameters: &[f64], ridge: f64) -> f64 {
     let term = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
     let pair = |(i, j): (usize, usize)| {
         let [a, b, tie] = probabilities(parameters, i, j, outcomes.models());
         term(outcomes.wins[i][j], a) + term(outcomes.wins[j][i], b) + term(outcomes.ties[i][j], tie)
     };
-    let prior: f64 = parameters.iter().map(|a| a * a).sum();
-    outcomes.pairs().map(pair).sum::<f64>() - ridge / 2.0 * prior
+    let squares: f64 = parameters.iter().map(|a| a * a).sum();
+    outcomes.pairs().map(pair).sum::<f64>() - ridge / 2.0 * squares
 }
 
-/// Computes the gradient of the log-likelihood and its negated Hessian.
+/// Computes the gradient of the penalised log-likelihood and its negated Hessian, with a term that
+/// makes the Hessian invertible.
 fn derivatives(
     outcomes: &PairwiseOutcomes,
     parameters: &[f64],
@@ -219,7 +221,7 @@ fn derivatives(
     let mut information = vec![vec![0.0; parameters.len()]; parameters.len()];
     for (i, row) in information.iter_mut().enumerate() {
         row[i] += ridge;
-        // Strengths are identified up to a factor, so fix their mean.
+        // The likelihood depends only on differences of log strengths. This term fixes their mean.
         if i < models {
             row.iter_mut().take(models).for_each(|cell| *cell += 1.0);
         }
@@ -235,7 +237,7 @@ fn derivatives(
             continue;
         }
         let [a, b, tie] = probabilities(parameters, i, j, models);
-        // Contribution of each outcome to the two strengths and to ν.
+        // Probability of each outcome, and the exponents of πᵢ, πⱼ and ν in its numerator.
         let features = [
             (a, [1.0, 0.0, 0.0]),
             (b, [0.0, 1.0, 0.0]),
@@ -287,7 +289,10 @@ mod tests {
                 "{fit:?}"
             );
         }
-        assert_eq!((fit.ties, fit.ranks()), (0.0, vec![1, 2, 3, 4, 5, 6, 7]));
+        assert_eq!(
+            (fit.tie_parameter, fit.ranks()),
+            (0.0, vec![1, 2, 3, 4, 5, 6, 7])
+        );
     }
 
     fn outcomes(pairs: &[([usize; 2], Ordering)], models: usize) -> PairwiseOutcomes {
@@ -309,7 +314,13 @@ mod tests {
             Err(Undefined::Unbounded("every pair is a tie"))
         );
         assert!(Davidson::fit(&outcomes(&[], 1)).is_err());
-        // Two models, by hand: odds of 3 to 1, and a tie for every 2 √3 of π₁ + π₂ = 4.
+    }
+
+    /// Three wins, one loss and two ties. With π = (3, 1) the probabilities are in the ratio
+    /// 3 : 1 : ν √3, so ν = 2 / √3.
+    #[test]
+    fn fit_with_ties_matches_calculation_by_hand() {
+        use Ordering::{Equal, Greater};
         let pairs = [
             ([0, 1], Greater),
             ([0, 1], Greater),
@@ -320,7 +331,10 @@ mod tests {
         ];
         let fit = Davidson::fit(&outcomes(&pairs, 2)).unwrap();
         assert!((fit.strengths[0] - fit.strengths[1] - 3f64.ln()).abs() < 1e-9);
-        assert!((fit.ties - 2.0 / 3f64.sqrt()).abs() < 1e-9, "{fit:?}");
+        assert!(
+            (fit.tie_parameter - 2.0 / 3f64.sqrt()).abs() < 1e-9,
+            "{fit:?}"
+        );
     }
 
     #[test]

@@ -14,7 +14,8 @@ const MAX_COEFFICIENT: f64 = 23.0;
 /// One outcome with its features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogisticObservation {
-    /// Features without the constant; the same number in each observation.
+    /// The features; the same number in each observation. There is no intercept: add a constant
+    /// feature for one.
     pub features: Vec<f64>,
     /// The outcome, 0 to 1.
     pub outcome: f64,
@@ -39,9 +40,9 @@ impl Logistic {
         Self::fit_newton(observations, weights, &vec![0.0; size])
     }
 
-    /// Like [`fit`](Self::fit), with a penalty of half of `ridge · coefficient²` per feature
-    /// (scikit-learn's `LogisticRegression`, whose `C` is the reciprocal; no penalty on the
-    /// constant). A maximum always exists.
+    /// Like [`fit`](Self::fit), with a penalty of `ridge · coefficient² / 2` per feature, so that a
+    /// maximum always exists. This is scikit-learn's `LogisticRegression` with `C = 1 / ridge`, if
+    /// `ridge` is 0 for a constant feature.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl Logistic {
                 "the features do not vary enough to separate their effects",
             ))?;
             let mut length = 1.0;
-            // The likelihood is concave: a step that overshoots is halved.
+            // A step that overshoots the maximum is halved.
             let (next, next_loss) = loop {
                 let next: Vec<f64> = coefficients
                     .iter()
@@ -113,21 +114,22 @@ impl Logistic {
 }
 
 fn predicted_outcome(features: &[f64], coefficients: &[f64]) -> f64 {
-    let odds: f64 = features.iter().zip(coefficients).map(|(x, b)| x * b).sum();
-    1.0 / (1.0 + (-odds).exp())
+    let log_odds: f64 = features.iter().zip(coefficients).map(|(x, b)| x * b).sum();
+    1.0 / (1.0 + (-log_odds).exp())
 }
 
 /// Computes the negative log-likelihood.
 fn negative_log_likelihood(
     observations: &[LogisticObservation],
     weights: &[f64],
-    at: &[f64],
+    coefficients: &[f64],
 ) -> f64 {
     let term = |(o, weight): (&LogisticObservation, &f64)| {
-        let odds: f64 = o.features.iter().zip(at).map(|(x, b)| x * b).sum();
-        // ln(1 + e^odds), without overflow.
-        let soft = odds.max(0.0) + (-odds.abs()).exp().ln_1p();
-        weight * (soft - o.outcome * odds)
+        let products = o.features.iter().zip(coefficients).map(|(x, b)| x * b);
+        let log_odds: f64 = products.sum();
+        // ln(1 + e^log_odds), without overflow.
+        let softplus = log_odds.max(0.0) + (-log_odds.abs()).exp().ln_1p();
+        weight * (softplus - o.outcome * log_odds)
     };
     observations.iter().zip(weights).map(term).sum()
 }
@@ -136,12 +138,13 @@ fn negative_log_likelihood(
 fn derivatives(
     observations: &[LogisticObservation],
     weights: &[f64],
-    at: &[f64],
+    coefficients: &[f64],
 ) -> (Vec<f64>, Vec<Vec<f64>>) {
-    let mut gradient = vec![0.0; at.len()];
-    let mut information = vec![vec![0.0; at.len()]; at.len()];
+    let size = coefficients.len();
+    let mut gradient = vec![0.0; size];
+    let mut information = vec![vec![0.0; size]; size];
     for (o, weight) in observations.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
-        let p = predicted_outcome(&o.features, at);
+        let p = predicted_outcome(&o.features, coefficients);
         for (row, x) in information.iter_mut().zip(&o.features) {
             for (cell, y) in row.iter_mut().zip(&o.features) {
                 *cell += weight * p * (1.0 - p) * x * y;

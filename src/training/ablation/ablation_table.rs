@@ -18,7 +18,8 @@ pub struct AblationTable {
     #[serde(rename = "rows_are")]
     pub study: AblationStudy,
     /// Description of the training and the measurement.
-    pub budget: String,
+    #[serde(rename = "budget")]
+    pub description: String,
     /// One row per variant. The first is the baseline; the others change one setting of it.
     pub rows: Vec<AblationRow>,
 }
@@ -82,14 +83,14 @@ impl AblationRow {
 }
 
 impl AblationTable {
-    /// Creates the table and describes its budget.
+    /// Creates the table and describes its training and measurement.
     pub fn new(
         study: AblationStudy,
         base: &TrainConfig,
         config: &AblationConfig,
         rows: Vec<AblationRow>,
     ) -> Self {
-        let from = base.start.as_deref().unwrap_or("nothing");
+        let from = base.start.as_deref().unwrap_or("random weights");
         let seeds = config.seeds;
         let intervals = if seeds == 1 {
             "1 seed, no intervals".to_owned()
@@ -101,7 +102,7 @@ impl AblationTable {
         };
         Self {
             study,
-            budget: format!(
+            description: format!(
                 "{} from {from}; {} phantom cases of seed {}; {intervals}",
                 base.name, config.measurement.phantoms, config.measurement.seed
             ),
@@ -109,7 +110,7 @@ impl AblationTable {
         }
     }
 
-    /// Returns the table below its budget.
+    /// Returns the table below its description.
     pub fn text(&self, style: TableStyle) -> String {
         let first = self.rows.first();
         let statistics = first.map_or(&[][..], |row| row.statistics.as_slice());
@@ -124,7 +125,7 @@ impl AblationTable {
             cells.push(seconds.unwrap_or_else(|| NOT_APPLICABLE.to_owned()));
             table.push_row(cells);
         }
-        render_sections(&self.budget, &[TableSection::new("", table)], style)
+        render_sections(&self.description, &[TableSection::new("", table)], style)
     }
 
     /// Draws the first statistic of every row as an SVG chart.
@@ -141,7 +142,7 @@ impl AblationTable {
             }
         };
         let marks: Vec<ChartMark> = self.rows.iter().map(mark).collect();
-        let title = format!("{name} ({})", self.budget);
+        let title = format!("{name} ({})", self.description);
         Chart::forest(&title, DOTS_DESCRIPTION, &Axis::zoomed(&marks), &marks).to_svg_file()
     }
 }

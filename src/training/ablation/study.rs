@@ -25,7 +25,7 @@ pub enum AblationStudy {
 /// A named configuration of the study.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Name of the changed setting in tables.
+    /// Name of the variant in tables.
     pub name: String,
     /// Name of the folder.
     pub folder: String,
@@ -162,17 +162,17 @@ fn with_negatives(base: &TrainConfig, negatives: &[Negative]) -> Option<TrainCon
         .iter_mut()
         .filter(|stage| stage.kind.learns_preferences())
     {
-        let learning = stage.member_indices();
+        let trained = stage.member_indices();
         let applies = |member: &&usize| {
             let name = MEMBERS[**member];
             negatives.iter().any(|negative| negative.applies_to(name))
         };
-        let concerned: Vec<usize> = learning.iter().filter(applies).copied().collect();
-        if concerned.is_empty() {
+        let affected: Vec<usize> = trained.iter().filter(applies).copied().collect();
+        if affected.is_empty() {
             return None;
         }
-        if concerned != learning {
-            let names = concerned
+        if affected != trained {
+            let names = affected
                 .into_iter()
                 .map(|member| MEMBERS[member].to_owned());
             stage.members = names.collect();

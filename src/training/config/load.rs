@@ -52,7 +52,8 @@ impl TrainConfig {
         Ok((config, initial_model))
     }
 
-    /// Reads and checks a configuration without downloads. `start` is absent or names local files.
+    /// Reads and checks a configuration without downloads. A hub id as the initial model is an
+    /// error.
     ///
     /// # Errors
     /// Returns the errors of [`TrainConfig::load`].

@@ -21,9 +21,9 @@ pub struct TrainConfig {
     /// Name of the panel in tables and records.
     pub name: String,
     /// Initial model: a folder (relative to the configuration) or a hub id of a panel or a
-    /// published checkpoint, or `embedded`. The initial model sets the model, vocabulary and
-    /// dialogue, and the defaults of processor, layout and rubric. Without an initial model,
-    /// weights are initialised at random.
+    /// published checkpoint, or `embedded`. It sets `model`, `vocabulary` and `dialogue`, and the
+    /// defaults of `processor`, `layout` and `rubric`. Without an initial model, weights are
+    /// initialised at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
     /// SHA-256 of the initial model. It distinguishes two models of the same name.
@@ -184,7 +184,7 @@ impl TrainConfig {
         let last_joint = self.stages.iter().rposition(is_joint);
         match (first_per_member, last_joint) {
             (Some(first), Some(joint)) if first < joint => bail!(
-                "stage {}: stage {} after it would overwrite the heads that it trains",
+                "stage {}: the later stage {} would overwrite the heads that this stage trains",
                 self.stages[first].name,
                 self.stages[joint].name
             ),
@@ -235,7 +235,7 @@ mod tests {
         let path = check_error(|c| c.stages[1].name = "sub/align".to_owned());
         assert!(path.contains("sub/align"), "{path}");
         let order = check_error(|c| c.stages.swap(POLISH, HEADS));
-        assert!(order.contains("stage polish after it"), "{order}");
+        assert!(order.contains("the later stage polish"), "{order}");
         let partial = check_error(|c| c.stages.drain(..HEADS).for_each(drop));
         assert!(partial.contains("some members only"), "{partial}");
         let rate = check_error(|c| c.stages[0].learning_rate = f64::NAN);
@@ -299,11 +299,11 @@ mod tests {
             ),
             (
                 lora(4, 8, &["query"]),
-                "stage refine: [stages.lora]: targets names \"query\", which no",
+                "stage refine: [stages.lora]: unknown matrix \"query\" in targets",
             ),
             (
                 lora(4, 8, &["q_proj"]),
-                "stage refine: [stages.lora]: targets names \"q_proj\", which is frozen",
+                "stage refine: [stages.lora]: \"q_proj\" in targets is frozen",
             ),
             (
                 lora(0, 8, &["q_proj"]),

@@ -56,9 +56,9 @@ pub(super) fn classify(
         trainer.step(&[()], |()| {
             let target = Tensor::from_vec(targets.clone(), targets.len(), &device)?;
             let log_probabilities = candle_nn::ops::log_softmax(&logits(&x)?, 1)?;
-            let of_targets = log_probabilities.gather(&target.unsqueeze(1)?, 1)?;
+            let target_log_probabilities = log_probabilities.gather(&target.unsqueeze(1)?, 1)?;
             ShardLoss::new(
-                of_targets.sum_all()?.neg()?,
+                target_log_probabilities.sum_all()?.neg()?,
                 targets.len() as f64,
                 Hits::default(),
                 0,

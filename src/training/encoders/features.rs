@@ -23,7 +23,7 @@ pub(super) struct Features {
 /// it is selected.
 pub(super) fn encode_images(candidate: &Candidate, images: &[&DecodedImage]) -> Result<Features> {
     let tower = candidate.tower()?;
-    let class_token = candidate.config.form.class_token
+    let class_token = candidate.config.variant.class_token
         && candidate.selection.select_feature == SelectFeature::ClsPatch;
     let mut rows = Vec::with_capacity(images.len());
     let mut seconds = 0.0;

@@ -110,7 +110,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
 struct LabelSpec {
     name: String,
     field: FieldFn,
-    /// Question in lower case whose rows have the value; all rows if `None`.
+    /// Question in lower case. Only its rows have the value; `None` if all rows have it.
     question: Option<String>,
     /// Values in lower case.
     classes: Vec<String>,

@@ -266,7 +266,7 @@ impl BasePanel {
         let decoder = self.spec.model.decoder.clone();
         let frozen = [TOWER, "model.embed_tokens.", "model.layers.", "model.norm."];
         TrainConfig {
-            name: format!("{} through {}", self.spec.name, encoder.name),
+            name: format!("{} with encoder {}", self.spec.name, encoder.name),
             start: None,
             start_sha256: None,
             dialogue: self.spec.dialogue.clone(),

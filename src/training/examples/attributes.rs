@@ -1,7 +1,7 @@
 //! Frequent questions of the data sets as image attributes for the vision tower.
 //!
-//! Questions that repeat for many images (modality, organ, plane) describe differences between the
-//! images.
+//! Questions that are asked about many images (modality, organ, plane) describe properties that
+//! differ between the images.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,9 +10,9 @@ use crate::data::dataset_rows::DatasetItem;
 /// Maximum number of questions that become attributes. The most frequent ones are chosen.
 const MAX_QUESTIONS: usize = 48;
 /// Minimum number of occurrences of a question that becomes an attribute.
-const MIN_IMAGES: usize = 25;
-/// Maximum number of answers that become classes. The most frequent ones are chosen; other answers
-/// are unknown.
+const MIN_OCCURRENCES: usize = 25;
+/// Maximum number of answers that become classes. The most frequent ones are chosen. The class of
+/// an image with another answer is unknown.
 const MAX_ANSWERS: usize = 12;
 
 /// Frequent questions of the data sets with their classes.
@@ -23,7 +23,7 @@ pub(crate) struct QuestionAttributes {
     by_image: HashMap<String, Vec<QuestionClass>>,
 }
 
-/// Class of an image in the attribute of a question.
+/// Class of an image for one question.
 struct QuestionClass {
     /// Index of the question.
     question: usize,
@@ -41,7 +41,7 @@ impl QuestionAttributes {
         }
         // The sort is stable, so equally frequent questions are in alphabetical order.
         let mut frequent: Vec<Vec<&DatasetItem>> = by_question.into_values().collect();
-        frequent.retain(|items| items.len() >= MIN_IMAGES);
+        frequent.retain(|items| items.len() >= MIN_OCCURRENCES);
         frequent.sort_by_key(|items| std::cmp::Reverse(items.len()));
         frequent.truncate(MAX_QUESTIONS);
         let mut attributes = Self {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn frequent_questions_with_differing_answers_are_attributes() {
         let mut items = Vec::new();
-        for i in 0..MIN_IMAGES {
+        for i in 0..MIN_OCCURRENCES {
             items.push(item(
                 i,
                 "Which plane?",

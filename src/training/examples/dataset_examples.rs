@@ -182,8 +182,8 @@ impl DatasetExamples {
         Some(self.sample_item(rng)?.question.clone())
     }
 
-    /// Samples an image with its organ, modality and answers to frequent questions. The classes of
-    /// these attributes follow `phantom_attributes` unknown classes.
+    /// Samples an image with its organ, modality and answers to frequent questions. The first
+    /// `phantom_attributes` classes are unknown, because only phantoms have these attributes.
     pub(crate) fn attribute_example(
         &self,
         phantom_attributes: usize,

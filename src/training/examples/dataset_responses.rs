@@ -47,12 +47,12 @@ fn criterion_rating(
 }
 
 /// Replaces the finding in the factual analysis with a wrong one, which has no loss.
-pub(super) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, shown: &str) {
+pub(super) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, finding: &str) {
     if let Some(rating) = criterion_rating(response, Criterion::FactualAccuracy)
         && rating.score > 0
     {
-        rating.analysis =
-            response_writer::factual_analysis(claimed, shown, if claimed == shown { 5 } else { 1 });
+        let score = if claimed == finding { 5 } else { 1 };
+        rating.analysis = response_writer::factual_analysis(claimed, finding, score);
         rating.trains_finding = false;
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct ExampleSampler {
 pub(crate) struct PreferenceExample {
     /// Pair with correct evaluations.
     pub(crate) pair: PairExample,
-    /// Pair with the evaluations that the conclusion reads.
-    pub(crate) merged: PairExample,
+    /// Pair with the evaluations that the conclusion model reads.
+    pub(crate) conclusion_pair: PairExample,
     /// Random number generator for the negatives.
     pub(crate) rng: ChaCha8Rng,
 }
@@ -57,7 +57,7 @@ impl ExampleSampler {
         let quoting = match &data_sets {
             Some(data_sets) => QuotingExamples::new(data_sets.answer_texts()),
             None => QuotingExamples::new(
-                phantom_examples::responses(seed, 0..QUOTING_PHANTOMS).map(|r| r.text),
+                phantom_examples::response_examples(seed, 0..QUOTING_PHANTOMS).map(|r| r.text),
             ),
         };
         Self {
@@ -164,8 +164,8 @@ impl ExampleSampler {
         }
         let pair = self.pair(data_sets, stage.wrong_finding_proportion, phantom, &mut rng)?;
         let learning = sample_learning_members(member, stage.easy_proportion, &mut rng);
-        let merged = pair.with_expert_errors(&mut rng);
-        builder.build_evaluations(&pair, &merged, learning)
+        let conclusion_pair = pair.with_expert_errors(&mut rng);
+        builder.build_evaluations(&pair, &conclusion_pair, learning)
     }
 
     /// Generates the pair at an index for preference training. The pair has no wrong findings,
@@ -178,8 +178,12 @@ impl ExampleSampler {
         let mut rng = self.rng(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
         let pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
-        let merged = pair.with_expert_errors(&mut rng);
-        Ok(PreferenceExample { pair, merged, rng })
+        let conclusion_pair = pair.with_expert_errors(&mut rng);
+        Ok(PreferenceExample {
+            pair,
+            conclusion_pair,
+            rng,
+        })
     }
 
     /// Samples the source of the next example: the data sets, or phantoms (`None`).
@@ -199,7 +203,9 @@ impl ExampleSampler {
     ) -> Result<PairExample> {
         match data_sets.and_then(|d| d.pair(wrong_finding_proportion, rng)) {
             Some(pair) => Ok(pair),
-            None => phantom_examples::pair(self.phantom_seed(), phantom, &self.processor, rng),
+            None => {
+                phantom_examples::pair_example(self.phantom_seed(), phantom, &self.processor, rng)
+            }
         }
     }
 
@@ -229,7 +235,7 @@ impl ExampleSampler {
         } else {
             let first_index = phantom.wrapping_mul(COMPARISON_CASES);
             let indices = first_index..first_index.wrapping_add(COMPARISON_CASES);
-            phantom_examples::responses(self.phantom_seed(), indices).collect()
+            phantom_examples::response_examples(self.phantom_seed(), indices).collect()
         };
         let ratings = responses.iter().filter_map(ResponseExample::factual_rating);
         ratings.filter(|r| r.trains_finding).cloned().collect()

@@ -16,7 +16,7 @@ use crate::training::examples::example::{
 /// Maximum number of questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
 
-/// Generates an image with its five attributes and the classes of its `grid·grid` patches.
+/// Generates an image with its five attributes and the lesion map of its `grid·grid` patches.
 pub(crate) fn attribute_example(
     seed: u64,
     index: u64,
@@ -61,8 +61,9 @@ pub(crate) fn answer_example(
     })
 }
 
-/// Generates a pair with correct evaluations in random presentation order.
-pub(crate) fn pair(
+/// Generates a pair with the correct evaluation of each response. The presentation order is
+/// random.
+pub(crate) fn pair_example(
     seed: u64,
     index: u64,
     processor: &ImageProcessor,
@@ -80,8 +81,8 @@ pub(crate) fn pair(
     })
 }
 
-/// Generates the responses of some cases with correct evaluations, without images.
-pub(crate) fn responses(
+/// Generates the responses of the phantoms `indices` with correct evaluations, without images.
+pub(crate) fn response_examples(
     seed: u64,
     indices: std::ops::Range<u64>,
 ) -> impl Iterator<Item = ResponseExample> {

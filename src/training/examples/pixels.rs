@@ -17,7 +17,7 @@ pub(crate) type Pixels = Arc<[f32]>;
 /// Maximum shift of an image, in pixels of the model's input.
 const MAX_SHIFT: i32 = 3;
 
-/// Preprocesses an image in the same way as judging.
+/// Preprocesses an image exactly as for judging.
 pub(crate) fn preprocess(image: &DecodedImage, processor: &ImageProcessor) -> Result<Pixels> {
     let tensor = processor.preprocess(image)?;
     Ok(tensor.flatten_all()?.to_vec1::<f32>()?.into())

@@ -47,9 +47,9 @@ pub(crate) fn train_tokenizer(
     )
     .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let mut tokenizer = Tokenizer::new(BPE::default());
-    // The sequence is nested because `TextTokenizer` removes a `Prepend` of the outer sequence. It
-    // treats that space as the prefix space of `SentencePiece`, which only the start of a prompt
-    // has. This space comes before every text.
+    // `TextTokenizer` removes a `Prepend` of the outer sequence, because it takes it for the prefix
+    // space of `SentencePiece`, which only the start of a prompt has. Here every text begins with a
+    // space, so the `Prepend` is in a nested sequence.
     let remove_extra_space = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
         .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let prepend_space = Normalizers::new(vec![
@@ -94,7 +94,7 @@ pub(crate) fn train_tokenizer(
     conclusion.with_context(|| {
         let n = config.vocabulary;
         format!(
-            "vocabulary is {n}, which is too small to have every score as a token{}",
+            "vocabulary is {n}, which is too small to encode every score as one token{}",
             vocabulary_hint(config)
         )
     })?;
@@ -126,7 +126,8 @@ fn fixed_phrases(config: &TrainConfig) -> Result<Vec<String>> {
     };
     let evaluations = [(); 3].map(|()| vec![PromptPiece::Quoted(String::new())]);
     let mut phrases = vec![ANSWER_HEADING.to_owned()];
-    // Evaluation stages use reward tokens only if `rewarded` is set; preference stages train them.
+    // The vocabulary always contains the reward tokens. Stages of kind `rtdpo` and `adto` use them,
+    // and evaluation stages if `rewarded` is set.
     phrases.extend(REWARD_TOKENS.map(str::to_owned));
     let mut add_phrases = |pieces: Vec<PromptPiece>| {
         phrases.extend(pieces.into_iter().filter_map(|piece| match piece {
@@ -169,7 +170,7 @@ mod tests {
         let mut config = TrainConfig::read(&path).unwrap();
         for n in [100, 300] {
             config.vocabulary = n;
-            // Other scores than 5 do not become single tokens with their space.
+            // No score except 5 becomes one token together with the space before it.
             let texts = (0..50).map(|_| "Score: 5".to_owned());
             let error = train_tokenizer(&config, texts)
                 .map(|_| ())

@@ -39,12 +39,12 @@ impl Adviser {
         let mut hashed_bytes = Vec::new();
         for record in open_records(path)? {
             let record = record?;
-            if let (Some(judgement), Some(case), Some(pair)) =
+            if let (Some(verdict), Some(case), Some(pair)) =
                 (record.verdict(), &record.subject.case, &record.subject.pair)
             {
-                let line = serde_json::to_vec(&(case, pair, judgement));
+                let line = serde_json::to_vec(&(case, pair, verdict));
                 hashed_bytes.extend(line.context("cannot serialise a verdict to hash it")?);
-                verdicts.insert((case.clone(), pair.clone()), judgement.clone());
+                verdicts.insert((case.clone(), pair.clone()), verdict.clone());
                 judges.insert(record.subject.judge.clone());
             }
         }
@@ -99,7 +99,7 @@ impl Adviser {
         match self {
             Self::Judge(judge) => {
                 let jobs: Vec<PairJob> = pairs.iter().map(|pair| pair.job.clone()).collect();
-                let verdicts = judge.judge(&jobs).context("the second judge failed")?;
+                let verdicts = judge.judge(&jobs).context("the adviser failed")?;
                 let suggestion = |verdict: Result<_, Unscored>| match verdict {
                     Ok(verdict) => RecordedVerdict::from_verdict(&verdict).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
@@ -110,7 +110,7 @@ impl Adviser {
                 let find = |pair: &&MisjudgedPair| {
                     let verdict = verdicts.get(&pair.id()).cloned();
                     Ok(verdict.ok_or_else(|| {
-                        "the suggested records have no verdict on this pair".to_owned()
+                        "the adviser's records have no verdict on this pair".to_owned()
                     }))
                 };
                 pairs.iter().map(find).collect()

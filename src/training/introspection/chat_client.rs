@@ -73,7 +73,7 @@ impl ChatClient {
     pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<Result<String, String>> {
         let mut pause = self.first_pause;
         for remaining in (0..MAX_ATTEMPTS).rev() {
-            let failure = match self.send_supported(messages, attempt) {
+            let failure = match self.send_with_supported_parameters(messages, attempt) {
                 Ok((200, text)) => return Ok(parse_answer(&text)),
                 // The endpoint rejects these messages; it may accept those of another pair.
                 Ok((status @ (400 | 413 | 422), text)) => {
@@ -106,7 +106,11 @@ impl ChatClient {
     }
 
     /// Sends a request, and repeats it without each parameter that the model rejects.
-    fn send_supported(&self, messages: &Value, attempt: u32) -> Result<(u16, String), String> {
+    fn send_with_supported_parameters(
+        &self,
+        messages: &Value,
+        attempt: u32,
+    ) -> Result<(u16, String), String> {
         loop {
             let (status, text) = self.send(&self.body(messages, attempt))?;
             let mut rejected = self

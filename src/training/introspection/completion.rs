@@ -33,22 +33,23 @@ pub(super) struct MemberCompletion {
 const PLACEHOLDER: &str = "\u{0}";
 
 impl MemberCompletion {
-    /// Returns true if the prompt can be parsed again, that is, if no text in it contains the image
-    /// marker.
+    /// Returns true if the image marker occurs only at the position of the image. Otherwise, the
+    /// prompt cannot be parsed again.
     pub(super) fn is_unambiguous(&self, has_image: bool) -> bool {
         self.prompt.matches(IMAGE_MARKER).count() == usize::from(has_image)
     }
 
-    /// Returns true if a line is an evaluation of the same presentation for the same member. Does
-    /// not compare images.
+    /// Returns true if this completion replaces a line of the training data: if the line is an
+    /// evaluation by the same member of the same pair in the same order. Does not compare images.
     pub(super) fn replaces(&self, line: &Map<String, Value>) -> bool {
         let field = |name: &str| line.get(name).and_then(Value::as_str);
         let [before, after] = &self.around_evaluations;
         let prompt = field("prompt").unwrap_or_default();
         let rest = prompt.strip_prefix(before.as_str());
-        let has_frame = rest.is_some_and(|rest| rest.ends_with(after.as_str()));
-        let has_full_prompt = !after.is_empty() || prompt == before;
-        has_frame && has_full_prompt && field("member").is_none_or(|member| member == self.member)
+        let has_same_frame = rest.is_some_and(|rest| rest.ends_with(after.as_str()));
+        // Without evaluations in the prompt, `before` is the whole prompt.
+        let has_same_prompt = has_same_frame && (!after.is_empty() || prompt == before);
+        has_same_prompt && field("member").is_none_or(|member| member == self.member)
     }
 }
 
@@ -61,7 +62,7 @@ pub(super) struct CompletionBuilder {
 }
 
 impl CompletionBuilder {
-    /// Creates a builder for the panels of a training configuration.
+    /// Creates a builder for the panel that a training configuration describes.
     pub(super) fn new(config: &TrainConfig) -> Result<Self> {
         let template = &config.dialogue;
         let branches = BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?;
@@ -75,7 +76,7 @@ impl CompletionBuilder {
     /// Builds the completions of all members for one presentation of a pair.
     ///
     /// # Errors
-    /// If a score has no analysis.
+    /// If the verdict has no score for a criterion, or a score has no analysis.
     pub(super) fn completions(
         &self,
         job: &PairJob,

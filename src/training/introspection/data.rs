@@ -93,8 +93,7 @@ impl EvaluationData {
         Ok(())
     }
 
-    /// Returns all evaluations as lines. Added ones come first, because the last lines are the
-    /// validation split.
+    /// Returns all evaluations as lines, added ones first.
     pub(super) fn to_jsonl(&self) -> Result<String> {
         let mut text = String::new();
         for line in self.added_lines.iter().chain(&self.lines) {

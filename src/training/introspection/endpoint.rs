@@ -50,7 +50,7 @@ impl Endpoint {
     /// evaluation.
     ///
     /// # Errors
-    /// If the endpoint is unreachable or rejects the key, the model or the format of the request.
+    /// If the endpoint is unreachable, or rejects the key or the model.
     pub(super) fn evaluate(
         &self,
         misjudged: &MisjudgedPair,
@@ -155,7 +155,8 @@ fn user_message(text: &str, image: Option<&str>) -> Value {
     json!([{"role": "user", "content": content}])
 }
 
-/// Converts the ratings of a branch, listed response by response.
+/// Converts the ratings of a branch to an evaluation in the order of the pair. `ratings` contains
+/// all ratings of the response that is presented first, then those of the other.
 fn branch_evaluation(
     aspect: Aspect,
     ratings: &[(String, u8)],

@@ -197,7 +197,8 @@ impl Introspection<'_> {
     }
 
     /// Requests evaluations of the misjudged pairs and writes the training data of the next round.
-    /// Returns the number of replaced pairs; `None` if the user interrupts it.
+    /// Returns the number of pairs with replaced or added evaluations; `None` if the user
+    /// interrupts it.
     fn improve_data(
         &self,
         round: u32,
@@ -257,8 +258,8 @@ impl Introspection<'_> {
         atomic_file::write_atomic(&unresolved_file, unresolved.as_bytes())?;
         if replaced > 0 && data.replaced_count() == 0 {
             self.progress.note(
-                "no given evaluation has a prompt for these pairs in the configuration's layout and rubric: \
-                 the new evaluations are added",
+                "no evaluation of the file has the prompt of a misjudged pair in the configuration's layout and rubric, \
+                 so the new evaluations are added to the file",
             );
         }
         atomic_file::write_atomic(

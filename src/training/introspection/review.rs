@@ -56,8 +56,8 @@ impl Review {
                 .and_then(|labels| labels.final_scores.as_deref());
             let final_labels = final_labels.and_then(|labels| <[f64; 2]>::try_from(labels).ok());
             match (final_labels, record.verdict()) {
-                (Some(labels), Some(judgement)) => {
-                    let agrees = Ordering::from(judgement.order) == compare_scores(labels);
+                (Some(labels), Some(verdict)) => {
+                    let agrees = Ordering::from(verdict.order) == compare_scores(labels);
                     let cluster = subject.cluster().short_name();
                     values.push((cluster, f64::from(u8::from(agrees))));
                     if !agrees {

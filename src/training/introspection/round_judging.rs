@@ -26,7 +26,7 @@ use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
-/// Checks that a case has final labels. Runs before the training, which may take hours.
+/// Checks that at least one case has final labels. Runs before the training, which may take hours.
 pub(super) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
     let has_labels = |case: Case| {
         case.labels

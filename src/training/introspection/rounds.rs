@@ -25,8 +25,8 @@ pub struct Round {
     /// Number of pairs without labels.
     #[serde(rename = "unknown")]
     pub unlabelled: usize,
-    /// Number of misjudged pairs whose evaluations were replaced for the next round; `None` if no
-    /// suggestions were requested.
+    /// Number of misjudged pairs whose evaluations were replaced or added for the next round;
+    /// `None` if no suggestions were requested.
     #[serde(rename = "mended")]
     pub replaced: Option<usize>,
     /// Number of misjudged pairs without an accepted suggestion, which need manual review; `None`

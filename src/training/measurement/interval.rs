@@ -1,7 +1,7 @@
 //! Proportions with 95 % confidence intervals, clustered by image.
 //!
 //! Questions about one image are not independent, so the bootstrap resamples images, not questions.
-//! With few or equal values the bootstrap interval is too narrow, down to a point.
+//! With few values, or equal ones, the bootstrap interval is too narrow or a single point.
 
 use serde::Serialize;
 
@@ -10,9 +10,9 @@ use crate::support::terminal::number::format_percent_with_interval;
 
 /// Mean of values between 0 and 1, with its 95 % confidence interval.
 ///
-/// The interval is the percentile interval of the bootstrap over images, or
-/// [Wilson's](crate::statistics::inference::wilson) interval for fewer than ten images or equal
-/// means.
+/// The interval is the percentile interval of the bootstrap over images. If there are fewer than
+/// ten images or all resamples have the same mean, it is
+/// [Wilson's](crate::statistics::inference::wilson) interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Proportion {
     /// The mean.

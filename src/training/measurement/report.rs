@@ -16,7 +16,8 @@ pub struct MeasurementReport {
     pub sets: Vec<SetResults>,
 }
 
-/// Results of one test set under one image condition. Statistics undefined for the set are absent.
+/// Results of one test set under one image condition. A statistic is `None` if it is undefined for
+/// the set.
 #[derive(Clone, Debug, Serialize)]
 pub struct SetResults {
     /// Name of the test set.

@@ -1,4 +1,4 @@
-//! Pairs whose better response is known, judged with the original, a blank or a mismatched image.
+//! Pairs of a test set, judged with the original, a blank or a mismatched image.
 
 use std::sync::Arc;
 
@@ -36,8 +36,9 @@ pub(crate) enum ImageCondition {
     Mismatched,
 }
 
-/// Judges all pairs and returns a verdict, or the reason for none, for each. Calls `progress` with
-/// the number of judged pairs after each batch; an error of `progress` ends the run.
+/// Judges all pairs. Returns a verdict for each pair, or the reason why it has none. Calls
+/// `progress` with the number of judged pairs after each batch. An error of `progress` ends the
+/// run.
 pub(crate) fn judge_pairs(
     judge: &mut dyn Judge,
     pairs: &[TestPair],
@@ -68,9 +69,9 @@ fn pair_job(pairs: &[TestPair], i: usize, condition: ImageCondition) -> Result<P
             other.image.clone()
         }
     };
-    let response = |i: usize| Response {
-        model: ["a", "b"][i].to_owned(),
-        text: pair.responses[i].clone(),
+    let response = |index: usize| Response {
+        model: ["a", "b"][index].to_owned(),
+        text: pair.responses[index].clone(),
     };
     let case = Case {
         id: i.to_string(),

@@ -20,9 +20,9 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 use crate::support::terminal::interrupt::Interrupt;
 
-/// Writes preference pairs from the evaluations of a file, which must have a member's format, and
-/// copies their images. `config.cases` and `config.layout` have no effect, because the file
-/// contains the prompts.
+/// Writes preference pairs from the evaluations of a file and copies their images. Each evaluation
+/// must have the format of a member. `config.cases` and `config.layout` have no effect, because the
+/// file contains the prompts.
 ///
 /// # Errors
 /// Errors name the line of an evaluation without a member's format or with a missing image. Also

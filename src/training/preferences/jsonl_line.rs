@@ -80,7 +80,7 @@ pub(super) fn parse_prompt(text: &str, images: usize) -> Result<Vec<PromptPiece>
     let markers = markers.count();
     if markers != images || markers > 1 {
         bail!(
-            "the prompt contains {IMAGE_MARKER} {markers} times and `images` names {images}, expected none or one of each"
+            "the prompt contains {IMAGE_MARKER} {markers} times and `images` has {images} entries, expected 0 or 1 of both"
         );
     }
     Ok(prompt)

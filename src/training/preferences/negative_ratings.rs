@@ -5,7 +5,7 @@ use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::response_writer::{FINDING_SEPARATOR, shown_range};
+use crate::data::phantoms::response_writer::{FINDING_SEPARATOR, finding_range};
 use crate::training::config::stage::negative::Negative;
 
 /// Analyses and scores for each criterion of the first response, then of the second.
@@ -132,7 +132,7 @@ fn random_subset<T>(mut items: Vec<T>, rng: &mut ChaCha8Rng) -> Vec<T> {
 
 /// Returns a factual analysis without the part that describes the image.
 fn without_reference(analysis: &str) -> Option<String> {
-    let finding = shown_range(analysis)?;
+    let finding = finding_range(analysis)?;
     let claim = analysis.get(..finding.start - FINDING_SEPARATOR.len())?;
     Some(format!("{claim}{}", analysis.get(finding.end..)?))
 }
@@ -203,7 +203,7 @@ mod tests {
             assert_eq!((worse[0].0.as_str(), worse[0].1), ("Claims right.", 1));
         }
         let [worse] = &derive_with_seeds(Negative::ReferenceRemoval, 1)[..] else {
-            panic!("one");
+            panic!("expected one negative");
         };
         assert_eq!(worse[0].0, "Claims left: they differ.");
         assert_eq!(worse[1..], ratings()[1..]);

@@ -76,21 +76,22 @@ impl<'a> PreferenceSequenceBuilder<'a> {
     }
 
     /// Builds the preference pairs of a case for these members. They are one sequence if the
-    /// prompts have a common prefix. The conclusion reads the evaluations of `merged`.
+    /// prompts have a common prefix. The conclusion model reads the evaluations of
+    /// `conclusion_pair`.
     ///
-    /// `derive_negative` derives a negative from correct ratings. A member gets no pair if it
-    /// returns `None`.
+    /// `derive_negative` derives a negative from correct ratings. If it returns `None`, the member
+    /// gets no pair.
     pub(crate) fn build(
         &self,
         pair: &PairExample,
-        merged: &PairExample,
+        conclusion_pair: &PairExample,
         members: &[usize],
         mut derive_negative: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
     ) -> Result<Vec<PreferenceSequence>> {
         let (mut pair_members, mut completions): (Vec<usize>, Vec<PromptCompletion>) =
             (Vec::new(), Vec::new());
         for &member in members {
-            let source = if member < 3 { pair } else { merged };
+            let source = if member < 3 { pair } else { conclusion_pair };
             let chosen = source.member_ratings(member);
             let ratings = chosen
                 .iter()
@@ -104,7 +105,7 @@ impl<'a> PreferenceSequenceBuilder<'a> {
                 .zip(rejected)
                 .map(|(rating, (analysis, score))| rating.with_text(analysis, score))
                 .collect();
-            let prompt = self.builder.build_prompt(member, pair, merged)?;
+            let prompt = self.builder.build_prompt(member, pair, conclusion_pair)?;
             let rejected = rejected.iter().collect::<Vec<_>>();
             for (side, ratings) in [&chosen, &rejected].into_iter().enumerate() {
                 completions.push(PromptCompletion {

@@ -131,7 +131,7 @@ mod tests {
             ),
             (
                 r#"{"prompt": "<image>a", "chosen": "b", "rejected": "c"}"#,
-                "`images` names 0",
+                "`images` has 0 entries",
             ),
             (
                 r#"{"prompt": "a", "chosen": "b", "rejected": "c", "member": "x"}"#,

@@ -1,8 +1,8 @@
 //! Predicts the quality of evaluations from rated evaluations with logistic regression on text
 //! features.
 //!
-//! The outcome is whether an evaluation belongs to the better half; a curriculum needs no more.
-//! `AutoMedEval` §3.2 uses a classifier on sentence features instead.
+//! The outcome is whether an evaluation belongs to the better half, which is sufficient for a
+//! curriculum. `AutoMedEval` §3.2 uses a classifier on sentence features instead.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use crate::support::digest::fnv1a;
 
 /// Minimum number of rated evaluations.
 const MIN_RATED: usize = 20;
-/// Number of features for hashed words. The sign of a word separates most words with the same
-/// feature.
+/// Number of features for hashed words. Words that share a feature may differ in sign, which
+/// reduces the bias of collisions.
 const WORD_FEATURES: usize = 128;
 /// Number of cross-fitting folds.
 const FOLDS: usize = 5;

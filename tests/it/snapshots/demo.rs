@@ -22,26 +22,26 @@ const COMMANDS: &[(&str, &str)] = &[
         "judge-another",
         "judge assets/demo --out other --panel scripted:",
     ),
-    ("agree", "agree demo --draws 100"),
+    ("agree", "agree demo --resamples 100"),
     (
         "agree-two-raters",
-        "agree other --labels ratings.csv --draws 100",
+        "agree other --labels ratings.csv --resamples 100",
     ),
     (
         "agree-markdown",
-        "agree other --on final --format markdown --draws 100",
+        "agree other --target final --format markdown --resamples 100",
     ),
     (
         "agree-csv",
-        "agree other --on final --format csv --draws 100",
+        "agree other --target final --format csv --resamples 100",
     ),
     (
         "agree-by-kind",
-        "agree other --on medical_knowledge --by kind --draws 100",
+        "agree other --target medical_knowledge --group-by kind --resamples 100",
     ),
     (
         "agree-against",
-        "agree demo --on final --against other --draws 100",
+        "agree demo --target final --against other --resamples 100",
     ),
     ("rank", "rank demo"),
     ("rank-markdown", "rank other --format markdown"),
@@ -51,43 +51,47 @@ const COMMANDS: &[(&str, &str)] = &[
     ("audit-csv", "audit other --format csv"),
     (
         "audit-of-cases",
-        "audit assets/demo --panel scripted: --draws 100 --out audit.json",
+        "audit assets/demo --panel scripted: --resamples 100 --out audit.json",
     ),
     ("audit-that-fails", "audit other --max-asymmetry 0.01"),
     (
         "calibrate-fit",
-        "calibrate fit other --draws 100 --out map.json",
+        "calibrate fit other --resamples 100 --out map.json",
     ),
     (
         "calibrate-fit-linear",
-        "calibrate fit other --method linear --draws 100",
+        "calibrate fit other --method linear --resamples 100",
     ),
     (
         "calibrate-fit-markdown",
-        "calibrate fit other --draws 100 --format markdown",
+        "calibrate fit other --resamples 100 --format markdown",
     ),
     (
         "calibrate-fit-csv",
-        "calibrate fit other --draws 100 --format csv",
+        "calibrate fit other --resamples 100 --format csv",
     ),
     (
         "calibrate-apply",
-        "calibrate apply other --map map.json --draws 100 --out mapped.jsonl",
+        "calibrate apply other --calibration map.json --resamples 100 --out mapped.jsonl",
     ),
     (
         "calibrate-apply-csv",
-        "calibrate apply other --map map.json --draws 100 --format csv",
+        "calibrate apply other --calibration map.json --resamples 100 --format csv",
     ),
     (
         "report-markdown",
-        "report demo --draws 100 --format markdown",
+        "report demo --resamples 100 --format markdown",
     ),
-    ("report-csv", "report demo --draws 100 --format csv"),
+    ("report-csv", "report demo --resamples 100 --format csv"),
     (
         "report-of-two-judges",
-        "report demo other --audit audit.json --calibration map.json --draws 100 --format markdown",
+        "report demo other --audit audit.json --calibration map.json --resamples 100 \
+         --format markdown",
     ),
-    ("report-to-a-file", "report demo --draws 100 --out demo.md"),
+    (
+        "report-to-a-file",
+        "report demo --resamples 100 --out demo.md",
+    ),
     ("metrics", "metrics assets/demo"),
     (
         "metrics-markdown",
@@ -99,7 +103,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("panel-inspect", "panel inspect"),
     ("panel-inspect-json", "panel inspect --format json"),
-    ("data-phantoms", "data phantoms --out toy --n 3"),
+    ("data-phantoms", "data phantoms --out toy --count 3"),
 ];
 
 /// Copies the demo to the path that the README uses.

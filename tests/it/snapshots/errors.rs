@@ -58,7 +58,7 @@ const USAGE: &[Mistake] = &[
         "judge cases --out out --device gpu",
         nothing,
     ),
-    mistake("aspect-unknown", "agree out --on beauty", nothing),
+    mistake("aspect-unknown", "agree out --target beauty", nothing),
     mistake("probe-unknown", "audit cases --probes length", nothing),
     mistake(
         "flags-in-conflict",
@@ -171,7 +171,7 @@ const SETUP: &[Mistake] = &[
     ),
     mistake(
         "out-not-fresh",
-        "judge cases --out out --panel scripted: --fresh",
+        "judge cases --out out --panel scripted: --no-resume",
         judged,
     ),
     mistake(

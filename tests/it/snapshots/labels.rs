@@ -8,7 +8,7 @@ use crate::folder::Folder;
 const fn labelled(name: &'static str, labels: fn(&Folder)) -> Mistake {
     Mistake {
         name,
-        command: "agree out --labels labels.csv --draws 100",
+        command: "agree out --labels labels.csv --resamples 100",
         prepare: labels,
     }
 }
@@ -65,7 +65,7 @@ const MISTAKES: &[Mistake] = &[
         },
     },
     on_records("scale-reversed", "agree out --scale 5,1"),
-    on_records("subgroup-unknown", "agree out --by organ"),
+    on_records("subgroup-unknown", "agree out --group-by organ"),
     on_records("records-missing", "agree nowhere"),
     on_records("records-folder-without-records", "rank cases"),
     Mistake {
@@ -79,7 +79,10 @@ const MISTAKES: &[Mistake] = &[
         prepare: two_judges,
     },
     on_records("calibration-with-few-labels", "calibrate fit out"),
-    on_records("calibration-missing", "calibrate apply out --map map.json"),
+    on_records(
+        "calibration-missing",
+        "calibrate apply out --calibration map.json",
+    ),
     on_records(
         "audit-of-records-with-other-probes",
         "audit out --probes image",

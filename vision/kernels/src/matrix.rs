@@ -149,7 +149,7 @@ pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) ->
 mod tests {
     use super::*;
 
-    /// Because of this property, packing weights in memory does not change verdicts.
+    /// Because of this property, keeping weights quantised in memory does not change verdicts.
     #[test]
     fn quantised_and_dequantised_products_are_bit_identical() -> Result<()> {
         let (rows, columns) = (700, 1024);

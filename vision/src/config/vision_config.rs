@@ -35,8 +35,12 @@ pub struct VisionConfig {
     #[serde(default = "default_activation")]
     pub hidden_act: Activation,
     /// Differences from CLIP.
-    #[serde(default, skip_serializing_if = "VitVariant::is_default")]
-    pub form: VitVariant,
+    #[serde(
+        default,
+        rename = "form",
+        skip_serializing_if = "VitVariant::is_default"
+    )]
+    pub variant: VitVariant,
 }
 
 impl VisionConfig {
@@ -50,7 +54,7 @@ impl VisionConfig {
             ("image_size", self.image_size),
             ("patch_size", self.patch_size),
             ("num_channels", self.num_channels),
-            ("form.position_grid", self.form.position_grid.unwrap_or(1)),
+            ("form.position_grid", self.variant.position_grid.unwrap_or(1)),
         ];
         if let Some(&(field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return Err(ConfigError::ZeroSize { field });
@@ -85,7 +89,7 @@ impl VisionConfig {
 
     /// Returns the number of class tokens: 1 or 0.
     pub fn class_token_count(&self) -> usize {
-        usize::from(self.form.class_token)
+        usize::from(self.variant.class_token)
     }
 
     /// Returns the number of tokens inside the encoder: the patches, and the class token if there
@@ -96,7 +100,7 @@ impl VisionConfig {
 
     /// Returns the number of rows of the table of position embeddings.
     pub fn position_count(&self) -> usize {
-        let side = self.form.position_grid.unwrap_or_else(|| self.grid_side());
+        let side = self.variant.position_grid.unwrap_or_else(|| self.grid_side());
         side.saturating_mul(side)
             .saturating_add(self.class_token_count())
     }
@@ -140,7 +144,7 @@ pub(crate) mod tests {
             num_channels: 3,
             layer_norm_eps: 1e-5,
             hidden_act: Activation::QuickGelu,
-            form: VitVariant::default(),
+            variant: VitVariant::default(),
         }
     }
 
@@ -155,7 +159,7 @@ pub(crate) mod tests {
         };
         assert_eq!(config.token_count(cls), 5);
         let siglip = VisionConfig {
-            form: VitVariant::siglip(),
+            variant: VitVariant::siglip(),
             ..tiny()
         };
         assert_eq!(
@@ -174,7 +178,7 @@ pub(crate) mod tests {
         assert_eq!(config.hidden_act, Activation::GeluPytorchTanh);
         assert_eq!(config.num_channels, 3);
         assert!((config.layer_norm_eps - 1e-5).abs() < 1e-12);
-        assert!(config.form.is_default());
+        assert!(config.variant.is_default());
         let written = serde_json::to_string(&config).unwrap();
         assert!(!written.contains("form"), "{written}");
         let error = serde_json::from_str::<VisionConfig>(&json.replace("ACT", "swish"));

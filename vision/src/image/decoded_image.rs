@@ -68,10 +68,10 @@ impl DecodedImage {
     }
 
     /// Marks the image as a frame of a DICOM object.
-    pub(super) fn with_dicom_view(self, shown: AppliedView) -> Self {
+    pub(super) fn with_dicom_view(self, applied_view: AppliedView) -> Self {
         Self {
             format: FileFormat::Dicom,
-            applied_view: Some(shown),
+            applied_view: Some(applied_view),
             ..self
         }
     }

@@ -39,16 +39,16 @@ fn map_pixels<T: Copy, const N: usize>(
 ) -> Vec<u8> {
     let (pixels, _) = samples.as_chunks::<N>();
     let mut bytes = vec![0; pixels.len() * 3];
-    for (byte, pixel) in bytes.chunks_exact_mut(3).zip(pixels) {
-        byte.copy_from_slice(&convert(*pixel));
+    for (rgb, pixel) in bytes.chunks_exact_mut(3).zip(pixels) {
+        rgb.copy_from_slice(&convert(*pixel));
     }
     bytes
 }
 
-/// Returns the right shift that keeps the upper eight of the bits in use of 16-bit grey samples.
+/// Returns the right shift that reduces 16-bit grey samples to the upper eight of their used bits.
 ///
-/// Scanners store 10 or 12 bits in 16; their upper byte alone would be almost black. Samples of at
-/// most eight bits are not shifted.
+/// Scanners store samples of 10 or 12 bits in 16 bits. The upper byte alone would be almost black.
+/// Samples of at most eight bits are not shifted.
 fn shift_to_upper_byte<'a>(samples: impl Iterator<Item = &'a u16>) -> u32 {
     let used_bits = samples.fold(0, |bits, sample| bits | sample);
     (u16::BITS - used_bits.leading_zeros()).saturating_sub(8)

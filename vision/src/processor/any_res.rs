@@ -196,7 +196,7 @@ impl Tiles {
     pub fn content_region(&self, side: usize) -> (Range<usize>, Range<usize>) {
         let (rows, columns) = (self.grid.0 * side, self.grid.1 * side);
         let (height, width) = (self.image_size.0 as f64, self.image_size.1 as f64);
-        // The value is rounded to seven digits before truncation, so that an exact size does not
+        // The value is rounded to seven decimals before truncation, so that an exact size does not
         // lose a pixel.
         let truncate = |length: f64| ((length * 1e7).round_ties_even() / 1e7) as usize;
         if width / height > columns as f64 / rows as f64 {

@@ -25,7 +25,7 @@ pub struct ImageProcessor {
     pub size: ResizeSize,
     /// Resampling filter.
     pub resample: Resample,
-    /// True if the centre is cropped. By default, it is if there is a `crop_size`.
+    /// True if the image is cropped to its centre. Default: true if there is a `crop_size`.
     pub do_center_crop: Option<bool>,
     /// Size of the centre crop.
     pub crop_size: Option<CropSize>,
@@ -34,7 +34,7 @@ pub struct ImageProcessor {
     pub crop_rounding: CropRounding,
     /// True if bytes are multiplied by `rescale_factor`.
     pub do_rescale: bool,
-    /// Factor of bytes. 1/255 maps them to 0 to 1.
+    /// Factor that scales the bytes; 1/255 maps them to the range from 0 to 1.
     pub rescale_factor: f64,
     /// True if `image_mean` is subtracted and the difference divided by `image_std`.
     pub do_normalize: bool,
@@ -64,8 +64,8 @@ impl Default for ImageProcessor {
     }
 }
 
-/// Maximum size in bytes of a resized image and of the buffer between the passes. Twice this number
-/// is the maximum number of pixels to read.
+/// Maximum size in bytes of a resized image, and of the buffer between the horizontal and the
+/// vertical pass of resizing. Images with more than twice this number of pixels are rejected too.
 pub(super) const MAX_BUFFER_BYTES: usize = 1 << 29;
 
 impl ImageProcessor {

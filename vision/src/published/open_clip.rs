@@ -123,8 +123,8 @@ fn timm_config(vision: &JsonSection<'_>, name: &str) -> Result<VisionConfig, Pub
         let problem = format!("is \"{pool}\", expected \"\", \"token\" or \"avg\"");
         return Err(vision.field_error("timm_pool", problem));
     }
-    // Without a projection, `open_clip` builds the trunk with the pool. The final norm is then
-    // after it.
+    // Without a projection, `open_clip` keeps the average pooling in the `timm` model, which then
+    // applies its final norm after the pooling.
     if pool == "avg" && !matches!(proj.as_str(), "linear" | "mlp") {
         let problem =
             format!("is \"{proj}\", expected \"linear\" or \"mlp\" with the pool \"avg\"");
@@ -140,7 +140,7 @@ fn timm_config(vision: &JsonSection<'_>, name: &str) -> Result<VisionConfig, Pub
         num_channels: 3,
         layer_norm_eps: 1e-6,
         hidden_act: Activation::Gelu,
-        form: VitVariant::timm(),
+        variant: VitVariant::timm(),
     })
 }
 
@@ -188,7 +188,7 @@ fn open_clip_config(
         return Err(vision.field_error("head_width", "is 0, expected a positive number"));
     };
     let pre_norm = !vision.get::<bool>("no_ln_pre")?.unwrap_or(false);
-    let form = VitVariant {
+    let variant = VitVariant {
         pre_norm,
         fused_qkv: true,
         layer_scale: vision.value("ls_init_value").is_some(),
@@ -204,7 +204,7 @@ fn open_clip_config(
         num_channels: 3,
         layer_norm_eps,
         hidden_act,
-        form,
+        variant,
     })
 }
 

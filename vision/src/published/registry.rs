@@ -175,7 +175,7 @@ impl KnownEncoder {
     /// Returns the encoder as described by its published files, without reading them.
     pub fn published_encoder(&self) -> PublishedEncoder {
         let [hidden, inner, layers, heads, image, patch] = self.sizes;
-        let form = match self.layout {
+        let variant = match self.layout {
             EncoderLayout::Clip | EncoderLayout::OpenClip => VitVariant::clip(),
             EncoderLayout::Siglip => VitVariant::siglip(),
             EncoderLayout::OpenClipTimm => VitVariant::timm(),
@@ -189,11 +189,12 @@ impl KnownEncoder {
             image_size: image,
             patch_size: patch,
             hidden_act: self.activation,
-            form: VitVariant {
+            variant: VitVariant {
                 position_grid: self.position_grid,
-                ..form
+                ..variant
             },
             ..transformers::default_config(match self.layout {
+                // Layer norms of `timm` have the epsilon of SigLIP's.
                 EncoderLayout::OpenClipTimm => EncoderLayout::Siglip,
                 layout => layout,
             })

@@ -144,7 +144,7 @@ pub(super) fn read_encoder(
         {
             config.image_size = height;
         }
-        config.form.position_grid = Some(stored_grid).filter(|grid| *grid != config.grid_side());
+        config.variant.position_grid = Some(stored_grid).filter(|grid| *grid != config.grid_side());
     }
     Ok(PublishedEncoder {
         layout,
@@ -166,21 +166,21 @@ pub(super) fn default_config(layout: EncoderLayout) -> VisionConfig {
         num_channels: 3,
         layer_norm_eps: 1e-5,
         hidden_act: Activation::QuickGelu,
-        form: VitVariant::clip(),
+        variant: VitVariant::clip(),
     };
     match layout {
         EncoderLayout::Siglip => VisionConfig {
             patch_size: 16,
             layer_norm_eps: 1e-6,
             hidden_act: Activation::GeluPytorchTanh,
-            form: VitVariant::siglip(),
+            variant: VitVariant::siglip(),
             ..base
         },
         EncoderLayout::Dinov2 => VisionConfig {
             patch_size: 14,
             layer_norm_eps: 1e-6,
             hidden_act: Activation::Gelu,
-            form: VitVariant::dinov2(),
+            variant: VitVariant::dinov2(),
             ..base
         },
         _ => base,
@@ -262,12 +262,12 @@ mod tests {
             "crop_size": {"height": 224, "width": 224}, "size": {"shortest_edge": 256}});
         let encoder = open_both(&config, &preprocessor).unwrap();
         assert_eq!(encoder.config.image_size, 224);
-        assert_eq!(encoder.config.form.position_grid, Some(37));
+        assert_eq!(encoder.config.variant.position_grid, Some(37));
         assert_eq!(encoder.config.position_count(), 37 * 37 + 1);
         let preprocessor = json!({"image_processor_type": "BitImageProcessor",
             "crop_size": {"height": 518, "width": 518}, "size": {"shortest_edge": 518}});
         let encoder = open_both(&config, &preprocessor).unwrap();
-        assert_eq!(encoder.config.form.position_grid, None);
+        assert_eq!(encoder.config.variant.position_grid, None);
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
             ),
             (
                 json!({"model_type": "clip_vision_model", "num_attention_heads": 7}),
-                "is not a multiple of `num_attention_heads` 7",
+                "expected a multiple of `num_attention_heads`, 7",
             ),
         ];
         for (config, expected) in cases {

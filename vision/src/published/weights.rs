@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn tensor_errors_use_the_names_in_the_file() {
         let config = VisionConfig {
-            form: VitVariant::timm(),
+            variant: VitVariant::timm(),
             ..tiny()
         };
         let zeros = |shape: &[usize]| Tensor::zeros(shape, DType::F32, &Device::Cpu).unwrap();

@@ -23,7 +23,7 @@ impl VitAttention {
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         let c = config.hidden_size;
         let heads = config.num_attention_heads;
-        let [q, k, v] = if config.form.fused_qkv {
+        let [q, k, v] = if config.variant.fused_qkv {
             let fused = VitLinear::load(&vb.pp("qkv_proj"), c, 3 * c)?;
             [
                 fused.select_outputs(0, c)?,

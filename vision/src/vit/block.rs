@@ -32,7 +32,7 @@ impl VitBlock {
             config.layer_norm_eps,
         );
         let scale = |name: &str| vb.get_with_hints(c, name, Init::Const(1.));
-        let scales = if config.form.layer_scale {
+        let scales = if config.variant.layer_scale {
             Some([scale("layer_scale1")?, scale("layer_scale2")?])
         } else {
             None

@@ -30,14 +30,14 @@ impl Embeddings {
             mean: 0.,
             stdev: 0.02,
         };
-        let class_embedding = if config.form.class_token {
+        let class_embedding = if config.variant.class_token {
             Some(vb.get_with_hints(c, "class_embedding", init)?)
         } else {
             None
         };
         let shape = (c, channels, patch_size, patch_size);
         let patch_weight = vb.get_with_hints(shape, "patch_embedding.weight", init)?;
-        let patch_bias = if config.form.patch_bias {
+        let patch_bias = if config.variant.patch_bias {
             Some(vb.get_with_hints(c, "patch_embedding.bias", Init::Const(0.))?)
         } else {
             None

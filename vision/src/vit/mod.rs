@@ -38,12 +38,12 @@ impl Vit {
             .map(|i| VitBlock::load(&layers.pp(i), config))
             .collect::<Result<Vec<_>>>()?;
         let post = vb.pp("post_layernorm");
-        let post_norm = if config.form.post_norm || post.contains_tensor("weight") {
+        let post_norm = if config.variant.post_norm || post.contains_tensor("weight") {
             Some(LayerNorm::load(&post, c, eps)?)
         } else {
             None
         };
-        let pre_norm = if config.form.pre_norm {
+        let pre_norm = if config.variant.pre_norm {
             Some(LayerNorm::load(&vb.pp("pre_layrnorm"), c, eps)?)
         } else {
             None
@@ -66,7 +66,7 @@ impl Vit {
         self.post_norm.is_some()
     }
 
-    /// Computes the hidden states 0 to `last_state` of Hugging Face's tuple. State 0 is the
+    /// Computes the entries 0 to `last_state` of Hugging Face's `hidden_states`. State 0 is the
     /// embeddings after the optional norm, and state n is the output of block n. Later blocks do
     /// not run.
     ///
@@ -152,7 +152,7 @@ mod tests {
             position_grid: Some(3),
             ..VitVariant::dinov2()
         };
-        for form in [
+        for variant in [
             VitVariant::default(),
             VitVariant::siglip(),
             VitVariant::timm(),
@@ -160,7 +160,7 @@ mod tests {
         ] {
             let map = VarMap::new();
             let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
-            let config = VisionConfig { form, ..tiny() };
+            let config = VisionConfig { variant, ..tiny() };
             assert_all_weights_get_gradients(&map, &Vit::load(&vb, &config).unwrap(), &config);
         }
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn single_state_equals_tuple_entry_for_any_batch() {
+    fn single_state_equals_entry_of_all_states_for_any_batch() {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
         let vit = Vit::load(&vb, &tiny()).unwrap();

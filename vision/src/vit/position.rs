@@ -25,7 +25,7 @@ impl Positions {
     /// the patches.
     pub(super) fn new(table: Tensor, config: &VisionConfig) -> Result<Self> {
         let grid = config.grid_side();
-        let stored_grid = config.form.position_grid.filter(|side| *side != grid);
+        let stored_grid = config.variant.position_grid.filter(|side| *side != grid);
         let resampling = stored_grid
             .map(|stored| {
                 let weights =

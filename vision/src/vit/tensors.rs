@@ -8,10 +8,10 @@ impl VisionConfig {
     /// [`VitVariant::post_norm`](crate::config::VitVariant::post_norm) is true.
     pub fn tensor_shapes(&self) -> Vec<(String, Vec<usize>)> {
         let (c, inner, side) = (self.hidden_size, self.intermediate_size, self.patch_size);
-        let form = &self.form;
+        let variant = &self.variant;
         let mut tensors = Vec::new();
         let mut add = |name: String, shape: &[usize]| tensors.push((name, shape.to_vec()));
-        if form.class_token {
+        if variant.class_token {
             add("embeddings.class_embedding".into(), &[c]);
         }
         let patch = "embeddings.patch_embedding";
@@ -19,7 +19,7 @@ impl VisionConfig {
             format!("{patch}.weight"),
             &[c, self.num_channels, side, side],
         );
-        if form.patch_bias {
+        if variant.patch_bias {
             add(format!("{patch}.bias"), &[c]);
         }
         let position = [self.position_count(), c];
@@ -29,10 +29,10 @@ impl VisionConfig {
             add(format!("{name}.weight"), &weight);
             add(format!("{name}.bias"), &[output]);
         };
-        if form.pre_norm {
+        if variant.pre_norm {
             add_with_bias("pre_layrnorm".into(), None, c);
         }
-        let projections: &[(&str, usize)] = if form.fused_qkv {
+        let projections: &[(&str, usize)] = if variant.fused_qkv {
             &[("qkv_proj", 3), ("out_proj", 1)]
         } else {
             &[("q_proj", 1), ("k_proj", 1), ("v_proj", 1), ("out_proj", 1)]
@@ -47,10 +47,10 @@ impl VisionConfig {
             add_with_bias(format!("{block}.mlp.fc1"), Some(c), inner);
             add_with_bias(format!("{block}.mlp.fc2"), Some(inner), c);
         }
-        if form.post_norm {
+        if variant.post_norm {
             add_with_bias("post_layernorm".into(), None, c);
         }
-        if form.layer_scale {
+        if variant.layer_scale {
             for i in 0..self.num_hidden_layers {
                 for scale in ["layer_scale1", "layer_scale2"] {
                     add(format!("encoder.layers.{i}.{scale}"), &[c]);
@@ -94,10 +94,10 @@ mod tests {
             VitVariant::timm(),
             interpolated,
         ];
-        for form in variants {
+        for variant in variants {
             let map = VarMap::new();
             let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
-            let config = VisionConfig { form, ..tiny() };
+            let config = VisionConfig { variant, ..tiny() };
             Vit::load(&vb, &config).unwrap();
             let requested: BTreeMap<_, _> = map
                 .data()

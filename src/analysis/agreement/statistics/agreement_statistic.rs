@@ -12,7 +12,7 @@ use crate::statistics::{
 };
 
 /// Names of the two sides of a comparison in messages.
-pub(crate) const SIDE_NAMES: [&str; 2] = ["the judge's verdict", "the label"];
+pub(crate) const SIDE_NAMES: [&str; 2] = ["the judge's score", "the label"];
 
 /// A statistic of judge and labels, with its human ceiling.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,8 @@ pub fn compute_statistics(
 }
 
 /// Estimates every statistic of a group, with its bootstrap interval and, for intraclass
-/// correlations, its exact interval.
+/// correlations, its exact interval. The group is that of the judge or that of the raters; both use
+/// the fields of [`HumanCeiling`].
 fn estimate_statistics(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> {
     let values = group.values();
     let mut resamples: Vec<Vec<Defined<f64>>> = vec![Vec::new(); values.len()];
@@ -80,7 +81,7 @@ fn estimate_statistics(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<Huma
     }
     let estimate = |i: usize, value: Defined<f64>, resamples: Vec<Defined<f64>>| {
         let (count, statistic) = (group.counts.get(i)?, group.statistics.get(i)?);
-        let value = value.and_then(|value| statistic.has_enough_cases(count.n).map(|()| value));
+        let value = value.and_then(|value| statistic.check_case_count(count.n).map(|()| value));
         let resampled = value.and_then(|_| percentile_interval(resamples, &group.clusters));
         let interval = match value {
             Ok(proportion) if statistic.is_proportion() => {
@@ -111,7 +112,7 @@ fn estimate_statistics(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<Huma
 impl Statistic {
     /// Checks the number of cases. One case has a mean, but no chance-corrected agreement or
     /// correlation.
-    fn has_enough_cases(self, cases: usize) -> Defined<()> {
+    fn check_case_count(self, cases: usize) -> Defined<()> {
         let is_mean = self.is_proportion() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
             return Err(Undefined::TooFew {
@@ -171,7 +172,7 @@ impl HumanCeiling {
     /// Returns the reason why the value or the interval is undefined.
     pub fn undefined_reason(&self) -> Option<String> {
         let reason = self.estimate.value.err().or(self.estimate.interval.err())?;
-        Some(reason.with_names(["a rater", "the others"]))
+        Some(reason.with_names(["one rater's score", "the consensus of the others"]))
     }
 }
 
@@ -205,11 +206,8 @@ impl Serialize for HumanCeiling {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("value", &self.estimate.value.ok())?;
         map.serialize_entry("interval", &self.estimate.interval.ok())?;
-        if let Some(reason) = self.estimate.value.err().or(self.estimate.interval.err()) {
-            map.serialize_entry(
-                "undefined",
-                &reason.with_names(["one rater's", "the others'"]),
-            )?;
+        if let Some(reason) = self.undefined_reason() {
+            map.serialize_entry("undefined", &reason)?;
         }
         if let Some(exact) = &self.exact_interval {
             map.serialize_entry("exact_interval", exact)?;

@@ -11,13 +11,13 @@ pub(crate) struct CaseRatings {
     pub(crate) consensus_of_others: Vec<Option<f64>>,
 }
 
-/// Ratings of many cases. Scores and orders have few distinct values, so thousands of cases have
-/// only hundreds of distinct ratings.
+/// Ratings of many cases. Cases with equal ratings share one entry: scores and orders have few
+/// distinct values, so thousands of cases have only hundreds of entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistinctRatings {
-    /// The distinct ratings.
+    /// The entries.
     pub(crate) distinct: Vec<CaseRatings>,
-    /// The index of the ratings of each case.
+    /// For each case, the index of its entry.
     indices: Vec<u32>,
 }
 
@@ -42,12 +42,12 @@ impl DistinctRatings {
         self.indices.len()
     }
 
-    /// Returns the index of the ratings of a case.
+    /// Returns the index of the entry of a case.
     pub(crate) fn index_of(&self, case: usize) -> usize {
         self.indices[case] as usize
     }
 
-    /// Computes the weight of each distinct rating: the sum of the weights of its cases.
+    /// Computes the weight of each entry: the sum of the weights of its cases.
     pub(crate) fn weights(&self, cases: &[f64]) -> Vec<f64> {
         let mut weights = vec![0.0; self.distinct.len()];
         for (index, weight) in self.indices.iter().zip(cases) {

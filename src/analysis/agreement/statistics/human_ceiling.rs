@@ -23,13 +23,13 @@ use crate::statistics::{
 
 /// One rater and the consensus of the others, on the cases that have both.
 struct RaterVsConsensus {
-    /// Indices of the distinct ratings.
+    /// Indices of these cases in [`DistinctRatings::distinct`].
     indices: Vec<usize>,
     cells: ContingencyCells,
 }
 
 impl StatisticGroup {
-    /// Collects the statistics of the raters' pair orders.
+    /// Creates the group of statistics of the raters' pair orders.
     pub(crate) fn from_rater_orders(
         units: &[&PairUnit],
         verdicts: &[PairVerdict],
@@ -48,19 +48,20 @@ impl StatisticGroup {
             }
         };
         let rated = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
-        let (ratings, verdict) = select_multi_rater_cases(rated);
+        let (ratings, verdict_indices) = select_multi_rater_cases(rated);
         let comparisons = compare_raters_with_consensus(&ratings, raters);
         let n = ratings.len();
         let case_counts = ratings.weights(&vec![1.0; n]);
-        let matrix = ratings.to_matrix();
-        let table = matrix.map(|matrix| matrix.to_rated_units().with_case_counts(&case_counts));
-        let clusters = clusters_of_units(verdict.into_iter(), verdicts);
-        let count = |statistic: &Statistic| match (statistic, &table) {
+        let rated_units = ratings
+            .to_matrix()
+            .map(|matrix| matrix.to_rated_units().with_case_counts(&case_counts));
+        let clusters = clusters_of_units(verdict_indices.into_iter(), verdicts);
+        let count = |statistic: &Statistic| match (statistic, &rated_units) {
             (Statistic::AccuracyWithoutTies, _) => {
                 ratings.count_accuracy_cases(&clusters, accuracy::without_ties)
             }
             (Statistic::AccuracyPreferred, _) => {
-                ratings.count_accuracy_cases(&clusters, accuracy::preferred)
+                ratings.count_accuracy_cases(&clusters, accuracy::judge_ties_as_half)
             }
             (Statistic::OrderFleiss, Ok(units)) => {
                 ratings.count_cases(&clusters, |index| units.has_required_ratings(index))
@@ -71,7 +72,7 @@ impl StatisticGroup {
         let compute = move |weights: &[f64]| {
             let weights = ratings.weights(weights);
             let mut values = mean_over_raters(&comparisons, &weights, order_statistics_two);
-            values.extend(match &table {
+            values.extend(match &rated_units {
                 Ok(units) => order_statistics_many(units, &weights),
                 Err(reason) => [Err(*reason); 3],
             });
@@ -88,7 +89,7 @@ impl StatisticGroup {
         }
     }
 
-    /// Collects the statistics of the raters' response scores.
+    /// Creates the group of statistics of the raters' response scores.
     pub(crate) fn from_rater_scores(
         units: &[&ResponseUnit],
         verdicts: &[PairVerdict],
@@ -102,33 +103,31 @@ impl StatisticGroup {
             }
         };
         let rated = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
-        let (ratings, verdict) = select_multi_rater_cases(rated);
+        let (ratings, verdict_indices) = select_multi_rater_cases(rated);
         let comparisons = compare_raters_with_consensus(&ratings, raters);
         let n = ratings.len();
         let case_counts = ratings.weights(&vec![1.0; n]);
-        let table = ratings.to_matrix().map(|matrix| {
+        let units_and_rows = ratings.to_matrix().map(|matrix| {
             (
                 matrix.to_rated_units().with_case_counts(&case_counts),
                 matrix.complete_rows(),
             )
         });
-        let clusters = clusters_of_units(verdict.into_iter(), verdicts);
-        let squares = table
-            .as_ref()
-            .ok()
-            .map(|(units, rows)| RatingMeanSquares::new(units, rows, &case_counts));
-        let units_and_rows = table.as_ref().ok();
-        let even = ratings.count_cases(&clusters, |index| {
-            units_and_rows.is_some_and(|(units, _)| units.has_required_ratings(index))
+        let clusters = clusters_of_units(verdict_indices.into_iter(), verdicts);
+        let defined = units_and_rows.as_ref().ok();
+        let mean_squares =
+            defined.map(|(units, rows)| RatingMeanSquares::new(units, rows, &case_counts));
+        let equally_rated = ratings.count_cases(&clusters, |index| {
+            defined.is_some_and(|(units, _)| units.has_required_ratings(index))
         });
         let complete = ratings.count_cases(&clusters, |index| {
-            let row = units_and_rows.and_then(|(_, rows)| rows.get(index));
+            let row = defined.and_then(|(_, rows)| rows.get(index));
             row.is_some_and(Option::is_some)
         });
         let count = |statistic: &Statistic| match statistic {
-            Statistic::Fleiss => even,
+            Statistic::Fleiss => equally_rated,
             other => match other.icc_form() {
-                Some(form) if form.is_one_way() => even,
+                Some(form) if form.is_one_way() => equally_rated,
                 Some(_) => complete,
                 None => SampleSize::all(&clusters),
             },
@@ -143,7 +142,7 @@ impl StatisticGroup {
             });
             // The statistics of many raters come before the two errors.
             let errors = values.split_off(values.len() - 2);
-            values.extend(match &table {
+            values.extend(match &units_and_rows {
                 Ok((units, rows)) => score_statistics_many(units, rows, &weights),
                 Err(reason) => vec![Err(*reason); 10],
             });
@@ -156,7 +155,7 @@ impl StatisticGroup {
             n,
             labelled: n,
             clusters,
-            mean_squares: squares,
+            mean_squares,
             compute: Box::new(compute),
         }
     }
@@ -177,7 +176,7 @@ fn select_multi_rater_cases(
 }
 
 impl DistinctRatings {
-    /// Converts the distinct ratings to a matrix.
+    /// Converts the entries to a matrix.
     fn to_matrix(&self) -> Defined<RatingMatrix> {
         RatingMatrix::new(
             self.distinct
@@ -187,26 +186,29 @@ impl DistinctRatings {
         )
     }
 
-    /// Counts the cases that an accuracy includes for at least one rater.
+    /// Counts the cases that an accuracy includes for at least one rater. `definition` is a function
+    /// of [`accuracy`].
     fn count_accuracy_cases(
         &self,
         clusters: &Clusters,
-        counts: fn(Ordering, Ordering) -> Option<f64>,
+        definition: fn(Ordering, Ordering) -> Option<f64>,
     ) -> SampleSize {
         let order = |value: f64| value.total_cmp(&0.0);
         self.count_cases(clusters, |index| {
             let case = &self.distinct[index];
             let mut pairs = case.ratings.iter().zip(&case.consensus_of_others);
             pairs.any(|((_, rating), others)| {
-                others.is_some_and(|others| counts(order(*rating), order(others)).is_some())
+                others.is_some_and(|others| {
+                    definition(order(*rating), order(others)).is_some()
+                })
             })
         })
     }
 
-    /// Counts the cases for which `counts` returns true; it receives the index of the distinct
-    /// ratings.
-    fn count_cases(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> SampleSize {
-        SampleSize::counting(clusters, |case| counts(self.index_of(case)))
+    /// Counts the cases for which `includes` returns true. `includes` receives the index of a case
+    /// in [`DistinctRatings::distinct`].
+    fn count_cases(&self, clusters: &Clusters, includes: impl Fn(usize) -> bool) -> SampleSize {
+        SampleSize::counting(clusters, |case| includes(self.index_of(case)))
     }
 }
 

@@ -113,9 +113,9 @@ impl Statistic {
         match self {
             Self::AccuracyWithoutTies => "accuracy without ties",
             Self::AccuracyPreferred => "better response preferred",
-            Self::OrderFleiss => "orders: Fleiss' kappa",
-            Self::OrderAlphaNominal => "orders: nominal alpha",
-            Self::OrderAlphaOrdinal => "orders: ordinal alpha",
+            Self::OrderFleiss => "preferences: Fleiss' kappa",
+            Self::OrderAlphaNominal => "preferences: nominal alpha",
+            Self::OrderAlphaOrdinal => "preferences: ordinal alpha",
             Self::KappaLinear => "linear kappa",
             Self::KappaQuadratic => "quadratic kappa",
             Self::AlphaNominal => "nominal alpha",
@@ -128,11 +128,11 @@ impl Statistic {
     /// Returns the name in tables; indented if it continues the row above.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Accuracy => "pairwise accuracy (2-tuple)",
+            Self::Accuracy => "pairwise accuracy",
             Self::AccuracyWithoutTies => "  without ties",
             Self::AccuracyPreferred => "  better response preferred",
             Self::AccuracyTriple => "accuracy of triples",
-            Self::OrderKappa => "orders: Cohen's kappa",
+            Self::OrderKappa => "preferences: Cohen's kappa",
             Self::OrderFleiss => "  Fleiss' kappa",
             Self::OrderAlphaNominal => "  alpha, nominal",
             Self::OrderAlphaOrdinal => "  alpha, ordinal",

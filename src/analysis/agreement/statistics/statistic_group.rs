@@ -52,11 +52,11 @@ impl SampleSize {
         }
     }
 
-    /// Counts the cases for which `counts` returns true.
-    pub(crate) fn counting(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
+    /// Counts the cases for which `includes` returns true.
+    pub(crate) fn counting(clusters: &Clusters, includes: impl Fn(usize) -> bool) -> Self {
         Self {
-            n: (0..clusters.len()).filter(|case| counts(*case)).count(),
-            images: clusters.count_among(counts),
+            n: (0..clusters.len()).filter(|case| includes(*case)).count(),
+            images: clusters.count_among(includes),
         }
     }
 }
@@ -67,7 +67,7 @@ impl StatisticGroup {
         (self.compute)(&vec![1.0; self.clusters.len()])
     }
 
-    /// Collects the statistics of pair orders.
+    /// Creates the group of statistics of pair orders.
     pub(crate) fn from_pairs(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
@@ -76,16 +76,16 @@ impl StatisticGroup {
         let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
         let judge: Vec<f64> = judged.iter().map(|pair| order_as_number(pair.1)).collect();
         let label: Vec<f64> = judged.iter().map(|pair| order_as_number(pair.2)).collect();
-        let table = TwoRaters::new(&judge, &label);
-        let counting = |counts: fn(Ordering, Ordering) -> Option<f64>| {
+        let ratings = TwoRaters::new(&judge, &label);
+        let count_cases = |definition: fn(Ordering, Ordering) -> Option<f64>| {
             SampleSize::counting(&clusters, |case| {
                 let (_, judge, label) = judged[case];
-                counts(judge, label).is_some()
+                definition(judge, label).is_some()
             })
         };
         let count = |statistic: &Statistic| match statistic {
-            Statistic::AccuracyWithoutTies => counting(accuracy::without_ties),
-            Statistic::AccuracyPreferred => counting(accuracy::preferred),
+            Statistic::AccuracyWithoutTies => count_cases(accuracy::without_ties),
+            Statistic::AccuracyPreferred => count_cases(accuracy::judge_ties_as_half),
             _ => SampleSize::all(&clusters),
         };
         let counts = Statistic::ORDERS.iter().map(count).collect();
@@ -96,11 +96,11 @@ impl StatisticGroup {
             labelled: units.len(),
             clusters,
             mean_squares: None,
-            compute: Box::new(move |weights| table.order_statistics(weights)),
+            compute: Box::new(move |weights| ratings.order_statistics(weights)),
         }
     }
 
-    /// Collects the statistics of triples.
+    /// Creates the group of statistics of triples.
     pub(crate) fn from_triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
@@ -120,7 +120,7 @@ impl StatisticGroup {
         }
     }
 
-    /// Collects the statistics of response scores.
+    /// Creates the group of statistics of response scores.
     pub(crate) fn from_responses(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
@@ -129,26 +129,26 @@ impl StatisticGroup {
         let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
         let judge: Vec<f64> = judged.iter().map(|unit| unit.1).collect();
         let label: Vec<f64> = judged.iter().map(|unit| unit.2).collect();
-        let table = TwoRaters::new(&judge, &label);
+        let ratings = TwoRaters::new(&judge, &label);
         Self {
             statistics: Statistic::SCORES.to_vec(),
             counts: vec![SampleSize::all(&clusters); Statistic::SCORES.len()],
             n: judged.len(),
             labelled: units.len(),
             clusters,
-            mean_squares: table.mean_squares(),
-            compute: Box::new(move |weights| table.score_statistics(weights)),
+            mean_squares: ratings.mean_squares(),
+            compute: Box::new(move |weights| ratings.score_statistics(weights)),
         }
     }
 }
 
 /// Returns the bootstrap clusters of units, given the indices of their verdicts.
 pub(crate) fn clusters_of_units(
-    units: impl Iterator<Item = usize>,
+    verdict_indices: impl Iterator<Item = usize>,
     verdicts: &[PairVerdict],
 ) -> Clusters {
     let cluster = |i: usize| verdicts.get(i).map_or("", |v| v.cluster.as_str());
-    Clusters::new(units.map(cluster))
+    Clusters::new(verdict_indices.map(cluster))
 }
 
 /// Paired ratings of judge and label, or the reason why statistics are undefined.
@@ -227,13 +227,13 @@ impl TwoRaters {
 /// Computes the order statistics of exactly two raters, in the order of [`Statistic::ORDERS`].
 pub(crate) fn order_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     let order = |value: f64| value.total_cmp(&0.0);
-    let proportion = |counts: fn(Ordering, Ordering) -> Option<f64>| {
-        mean_over_table(table, |a, b| counts(order(a), order(b)))
+    let proportion = |definition: fn(Ordering, Ordering) -> Option<f64>| {
+        mean_over_table(table, |a, b| definition(order(a), order(b)))
     };
     vec![
         proportion(|judge, label| Some(accuracy::with_ties(judge, label))),
         proportion(accuracy::without_ties),
-        proportion(accuracy::preferred),
+        proportion(accuracy::judge_ties_as_half),
         kappa(table, Weighting::Unweighted),
     ]
 }

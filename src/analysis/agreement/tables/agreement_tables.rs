@@ -66,7 +66,8 @@ impl Agreement {
                 .collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
             let target = self.sections.first().map_or("", |s| s.target.key());
-            tables.push(summary_table(&format!("by {by} (target: {target})"), &rows));
+            let title = format!("by {by} (score target: {target})");
+            tables.push(summary_table(&title, &rows));
         }
         tables
     }
@@ -85,6 +86,14 @@ fn full_table(section: &TargetAgreement) -> TableSection {
         table.push_row(full_row(statistic, has_ceiling));
     }
     let mut notes = coverage_notes(statistics);
+    if section.statistic(Statistic::AccuracyWithoutTies).is_some() {
+        notes.push(
+            "pairwise accuracy: a tie has to match a tie; without ties: only pairs that neither \
+             judge nor label ties; better response preferred: only pairs that the label does not \
+             tie, where a tie of the judge counts ½"
+                .to_owned(),
+        );
+    }
     if section.statistic(Statistic::MeanAbsoluteError).is_some() {
         notes.push(
             "higher is better, except for the mean absolute error (lower is better) and the mean signed error \
@@ -119,17 +128,17 @@ fn full_table(section: &TargetAgreement) -> TableSection {
 
 /// Builds the row of a statistic, with the raters' estimate if several raters rated the same cases.
 fn full_row(statistic: &AgreementStatistic, has_ceiling: bool) -> Vec<String> {
-    let name = statistic.statistic;
+    let kind = statistic.statistic;
     let mut row = vec![
-        name.name().to_owned(),
-        estimate_cell(name, &statistic.estimate),
+        kind.name().to_owned(),
+        estimate_cell(kind, &statistic.estimate),
         statistic.estimate.n.to_string(),
         format_floor_percent(statistic.coverage.proportion()),
     ];
     if has_ceiling {
         let ceiling = statistic.ceiling.as_ref().map(|c| &c.estimate);
         let missing = || NOT_APPLICABLE.to_owned();
-        row.push(ceiling.map_or_else(missing, |c| estimate_cell(name, c)));
+        row.push(ceiling.map_or_else(missing, |c| estimate_cell(kind, c)));
         row.push(ceiling.map_or_else(missing, |c| c.n.to_string()));
     }
     row
@@ -251,7 +260,7 @@ fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
     }
     let mut notes = vec![
         "in brackets: 95 % CI".to_owned(),
-        "pairs, responses: with a verdict, of all labelled".to_owned(),
+        "pairs, responses: number with a verdict, of the number labelled".to_owned(),
     ];
     notes.extend(footnotes.into_lines());
     if has_small {
@@ -267,7 +276,7 @@ fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
 struct Footnotes(Vec<String>);
 
 impl Footnotes {
-    /// Formats a value with its interval; the letter of a footnote replaces what is undefined.
+    /// Formats a value with its interval. The letter of a footnote replaces an undefined interval.
     fn cell(&mut self, statistic: &AgreementStatistic) -> String {
         let (name, estimate) = (statistic.statistic, &statistic.estimate);
         match (estimate.value, estimate.interval) {

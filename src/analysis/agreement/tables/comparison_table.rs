@@ -22,25 +22,26 @@ impl JudgeComparison {
         ]);
         let mut reasons = Reasons::default();
         for row in &self.differences {
-            let name = row.statistic;
+            let statistic = row.statistic;
             let missing = || NOT_APPLICABLE.to_owned();
-            let value =
-                |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |v| name.format_value(v));
+            let value = |value: Option<f64>| {
+                value.map_or(UNDEFINED.to_owned(), |v| statistic.format_value(v))
+            };
             let p = |p: Option<f64>| p.map_or_else(missing, format_p_value);
-            let interval = row.interval.map(|bounds| name.format_bounds(bounds));
+            let interval = row.interval.map(|bounds| statistic.format_bounds(bounds));
             let mde = row.smallest_detectable;
             table.push_row([
-                name.title().to_owned(),
+                statistic.title().to_owned(),
                 value(row.first),
                 value(row.second),
                 format_with_interval(&value(row.difference), interval),
                 p(row.p),
                 p(row.p_holm),
                 row.n.to_string(),
-                mde.map_or_else(missing, |mde| name.format_value(mde)),
+                mde.map_or_else(missing, |mde| statistic.format_value(mde)),
             ]);
             if let Some(reason) = &row.undefined {
-                reasons.add(name.title(), reason);
+                reasons.add(statistic.title(), reason);
             }
         }
         let mcnemar = &self.mcnemar;

@@ -32,7 +32,7 @@ type ResponsePosition = (usize, usize);
 ///
 /// # Errors
 ///
-/// If no label is about these verdicts, if a rater rated the same item twice, or if a preference is
+/// If no label matches these verdicts, if a rater rated the same item twice, or if a preference is
 /// ambiguous.
 pub fn join_labels(
     verdicts: &Verdicts,
@@ -108,7 +108,7 @@ impl<'a> LabelIndex<'a> {
         }
     }
 
-    /// Adds a label; returns false if it is about none of the verdicts.
+    /// Adds a label; returns false if it matches none of the verdicts.
     fn add(&mut self, entry: &'a LabelEntry, rater: u32) -> Result<bool, String> {
         let verdicts = self.verdicts;
         let indices = self.index.find_case(&entry.case);

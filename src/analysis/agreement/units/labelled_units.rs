@@ -100,7 +100,7 @@ impl PairRatings {
         }
     }
 
-    /// Returns the order of each rater of both responses.
+    /// Returns the orders of the raters who rated both responses.
     pub fn votes(&self) -> Vec<(u32, Ordering)> {
         match self {
             Self::Votes(votes) => votes.clone(),

@@ -58,7 +58,7 @@ fn build_triple(pairs: &CasePairs<'_>, [a, b, c]: [&String; 3]) -> Option<Triple
     })
 }
 
-/// Returns the orders of a pair, from the first to the second of these models.
+/// Returns the orders of the pair of these models: `Greater` if the first model is better.
 fn pair_orders(pairs: &CasePairs<'_>, [a, b]: [&String; 2]) -> Option<PairOrders> {
     let (models, unit) = pairs
         .iter()

@@ -108,7 +108,7 @@ impl Perturbation {
         Self::Harmless,
     ];
 
-    /// Returns the properties of this perturbation. Each injected text has a control of equal
+    /// Returns the properties of this perturbation. Each injected text has a control of about equal
     /// length.
     pub(crate) fn spec(self) -> PerturbationSpec {
         let row = |probe, control, title, edit| PerturbationSpec {
@@ -146,7 +146,7 @@ impl Perturbation {
             Self::Lines => row(
                 Probe::Formatting,
                 None,
-                "line by line",
+                "one sentence per line",
                 Edit::Rewrite(as_lines),
             ),
             Self::Blank => own_image(ImagePerturbation::Blank, "blank image"),
@@ -204,7 +204,7 @@ impl Perturbation {
     }
 
     /// Returns true unless the perturbation is a control.
-    pub fn is_perturbation(self) -> bool {
+    pub fn is_treatment(self) -> bool {
         self == Self::Identical || self.control().is_some()
     }
 
@@ -239,7 +239,7 @@ mod tests {
                 continue;
             };
             assert_eq!(control.probe(), perturbation.probe());
-            assert!(control.control().is_none() && !control.is_perturbation());
+            assert!(control.control().is_none() && !control.is_treatment());
         }
         let mut judging = Probe::ALL.into_iter().filter(|p| p.needs_judging());
         assert!(judging.all(|probe| Perturbation::of_probe(probe).count() > 0));

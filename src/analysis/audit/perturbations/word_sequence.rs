@@ -52,7 +52,7 @@ impl WordSequence {
         text + &self.tail
     }
 
-    /// Returns the words in lower case, without hyphens, with their indices.
+    /// Returns the words in lower case, without hyphens and apostrophes, with their indices.
     pub(super) fn normalized(&self) -> Vec<(usize, String)> {
         let normalize = |word: &String| word.to_lowercase().replace(['-', '’', '\''], "");
         self.words.iter().map(normalize).enumerate().collect()

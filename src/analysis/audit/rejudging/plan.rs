@@ -46,7 +46,7 @@ pub struct AuditPass {
 pub struct AuditPlan {
     /// Passes in the order of the pairs; the original pair comes first.
     pub passes: Vec<AuditPass>,
-    /// Number of responses without a word to replace, by error.
+    /// Number of responses without a word to replace, by medical error.
     pub not_applicable: BTreeMap<Perturbation, usize>,
     /// Number of skipped pairs or responses, by probe and reason.
     pub skipped: BTreeMap<(Probe, &'static str), usize>,
@@ -61,12 +61,12 @@ struct PairContext<'a> {
     texts: [String; 2],
     /// Index of the response that is judged next to itself or its rewritten form.
     sampled_side: usize,
-    /// Position of the perturbed response.
+    /// Random position of the perturbed response in the perturbed pair.
     side: usize,
     /// True if the previous pair belongs to the same case.
     repeats_case: bool,
     /// The next case with another image.
-    other_image: Option<&'a Case>,
+    other_image_case: Option<&'a Case>,
 }
 
 /// Applicability of a probe to a pair.
@@ -107,12 +107,12 @@ impl AuditPair {
 }
 
 impl AuditPlan {
-    /// Plans every pair with the perturbations of these probes. `other_images` is, for each pair, a
-    /// case with another image.
+    /// Plans every pair with the perturbations of these probes. `other_image_cases` has, for each
+    /// pair, a case with another image.
     pub fn new(
         pairs: &[AuditPair],
         probes: &[Probe],
-        other_images: &[Option<Arc<Case>>],
+        other_image_cases: &[Option<Arc<Case>>],
         seed: u64,
     ) -> Self {
         let mut plan = Self::default();
@@ -129,7 +129,7 @@ impl AuditPlan {
                 sampled_side,
                 side,
                 repeats_case,
-                other_image: other_images.get(index).and_then(Option::as_deref),
+                other_image_case: other_image_cases.get(index).and_then(Option::as_deref),
             };
             plan.passes.push(context.original_pass(None));
             for probe in probes {
@@ -154,7 +154,7 @@ impl AuditPlan {
             let is_control_of = |pass: &AuditPass| {
                 pass.perturbation.and_then(Perturbation::control) == Some(perturbation)
             };
-            if !perturbation.is_perturbation() && !planned.iter().any(is_control_of) {
+            if !perturbation.is_treatment() && !planned.iter().any(is_control_of) {
                 continue;
             }
             match (context.perturb(perturbation), perturbation.spec().edit) {
@@ -207,7 +207,7 @@ impl PairContext<'_> {
             }
             Edit::Image(image) => AuditPass { image, ..pass },
             Edit::OtherImage => AuditPass {
-                image: ImagePerturbation::OtherCase(self.other_image?.id.clone()),
+                image: ImagePerturbation::OtherCase(self.other_image_case?.id.clone()),
                 ..pass
             },
             Edit::Append(text) => self.append_text(text, pass),
@@ -223,7 +223,8 @@ impl PairContext<'_> {
         })
     }
 
-    /// Creates the pass of the original pair, under the name of a perturbation.
+    /// Creates a pass with the original responses and image. It records `perturbation` without
+    /// applying it.
     fn original_pass(&self, perturbation: Option<Perturbation>) -> AuditPass {
         AuditPass {
             pair: self.index,

@@ -91,9 +91,8 @@ impl ClusteredValues {
 impl AuditEstimate {
     fn from_estimate(estimate: &Estimate, unit: MeasureUnit) -> Self {
         let interval = match (estimate.value, unit) {
-            // If every resample gives the same proportion, and it is neither 0 nor 1, the values
-            // are not binary: each pair contributes ½ (both presentation orders agree on a tie, for
-            // example).
+            // Equal resamples of a proportion between 0 and 1: the values are not binary (for
+            // example, each is ½ if every pair ties), so Wilson's interval does not apply.
             (Ok(value), MeasureUnit::Proportion)
                 if estimate.interval == Err(Undefined::NoSpread)
                     && estimate.clusters >= MIN_CLUSTERS
@@ -191,7 +190,7 @@ impl AuditEstimate {
             Some([low, high]) => {
                 format!("{} to {}", unit.format_bound(low), unit.format_bound(high))
             }
-            None if self.is_constant => "in every resample".to_owned(),
+            None if self.is_constant => "same in every resample".to_owned(),
             None => "interval undefined".to_owned(),
         };
         format!(

@@ -25,12 +25,18 @@ pub(crate) const ACCURACY_GAP: MeasureName = name(
 // Verbosity.
 pub(crate) const LONGER_PREFERRED: MeasureName =
     name("longer_preferred", "longer response preferred", Proportion);
-pub(crate) const LONGER_LABELLED: MeasureName =
-    name("longer_labelled", "  of labelled pairs", Proportion);
+pub(crate) const LONGER_LABELLED: MeasureName = name(
+    "longer_labelled",
+    "longer response preferred, labelled pairs",
+    Proportion,
+);
 pub(crate) const LONGER_GAP: MeasureName =
     name("longer_gap", "judge − labels", ProportionDifference);
-pub(crate) const LENGTH_EFFECT: MeasureName =
-    name("length_effect", "log-odds of a longer response", LogOdds);
+pub(crate) const LENGTH_EFFECT: MeasureName = name(
+    "length_effect",
+    "log-odds of a win of the longer response",
+    LogOdds,
+);
 pub(crate) const LENGTH_CONTROLLED_WIN_RATE: MeasureName = name(
     "length_controlled_win_rate",
     "win rate at equal length: {}",
@@ -41,8 +47,11 @@ pub(crate) const LENGTH_CONTROLLED_WIN_RATE: MeasureName = name(
 pub(crate) const SIGNED_SHIFT: MeasureName =
     name("signed_shift", "score shift (first − second)", Points);
 pub(crate) const ABSOLUTE_SHIFT: MeasureName = name("shift", "absolute score shift", Points);
-pub(crate) const COMBINED_IS_MEAN: MeasureName =
-    name("sums_up", "verdict is the mean of both orders", Proportion);
+pub(crate) const COMBINED_IS_MEAN: MeasureName = name(
+    "sums_up",
+    "final scores are the mean of both orders",
+    Proportion,
+);
 pub(crate) const NOT_TIED: MeasureName =
     name("not_tied", "identical responses, not tied", Proportion);
 
@@ -67,4 +76,5 @@ pub(crate) const ACCURACY_LOSS: MeasureName =
 // Medical errors.
 pub(crate) const KNOWLEDGE_DROP: MeasureName = name("fall", "knowledge score drop", Points);
 pub(crate) const ERRORS_MISSED: MeasureName = name("missed", "errors missed", Proportion);
-pub(crate) const KNOWLEDGE_DROP_BY_ERROR: MeasureName = name("fall", "  {}", Points);
+pub(crate) const KNOWLEDGE_DROP_BY_ERROR: MeasureName =
+    name("fall", "{}: knowledge score drop", Points);

@@ -38,8 +38,8 @@ pub enum ThresholdKind {
     PlantedGain,
     /// Medical errors without a score drop. Percent.
     ErrorsMissed,
-    /// Smallest change of the knowledge score with the image of another case, or with a blank image
-    /// if there is no other. Points.
+    /// Change of the knowledge score with the image of another case, or with a blank image if there
+    /// is no other. Points.
     ImageEffect,
 }
 
@@ -64,7 +64,7 @@ enum LimitedEstimate {
     FirstNet(MeasureName, &'static [Perturbation]),
 }
 
-/// Direction of a limit.
+/// Values that pass a limit.
 #[derive(Clone, Copy)]
 enum LimitDirection {
     /// Values up to the limit.
@@ -174,7 +174,7 @@ impl LimitedEstimate {
             Self::Net(name) => net(name.key),
             Self::LargestNet(name, probe) => {
                 let nets = Perturbation::of_probe(*probe)
-                    .filter(|p| p.is_perturbation())
+                    .filter(|p| p.is_treatment())
                     .filter_map(|p| net(&name.key_for(&p.key())));
                 nets.max_by(|a, b| {
                     let value = |e: &AuditEstimate| e.value.unwrap_or(f64::NEG_INFINITY);

@@ -11,7 +11,7 @@ pub struct ThresholdResult {
     pub limit: f64,
     /// The measured value, in the same unit; `None` if it could not be measured.
     pub value: Option<f64>,
-    /// True if the limit is exceeded, or nothing could be measured.
+    /// True if the value does not meet the limit, or nothing could be measured.
     pub failed: bool,
     /// The result in one sentence.
     #[serde(rename = "words")]

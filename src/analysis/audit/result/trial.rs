@@ -66,7 +66,7 @@ impl VerdictScores {
             order: verdict.order,
             scores: verdict.scores,
             expected: verdict.expected,
-            // Four decimals, as all scores in records.
+            // Four decimals, like all scores in records.
             knowledge: sum.map(|s: f64| (s / f64::max(n, 1.0) * 1e4).round() / 1e4),
             presentations: presentations.collect(),
         }

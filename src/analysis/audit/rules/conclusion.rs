@@ -12,17 +12,17 @@ pub(crate) struct Conclusion {
 }
 
 impl Conclusion {
-    /// Creates a conclusion without a bias.
+    /// Creates the conclusion that no bias was found.
     pub(crate) fn sound(sentence: impl Into<String>) -> Self {
         Self::new(FindingOutcome::Sound, sentence)
     }
 
-    /// Creates a conclusion with a bias.
+    /// Creates the conclusion that a bias was found.
     pub(crate) fn biased(sentence: impl Into<String>) -> Self {
         Self::new(FindingOutcome::Biased, sentence)
     }
 
-    /// Creates a conclusion for too few cases.
+    /// Creates the conclusion that the cases are too few or do not vary enough.
     pub(crate) fn unclear(sentence: impl Into<String>) -> Self {
         Self::new(FindingOutcome::Unclear, sentence)
     }

@@ -3,7 +3,8 @@
 use super::conclusion::Conclusion;
 use crate::analysis::audit::result::{AuditEstimate, IntervalPosition, MeasureUnit};
 
-/// The conclusion is sound only if the interval excludes larger proportions of untied presentations.
+/// The conclusion is sound only if the interval excludes larger proportions of untied presentations
+/// than this.
 const DETECTABLE: f64 = 0.25;
 
 /// Concludes from the proportion of presentations of identical responses that do not tie; `others`
@@ -12,7 +13,7 @@ pub(crate) fn conclude_identical(not_tied: &AuditEstimate, others: Option<f64>) 
     let proportion = not_tied.describe(MeasureUnit::Proportion);
     if not_tied.value.is_none_or(|value| value > 0.0) {
         return Conclusion::biased(format!(
-            "noise: identical responses get different scores in {proportion} of presentations"
+            "identical responses get different scores in {proportion} of presentations"
         ));
     }
     if others.is_some_and(|value| value <= 0.0) {

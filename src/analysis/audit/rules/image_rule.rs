@@ -27,7 +27,7 @@ pub(crate) fn conclude_image(
                 .map(|m| m.estimate.describe(m.unit))
                 .unwrap_or_default();
             Some(format!(
-                "{} {change}, {preference} of preferences change",
+                "{} {change} net of control, {preference} of preferences change",
                 p.title()
             ))
         })
@@ -54,8 +54,8 @@ pub(crate) fn conclude_image(
     }
 }
 
-/// Returns the position of a change relative to zero. A change that is not larger than that of the
-/// control counts as none.
+/// Returns the position of a change, net of the control, relative to zero. A change below
+/// [`MIN_CHANGE`] counts as none.
 fn change_position(net: &AuditEstimate) -> IntervalPosition {
     let is_small = net.value.is_some_and(|value| value < MIN_CHANGE);
     match net.position(0.0, MIN_CHANGE) {

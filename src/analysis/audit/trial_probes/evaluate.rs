@@ -11,13 +11,14 @@ use crate::statistics::Bootstrap;
 
 /// Pairs that a probe skipped.
 pub(crate) struct SkippedPairs<'a> {
-    /// Number of responses without a word to replace, by error.
+    /// Number of responses without a word to replace, by medical error.
     pub(crate) not_applicable: Vec<(Perturbation, usize)>,
     /// Number of pairs or responses skipped for other reasons.
     pub(crate) reasons: Vec<(&'a str, usize)>,
 }
 
-/// Evaluates the trials of a probe. Probes that need verdicts only have no trials and do not run.
+/// Evaluates the trials of a probe. A probe that needs no new verdicts has no trials and does not
+/// run.
 pub(crate) fn evaluate_probe(
     probe: Probe,
     trials: Vec<LabelledTrial<'_>>,
@@ -44,7 +45,7 @@ pub(crate) fn evaluate_probe(
 
 fn build_finding(probe: Probe, definition: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
     let tested: Vec<_> = Perturbation::of_probe(probe)
-        .filter(|p| p.is_perturbation())
+        .filter(|p| p.is_treatment())
         .collect();
     let measures = compute_measures(definition, trials, &tested);
     let has_measure = |perturbation: &Perturbation| {
@@ -131,7 +132,7 @@ fn conclude(
     }
 }
 
-/// Describes how many responses have no word to replace, by error.
+/// Describes how many responses have no word to replace, by medical error.
 fn not_applicable_note(counts: &[(Perturbation, usize)]) -> Option<String> {
     let counts: Vec<String> = counts
         .iter()

@@ -24,7 +24,7 @@ const RULE: IntervalRule = IntervalRule {
     ),
     equivalent: (
         FindingOutcome::Sound,
-        "a response has the same score in both positions: first − second {value}",
+        "no effect of the position on scores found: first − second {value}",
     ),
     unclear: "too few pairs to detect a score shift with the position: {value}",
 };

@@ -12,8 +12,8 @@ use crate::analysis::audit::rules::{Conclusion, IntervalRule};
 use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 
-/// The rule for the proportion that the longer response wins, judge minus labels. `{longer}` is the
-/// proportion of the judge.
+/// The rule for the difference between judge and labels in the proportion of pairs that the longer
+/// response wins. `{longer}` is the proportion by the judge.
 const RULE: IntervalRule = IntervalRule {
     expected: 0.0,
     tolerance: 0.10,

@@ -19,7 +19,7 @@ const POSITION_OFFSET: usize = 2;
 /// An encoder-decoder model.
 pub(crate) struct Bart {
     /// Tokenizer.
-    pub(crate) tokens: MetricTokenizer,
+    pub(crate) tokenizer: MetricTokenizer,
     token_embedding: Tensor,
     /// Bias of the logits.
     logit_bias: Tensor,
@@ -40,11 +40,11 @@ impl Bart {
     /// Loads the model. Also returns the hash of the weights.
     pub(crate) fn load(source: &ModelSource, placement: &Placement) -> Result<(Self, String)> {
         let config = source.read_config(config::parse_bart)?;
-        let tokens = MetricTokenizer::read(source, config.max_tokens, false)?;
-        tokens.check_vocabulary(config.vocabulary)?;
+        let tokenizer = MetricTokenizer::read(source, config.max_tokens, false)?;
+        tokenizer.check_vocabulary(config.vocabulary)?;
         let weights = source.read_weights("BART", placement, rename_tensor)?;
         let vb = weights.builder(&placement.device);
-        let bart = Self::build(&vb, &config, tokens);
+        let bart = Self::build(&vb, &config, tokenizer);
         let bart = bart.with_context(|| source.folder.display().to_string())?;
         weights.check_all_used()?;
         Ok((bart, weights.digest().short_hex()))
@@ -53,7 +53,7 @@ impl Bart {
     fn build(
         vb: &VarBuilder,
         config: &BartConfig,
-        tokens: MetricTokenizer,
+        tokenizer: MetricTokenizer,
     ) -> candle::Result<Self> {
         let (v, c) = (config.vocabulary, config.encoder.0.hidden);
         let stack = |name: &str, (sizes, layers): (BartLayerSizes, usize)| {
@@ -74,7 +74,7 @@ impl Bart {
             Tensor::zeros(v, candle::DType::F32, vb.device())?
         };
         Ok(Self {
-            tokens,
+            tokenizer,
             token_embedding: vb.get((v, c), "shared.weight")?,
             logit_bias: bias,
             encoder: stack("encoder", config.encoder)?,
@@ -136,10 +136,10 @@ impl Bart {
 }
 
 impl BartStack {
-    /// Embeds tokens.
-    fn embed(&self, words: &Tensor, tokens: &[&[u32]], scale: f64) -> candle::Result<Tensor> {
-        let ids = id_tensor(tokens, words.device())?;
-        let x = (Embedding::new(words.clone(), words.dim(1)?).forward(&ids)? * scale)?;
+    /// Embeds tokens: the rows of `table` times `scale`, plus position embeddings, then layer norm.
+    fn embed(&self, table: &Tensor, tokens: &[&[u32]], scale: f64) -> candle::Result<Tensor> {
+        let ids = id_tensor(tokens, table.device())?;
+        let x = (Embedding::new(table.clone(), table.dim(1)?).forward(&ids)? * scale)?;
         let positions = self.positions.narrow(0, POSITION_OFFSET, x.dim(1)?)?;
         self.norm.forward(&x.broadcast_add(&positions)?)
     }

@@ -14,7 +14,7 @@ use crate::support::device::Placement;
 /// A text encoder.
 pub(crate) struct Bert {
     /// Tokenizer.
-    pub(crate) tokens: MetricTokenizer,
+    pub(crate) tokenizer: MetricTokenizer,
     /// Device of the weights.
     pub(crate) device: Device,
     encoder: Encoder,
@@ -54,8 +54,9 @@ impl Bert {
             "--bert-layer {layer}: {} has {layers} layers\nhint: 0 means the embeddings",
             source.name,
         );
-        let tokens = MetricTokenizer::read(source, config.max_tokens(), config.has_leading_space)?;
-        tokens.check_vocabulary(config.model.vocab_size)?;
+        let tokenizer =
+            MetricTokenizer::read(source, config.max_tokens(), config.has_leading_space)?;
+        tokenizer.check_vocabulary(config.model.vocab_size)?;
         let weights = source.read_weights("BERT", placement, rename_tensor)?;
         let vb = weights.builder(&placement.device);
         // Load all layers to detect errors above the chosen layer too; tensors are shared, not
@@ -66,7 +67,7 @@ impl Bert {
         weights.check_all_used()?;
         let device = placement.device.clone();
         let bert = Self {
-            tokens,
+            tokenizer,
             device,
             encoder,
         };

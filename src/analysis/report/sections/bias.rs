@@ -23,7 +23,10 @@ pub(super) fn bias_section(report: &ReportData) -> ReportSection {
             .iter()
             .filter(|f| !f.measures.is_empty());
         section.tables(measured.map(Finding::table));
-        section.paragraph("Run `acem3 audit CASES` to measure image sensitivity and bias.");
+        section.paragraph(
+            "Run `acem3 audit CASES` to measure also image sensitivity and the effects of \
+             formatting, prompt injection and medical errors.",
+        );
     });
     if let Some(audit) = &report.audit {
         let foreign_note = if audit.is_foreign {

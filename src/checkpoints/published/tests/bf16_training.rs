@@ -8,9 +8,10 @@ use candle::{DType, Device, Tensor};
 
 use super::relative_difference;
 use super::training::{
-    ADAMW, LOSS, Reward, assert_loss_and_gradients, constant_schedule, load_preferences,
+    ADAMW, LOSS, assert_loss_and_gradients, constant_schedule, load_preferences,
     load_training_values, tiny_llava, tiny_llava_with,
 };
+use crate::training::RewardTokenRole;
 
 /// Returns the tiny LLaVA: its exact initial weights, and its weights in a dtype on a device.
 fn tiny_llava_on(device: &Device, dtype: DType) -> (Parameters, Parameters, TrainableModel) {
@@ -56,7 +57,7 @@ fn master_weight_changes(start: &Parameters, optimizer: &AdamW) -> HashMap<Strin
 #[test]
 fn ten_steps_with_master_weights_match_torch() {
     let expected = load_training_values("masters");
-    let pairs = load_preferences(Reward::Target, &tiny_llava(0.7).1);
+    let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     for (kind, rate) in [("usual", 1e-3), ("small", 1e-6)] {
         let (start, parameters, model) = tiny_llava_on(&Device::Cpu, DType::BF16);
         let optimizer = optimizer_with_master_weights(&start, &parameters);
@@ -103,7 +104,7 @@ fn ten_steps_with_master_weights_match_torch() {
 /// Checks gradients in bf16, which has 8 significant bits.
 #[test]
 fn bf16_gradients_are_close_to_f32() {
-    let pairs = load_preferences(Reward::Target, &tiny_llava(0.7).1);
+    let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     let (_, rounded, bf16_model) = tiny_llava_on(&Device::Cpu, DType::BF16);
     let (_, exact, f32_model) = tiny_llava_on(&Device::Cpu, DType::F32);
     let gradients = |model: &TrainableModel| {
@@ -133,7 +134,7 @@ fn bf16_gradients_are_close_to_f32() {
 #[ignore = "needs a GPU and a build with CUDA"]
 fn on_a_gpu_losses_and_gradients_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
-    let pairs = load_preferences(Reward::Target, &tiny_llava(0.7).1);
+    let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::BF16, 5e-2)] {
         for recomputes in [false, true] {
             let results = [&Device::Cpu, &device].map(|device| {
@@ -175,7 +176,7 @@ fn on_a_gpu_losses_and_gradients_match_cpu() {
 #[ignore = "needs a GPU and a build with CUDA"]
 fn on_a_gpu_ten_steps_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
-    let pairs = load_preferences(Reward::Target, &tiny_llava(0.7).1);
+    let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     for (dtype, tolerance) in [(DType::F32, 1e-4), (DType::BF16, 1e-2)] {
         let losses = [&Device::Cpu, &device].map(|device| {
             let (start, parameters, model) = tiny_llava_on(device, dtype);

@@ -18,7 +18,7 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::{
     PreferenceFolderConfig, read_preferences, write_phantom_preferences,
 };
-use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole as Rewarded};
+use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole};
 
 pub(super) const LOSS: DpoLossConfig = DpoLossConfig {
     beta: 0.3,
@@ -30,21 +30,15 @@ pub(super) const ADAMW: AdamWConfig = AdamWConfig {
     eps: 1e-8,
     weight_decay: 0.1,
 };
-const REWARD: [u32; 2] = [7, 11];
+/// Reward tokens of the chosen and the rejected completion.
+const REWARD_TOKENS: [u32; 2] = [7, 11];
 const IMAGE_TOKENS: usize = 16;
 
-/// Role of the reward token before a continuation.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reward {
-    Absent,
-    Target,
-    Context,
-}
-
-const PREFERENCE_LOSSES: [(&str, Reward); 3] = [
-    ("dpo", Reward::Absent),
-    ("rtdpo", Reward::Target),
-    ("adto", Reward::Context),
+/// Files of expected values, with the role of the reward token in each loss.
+const PREFERENCE_LOSSES: [(&str, RewardTokenRole); 3] = [
+    ("dpo", RewardTokenRole::Absent),
+    ("rtdpo", RewardTokenRole::Target),
+    ("adto", RewardTokenRole::Context),
 ];
 
 pub(super) fn load_training_values(name: &str) -> HashMap<String, Tensor> {
@@ -52,15 +46,16 @@ pub(super) fn load_training_values(name: &str) -> HashMap<String, Tensor> {
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
-/// Returns the tiny LLaVA in training, with its output weights scaled by `turned_down`.
+/// Returns the trainable tiny LLaVA, with its output weights scaled by `output_scale`. The
+/// reference model of the preference losses has scale 0.7.
 pub(super) fn tiny_llava(output_scale: f64) -> (Parameters, TrainableModel) {
     tiny_llava_with(output_scale, 1, |parameters| {
         parameters.freeze(&["model.vision_tower.".to_owned()])
     })
 }
 
-/// Like [`tiny_llava`], with another choice of trainable weights, and its decoder split after `depth`
-/// layers.
+/// Like [`tiny_llava`], with another choice of trainable weights, and its decoder split after
+/// `depth` layers.
 pub(super) fn tiny_llava_with(
     output_scale: f64,
     depth: usize,
@@ -87,8 +82,8 @@ pub(super) fn tiny_llava_with(
     (parameters, model)
 }
 
-/// Returns the prompts, each with one branch per named continuation.
-fn load_sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
+/// Returns a sequence for each of two prompts, with one branch for each named completion.
+fn load_sequences(names: &[&str], role: RewardTokenRole) -> Vec<Sequence> {
     let inputs = load_training_values("inputs");
     let pixels = expected_values()["pixel_values"].flatten_all().unwrap();
     let pixels: Arc<[f32]> = pixels.to_vec1().unwrap().into();
@@ -100,11 +95,11 @@ fn load_sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
             .chain(text("tail"))
             .collect();
         let mut sequence = Sequence::new(&prompt, Some(pixels.clone()), IMAGE_TOKENS);
-        for (name, token) in names.iter().zip(REWARD) {
-            let first = match reward {
-                Reward::Absent => None,
-                Reward::Target => Some((token, 1.0)),
-                Reward::Context => Some((token, 0.0)),
+        for (name, token) in names.iter().zip(REWARD_TOKENS) {
+            let first = match role {
+                RewardTokenRole::Absent => None,
+                RewardTokenRole::Target => Some((token, 1.0)),
+                RewardTokenRole::Context => Some((token, 0.0)),
             };
             let rest = tokens(name).into_iter().map(|token| (token, 1.0));
             sequence.push_branch(first.into_iter().chain(rest));
@@ -115,10 +110,10 @@ fn load_sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
 }
 
 pub(super) fn load_preferences(
-    reward: Reward,
+    role: RewardTokenRole,
     reference: &TrainableModel,
 ) -> Vec<PreferenceExample> {
-    let sequences = load_sequences(&["chosen", "rejected"], reward);
+    let sequences = load_sequences(&["chosen", "rejected"], role);
     let log_likelihoods = reference.log_likelihoods(&Batch(&sequences)).unwrap();
     let pairs = sequences.into_iter().zip(log_likelihoods);
     pairs
@@ -178,17 +173,17 @@ fn is_zero(tensor: &Tensor) -> bool {
 #[test]
 fn supervised_loss_and_gradients_match_torch() {
     let (parameters, model) = tiny_llava(1.0);
-    let sequences = load_sequences(&["chosen"], Reward::Absent);
+    let sequences = load_sequences(&["chosen"], RewardTokenRole::Absent);
     let loss = model.loss(&Batch(&sequences), |_| true).unwrap();
     assert_loss_and_gradients(&loss, &parameters, &load_training_values("sft"), "sft");
 }
 
 #[test]
 fn preference_losses_and_gradients_match_torch() {
-    for (kind, reward) in PREFERENCE_LOSSES {
+    for (kind, role) in PREFERENCE_LOSSES {
         let (parameters, model) = tiny_llava(1.0);
         let (pairs, expected_values) = (
-            load_preferences(reward, &self::tiny_llava(0.7).1),
+            load_preferences(role, &tiny_llava(0.7).1),
             load_training_values(kind),
         );
         for (i, pair) in pairs.iter().enumerate() {
@@ -208,7 +203,7 @@ fn preference_losses_and_gradients_match_torch() {
 #[test]
 fn ten_steps_match_torch() {
     let (parameters, model) = tiny_llava(1.0);
-    let pairs = load_preferences(Reward::Target, &self::tiny_llava(0.7).1);
+    let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     let expected_values = load_training_values("steps");
     let mut trainer = create_trainer(&parameters, 1e-3);
     let mut margin = f64::NEG_INFINITY;
@@ -256,7 +251,7 @@ fn lora_training_matches_peft() {
         Some((name.to_owned(), tensor.clone()))
     });
     parameters.restore(start).unwrap();
-    let pairs = load_preferences(Reward::Target, &model);
+    let pairs = load_preferences(RewardTokenRole::Target, &model);
     let losses = expected_values["losses"].to_vec1::<f32>().unwrap();
     let assert_gradients = |prefix: &str, step: usize| {
         let loss = model.preference_loss(&pairs, LOSS).unwrap();
@@ -269,7 +264,7 @@ fn lora_training_matches_peft() {
         gradients.insert("loss".to_owned(), value);
         assert_loss_and_gradients(&loss, &parameters, &gradients, prefix);
     };
-    // `B` is zero, so the gradient of `A` is zero too, but it exists.
+    // At the start `B` is zero, so the gradient of `A` exists but is zero.
     let first = expected_values
         .iter()
         .filter(|(name, _)| name.starts_with("first."));
@@ -288,7 +283,7 @@ fn lora_training_matches_peft() {
         assert_near(var.as_tensor(), &expected_values[&name], &name);
     }
     // The merged matrices match those of peft. All other tensors are unchanged.
-    let (before, _) = self::tiny_llava(1.0);
+    let (before, _) = tiny_llava(1.0);
     let (before, merged) = (before.all(), parameters.merge_adapters().unwrap());
     assert_eq!(before.len(), merged.len());
     for ((name, before), (same_name, merged)) in before.iter().zip(&merged) {
@@ -306,7 +301,7 @@ fn lora_training_matches_peft() {
     assert_eq!(changed.count(), 7);
 }
 
-/// Returns the tokenizer of the tiny LLaVA without the space prefix.
+/// Returns the tokenizer of the tiny LLaVA without the step that prepends a space.
 fn plain_tokenizer() -> TextTokenizer {
     let json = std::fs::read(golden_path("checkpoints/llava/tokenizer.json")).unwrap();
     let mut json: serde_json::Value = serde_json::from_slice(&json).unwrap();
@@ -334,7 +329,7 @@ fn losses_of_exported_preferences_match_trl() {
         tokenizer: &plain_tokenizer(),
         processor: &load_member("llava").vision.unwrap().processor,
         image_tokens: IMAGE_TOKENS,
-        reward_token_role: Rewarded::Target,
+        reward_token_role: RewardTokenRole::Target,
     };
     let (parameters, model) = tiny_llava(1.0);
     let pairs = preference_pairs.iter().map(|pair| {

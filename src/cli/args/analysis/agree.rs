@@ -21,8 +21,9 @@ Examples:
   acem3 agree verdicts --labels ratings.csv --group-by patient --format csv
       Compare subgroups by the value of `meta.patient`; print CSV
 
-Label files are CSV (columns separated by comma, semicolon or tab) or JSONL with the same names. \
-Each row names a case by its id in the records.
+Label files are CSV (columns separated by comma, semicolon or tab) or JSONL (one object per \
+line with the same fields, or with the `labels` of a case). Each row names a case by its id in the \
+records.
 
 Columns of score files:
   case,model,rater,criterion,score      one rating per row
@@ -44,11 +45,27 @@ Examples of JSONL lines:
   {\"case\": \"c1\", \"model\": \"m1\", \"rater\": \"dr-a\", \"score\": 4}
   {\"id\": \"c1\", \"models\": [\"m1\", \"m2\"], \"labels\": {\"final\": [4, 2]}}
 
-`rater` and `criterion` are optional; the default is one rater and the final score. Criteria have \
-the names of the records, of the papers, or short names (FA, MKC, CLAR, ...). A preference is >, = \
-or <; a, b or tie; 1, 2 or 0; left, right or both bad; or the name of a model. An empty cell or NA \
-is a missing rating. Scores range from 0 to 5; use --scale for other scales. The consensus of \
-several raters is the mean score, or the majority preference (a tie if two are equally frequent).";
+Score targets, for --target and label files, with abbreviations of the papers ACE-M³ and HDCEval:
+  final                          overall
+  expression                     EXP
+    clarity_of_response          CR, CLAR
+    language_appropriateness     LA, LANG
+    tone_and_empathy             TE
+    expression_integrity         EI, INTE
+  medical_knowledge              MKC, COR
+    factual_accuracy             FA, ACC
+    up_to_date_information       UI, INFO
+    handling_uncertainty         HU, UNC
+  patient_relevance              PQR, REL
+    context_awareness            CA, CONT
+    relevance_to_condition       RPC, COND
+    addressing_multiple_concerns AMC, CONC
+
+`rater` and `criterion` are optional; the default is one rater and the final score. `criterion` is \
+a score target or an abbreviation. A preference is >, = or <; a, b or tie; 1, 2 or 0; left, right \
+or both bad; or the name of a model. An empty cell or NA is a missing rating. Scores range from 0 \
+to 5; use --scale for other scales. The consensus of several raters is the mean score, or the \
+majority preference (a tie if two are equally frequent).";
 
 /// Arguments of `acem3 agree`.
 #[derive(Args, Clone, Debug)]
@@ -56,8 +73,8 @@ several raters is the mean score, or the majority preference (a tie if two are e
 pub struct AgreeArgs {
     /// Folder that `judge --out` wrote, or its records.jsonl
     pub records: PathBuf,
-    /// Compare this score target: final, an aspect or a criterion; all statistics are shown for the
-    /// first one (repeatable) [default: all labelled targets]
+    /// Compare scores of this target: final, an aspect or a criterion, see below (repeatable; only
+    /// the first gets the full table and subgroups) [default: all labelled targets]
     #[arg(long, value_name = "NAME", env = "ACEM3_TARGET", value_parser = parse_score_target)]
     pub target: Vec<ScoreTarget>,
     /// Show subgroups by `meta.FIELD` too, besides data set, question type, modality, organ,

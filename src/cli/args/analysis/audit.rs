@@ -6,7 +6,9 @@ use clap::Args;
 
 use crate::analysis::audit::{Probe, Threshold, ThresholdKind};
 use crate::cli::args::shared::value_parsers::{parse_percent, parse_points};
-use crate::cli::args::shared::{BootstrapArgs, JudgePanelArgs, LabelArgs, SourceArgs, TableFormat};
+use crate::cli::args::shared::{
+    BootstrapArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs, TableFormat,
+};
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -18,14 +20,15 @@ Examples:
   acem3 audit cases --panel my-panel --limit 50 --out audit.json
       Audit another judge on 50 cases; write every perturbed pair with its verdicts before and after
   acem3 audit cases --probes image --min-image-effect 0.2
-      For CI: exit with code 1 if the judge ignores images
+      In continuous integration: exit with code 1 if the judge ignores images
 
 Probes of verdicts (records or cases): position, verbosity, symmetry, self-consistency.
 
 Probes that judge again (cases only), with their controls:
-  identical   a response paired with itself (no control)
-  formatting  the same text as a list; control: line breaks
-  image       a blank, mismatched or cropped image; control: one grey level
+  identical   a response paired with itself; control: the original pairs
+  formatting  the same text as a list; control: one sentence per line
+  image       a blank, mismatched or cropped image; control: every pixel
+              one grey level brighter
   planted     prompt injection; control: neutral text of equal length
   errors      a wrong side, negation, number, organ or modality; control: a
               neutral clause
@@ -35,10 +38,9 @@ statistic could not be measured.";
 
 /// Arguments of `acem3 audit`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("path", |path| path.help(RECORDS_OR_CASES)))]
 pub struct AuditArgs {
-    /// The records of a run (the folder that `judge --out` wrote, or its records.jsonl), or cases
-    /// as for `judge`.
+    /// The records of a run, or cases.
     #[command(flatten)]
     pub source: SourceArgs,
     /// Run these probes, separated by commas [default: all that the input allows]
@@ -90,8 +92,8 @@ pub struct ThresholdArgs {
     /// Fail if the flip rate exceeds PERCENT
     #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_FLIP_RATE", value_parser = parse_percent)]
     pub max_flip_rate: Option<f64>,
-    /// Fail if the accuracies with the better response first and second differ by more than PERCENT
-    /// points
+    /// Fail if the accuracy with the better response shown first and the accuracy with it shown
+    /// second differ by more than PERCENT points
     #[arg(
         long,
         value_name = "PERCENT",

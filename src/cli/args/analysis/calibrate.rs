@@ -30,7 +30,7 @@ pub struct CalibrateArgs {
 /// The commands of `acem3 calibrate`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum CalibrateCommand {
-    /// Fit maps from a judge's scores to labels, and measure them on held-out images
+    /// Fit maps from a judge's scores to labels, and measure their error on held-out images
     Fit(CalibrateFitArgs),
     /// Apply the maps to other records of the same judge
     Apply(CalibrateApplyArgs),

@@ -7,7 +7,7 @@ use clap::builder::FalseyValueParser;
 
 use crate::analysis::metrics::Metric;
 use crate::checkpoints::hub::HubArgs;
-use crate::cli::args::shared::{SourceArgs, TableFormat};
+use crate::cli::args::shared::{RECORDS_OR_CASES, SourceArgs, TableFormat};
 use crate::support::device::DeviceChoice;
 
 const EXAMPLES: &str = "\
@@ -30,12 +30,12 @@ Chinese character is a word.";
 
 /// Arguments of `acem3 metrics`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("path", |path| path.help(RECORDS_OR_CASES)))]
 pub struct MetricsArgs {
     /// The answers: cases, or the folder or records of a run.
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Compute these metrics, separated by commas; --bert and --bart add theirs
+    /// Compute these metrics, separated by commas; --bert adds BERTScore, --bart BARTScore
     #[arg(
         long,
         value_enum,
@@ -45,14 +45,14 @@ pub struct MetricsArgs {
         env = "ACEM3_METRICS"
     )]
     pub metrics: Vec<Metric>,
-    /// Compare word stems in ROUGE (Porter stemmer, as rouge-score's `use_stemmer`)
+    /// Compare word stems in ROUGE (Porter stemmer, like rouge-score's `use_stemmer`)
     #[arg(long, env = "ACEM3_STEM", value_parser = FalseyValueParser::new())]
     pub stem: bool,
-    /// Treat every Chinese character as a word (as sacrebleu's tokenizer `zh`)
+    /// Treat every Chinese character as a word (like sacrebleu's tokenizer `zh`)
     #[arg(long, env = "ACEM3_CHINESE", value_parser = FalseyValueParser::new())]
     pub chinese: bool,
-    /// Compare the rationales in the records with those in RECORDS (a run's folder or
-    /// records.jsonl)
+    /// Compare the rationales (analyses) of the run in PATH with those of the run in RECORDS, a
+    /// folder or records.jsonl
     #[arg(long, value_name = "RECORDS", env = "ACEM3_RATIONALES")]
     pub rationales: Option<PathBuf>,
     /// Score only the first N cases
@@ -74,10 +74,12 @@ pub struct MetricsArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "BERTScore and BARTScore")]
 pub struct MetricModelArgs {
-    /// Compute BERTScore with this BERT or RoBERTa: a folder, or `owner/name[@revision]` on the hub
+    /// Compute BERTScore with this BERT or RoBERTa: a folder, or `owner/name[@revision]` on the
+    /// Hugging Face Hub
     #[arg(long, value_name = "MODEL", env = "ACEM3_BERT")]
     pub bert: Option<String>,
-    /// Compare the hidden states of layer N [default: bert-score's, for checkpoints that it lists]
+    /// Compare the hidden states of layer N [default: the layer that bert-score uses for this
+    /// checkpoint]
     #[arg(long, value_name = "N", requires = "bert", env = "ACEM3_BERT_LAYER")]
     pub bert_layer: Option<usize>,
     /// Weight tokens by inverse document frequency over the references
@@ -91,7 +93,8 @@ pub struct MetricModelArgs {
         env = "ACEM3_BERT_BASELINE"
     )]
     pub bert_baseline: Option<PathBuf>,
-    /// Compute BARTScore with this BART: a folder, or `owner/name[@revision]` on the hub
+    /// Compute BARTScore with this BART: a folder, or `owner/name[@revision]` on the Hugging Face
+    /// Hub
     #[arg(long, value_name = "MODEL", env = "ACEM3_BART")]
     pub bart: Option<String>,
     /// The use of the hub.

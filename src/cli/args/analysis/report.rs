@@ -69,7 +69,8 @@ pub struct ReportArgs {
     /// Compare models by these scores of the judge
     #[arg(long, value_enum, default_value_t = ScoreKind::Chosen, env = "ACEM3_SCORES")]
     pub scores: ScoreKind,
-    /// Show subgroups by `meta.FIELD` too, besides those that data sets define (repeatable)
+    /// Show subgroups by `meta.FIELD` too, besides data set, question type, modality, organ,
+    /// language and scenario (repeatable)
     #[arg(long, value_name = "FIELD", env = "ACEM3_GROUP_BY")]
     pub group_by: Vec<String>,
     /// Include images of this size

@@ -12,7 +12,7 @@ const DICOM_HEADING: &str = "DICOM images";
 pub struct DicomArgs {
     /// Map grey values with this window: CENTER,WIDTH in the units of the file, `auto` (full range
     /// of the frame), `file` (the window of the file) or the name of a window in the file; images
-    /// without a named window are unscored
+    /// that lack the named window are unscored
     #[arg(
         long,
         value_name = "WINDOW",
@@ -21,7 +21,7 @@ pub struct DicomArgs {
     )]
     #[arg(help_heading = DICOM_HEADING, allow_hyphen_values = true)]
     pub window: DicomWindow,
-    /// Show frame N of images with several frames, counted from 1 [default: the middle one]
+    /// Use frame N of images with several frames, counted from 1 [default: the middle one]
     #[arg(long, value_name = "N", env = "ACEM3_FRAME")]
     #[arg(help_heading = DICOM_HEADING, value_parser = clap::value_parser!(u32).range(1..))]
     pub frame: Option<u32>,

@@ -10,9 +10,10 @@ use crate::checkpoints::hub::HubArgs;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Judge")]
 pub struct JudgePanelArgs {
-    /// Judge with PANEL: a panel folder, the folder of a published checkpoint (LLaVA, Llama,
-    /// Mistral, Qwen2), a .gguf file (text only), a .toml file that names four members, or
-    /// `owner/name[@revision]` on the hub [default: the embedded panel]
+    /// Judge with PANEL, three experts and a conclusion model: a panel folder; the folder of a
+    /// published checkpoint (LLaVA, Llama, Mistral, Qwen2) or a .gguf file (text only), used as all
+    /// four; a .toml file that names the four; or `owner/name[@revision]` on the Hugging Face Hub
+    /// [default: the embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// The use of the hub.

@@ -15,4 +15,5 @@ pub use dicom::DicomArgs;
 pub use judge_panel::JudgePanelArgs;
 pub use labels::{LabelArgs, LabelScale};
 pub use output_format::{OutputFormat, TableFormat};
+pub(super) use source::RECORDS_OR_CASES;
 pub use source::SourceArgs;

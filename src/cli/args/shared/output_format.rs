@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// The format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// Text to read
+    /// Plain text
     Text,
     /// JSON
     Json,

@@ -9,6 +9,11 @@ use clap::{Args, ValueEnum as _};
 use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 
+/// Help of [`SourceArgs::path`] for commands that also read the records of a run.
+pub(in crate::cli::args) const RECORDS_OR_CASES: &str = "\
+Folder that `judge --out` wrote, or its records.jsonl; or cases: a folder, a JSONL file, or a data \
+set as released (VQA-RAD, SLAKE, Path-VQA)";
+
 /// Arguments that select a source of cases.
 #[derive(Args, Clone, Debug)]
 pub struct SourceArgs {
@@ -24,7 +29,7 @@ pub struct SourceArgs {
     /// Read only questions in this language [default: en]
     #[arg(long, value_enum, env = "ACEM3_LANG")]
     pub lang: Option<Lang>,
-    /// Judge the reference answer too, as a model named `reference`
+    /// Add the reference answer as the response of a model named `reference`
     #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
     pub with_reference: bool,
     /// Display settings of DICOM images.

@@ -20,13 +20,13 @@ Examples:
 
 ENCODER is `embedded`, `random:SEED` (untrained, with the sizes of the embedded encoder), a panel \
 folder, the folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2), or either of these \
-on the hub as `owner/name[@revision]`. The first encoder is the baseline.";
+on the Hugging Face Hub as `owner/name[@revision]`. The first encoder is the baseline.";
 
 /// Arguments of `acem3 encoders`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct EncodersArgs {
-    /// Encoders: names, folders or hub ids [default: embedded random:1 random:2]
+    /// Encoders: names, folders or Hugging Face Hub ids [default: embedded random:1 random:2]
     #[arg(value_name = "ENCODER")]
     pub encoders: Vec<String>,
     /// Write the table (JSON), the plot (SVG) and the trained panels to folder DIR
@@ -35,7 +35,7 @@ pub struct EncodersArgs {
     /// Run linear probes and retrieval on frozen features only, without training projectors
     #[arg(long, env = "ACEM3_PROBE_ONLY", value_parser = FalseyValueParser::new())]
     pub probe_only: bool,
-    /// Use SLAKE from DIR, the folder of the public data sets [default: phantoms]
+    /// Use SLAKE from `DIR/slake` [default: phantoms]
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
     /// Train probes on N phantoms

@@ -32,8 +32,8 @@ pub struct IntrospectArgs {
     #[arg(long, value_name = "N", default_value_t = 2, env = "ACEM3_ROUNDS")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=20))]
     pub rounds: u32,
-    /// Measure each round on the cases in PATH too, which are not trained on; they must have final
-    /// scores
+    /// Measure each round on the cases in PATH too, which are not trained on; they need labels of
+    /// the final score
     #[arg(long, value_name = "PATH", env = "ACEM3_HELD_OUT")]
     pub held_out: Option<PathBuf>,
     /// Write the rounds and their table to folder DIR; an interrupted run in DIR is resumed

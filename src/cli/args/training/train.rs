@@ -22,7 +22,7 @@ pub struct TrainArgs {
 /// The commands of `acem3 train`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum TrainCommand {
-    /// Train a panel from a configuration file, or resume an interrupted training
+    /// Train a panel from a configuration file, or resume an interrupted training run
     Run(TrainRunArgs),
     /// Evaluate a panel on phantoms and on held-out splits of public data sets
     ///
@@ -32,17 +32,18 @@ pub enum TrainCommand {
     /// Run an ablation: repeat the training with one setting changed, over several seeds
     ///
     /// Every variant is trained and evaluated once per seed, on phantoms and, with --data, on
-    /// held-out splits of public data sets. Finished trainings are not repeated. If the
-    /// configuration has `start`, only the stages under study are trained. Writes the table as
-    /// Markdown, JSON and SVG.
+    /// held-out splits of public data sets. Finished training runs are not repeated. To skip the
+    /// earlier stages, start from a trained panel (key `start` of the configuration) and list only
+    /// the stages under study. Writes the table as Markdown, JSON and SVG.
     Ablate(TrainAblateArgs),
     /// Improve the training data from misjudged cases and retrain, for several rounds (knowledge
     /// introspection)
     ///
     /// Each round trains the panel, judges the cases, requests better evaluations of the misjudged
     /// ones, and adds those that agree with the labels to the data of the next round. Cases without
-    /// such an evaluation are listed in `unresolved.jsonl`. Writes the rounds as Markdown, JSON and
-    /// SVG; the last panel is in `training/panel` of the last round.
+    /// such an evaluation are listed in `unresolved.jsonl`. The cases need labels of the final
+    /// score. Writes the rounds as Markdown, JSON and SVG; the last panel is in `training/panel` of
+    /// the last round.
     Introspect(IntrospectArgs),
 }
 
@@ -54,11 +55,11 @@ pub struct TrainRunArgs {
     /// Write checkpoints, metrics and the panel (in `panel`) to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// Train on the public data sets in DIR too (`slake`, `vqa_rad`, `path_vqa`, `answers`)
-    /// [default: phantoms only]
+    /// Train on the public data sets in DIR too (subfolders `slake`, `vqa_rad`, `path_vqa` and
+    /// `answers`) [default: phantoms only]
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
-    /// Compute on this device: auto, cpu, cuda or cuda:N; a resumed training may use another device
+    /// Compute on this device: auto, cpu, cuda or cuda:N; a resumed run may use another device
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,
     /// The use of the hub, for a configuration that starts from a checkpoint there.
@@ -69,14 +70,14 @@ pub struct TrainRunArgs {
 /// Arguments of `acem3 train eval`.
 #[derive(Args, Clone, Debug)]
 pub struct TrainEvalArgs {
-    /// Evaluate PANEL: a folder, or `owner/name[@revision]` on the hub [default: the embedded
-    /// panel]
+    /// Evaluate PANEL: a folder, or `owner/name[@revision]` on the Hugging Face Hub [default: the
+    /// embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// Evaluate on N phantom cases; 0 for none, with --data
     #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
     pub phantoms: u64,
-    /// Seed phantoms and wrong answers with SEED
+    /// Seed the phantoms and the sampled wrong answers with SEED
     #[arg(long, default_value_t = 2027, env = "ACEM3_SEED")]
     pub seed: u64,
     /// Evaluate on the public data sets in DIR too [default: phantoms only]
@@ -104,7 +105,7 @@ pub struct TrainAblateArgs {
     /// Compare the variants of this study
     #[arg(long, value_enum, default_value = "ablation", env = "ACEM3_STUDY")]
     pub study: AblationStudy,
-    /// Write the trainings and the table to folder DIR
+    /// Write the training runs and the table to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Train each variant with N seeds, starting with the seed of the configuration

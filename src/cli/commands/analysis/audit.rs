@@ -68,7 +68,7 @@ fn build_request(args: &AuditArgs, has_records: bool) -> Result<AuditRequest> {
     probes.dedup();
     if has_records && !probes.iter().any(|probe| !probe.needs_judging()) {
         bail!(
-            "--probes: these probes judge again, which is not possible with the records {}\n\
+            "--probes: the selected probes need cases, found the records {}\n\
              hint: pass the cases instead",
             args.source.path.display()
         );
@@ -78,10 +78,10 @@ fn build_request(args: &AuditArgs, has_records: bool) -> Result<AuditRequest> {
         let threshold_probes = threshold.kind.probes();
         if !threshold_probes.iter().any(|probe| probes.contains(probe)) {
             let names: Vec<&str> = threshold_probes.iter().map(|probe| probe.key()).collect();
+            let names = names.join(" or ");
             bail!(
-                "{}: its probe is not selected\nhint: add {} to --probes",
-                threshold.kind.flag(),
-                names.join(" or ")
+                "{}: needs the probe {names}, which is not selected\nhint: add {names} to --probes",
+                threshold.kind.flag()
             );
         }
     }

@@ -52,8 +52,14 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
             .map_or(Ok(String::new()), |section| section.table.to_csv())?,
         TableFormat::Text | TableFormat::Markdown => {
             let intro = args.out.as_ref().map_or_else(
-                || "maps not saved; save them with --out FILE".to_owned(),
-                |out| format!("maps of {} in {}", calibration.name, out.display()),
+                || "calibration maps not saved; save them with --out FILE".to_owned(),
+                |out| {
+                    format!(
+                        "calibration maps of {} written to {}",
+                        calibration.name,
+                        out.display()
+                    )
+                },
             );
             render_tables(&intro, &tables, args.format)
         }
@@ -79,7 +85,7 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
         TableFormat::Json => serde_json::to_string_pretty(&calibration)? + "\n",
         TableFormat::Csv => means_csv_table(&calibration).to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            let intro = format!("{} on the label scale of {}", map.name, map.labels);
+            let intro = format!("{} calibrated to {}", map.name, map.labels);
             render_tables(&intro, &[means_table(&calibration)], args.format)
         }
     };

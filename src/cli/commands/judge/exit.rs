@@ -24,7 +24,7 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
     }
     let path = args.source.path.display();
     if counts.records == 0 {
-        bail!("{path}: no cases\nhint: `acem3 judge --help` shows the supported formats");
+        bail!("{path}: contains no cases\nhint: `acem3 judge --help` shows the supported formats");
     }
     let (records, first) = match tally.causes.most_common() {
         Some(cause) => (cause.records, cause.first_message.as_str()),
@@ -42,7 +42,7 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
     let reason = if records == counts.judged_or_unscored() {
         anyhow::Error::msg(reason.to_owned())
     } else {
-        anyhow::Error::msg(format!("of {records} of them: {reason}"))
+        anyhow::Error::msg(format!("for {records} of them: {reason}"))
     };
     Err(reason.context(format!(
         "{path}: none of {} could be judged\n{}{check}",

@@ -30,7 +30,7 @@ fn edge_distance(frame: &BodyFrame, u: f32, v: f32) -> f32 {
     (1.0 - (p * p + q * q).sqrt()) * frame.axes.0.min(frame.axes.1)
 }
 
-/// Draws an axial slice: a bright ring around slightly mottled tissue, above a table line.
+/// Draws an axial slice: a bright ring around slightly mottled tissue.
 pub(super) fn draw_ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (organs, fine) = (Texture::new(noise, 22), Texture::new(noise, 6));
     let wall = noise.between(3.5, 5.5);
@@ -51,7 +51,7 @@ pub(super) fn draw_ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
 pub(super) fn draw_mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (folds, bulk) = (Texture::new(noise, 7), Texture::new(noise, 20));
     let tissue = noise.between(116.0, 132.0);
-    let slit = noise.between(13.0, 18.0);
+    let ventricle_end = noise.between(13.0, 18.0);
     fill_grey(frame, [&folds, &bulk], |(u, v), fold, bulk| {
         let edge = edge_distance(frame, u, v);
         if edge < -0.5 {
@@ -62,11 +62,11 @@ pub(super) fn draw_mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
         let rim = 1.0 - ramp(edge - 6.0, 16.0);
         let mut brain = tissue + 7.0 * bulk - fold * (6.0 + 16.0 * rim);
         // The ventricles curve away from the midline at both ends.
-        let bend = 2.6 + 5.0 * (v / slit) * (v / slit);
-        let wall = 2.2 - (u.abs() - bend).abs();
-        brain += (62.0 - brain) * ramp(wall, 1.0) * ramp(slit - v.abs(), 2.0);
+        let bend = 2.6 + 5.0 * (v / ventricle_end) * (v / ventricle_end);
+        let depth = 2.2 - (u.abs() - bend).abs();
+        brain += (62.0 - brain) * ramp(depth, 1.0) * ramp(ventricle_end - v.abs(), 2.0);
         // The fissure between the hemispheres.
-        let fissure = ramp(1.2 - u.abs(), 1.0) * ramp(v.abs() - slit - 3.0, 2.0);
+        let fissure = ramp(1.2 - u.abs(), 1.0) * ramp(v.abs() - ventricle_end - 3.0, 2.0);
         brain += (70.0 - brain) * fissure;
         skull + (brain - skull) * ramp(edge - 4.0, 1.2)
     })

@@ -3,7 +3,7 @@
 /// Lower part of a model that is frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrozenPart {
-    /// Nothing. The frozen names do not cover the whole vision tower.
+    /// Nothing: weights may be frozen, but not the whole vision tower.
     Nothing,
     /// The vision tower.
     VisionTower,

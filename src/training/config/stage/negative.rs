@@ -14,7 +14,7 @@ pub enum Negative {
     ScoreAddition,
     /// Swap the analyses of the two responses on some criteria
     RationaleExchange,
-    /// Remove from the analyses what the image shows
+    /// Remove statements about the image from the analyses
     ReferenceRemoval,
 }
 

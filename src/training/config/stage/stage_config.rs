@@ -52,10 +52,11 @@ pub struct StageConfig {
     /// Proportion of question-answering sequences in an evaluation stage (kind `sft` or `heads`).
     #[serde(default, rename = "answering")]
     pub answer_proportion: f64,
-    /// Proportion of sequences that compare given claims and findings, without a case.
+    /// Proportion of sequences without a case. They contain a claim and a finding, and train the
+    /// comparison and its score.
     #[serde(default, rename = "comparing")]
     pub comparison_proportion: f64,
-    /// Proportion of pairs of random words, which train quoting and comparing.
+    /// Proportion of pairs whose responses are random words, which train quoting and comparing.
     #[serde(default, rename = "drilling")]
     pub quoting_proportion: f64,
     /// Proportion of factual analyses of data set answers that contain a wrong finding. The finding
@@ -148,12 +149,13 @@ impl StageConfig {
         }
     }
 
-    /// Returns true if a stage of this kind trains a weight of this name unless it is frozen. A
+    /// Returns true if this kind of stage trains the weight of this name when it is not frozen. A
     /// checkpoint may have weights of other stages, such as the attribute classifier, which get no
     /// gradient.
     pub(crate) fn trains_weight(&self, name: &str) -> bool {
         let in_tower = name.starts_with("model.vision_tower.");
         let in_classifier = name.starts_with("observer.");
+        // The features of CLIP are hidden states before this norm, so it gets no gradient.
         let is_unused = name.contains("post_layernorm");
         match self.kind {
             StageKind::Encoder => (in_tower || in_classifier) && !is_unused,

@@ -9,7 +9,7 @@ use acem3_experts::train::Sequence;
 use acem3_experts::{Aspect, Criterion, TextTokenizer};
 use anyhow::Result;
 
-use crate::data::phantoms::response_writer::shown_range;
+use crate::data::phantoms::response_writer::finding_range;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{
     AnswerExample, PairExample, QuestionWithAnswer, RatingExample,
@@ -91,8 +91,8 @@ impl SequenceBuilder {
 
     /// Sets the text that begins the completions of each member.
     pub(crate) fn with_prefixes(mut self, prefixes: &[String; 4]) -> Result<Self> {
-        let tokens = prefixes.iter().enumerate();
-        let tokens = tokens.map(|(member, prefix)| self.format_tokens(member, prefix));
+        let by_member = prefixes.iter().enumerate();
+        let tokens = by_member.map(|(member, prefix)| self.format_tokens(member, prefix));
         let tokens: Vec<Vec<TokenStep>> = tokens.collect::<Result<_>>()?;
         for (format, tokens) in self.formats.iter_mut().zip(tokens) {
             format.tokens = tokens;
@@ -101,18 +101,18 @@ impl SequenceBuilder {
     }
 
     /// Builds the sequences of a pair. They are one sequence if the prompts have a common prefix
-    /// that includes the image. The conclusion reads the evaluations of `merged`.
+    /// that includes the image. The conclusion model reads the evaluations of `conclusion_pair`.
     pub(crate) fn build_evaluations(
         &self,
         pair: &PairExample,
-        merged: &PairExample,
+        conclusion_pair: &PairExample,
         learning: LearningMembers,
     ) -> Result<Vec<Sequence>> {
         let members = learning.branches.into_iter().chain([learning.conclusion]);
         let members = members.enumerate().filter(|(_, learns)| *learns);
         let completions = members.map(|(member, _)| {
-            let prompt = self.build_prompt(member, pair, merged)?;
-            let source = if member < 3 { pair } else { merged };
+            let prompt = self.build_prompt(member, pair, conclusion_pair)?;
+            let source = if member < 3 { pair } else { conclusion_pair };
             let steps = &self.formats[member].tokens;
             let completion = self.fill_format(steps, &source.member_ratings(member))?;
             Ok(PromptCompletion { prompt, completion })
@@ -131,12 +131,13 @@ impl SequenceBuilder {
         self.image_tokens
     }
 
-    /// Builds a member's prompt about a pair. The conclusion reads the evaluations of `merged`.
+    /// Builds a member's prompt about a pair. The conclusion model reads the evaluations of
+    /// `conclusion_pair`.
     pub(crate) fn build_prompt(
         &self,
         member: usize,
         pair: &PairExample,
-        merged: &PairExample,
+        conclusion_pair: &PairExample,
     ) -> Result<Vec<PromptToken>> {
         let input = JudgeInput {
             has_image: pair.pixels.is_some(),
@@ -146,8 +147,9 @@ impl SequenceBuilder {
         let pieces = if let Some(aspect) = Aspect::ALL.get(member) {
             self.branches.pieces(*aspect, &input)?
         } else {
-            let evaluations = [0, 1, 2]
-                .map(|i| self.evaluation_pieces(i, &merged.aspect_ratings(Aspect::ALL[i])));
+            let evaluations = [0, 1, 2].map(|i| {
+                self.evaluation_pieces(i, &conclusion_pair.aspect_ratings(Aspect::ALL[i]))
+            });
             self.merge.pieces(&input, &evaluations)?
         };
         Ok(StagedPrompt::new(&pieces, &self.tokenizer)?
@@ -221,6 +223,7 @@ impl SequenceBuilder {
             // Without a case, the claim and the finding cannot be predicted.
             let analysis = render_free_text(&rating.analysis);
             let context = analysis.rsplit_once(':').map_or("", |(context, _)| context);
+            // The colon after the finding is context too.
             let mut context_tokens = self.tokenizer.encode_quoted(context)?.len() + 1;
             for (_, weight) in &mut tokens {
                 if *weight > 0.0 && context_tokens > 0 {
@@ -249,7 +252,8 @@ impl SequenceBuilder {
                 TokenStep::Literal(literal) => tokens.extend(literal.iter().map(|t| (*t, 0.0))),
                 TokenStep::FreeText => {
                     let text = render_free_text(&rating.analysis);
-                    let without_loss = match shown_range(&text).filter(|_| !rating.trains_finding) {
+                    let without_loss = match finding_range(&text).filter(|_| !rating.trains_finding)
+                    {
                         Some(finding) => {
                             let token_count = |end| {
                                 let tokens = self.tokenizer.encode_quoted(&text[..end]);

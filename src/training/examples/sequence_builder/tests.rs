@@ -4,7 +4,7 @@ use std::path::Path;
 
 use acem3_conclusion::ConclusionModel;
 use acem3_experts::generate::GenerationTask;
-use acem3_experts::{BranchEvaluation, BranchJudge, Rating, Score};
+use acem3_experts::{BranchEvaluation, BranchExperts, Rating, Score};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -42,7 +42,7 @@ fn task_tokens(
     ratings: &[&RatingExample],
 ) -> Vec<u32> {
     let mut tokens = Vec::new();
-    for token in task.prompt.0.iter().flatten() {
+    for token in task.prompt.stages.iter().flatten() {
         match token {
             PromptToken::Token(id) => tokens.push(*id),
             PromptToken::Image => tokens.extend(vec![0; builder.image_tokens]),
@@ -88,7 +88,7 @@ fn training_sequence_equals_judging_sequence() {
 
 fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefixes: &[String; 4]) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let pair = phantom_examples::pair(1, 2, &config.processor(), &mut rng).unwrap();
+    let pair = phantom_examples::pair_example(1, 2, &config.processor(), &mut rng).unwrap();
     let all_members = LearningMembers {
         branches: [true; 3],
         conclusion: true,
@@ -105,7 +105,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
     let [branches @ .., conclusion_prefix] = prefixes;
-    let judge = BranchJudge::new(
+    let judge = BranchExperts::new(
         builder.branches.clone(),
         branches.each_ref().map(String::as_str),
         &builder.tokenizer,
@@ -120,7 +120,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
                 cut: false,
                 score: score(r.score),
             });
-            BranchJudge::build_evaluation(aspect, ratings.collect())
+            BranchExperts::build_evaluation(aspect, ratings.collect())
         })
         .collect();
     let template = config.dialogue.clone();

@@ -40,7 +40,7 @@ impl<'a> MemberState<'a> {
             Some(initial_model) => Self {
                 weights: MemberWeights::Initial(initial_model, i),
                 completion_prefix: Some(initial_model.completion_prefixes[i].clone())
-                    .filter(|lead| !lead.is_empty()),
+                    .filter(|prefix| !prefix.is_empty()),
             },
         })
     }

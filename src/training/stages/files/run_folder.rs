@@ -71,8 +71,8 @@ fn can_resume(out: &Path, config: &TrainConfig, files: &[String]) -> bool {
         .take_while(|(old, new)| stage_text(old) == stage_text(new))
         .count();
     if let (Some(old), Some(new)) = (old_stages.get(unchanged), config.stages.get(unchanged)) {
-        let differs_in_schedule = stage_text(&old.with_schedule_of(new)) == stage_text(new);
-        unchanged += usize::from(differs_in_schedule && !is_finished(new, out));
+        let differs_only_in_schedule = stage_text(&old.with_schedule_of(new)) == stage_text(new);
+        unchanged += usize::from(differs_only_in_schedule && !is_finished(new, out));
     }
     let changed = old_stages[unchanged..].iter();
     let mut changed = changed.chain(&config.stages[unchanged..]);

@@ -111,8 +111,8 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Computes the masked CRC-32C of a record. The mask avoids checksums of data that contain
-/// checksums.
+/// Computes the masked CRC-32C of a record. Stored checksums are masked, because a checksum of data
+/// that contain their own checksum is unreliable.
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c::crc32c(data)
         .rotate_right(15)

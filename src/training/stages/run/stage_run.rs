@@ -72,8 +72,8 @@ impl StageRun<'_> {
         let vb = parameters.builder();
         let learner = Learner { parameters, init };
         let model = &config.model;
-        let load_model = |cached_layers| {
-            let trainable = TrainableModel::load(&vb, model, cached_layers);
+        let load_model = |trunk_layers| {
+            let trainable = TrainableModel::load(&vb, model, trunk_layers);
             trainable.map(|trainable| trainable.with_recomputation(config.recomputes_activations))
         };
         match stage.kind {
@@ -91,16 +91,16 @@ impl StageRun<'_> {
             }
             StageKind::Align | StageKind::Sft | StageKind::Heads => {
                 let mut evaluations = EvaluationSet::open(context, self.member)?;
-                let mut cached_layers = config.trunk_layers;
+                let mut trunk_layers = config.trunk_layers;
                 if let Some(evaluations) = &mut evaluations {
                     if !evaluations.cache_activations(&vb, self.out, &self.name)? {
                         return Ok(false);
                     }
-                    cached_layers = evaluations.cached_layers().unwrap_or(cached_layers);
+                    trunk_layers = evaluations.cached_layers().unwrap_or(trunk_layers);
                 }
                 let task = SftTask {
                     context,
-                    model: load_model(cached_layers)?,
+                    model: load_model(trunk_layers)?,
                     member: self.member,
                     evaluations,
                 };

@@ -1,7 +1,7 @@
-//! Evaluations of a file (prompts and completions) as training data.
+//! Training examples from a file of evaluations, each a prompt with its completion.
 //!
-//! A curriculum has three blocks of equal length: the lower half by quality, all evaluations, and
-//! the upper half (`AutoMedEval` §3.2).
+//! A curriculum has three blocks with the same number of examples: the lower half of the
+//! evaluations by quality, all evaluations, and the upper half (`AutoMedEval` §3.2).
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,14 +25,14 @@ use crate::training::stages::frozen::frozen_cache::{
 use crate::training::stages::parallel::map_parallel;
 use crate::training::stages::tasks::epoch_sampler::EpochSampler;
 
-/// Evaluations that a stage trains a learner on.
+/// Evaluations on which a stage trains one learner: a member, or all members as one model.
 pub(crate) struct EvaluationSet<'a> {
     context: StageContext<'a>,
     path: &'a Path,
     split: SplitItems<EvaluationExample>,
     /// Indices of the training evaluations in each block of the curriculum.
     blocks: Vec<Vec<usize>>,
-    /// Examples per block.
+    /// Number of examples that are drawn from each block.
     block_length: u64,
     cache: Option<EvaluationCache>,
 }
@@ -45,8 +45,9 @@ struct EvaluationCache {
 }
 
 impl<'a> EvaluationSet<'a> {
-    /// Reads the evaluations of a stage for a member, or for all members as one model. Returns
-    /// `None` if the stage generates its examples.
+    /// Reads the evaluations of a stage. Returns `None` if the stage generates its examples.
+    ///
+    /// `member`: index of the trained member; `None` if the stage trains all members as one model.
     pub(crate) fn open(context: StageContext<'a>, member: Option<usize>) -> Result<Option<Self>> {
         let stage = context.stage;
         let Some(config) = &stage.evaluations else {
@@ -62,7 +63,8 @@ impl<'a> EvaluationSet<'a> {
         if split.training_count == 0 {
             bail!(
                 "{path}: found {} for this stage, expected at least two\n\
-                 hint: a tenth is for validation; lines with the `member` of another learner are skipped",
+                 hint: add evaluations; a tenth of them is for validation, \
+                 and lines with another `member` are skipped",
                 format_count(split.items.len() as u64, "evaluation")
             );
         }
@@ -93,7 +95,7 @@ impl<'a> EvaluationSet<'a> {
         self.split.items.first().map_or(&[], |first| &first.prompt)
     }
 
-    /// Returns the number of decoder layers whose output is cached.
+    /// Returns the number of frozen decoder layers that the cache replaces; `None` without a cache.
     pub(crate) fn cached_layers(&self) -> Option<usize> {
         let cache = self.cache.as_ref();
         cache.map(|cache| cache.activations.decoder_layers())
@@ -145,13 +147,15 @@ impl<'a> EvaluationSet<'a> {
         Ok(true)
     }
 
-    /// Returns the sequences at some example indices.
+    /// Returns the sequences of the examples with these indices (see `TrainingTask::examples`).
+    /// With a cache, sequences that do not fit into the context are left out.
     pub(crate) fn sequences(&self, indices: Range<u64>) -> Result<Vec<Sequence>> {
         let sampled = self.sample(indices);
         let Some(cache) = &self.cache else {
             return self.build_sequences(&sampled);
         };
         let cached = sampled.into_iter().filter_map(|i| cache.indices[i]);
+        // Branch 1 is the completion, the only branch.
         cached.map(|i| cache.activations.select(i, &[1])).collect()
     }
 
@@ -167,6 +171,7 @@ impl<'a> EvaluationSet<'a> {
             tokenizer: builder.tokenizer(),
             processor: &config.processor(),
             image_tokens: builder.image_tokens(),
+            // Only sequences of preference pairs use the role.
             reward_token_role: RewardTokenRole::Absent,
         };
         let prefix = CompletionPrefix {
@@ -185,8 +190,9 @@ impl<'a> EvaluationSet<'a> {
         format!("{}, line {}", self.path.display(), evaluation.line)
     }
 
-    /// Returns the indices of the evaluations at some example indices. The blocks follow one
-    /// another, and each block is reshuffled every epoch.
+    /// Converts example indices to indices of evaluations. Training examples come from one block
+    /// after another, and a block is reshuffled each time it is used up. From [`VALIDATION_START`]
+    /// on, the result is the whole validation split.
     fn sample(&self, indices: Range<u64>) -> Vec<usize> {
         if indices.start >= VALIDATION_START {
             return (self.split.training_count..self.split.items.len()).collect();

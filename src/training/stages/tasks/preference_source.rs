@@ -100,13 +100,13 @@ impl<'a> PreferenceSource<'a> {
             ..
         } = self.context;
         match &self.pairs {
-            PairSource::Sampler(sequences) => {
+            PairSource::Sampler(sequence_builder) => {
                 let mut example = sampler.preference_example(stage, index)?;
                 let negatives = stage.preferences.iter().flat_map(|p| &p.negatives);
                 let negatives: Vec<_> = negatives.copied().collect();
-                sequences.build(
+                sequence_builder.build(
                     &example.pair,
-                    &example.merged,
+                    &example.conclusion_pair,
                     &stage.member_indices(),
                     |ratings| {
                         let negative = derive_any_negative(&negatives, ratings, &mut example.rng)?;
@@ -117,13 +117,13 @@ impl<'a> PreferenceSource<'a> {
             PairSource::File { path, split } => {
                 let pair = split.items.get(index as usize);
                 let pair = pair.with_context(|| format!("no preference pair {index}"))?;
-                let sequences = FileSequenceBuilder {
+                let sequence_builder = FileSequenceBuilder {
                     tokenizer: builder.tokenizer(),
                     processor: &config.processor(),
                     image_tokens: builder.image_tokens(),
                     reward_token_role: stage.kind.reward_token_role(),
                 };
-                let sequences = sequences.build_preferences(pair, &stage.member_indices());
+                let sequences = sequence_builder.build_preferences(pair, &stage.member_indices());
                 sequences.with_context(|| location(path, pair))
             }
         }

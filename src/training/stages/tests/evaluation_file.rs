@@ -13,7 +13,7 @@ use crate::training::preferences::{
 };
 use crate::training::{EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole};
 
-/// Writes a file of evaluations.
+/// Writes phantom preference pairs. Read as evaluations, they are their chosen completions.
 pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
     let config = PreferenceFolderConfig {
         out: dir.join("evaluations"),
@@ -50,7 +50,7 @@ fn training_on_evaluations_lowers_validation_loss() {
         .collect();
     assert!(losses.len() > 3, "{metrics}");
     assert!(losses.last() < losses.first(), "{losses:?}");
-    // The completions of the panel begin as in the training data.
+    // The trained panel begins its completions with the reward token only if the training did.
     let prefixes = |run: &Path| {
         let spec = std::fs::read_to_string(run.join("panel").join(PANEL_FILE)).unwrap();
         PanelSpec::parse(&spec).unwrap().completion_prefixes()
@@ -61,7 +61,7 @@ fn training_on_evaluations_lowers_validation_loss() {
     prepare(&config, &rewarded);
     run_to_end(&config, &rewarded);
     assert_eq!(prefixes(&rewarded), ["[Good]"; 4]);
-    // A curriculum requires qualities.
+    // A curriculum requires the field `quality` in each evaluation.
     config.stages[0].evaluations.as_mut().unwrap().curriculum = true;
     let with_curriculum = dir.path().join("curriculum");
     prepare(&config, &with_curriculum);
@@ -72,7 +72,8 @@ fn training_on_evaluations_lowers_validation_loss() {
     );
 }
 
-/// A missing reward token is added to the text without a loss.
+/// A reward token that the text does not contain is added after the template prefix. It is context:
+/// it has no loss.
 #[test]
 fn reward_token_is_context_of_evaluation() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Trainings on preference pairs.
 
-use acem3_experts::BranchJudge;
+use acem3_experts::BranchExperts;
 use acem3_experts::prompt::{BranchPrompts, JudgeInput, PromptToken, Rubric, TokenStep};
 use acem3_experts::train::{Batch, Parameters, Sequence, SequenceInput, TrainableModel};
 use candle::Device;
@@ -109,7 +109,7 @@ fn chosen_completion_begins_as_in_judging() {
     let config = config();
     let builder = sequence_builder(&config);
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let pair = phantom_examples::pair(1, 2, &config.processor(), &mut rng).unwrap();
+    let pair = phantom_examples::pair_example(1, 2, &config.processor(), &mut rng).unwrap();
     let sequence = |role| {
         let sequences = PreferenceSequenceBuilder::new(&builder, role).unwrap();
         let negative = |ratings: &EvaluationRatings| {
@@ -143,7 +143,7 @@ fn chosen_completion_begins_as_in_judging() {
     assert_eq!(absent.len() + 2, context.len());
     // The judge begins with the same literal.
     let prompts = BranchPrompts::new(config.layout, Rubric::built_in().unwrap(), config.rubric);
-    let judge = BranchJudge::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
+    let judge = BranchExperts::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
     let input = JudgeInput {
         has_image: true,
         question: &pair.question,

@@ -24,7 +24,7 @@ pub(super) fn to_rgb8(
         samples.iter().copied().map(byte).collect()
     };
     match header.photometric {
-        PhotometricInterpretation::Ybr(ChromaSampling::Pairs | ChromaSampling::JpegOnly)
+        PhotometricInterpretation::Ybr(ChromaSampling::HalfWidth | ChromaSampling::JpegOnly)
             if !is_jpeg =>
         {
             Err(unsupported(

@@ -10,6 +10,7 @@ use super::view::{AppliedWindow, DicomView, DicomWindow, WindowSource};
 
 const MODALITY_LUT: Tag = Tag(0x0028, 0x3000);
 const VOI_LUT: Tag = Tag(0x0028, 0x3010);
+/// Tags of descriptor and data of a lookup table.
 const LUT: [Tag; 2] = [Tag(0x0028, 0x3002), Tag(0x0028, 0x3006)];
 const WINDOW_CENTER: Tag = Tag(0x0028, 0x1050);
 const WINDOW_WIDTH: Tag = Tag(0x0028, 0x1051);

@@ -1,7 +1,7 @@
 //! Decodes DICOM objects to RGB: one frame, with modality transform and window applied.
 //!
 //! The formulas are those of the standard (PS3.3 C.7.6.3, C.11.1 and C.11.2); reference: `pydicom`,
-//! `pixels/processing.py`. Errors quote no text of an object and nothing stores it, so that
+//! `pixels/processing.py`. Text of an object is neither quoted in errors nor stored, so that
 //! messages and records contain no patient name.
 
 mod colour;
@@ -53,10 +53,10 @@ pub(super) fn decode(
         frames: header.frames,
         window: None,
     };
-    if header.photometric == PhotometricInterpretation::Ybr(ChromaSampling::Pairs)
+    if header.photometric == PhotometricInterpretation::Ybr(ChromaSampling::HalfWidth)
         && let Some(bytes) = object::uncompressed_bytes(&object)
     {
-        let samples = header.samples_of_pairs(&bytes, frame)?;
+        let samples = header.upsampled_samples(&bytes, frame)?;
         let header = header.with_full_sampling();
         let data = colour_pixels(&object, &header, &samples, view)?;
         return dicom_image(&header, data, applied_view);

@@ -50,7 +50,7 @@ pub(super) enum ChromaSampling {
     /// One chrominance sample per pixel.
     Full,
     /// One chrominance sample per two horizontal neighbours (PS3.3 C.7.6.3.1.2, `YBR_FULL_422`).
-    Pairs,
+    HalfWidth,
     /// A scheme that only a JPEG decoder supports.
     JpegOnly,
 }
@@ -74,7 +74,7 @@ impl PixelHeader {
             "MONOCHROME1" | "MONOCHROME2" => (PhotometricInterpretation::Grey, 1),
             "RGB" => (PhotometricInterpretation::Rgb, 3),
             "YBR_FULL" => (PhotometricInterpretation::Ybr(ChromaSampling::Full), 3),
-            "YBR_FULL_422" => (PhotometricInterpretation::Ybr(ChromaSampling::Pairs), 3),
+            "YBR_FULL_422" => (PhotometricInterpretation::Ybr(ChromaSampling::HalfWidth), 3),
             "YBR_PARTIAL_420" | "YBR_ICT" | "YBR_RCT" => {
                 (PhotometricInterpretation::Ybr(ChromaSampling::JpegOnly), 3)
             }
@@ -127,7 +127,7 @@ impl PixelHeader {
     ///
     /// `bytes` are those of all frames: for each pair of pixels two luminance samples, then the two
     /// chrominance samples of the pair. `frame` counts from 1.
-    pub(super) fn samples_of_pairs(
+    pub(super) fn upsampled_samples(
         &self,
         bytes: &[u8],
         frame: u32,
@@ -156,7 +156,7 @@ impl PixelHeader {
         self.samples(&full)
     }
 
-    /// Returns the format of the samples of [`PixelHeader::samples_of_pairs`].
+    /// Returns the format of the samples of [`PixelHeader::upsampled_samples`].
     pub(super) fn with_full_sampling(self) -> Self {
         Self {
             photometric: PhotometricInterpretation::Ybr(ChromaSampling::Full),

@@ -119,7 +119,7 @@ impl fmt::Display for DicomWindow {
 }
 
 impl DicomView {
-    /// Returns the text of the view that the keys of records hash.
+    /// Returns the text of the view that is hashed into the keys of records.
     ///
     /// Keys must stay valid across versions, so the text is independent of the names in this
     /// module.

@@ -8,12 +8,12 @@ use crate::{Aspect, BranchEvaluation, Error, Rating, TextTokenizer};
 
 /// Builds the tasks and evaluations of the branch experts. The expert of aspect `i` of
 /// [`Aspect::ALL`] is member `i` of the engine.
-pub struct BranchJudge {
+pub struct BranchExperts {
     prompts: BranchPrompts,
     formats: Vec<Arc<[TokenStep]>>,
 }
 
-impl BranchJudge {
+impl BranchExperts {
     /// Creates the experts. Expert `i` starts its evaluation with `reward_tokens[i]`, which may be
     /// empty.
     pub fn new(
