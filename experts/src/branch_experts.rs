@@ -62,8 +62,8 @@ impl BranchExperts {
     /// response 2.
     pub fn build_evaluation(aspect: Aspect, ratings: Vec<Rating>) -> BranchEvaluation {
         let criteria = aspect.criteria();
-        let mut second = ratings;
-        let first: Vec<Rating> = second.drain(..criteria.len().min(second.len())).collect();
+        let mut first = ratings;
+        let second = first.split_off(criteria.len().min(first.len()));
         let rated = criteria.iter().zip(first.into_iter().zip(second));
         BranchEvaluation {
             aspect,

@@ -15,7 +15,8 @@ pub struct Score {
 }
 
 impl Score {
-    /// Chooses the largest of six logits (the lowest score on a tie) and stores their softmax.
+    /// Chooses the score with the largest of six logits (the lowest score on a tie), and stores the
+    /// softmax of the logits.
     pub fn from_logits(logits: [f32; 6]) -> Self {
         let mut best = 0;
         for (i, logit) in logits.iter().enumerate() {

@@ -173,7 +173,7 @@ pub(crate) fn panel(settings: GenerationSettings) -> Engine {
     panel_with_context(config(&tokenizer()).max_position_embeddings, settings)
 }
 
-/// Creates the branch experts' judge of a layout.
+/// Creates the branch experts of a layout.
 pub(crate) fn branch_experts(layout: PromptLayout, tokenizer: &TextTokenizer) -> BranchExperts {
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::new(layout, rubric, RubricDetail::Names).unwrap();
@@ -197,7 +197,7 @@ pub(crate) fn tasks(
     question: &str,
     responses: [&str; 2],
 ) -> Vec<GenerationTask> {
-    let judge = branch_experts(PromptLayout::CaseFirst, engine.tokenizer());
+    let experts = branch_experts(PromptLayout::CaseFirst, engine.tokenizer());
     let image = image(image_key);
     let orders = [responses, [responses[1], responses[0]]].map(|responses| {
         let input = JudgeInput {
@@ -205,7 +205,7 @@ pub(crate) fn tasks(
             question,
             responses,
         };
-        judge
+        experts
             .tasks(&input, Some(&image), engine.tokenizer())
             .unwrap()
     });

@@ -122,9 +122,8 @@ impl MaskedSoftmax {
             .map(|i| (keys - self.query_count + i % self.query_count) as u32)
             .collect();
         let key_positions = Tensor::arange(0, keys as u32, device)?.reshape((1, 1, 1, keys))?;
-        let column = |values: Vec<u32>, b: usize| {
-            Tensor::from_vec(values, (b, 1, query_rows, 1), device)
-        };
+        let column =
+            |values: Vec<u32>, b: usize| Tensor::from_vec(values, (b, 1, query_rows, 1), device);
         let mut visible = key_positions.broadcast_le(&column(query_positions.clone(), 1)?)?;
         if self.window.is_some() {
             let first = |position: &u32| self.first_visible_key(*position as usize) as u32;

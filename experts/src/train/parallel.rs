@@ -10,8 +10,8 @@ use candle::Device;
 use crate::Error;
 
 /// Runs `work` on every item and returns the results in the order of the items. Uses
-/// [`parallel_map`] on the CPU. On other devices it runs one item at a time, so that only its
-/// values are in device memory.
+/// [`parallel_map`] on the CPU. On other devices it runs one item at a time, so that only the
+/// values of one item are in device memory.
 pub fn map_on_device<S: Sync, T: Send>(
     device: &Device,
     items: &[S],
@@ -44,7 +44,7 @@ pub fn parallel_map<S: Sync, T: Send>(
 
 /// Runs `work` on every item in parallel and passes the results to `consume` in the order of the
 /// items, each as soon as possible. If `consume` only accumulates results, few of them are in
-/// memory together. The first error of `consume` stops the work.
+/// memory at the same time. The first error of `consume` stops the work.
 pub(super) fn parallel_for_each_in_order<S: Sync, T: Send>(
     items: &[S],
     work: impl Fn(&S) -> Result<T, Error> + Sync,

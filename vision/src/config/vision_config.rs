@@ -54,7 +54,10 @@ impl VisionConfig {
             ("image_size", self.image_size),
             ("patch_size", self.patch_size),
             ("num_channels", self.num_channels),
-            ("form.position_grid", self.variant.position_grid.unwrap_or(1)),
+            (
+                "form.position_grid",
+                self.variant.position_grid.unwrap_or(1),
+            ),
         ];
         if let Some(&(field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return Err(ConfigError::ZeroSize { field });
@@ -100,7 +103,10 @@ impl VisionConfig {
 
     /// Returns the number of rows of the table of position embeddings.
     pub fn position_count(&self) -> usize {
-        let side = self.variant.position_grid.unwrap_or_else(|| self.grid_side());
+        let side = self
+            .variant
+            .position_grid
+            .unwrap_or_else(|| self.grid_side());
         side.saturating_mul(side)
             .saturating_add(self.class_token_count())
     }

@@ -59,7 +59,9 @@ impl AnyRes {
         };
         if let Some([height, width]) = pinpoints.iter().copied().find(|point| is_invalid(point)) {
             return Err(ProcessError::invalid_settings(format!(
-                "`image_grid_pinpoints` contains {height} x {width}, expected multiples of {side}"
+                "`image_grid_pinpoints` contains {height} x {width}, expected positive multiples \
+                 of {side} and at most {} pixels",
+                MAX_BUFFER_BYTES / 3
             )));
         }
         Ok(Self {

@@ -194,7 +194,7 @@ impl KnownEncoder {
                 ..variant
             },
             ..transformers::default_config(match self.layout {
-                // Layer norms of `timm` have the epsilon of SigLIP's.
+                // The layer norms of `timm` have the same epsilon as those of SigLIP.
                 EncoderLayout::OpenClipTimm => EncoderLayout::Siglip,
                 layout => layout,
             })

@@ -22,7 +22,7 @@ struct PositionResampling {
 
 impl Positions {
     /// Stores the table (rows, c), and prepares its interpolation if the stored grid differs from
-    /// the patches.
+    /// the grid of patches.
     pub(super) fn new(table: Tensor, config: &VisionConfig) -> Result<Self> {
         let grid = config.grid_side();
         let stored_grid = config.variant.position_grid.filter(|side| *side != grid);

@@ -92,6 +92,8 @@ fn estimate_statistics(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<Huma
         let exact = statistic.icc_form().zip(group.mean_squares);
         let exact =
             exact.and_then(|(form, squares)| squares.for_form(form).ok()?.interval(form).ok());
+        // If raters contradict each other, the lower bound of ICC(2,k) passes infinity.
+        let exact = exact.filter(|[low, high]| low <= high);
         let estimate = Estimate {
             value,
             interval,

@@ -276,7 +276,7 @@ fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
 struct Footnotes(Vec<String>);
 
 impl Footnotes {
-    /// Formats a value with its interval. The letter of a footnote replaces an undefined interval.
+    /// Formats a value with its interval. A footnote letter gives the reason if one is undefined.
     fn cell(&mut self, statistic: &AgreementStatistic) -> String {
         let (name, estimate) = (statistic.statistic, &statistic.estimate);
         match (estimate.value, estimate.interval) {

@@ -105,13 +105,13 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
     let [branches @ .., conclusion_prefix] = prefixes;
-    let judge = BranchExperts::new(
+    let experts = BranchExperts::new(
         builder.branches.clone(),
         branches.each_ref().map(String::as_str),
         &builder.tokenizer,
     )
     .unwrap();
-    let mut tasks = judge.tasks(&input, None, &builder.tokenizer).unwrap();
+    let mut tasks = experts.tasks(&input, None, &builder.tokenizer).unwrap();
     let evaluations: Vec<BranchEvaluation> = Aspect::ALL
         .into_iter()
         .map(|aspect| {

@@ -143,12 +143,12 @@ fn chosen_completion_begins_as_in_judging() {
     assert_eq!(absent.len() + 2, context.len());
     // The judge begins with the same literal.
     let prompts = BranchPrompts::new(config.layout, Rubric::built_in().unwrap(), config.rubric);
-    let judge = BranchExperts::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
+    let experts = BranchExperts::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
     let input = JudgeInput {
         has_image: true,
         question: &pair.question,
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
-    let tasks = judge.unwrap().tasks(&input, None, &tokenizer()).unwrap();
+    let tasks = experts.unwrap().tasks(&input, None, &tokenizer()).unwrap();
     assert_eq!(tasks[0].format[0], TokenStep::Literal(lead.clone()));
 }

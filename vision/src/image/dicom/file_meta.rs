@@ -93,8 +93,8 @@ fn read_meta_elements(mut bytes: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Decode
 
 /// Infers the transfer syntax of a data set from its first element.
 ///
-/// Explicit if a value representation follows the tag; then big endian if the group, read in that
-/// byte order, is between 4 and 255.
+/// The syntax is explicit if a value representation follows the tag. An explicit data set is big
+/// endian if its first two bytes are a group from 4 to 255 in that byte order.
 fn infer_transfer_syntax(data: &[u8]) -> &'static str {
     match *data {
         [first, second, _, _, a, b, ..]
