@@ -1,6 +1,6 @@
 // Opens a report in a browser, operates its controls and fails on any problem.
 // Usage: node report.cjs MODULES CHROMIUM PAGE EXPECTED
-// EXPECTED is JSON: {entries, flips, word, found}; `found` is the number of cases with `word`.
+// EXPECTED is JSON: {entries, flips, search, found}; `found` is the number of cases that contain `search`.
 "use strict";
 const assert = require("node:assert");
 const path = require("node:path");
@@ -54,7 +54,7 @@ const screenshot = (page, name) =>
 async function useControls(page) {
   const firstPage = Math.min(50, expectedCounts.entries);
   assert.equal(await countListed(page), firstPage);
-  await page.fill("#q", expectedCounts.word);
+  await page.fill("#q", expectedCounts.search);
   assert.equal(await countListed(page), Math.min(50, expectedCounts.found));
   assert.match(page.url(), /#cases\?q=/);
   await page.click("button[type=reset]");

@@ -28,8 +28,8 @@ fn parse_json(output: &ProgramOutput) -> Value {
 }
 
 /// Returns a statistic of the first section.
-fn statistic<'a>(found: &'a Value, name: &str) -> &'a Value {
-    let statistics = found["sections"][0]["figures"].as_array().unwrap();
+fn statistic<'a>(agreement: &'a Value, name: &str) -> &'a Value {
+    let statistics = agreement["sections"][0]["figures"].as_array().unwrap();
     statistics.iter().find(|f| f["statistic"] == name).unwrap()
 }
 
@@ -136,7 +136,7 @@ fn statistics_match_independent_counts() {
         without_ties,
     );
     assert_statistic("mean_absolute_error", error, 40);
-    // Two cases share an image.
+    // Every two cases share an image.
     assert_eq!(statistic(&found, "pearson")["images"], 10);
     let ceiling = &statistic(&found, "pearson")["ceiling"];
     assert!(ceiling["value"].is_f64() && ceiling["n"] == 40, "{ceiling}");
@@ -156,7 +156,7 @@ fn preferences_parse_words_signs_and_names() {
     ];
     for spelling in spellings {
         let mut text = "case,model_a,model_b,rater,preference\n".to_owned();
-        let mut bare = "id,annotator1,annotator2\n".to_owned();
+        let mut without_models = "id,annotator1,annotator2\n".to_owned();
         for i in 0..20 {
             for r in 0..2 {
                 let _ = writeln!(
@@ -166,13 +166,13 @@ fn preferences_parse_words_signs_and_names() {
                 );
             }
             let _ = writeln!(
-                bare,
+                without_models,
                 "c{i},{},{}",
                 spelling(i % 3),
                 spelling((i + i % 2) % 3)
             );
         }
-        for (name, text) in [("votes.csv", text), ("bare.csv", bare)] {
+        for (name, text) in [("votes.csv", text), ("without-models.csv", without_models)] {
             folder.write(name, &text);
             let found = parse_json(&agree(&folder, &["--labels", name]));
             let sections = found["sections"].clone();
@@ -373,7 +373,11 @@ fn intervals_do_not_depend_on_threads() {
         "{single_threaded}"
     );
     assert_eq!(single_threaded, run("2"));
-    // The labels of the records, and a subgroup.
+}
+
+#[test]
+fn labels_of_records_are_grouped_by_metadata() {
+    let folder = judged_folder();
     let record_labels = parse_json(&agree(
         &folder,
         &["--group-by", "modality", "--scores", "expected", "--round"],

@@ -7,7 +7,7 @@ use acem3::analysis::audit::{
 };
 use acem3::data::cases::Case;
 
-use crate::audit_probes::{BiasedJudge, KnownBias, audit_of, audit_on, cases};
+use crate::biased_judge::{BiasedJudge, KnownBias, audit_of, audit_on, cases};
 
 fn finding_of(audit: &AuditResult, probe: Probe) -> &Finding {
     audit.finding(probe).unwrap()
@@ -68,7 +68,7 @@ fn position_bias_is_found() {
     // A bonus of one point does not change the preference of 4 over 1; it shifts the scores by one.
     assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::Biased);
     assert!(is_near(value(&audit, Probe::Symmetry, "signed_shift"), 1.0));
-    // Identical responses tie in the combined verdict, but in neither presentation.
+    // Identical responses tie in the combined verdict, but in neither presentation order.
     assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Biased);
     assert!(is_near(
         finding_of(&audit, Probe::Identical).measures[0]
@@ -123,19 +123,22 @@ fn judge_that_ignores_the_image_is_biased() {
     assert!(is_near(value(&blind, Probe::Image, "moved:blank"), 0.0));
     assert_ne!(outcome(&blind, Probe::Errors), FindingOutcome::Sound);
     // A judge that only recognises blank images ignores the content; both changes are reported.
-    let glance = audit_of(KnownBias::DetectsBlankOnly);
-    assert!(is_near(value(&glance, Probe::Image, "moved:blank"), 1.0));
+    let blank_only = audit_of(KnownBias::DetectsBlankOnly);
     assert!(is_near(
-        value(&glance, Probe::Image, "moved:exchanged"),
+        value(&blank_only, Probe::Image, "moved:blank"),
+        1.0
+    ));
+    assert!(is_near(
+        value(&blank_only, Probe::Image, "moved:exchanged"),
         0.0
     ));
-    assert_eq!(outcome(&glance, Probe::Image), FindingOutcome::Biased);
+    assert_eq!(outcome(&blank_only, Probe::Image), FindingOutcome::Biased);
     assert!(
-        finding_of(&glance, Probe::Image)
+        finding_of(&blank_only, Probe::Image)
             .summary
             .contains("not with a mismatched one"),
         "{}",
-        finding_of(&glance, Probe::Image).summary
+        finding_of(&blank_only, Probe::Image).summary
     );
 }
 
@@ -144,7 +147,7 @@ fn prompt_injection_is_found() {
     let audit = audit_of(KnownBias::FollowsInjection);
     assert_eq!(outcome(&audit, Probe::Planted), FindingOutcome::Biased);
     for change in ["planted_score", "planted_instruction", "planted_verdict"] {
-        // From one to five; neutral text of equal length gains nothing.
+        // The score rises from one to five; neutral text of equal length gains nothing.
         assert!(
             is_near(
                 value(&audit, Probe::Planted, &format!("gain:{change}")),
@@ -164,7 +167,7 @@ fn formatting_bias_is_found() {
     let audit = audit_of(KnownBias::PrefersLists);
     assert_eq!(outcome(&audit, Probe::Formatting), FindingOutcome::Biased);
     assert!(is_near(value(&audit, Probe::Formatting, "gain"), 1.0));
-    // Relative to the control, which ties.
+    // The list is always preferred (1.0), and the control ties (0.5).
     assert!(is_near(value(&audit, Probe::Formatting, "preferred"), 0.5));
 }
 
@@ -195,8 +198,8 @@ fn few_cases_are_unclear() {
     assert!(flips.estimate.undefined.is_some());
 }
 
-/// A single image has no mismatched image, text cases have no image, and a response without a side
-/// (left or right) has none to swap.
+/// With a single image there is no mismatched image, and text cases have no image. The errors probe
+/// finds nothing to change in the reference `Fluid.`, and text cases have no correct response.
 #[test]
 fn probes_without_data_do_not_run() {
     let mut same_image = cases(12);

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::folder::{Folder, program_output, valid_case};
 
-/// Creates a folder of cases with references that medical errors can change.
+/// Creates a folder of cases whose references contain a number and a side, which the errors probe
+/// can change.
 fn folder_with_references(n: usize) -> Folder {
     let folder = Folder::with_cases(n);
     let with_reference = |i: usize| {
@@ -144,7 +145,7 @@ fn cases_are_judged_with_and_without_perturbation() {
             .iter()
             .all(|finding| !finding.measures.is_empty())
     );
-    // A subset of the cases and probes; another batch size gives the same result.
+    // On a subset of the cases and probes, another batch size gives the same result.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
     let few = folder.run(&audit_args("cases", &part));
     let few: AuditResult = serde_json::from_str(&few.stdout).unwrap();
@@ -344,6 +345,6 @@ fn embedded_panel_is_audited_on_the_demo() {
     assert_eq!((audit.pairs, audit.unscored), (3, 0));
     let moved = audit.findings[1].measure("moved:exchanged").unwrap();
     assert!(moved.estimate.value.unwrap() > 0.0, "{moved:?}");
-    // Three images are too few for a conclusion.
+    // Three images are too few for a conclusion, but the values are reported.
     assert!(audit.findings[0].measures[0].estimate.value.is_some());
 }

@@ -2,6 +2,7 @@
 //! errors, no `axe` violations, and every control works by mouse and keyboard.
 //!
 //! `ACEM3_BROWSER` is a Node folder with the packages of `tests/browser/package.json`.
+//! `ACEM3_CHROMIUM` is the path of the browser, if it is not in `/usr/bin`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,13 +19,13 @@ fn find_browser() -> Option<(PathBuf, PathBuf)> {
         .find(|folder| {
             folder.join("playwright-core").is_dir() && folder.join("axe-core").is_dir()
         })?;
-    let named = std::env::var_os("ACEM3_CHROMIUM").map(PathBuf::from);
+    let configured = std::env::var_os("ACEM3_CHROMIUM").map(PathBuf::from);
     let known = [
         "/usr/bin/chromium",
         "/usr/bin/chromium-browser",
         "/usr/bin/google-chrome",
     ];
-    let mut found = named.into_iter().chain(known.map(PathBuf::from));
+    let mut found = configured.into_iter().chain(known.map(PathBuf::from));
     Some((modules, found.find(|path| path.is_file())?))
 }
 
@@ -91,7 +92,7 @@ fn report_works_in_a_browser() {
     let output = folder.run(&["report", "out", "--resamples", "50", "--out", "one.html"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let expected =
-        json!({"entries": 60, "flips": count_flips(&folder), "word": "shown in 59?", "found": 1});
+        json!({"entries": 60, "flips": count_flips(&folder), "search": "shown in 59?", "found": 1});
     check_page(&folder, "one.html", &expected);
 }
 
@@ -128,6 +129,6 @@ fn report_of_two_judges_works_in_a_browser() {
     let output = folder.run(&args);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let expected =
-        json!({"entries": 8, "flips": count_flips(&folder), "word": "nothing, 7", "found": 1});
+        json!({"entries": 8, "flips": count_flips(&folder), "search": "nothing, 7", "found": 1});
     check_page(&folder, "two.html", &expected);
 }

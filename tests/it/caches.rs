@@ -61,7 +61,12 @@ impl TinyDecoder {
             .map(|(_, t)| logits.by_ref().take(t.len()).collect());
         let parts = parts.collect();
         let caches = trunk_caches.into_iter().zip(head_caches);
-        (parts, caches.map(|(b, a)| (b.into(), a.into())).collect())
+        (
+            parts,
+            caches
+                .map(|(trunk, head)| (trunk.into(), head.into()))
+                .collect(),
+        )
     }
 
     /// Returns the logits of the new tokens of one sequence, and the caches after them.
@@ -94,15 +99,15 @@ fn tokens(n: u32, salt: u32) -> Vec<u32> {
         .collect()
 }
 
-fn assert_near(actual: &[Vec<f32>], expected: &[Vec<f32>], what: &str) {
-    assert_eq!(actual.len(), expected.len(), "{what}");
+fn assert_near(actual: &[Vec<f32>], expected: &[Vec<f32>], label: &str) {
+    assert_eq!(actual.len(), expected.len(), "{label}");
     let scale = expected.iter().flatten().fold(0f32, |m, v| m.max(v.abs()));
     for (i, (actual, expected)) in actual.iter().zip(expected).enumerate() {
         for (actual, expected) in actual.iter().zip(expected) {
             let difference = (actual - expected).abs() / scale;
             assert!(
                 difference < 1e-5,
-                "{what}, token {i}: {actual}, expected {expected}"
+                "{label}, token {i}: {actual}, expected {expected}"
             );
         }
     }
@@ -158,16 +163,16 @@ fn cache_forks_are_independent() {
 }
 
 #[test]
-fn sequence_bits_do_not_depend_on_batch() {
+fn logits_do_not_depend_on_batch() {
     let decoder = TinyDecoder::new();
     let prompts = [(3, 1), (40, 2), (1, 3), (17, 4), (16, 5)].map(|(n, salt)| tokens(n, salt));
     let starts: Vec<Caches> = prompts
         .iter()
         .map(|prompt| decoder.step_one(&empty_caches(), prompt).1)
         .collect();
-    let fed = [(1, 1), (5, 2), (33, 3), (1, 4), (2, 5)].map(|(n, salt)| tokens(n, salt + 9));
+    let new_tokens = [(1, 1), (5, 2), (33, 3), (1, 4), (2, 5)].map(|(n, salt)| tokens(n, salt + 9));
     let expected: Vec<_> = (0..5)
-        .map(|i| decoder.step_one(&starts[i], &fed[i]).0)
+        .map(|i| decoder.step_one(&starts[i], &new_tokens[i]).0)
         .collect();
     for order in [
         vec![0, 1, 2, 3, 4],
@@ -175,22 +180,25 @@ fn sequence_bits_do_not_depend_on_batch() {
         vec![3, 1],
         vec![2, 3, 4, 0, 1],
     ] {
-        let rows: Vec<_> = order.iter().map(|i| (&starts[*i], &fed[*i][..])).collect();
+        let rows: Vec<_> = order
+            .iter()
+            .map(|i| (&starts[*i], &new_tokens[*i][..]))
+            .collect();
         let (actual, _) = decoder.step_batch(&rows);
         for (i, actual) in order.iter().zip(actual) {
             assert_eq!(actual, expected[*i], "sequence {i} of {order:?}");
         }
     }
-    // Sequences with a common prefix give the same bits too.
-    let nothing = empty_caches();
-    let rows: Vec<_> = prompts.iter().map(|p| (&nothing, &p[..])).collect();
+    // Sequences that share the same empty caches give equal logits too.
+    let shared = empty_caches();
+    let rows: Vec<_> = prompts.iter().map(|p| (&shared, &p[..])).collect();
     for (prompt, actual) in prompts.iter().zip(decoder.step_batch(&rows).0) {
         assert_eq!(actual, decoder.step_one(&empty_caches(), prompt).0);
     }
 }
 
 #[test]
-fn bits_do_not_depend_on_pool_size() {
+fn logits_do_not_depend_on_pool_size() {
     let decoder = TinyDecoder::new();
     let work = || {
         let (first, second) = (tokens(70, 1), tokens(33, 2));
@@ -213,11 +221,11 @@ fn branches_equal_plain_sequences() {
     let decoder = TinyDecoder::new();
     let prefix = tokens(12, 1);
     let branches = [tokens(7, 2), tokens(1, 3), tokens(9, 4)];
-    let (mut all, mut marks, mut positions) = (prefix.clone(), vec![0u32; 12], Vec::new());
+    let (mut all, mut branch_ids, mut positions) = (prefix.clone(), vec![0u32; 12], Vec::new());
     positions.extend(0..12u32);
-    for (branch, mark) in branches.iter().zip(1..) {
+    for (branch, id) in branches.iter().zip(1..) {
         all.extend(branch);
-        marks.extend(branch.iter().map(|_| mark));
+        branch_ids.extend(branch.iter().map(|_| id));
         positions.extend(12..12 + branch.len() as u32);
     }
     let layout = BatchLayout {
@@ -225,7 +233,7 @@ fn branches_equal_plain_sequences() {
         positions: positions.into(),
         mask: AttentionMask::Branches {
             tokens_per_row: all.len(),
-            branch_ids: marks.into(),
+            branch_ids: branch_ids.into(),
         },
     };
     let actual = decoder.full_logits(&all, &layout);
@@ -234,8 +242,8 @@ fn branches_equal_plain_sequences() {
         let plain = [&prefix[..], &branch[..]].concat();
         let expected = decoder.full_logits(&plain, &BatchLayout::causal(plain.len()));
         assert_near(&actual[..12], &expected[..12], "the prefix");
-        let own = &actual[from..from + branch.len()];
-        assert_near(own, &expected[12..], "a branch");
+        let branch_logits = &actual[from..from + branch.len()];
+        assert_near(branch_logits, &expected[12..], "a branch");
         from += branch.len();
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn public_data(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Writes files to a temporary folder.
+/// Writes files to a new temporary folder.
 fn write_tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -117,7 +117,7 @@ fn case_folder_continues_after_every_problem() {
 }
 
 #[test]
-fn table_reads_answers_from_own_and_other_folders() {
+fn question_table_reads_answers_inside_and_outside_its_folder() {
     let dir = write_tree(&[
         (
             "questions.csv",
@@ -285,7 +285,7 @@ fn path_vqa_parquet_is_read() {
         let Some(ImageSource::Bytes { bytes, .. }) = &case.image else {
             panic!("expected an embedded image")
         };
-        assert!(bytes.starts_with(b"\xFF\xD8"), "{} is no JPEG", case.id);
+        assert!(bytes.starts_with(b"\xFF\xD8"), "{} is not a JPEG", case.id);
     }
     let closed = cases
         .iter()

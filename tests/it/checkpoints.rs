@@ -56,7 +56,7 @@ fn checkpoint_folder_judges() {
 }
 
 #[test]
-fn checkpoint_writes_analyses() {
+fn checkpoint_judges_with_analyses() {
     let folder = Folder::empty();
     let members = [
         "expression",
@@ -141,7 +141,7 @@ fn embedded_panel_is_inspected_by_default() {
 }
 
 #[test]
-fn verdict_key_does_not_depend_on_checkpoint_path() {
+fn panel_hash_does_not_depend_on_checkpoint_path() {
     let folder = Folder::empty();
     copy_folder(&golden("llava"), &folder.path("moved"));
     let original = inspect(&folder, &golden("llava"));

@@ -71,7 +71,7 @@ fn every_question_has_reproducible_distractors() {
 }
 
 #[test]
-fn model_pairs_come_from_closed_questions_in_rows() {
+fn model_pairs_are_closed_questions_in_row_range() {
     let Some(root) = public_data("") else { return };
     let pairs = path_vqa_model_pairs(&root, 1000..1500).unwrap();
     assert!(pairs.len() > 300, "{}", pairs.len());

@@ -278,6 +278,7 @@ fn frozen_trunk_does_not_change_other_gradients() {
     let golden = Golden::load("llama");
     let frozen = ["model.embed_tokens.", "model.layers.0.", "model.layers.1."].map(str::to_owned);
     let (_, grads, vars) = loss_and_gradients(&golden, 2, &frozen);
+    // The embedding and nine weights of each of the two lower layers are frozen.
     assert_eq!(vars.len(), golden.weights.len() - 19);
     for (key, var) in vars {
         let got = grads
@@ -326,6 +327,7 @@ fn projectors_and_gradients_match_torch() {
         let projector = Projector::load(&parameters.builder(), &config).unwrap();
         let tokens = projector.forward(&all["features"]).unwrap();
         assert_near(&tokens, &all[&format!("{name}.tokens")], 1e-5, name);
+        // `seed` is the gradient of the loss with respect to the tokens.
         let loss = (tokens * &all[&format!("{name}.seed")]).unwrap();
         let grads = loss.sum_all().unwrap().backward().unwrap();
         let vars = parameters.trainable();

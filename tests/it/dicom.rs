@@ -1,4 +1,5 @@
-//! DICOM objects. `assets/golden/make_dicom.py` generates them and the expected pixels.
+//! DICOM objects. `assets/golden/make_dicom.py` generates them and the expected pixels. Their
+//! patient is `INVENTED^PERSON`, born on 1901-02-03.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,7 +111,7 @@ fn missing_frames_and_windows_are_rejected() {
 }
 
 #[test]
-fn stream_deeper_than_its_samples_is_rejected() {
+fn encoded_stream_with_more_bits_than_declared_is_rejected() {
     let original = read_golden("jpeg2000.dcm");
     assert!(decode(&original, &DicomView::default()).is_ok());
     // Change bits allocated, bits stored and high bit from 16 to 8 bits; the encoded stream keeps
@@ -128,28 +129,29 @@ fn stream_deeper_than_its_samples_is_rejected() {
     assert!(error.contains("cannot be decoded"), "{error}");
 }
 
-/// An intact object of an unsupported type is not reported as damaged.
 #[test]
-fn unsupported_objects_differ_from_damaged_ones() {
+fn unsupported_object_is_not_reported_as_damaged() {
     let error = |bytes: &[u8]| {
         decode(bytes, &DicomView::default())
             .unwrap_err()
             .to_string()
     };
-    let mut deep_jpeg = read_golden("jpeg.dcm");
-    let frame = deep_jpeg
+    let mut twelve_bit_jpeg = read_golden("jpeg.dcm");
+    let frame = twelve_bit_jpeg
         .windows(2)
         .position(|w| w == [0xff, 0xc0])
         .unwrap();
-    deep_jpeg[frame + 4] = 12;
-    let message = error(&deep_jpeg);
+    twelve_bit_jpeg[frame + 4] = 12;
+    let message = error(&twelve_bit_jpeg);
     assert!(message.contains("unsupported"), "{message}");
     assert!(message.contains("12 bits"), "{message}");
     // With the pixels under a private tag, the object has no image.
-    let mut report = read_golden("ct.dcm");
-    let pixels = report.windows(4).rposition(|w| w == [0xe0, 0x7f, 0x10, 0]);
-    report[pixels.unwrap()] = 0xe1;
-    let message = error(&report);
+    let mut without_image = read_golden("ct.dcm");
+    let pixels = without_image
+        .windows(4)
+        .rposition(|w| w == [0xe0, 0x7f, 0x10, 0]);
+    without_image[pixels.unwrap()] = 0xe1;
+    let message = error(&without_image);
     assert!(message.contains("contains no image"), "{message}");
 }
 

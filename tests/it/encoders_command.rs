@@ -55,7 +55,7 @@ fn encoders_are_compared_by_judging_with_trained_projectors() {
 }
 
 #[test]
-fn unknown_encoder_is_named() {
+fn invalid_encoder_arguments_are_rejected() {
     let dir = TempDir::new().unwrap();
     for (name, message) in [
         ("random:x", "not a seed"),
@@ -89,7 +89,7 @@ fn hub_encoder_is_downloaded_once_and_pinned() {
         ("pytorch_model.bin", &decoy[..]),
         ("tokenizer.json", &decoy),
     ]);
-    let imitation = MockHub::without_faults(&files);
+    let mock = MockHub::without_faults(&files);
     let folder = Folder::empty();
     let run_probe = |encoder: &str, out: &str, flags: &[&str]| {
         let shared = [
@@ -106,7 +106,7 @@ fn hub_encoder_is_downloaded_once_and_pinned() {
             flags,
         ]
         .concat();
-        run(&folder, &imitation.hub.url(), &args)
+        run(&folder, &mock.hub.url(), &args)
     };
     let first = run_probe("owner/name@refs/pr/1", "first", &[]);
     assert_eq!(first.exit_code, 0, "{}", first.stderr);
@@ -115,8 +115,8 @@ fn hub_encoder_is_downloaded_once_and_pinned() {
     assert_eq!(first_row["encoder"], "owner/name@refs/pr/1");
     let source = serde_json::json!({"id": "owner/name", "revision": "refs/pr/1", "commit": COMMIT});
     assert_eq!(first_row["hub"], source);
-    assert!(!imitation.hub.take_requests().is_empty());
-    let storage_requests = imitation.storage.take_requests();
+    assert!(!mock.hub.take_requests().is_empty());
+    let storage_requests = mock.storage.take_requests();
     let decoy = sha256(&decoy);
     assert!(
         !storage_requests.is_empty()
@@ -127,9 +127,7 @@ fn hub_encoder_is_downloaded_once_and_pinned() {
     let again = run_probe("owner/name@refs/pr/1", "again", &["--offline"]);
     assert_eq!(again.exit_code, 0, "{}", again.stderr);
     assert_eq!(row(&again.stdout)["figures"], first_row["figures"]);
-    assert!(
-        imitation.hub.take_requests().is_empty() && imitation.storage.take_requests().is_empty()
-    );
+    assert!(mock.hub.take_requests().is_empty() && mock.storage.take_requests().is_empty());
     for (encoder, flags, message) in [
         (
             "owner/other",

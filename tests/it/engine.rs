@@ -35,14 +35,15 @@ fn generate_separately(engine: &Engine, tasks: &[GenerationTask]) -> Vec<Vec<Rat
 }
 
 #[test]
-fn bits_do_not_depend_on_prefixes_or_batches() {
+fn ratings_do_not_depend_on_cached_prefixes_or_batches() {
     let engine = tiny_panel::panel(SETTINGS);
     let tasks = tiny_panel::three_pair_tasks(&engine);
     let expected = generate_separately(&engine, &tasks);
     let mut cache = PrefixCache::default();
     assert_eq!(generate_batch(&engine, &tasks, &mut cache), expected);
     let (computed, reused) = cache.stats();
-    // The opening, two cases, six ordered pairs, and the rest for three experts each.
+    // A prompt has four stages. Computed once: the opening, two cases, six ordered pairs, and the
+    // last stage of each of the 18 tasks.
     assert_eq!((computed, reused), (1 + 2 + 6 + 18, 4 * 18 - 27));
     // Repeat with a filled cache and in other batches.
     assert_eq!(generate_batch(&engine, &tasks, &mut cache), expected);
@@ -72,7 +73,7 @@ fn evicted_prefixes_are_recomputed_exactly() {
     let first = generate_batch(&engine, &batch(0), &mut cache);
     let computed = cache.stats().0;
     assert_eq!(generate_batch(&engine, &batch(0), &mut cache), first);
-    assert_eq!(cache.stats().0, computed, "no prefix is evicted yet");
+    assert_eq!(cache.stats().0, computed, "a prefix was already evicted");
     for i in 1..6 {
         generate_batch(&engine, &batch(i), &mut cache);
     }
@@ -93,7 +94,11 @@ fn prompt_with_other_boundaries_shares_no_prefix() {
     let expected = generate_separately(&engine, &tasks);
     let mut cache = PrefixCache::default();
     assert_eq!(generate_batch(&engine, &tasks, &mut cache), expected);
-    assert_eq!(cache.stats(), (7, 1), "only the opening is the same");
+    assert_eq!(
+        cache.stats(),
+        (7, 1),
+        "expected only the opening to be shared"
+    );
 }
 
 /// Checks the properties of every generated text.
@@ -168,7 +173,7 @@ fn scores_only_equal_scores_with_empty_analyses() {
             .collect();
         let mut pieces = format.render_pieces(&texts);
         let Some(PromptPiece::Trusted(end)) = pieces.last_mut() else {
-            panic!("a text ends with a score")
+            panic!("expected a text that ends with a score")
         };
         *end = end
             .strip_suffix(&format!(" {}", last.score.value))
@@ -179,7 +184,7 @@ fn scores_only_equal_scores_with_empty_analyses() {
         let mut tokens = text.stages.concat();
         let last_token = tokens.pop().unwrap();
         let PromptToken::Token(last_token) = last_token else {
-            panic!("a text has no image")
+            panic!("expected a text token, found an image")
         };
         repeated.prompt.stages.push(tokens);
         let score = format.tokenize(engine.tokenizer()).unwrap().pop().unwrap();
@@ -245,7 +250,7 @@ fn context_is_usable_to_its_last_position() {
         prompt, evaluation, ..
     }) = result(1)
     else {
-        panic!("one position is enough")
+        panic!("expected an error for a context of one position")
     };
     let ratings = result(prompt + evaluation).unwrap();
     let expected = generate_one(&tiny_panel::panel(SETTINGS), &task).unwrap();
@@ -296,7 +301,7 @@ fn nan_weights_give_an_error_instead_of_a_score() {
 }
 
 #[test]
-fn swapped_responses_swap_the_prompt() {
+fn swapped_responses_change_only_the_pair_stage() {
     let tokenizer = tiny_panel::tokenizer();
     for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
         let experts = tiny_panel::branch_experts(layout, &tokenizer);
@@ -322,7 +327,7 @@ fn swapped_responses_swap_the_prompt() {
             assert_eq!(original[3..], swapped[3..], "the rest");
             let start = find_tokens(&original[2], &a, 0);
             assert_eq!(start, find_tokens(&swapped[2], &b, 0));
-            // After the first response.
+            // The texts after the first response.
             let original = &original[2][start + a.len()..];
             let swapped = &swapped[2][start + b.len()..];
             let start = find_tokens(original, &b, 1);

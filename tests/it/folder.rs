@@ -67,7 +67,7 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Returns the lines of a records file.
+    /// Returns the records of an output folder.
     pub(crate) fn records(&self, out: &str) -> Vec<Value> {
         let text = self.read(&format!("{out}/records.jsonl"));
         text.lines()
@@ -80,7 +80,7 @@ impl Folder {
         serde_json::from_str(&self.read(&format!("{out}/run.json"))).unwrap()
     }
 
-    /// Returns a command for the program in this folder, without the environment of the tests.
+    /// Returns a command for the program in this folder, without `ACEM3_*` variables.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = program(self.dir.path());
         command.args(args);

@@ -88,6 +88,7 @@ fn full_size_encoders_match_reference() {
     let folder = tempfile::tempdir().unwrap();
     for (name, id) in [("clip", "clip-vit-l14-336"), ("biomedclip", "biomedclip")] {
         let folder = folder.path().join(name);
+        // The second call overwrites the values of the first, so float32 is the reference.
         let peaks =
             ["bfloat16", "float32"].map(|dtype| run_reference(&python, &folder, name, dtype));
         let (published, known) = (

@@ -17,7 +17,7 @@ use crate::mock_hub::{
 
 pub(crate) const CONFIG: &[u8] = b"{\"model_type\": \"llava\"}";
 
-/// Weights of 300,000 non-repeating bytes.
+/// Returns 300,000 bytes without a repeating pattern, used as weights.
 pub(crate) fn weights() -> Vec<u8> {
     (0_u32..75_000)
         .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes())
@@ -75,8 +75,8 @@ fn snapshot_has_the_layout_of_huggingface_hub() {
     assert_eq!(snapshot.folder, repo.join("snapshots").join(COMMIT));
     assert_eq!(
         (
-            snapshot.stamp.revision.as_str(),
-            snapshot.stamp.commit.as_str()
+            snapshot.source.revision.as_str(),
+            snapshot.source.commit.as_str()
         ),
         ("main", COMMIT)
     );
@@ -180,7 +180,11 @@ fn hub_errors_are_distinguished() {
         }));
         let error = fetch(&settings(server.url(), dir.path()), "owner/name").unwrap_err();
         let text = error.to_string();
-        assert_eq!(error.kind, HubErrorKind::Refused, "{status} {code}: {text}");
+        assert_eq!(
+            error.kind,
+            HubErrorKind::Rejected,
+            "{status} {code}: {text}"
+        );
         assert!(text.contains(expected), "{status} {code}: {text}");
         assert!(
             text.contains("owner/name") && text.contains("hint:"),
@@ -213,6 +217,7 @@ fn hub_errors_are_distinguished() {
 fn busy_hub_is_retried_before_using_the_cache() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&calls);
+    // The hub is busy for the first two calls, and again after call 100.
     let busy_at_first = move |request: &ReceivedRequest| {
         let call = counter.fetch_add(1, Ordering::SeqCst);
         let is_busy = request.path.starts_with("/api/") && !(2..=100).contains(&call);

@@ -16,7 +16,7 @@ use acem3::checkpoints::hub::{Hub, HubError, HubSettings, RepoRef};
 use crate::folder::{Folder, ProgramOutput, program_output};
 use crate::mock_hub::{COMMIT, MockHub, MockReply, MockServer, ReceivedRequest};
 
-const MINI: [&str; 7] = [
+const PANEL_FILES: [&str; 7] = [
     "panel.toml",
     "tokenizer.json",
     "trunk.safetensors",
@@ -44,7 +44,7 @@ pub(crate) fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> ProgramOutp
 #[test]
 fn hub_panel_judges_and_records_its_commit() {
     let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
-    let files: Vec<(&str, Vec<u8>)> = MINI
+    let files: Vec<(&str, Vec<u8>)> = PANEL_FILES
         .iter()
         .map(|name| (*name, fs::read(mini.join(name)).unwrap()))
         .collect();
@@ -78,7 +78,7 @@ fn hub_panel_judges_and_records_its_commit() {
             "judge",
             "cases",
             "--out",
-            "own",
+            "embedded",
             "--scores-only",
             "--single-order",
         ],
@@ -86,9 +86,9 @@ fn hub_panel_judges_and_records_its_commit() {
     assert_eq!(embedded.exit_code, 0, "{}", embedded.stderr);
     assert_eq!(
         folder.read("out/records.jsonl"),
-        folder.read("own/records.jsonl")
+        folder.read("embedded/records.jsonl")
     );
-    assert!(folder.manifest("own").get("hub").is_none());
+    assert!(folder.manifest("embedded").get("hub").is_none());
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn cache_is_shared_with_huggingface_hub() {
         fs::read(snapshot.folder.join("sub/model.bin")).unwrap(),
         large
     );
-    assert_eq!(snapshot.stamp.commit, COMMIT);
+    assert_eq!(snapshot.source.commit, COMMIT);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use acem3::checkpoints::hub::HubErrorKind;
 use crate::hub::{CONFIG, fetch, files_in, settings, weights};
 use crate::mock_hub::{COMMIT, MockHub, MockReply, ReceivedRequest, sha256};
 
-/// Starts a hub whose storage sends the responses of `reply`, and the normal response for `None`.
+/// Starts a hub whose storage answers downloads with `reply`, or correctly if it returns `None`.
 fn hub_with_storage(
     reply: impl Fn(&ReceivedRequest, Vec<u8>) -> Option<MockReply> + Send + Sync + 'static,
 ) -> MockHub {

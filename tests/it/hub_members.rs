@@ -56,7 +56,7 @@ fn write_panel(folder: &Folder, members: [&str; 4]) {
 fn members_and_their_vision_tower_load_from_the_hub() {
     let llava = read_files("llava-original");
     let llava: Vec<(&str, &[u8])> = llava.iter().map(|(n, b)| (n.as_str(), &b[..])).collect();
-    let imitation = MockHub::without_faults(&llava);
+    let mock = MockHub::without_faults(&llava);
     let folder = Folder::with_cases(1);
     let text_only = "{ folder = \"owner/name\", text_only = true }";
     write_panel(
@@ -76,7 +76,7 @@ fn members_and_their_vision_tower_load_from_the_hub() {
             extra_args,
         ]
         .concat();
-        run(&folder, &imitation.hub.url(), &args)
+        run(&folder, &mock.hub.url(), &args)
     };
     // The checkpoint is on the hub, but the vision tower in its configuration is not.
     let output = judge(&[]);

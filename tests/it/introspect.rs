@@ -86,7 +86,7 @@ fn introspection_replaces_misjudged_evaluations() {
         unresolved
     );
 
-    // All lines of a corrected case are replaced. Its other presentation order is new.
+    // All lines of a corrected case are replaced: four per presentation order, one per member.
     let (before, after) = [0, 1]
         .map(|r| lines(&folder.read(&format!("rounds/data/round-{r}.jsonl"))))
         .into();
@@ -126,7 +126,7 @@ fn introspection_replaces_misjudged_evaluations() {
             .all(|line| final_scores(line).len() == 2)
     );
 
-    // A second run repeats no work. Changed input is an error.
+    // A second run gives the same results. Changed input is an error.
     let again = folder.run(&args);
     assert_eq!(
         (again.exit_code, &again.stdout),
@@ -274,8 +274,8 @@ fn endpoint_retries_include_labels() {
         image.starts_with("data:image/png;base64,iVBOR"),
         "{image:.40}"
     );
-    // Four members and two presentation orders, plus one request for the 503 reply and one for each
-    // of the two rejected parameters.
+    // Each attempt sends one request per member (four) and presentation order (two). One more
+    // request follows the 503 reply, and one each of the two rejected parameters.
     let attempts: u64 = advice
         .iter()
         .map(|line| line["attempts"].as_u64().unwrap())

@@ -23,7 +23,7 @@ struct ReferenceFit {
     win_rates: Vec<f64>,
 }
 
-fn verdict(line: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> PairVerdict {
+fn verdict(line: u64, (i, j, length_difference, outcome): (usize, usize, i64, f64)) -> PairVerdict {
     let scores = [2.0 + outcome, 3.0 - outcome];
     PairVerdict {
         case: line.to_string(),
@@ -34,7 +34,7 @@ fn verdict(line: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> Pair
             swapped: false,
             scores,
         }],
-        words: [(40 + longer) as usize, 40],
+        words: [(40 + length_difference) as usize, 40],
         has_identical_responses: false,
         meta: serde_json::Map::new(),
         line,

@@ -7,9 +7,9 @@ mod audit;
 #[cfg(test)]
 mod audit_command;
 #[cfg(test)]
-mod audit_probes;
-#[cfg(test)]
 mod bad_checkpoints;
+#[cfg(test)]
+mod biased_judge;
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
@@ -26,6 +26,7 @@ mod checkpoints;
 mod coverage;
 #[cfg(test)]
 mod data;
+#[cfg(test)]
 mod dataset_rows;
 #[cfg(test)]
 mod decoder;
@@ -44,8 +45,6 @@ mod encoders_command;
 #[cfg(test)]
 mod engine;
 #[cfg(test)]
-mod faults;
-#[cfg(test)]
 mod folder;
 #[cfg(test)]
 mod full_size;
@@ -59,6 +58,8 @@ mod hub_command;
 mod hub_faults;
 #[cfg(test)]
 mod hub_members;
+#[cfg(test)]
+mod input_problems;
 #[cfg(test)]
 mod introspect;
 #[cfg(test)]
@@ -86,7 +87,7 @@ mod rank;
 #[cfg(test)]
 mod report;
 #[cfg(test)]
-mod report_forms;
+mod report_formats;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn uncounted_answers_are_not_zeros() {
     }
 }
 
-/// In published harnesses, proportions exceed 100 % because closed answers are counted twice.
+/// Some published evaluation code counts closed answers twice, so its proportions exceed 100 %.
 #[test]
 fn values_are_in_range_and_columns_are_unique() {
     let metrics = [&Metric::DEFAULT[..], &[Metric::LlavaMedRecall]].concat();
@@ -149,8 +149,9 @@ fn records_and_cases_give_equal_metrics() {
     let of_records = folder.run(&["metrics", "out", "--format", "json"]);
     for model in ["a", "b", "c"] {
         for metric in ["exact_match", "f1", "rouge1", "bleu4", "corpus_bleu4"] {
-            let [ours, theirs] = [&of_cases, &of_records].map(|s| metric_of(s, model, metric));
-            assert_eq!(ours, theirs, "{model} {metric}");
+            let [from_cases, from_records] =
+                [&of_cases, &of_records].map(|s| metric_of(s, model, metric));
+            assert_eq!(from_cases, from_records, "{model} {metric}");
         }
     }
     assert_eq!(metric_of(&of_records, "c", "f1")["n"], 6);
@@ -309,16 +310,16 @@ fn damaged_metric_checkpoints_are_rejected() {
         output.stderr
     };
     let zeros = |n: usize| Tensor::zeros(n, candle::DType::F32, &Device::Cpu).unwrap();
-    let upper = "bert.encoder.layer.2.output.dense.bias";
+    let last_layer_bias = "bert.encoder.layer.2.output.dense.bias";
     let missing = error_after("bert", &|weights| {
-        weights.remove(upper);
+        weights.remove(last_layer_bias);
     });
     assert!(
         missing.contains("no tensor `encoder.layer.2.output.dense.bias`"),
         "{missing}"
     );
     let shape = error_after("bert", &|weights| {
-        weights.insert(upper.into(), zeros(7));
+        weights.insert(last_layer_bias.into(), zeros(7));
     });
     assert!(shape.contains("has shape [7]"), "{shape}");
     let unknown = "roberta.encoder.layer.3.output.dense.bias";

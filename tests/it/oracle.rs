@@ -39,14 +39,15 @@ impl Oracle {
         logits.squeeze(0).unwrap().to_vec1().unwrap()
     }
 
-    /// Returns true for the tokens of free text: no control tokens, and no text after a line break.
+    /// Returns true for the tokens of free text: no special tokens, and no token that continues
+    /// after a line break (`ĊĊ`).
     fn is_allowed(&self, token: u32) -> bool {
         let piece = self.tokenizer.token_text(token);
         piece.is_some_and(|piece| piece != "ĊĊ" && !tiny_panel::special_tokens().contains(&piece))
     }
 
-    /// Generates free text up to a line break or the token budget. Returns it, and true if the
-    /// budget ended it.
+    /// Generates free text up to a line break or the token budget. Returns the text, and true if
+    /// the budget was exhausted.
     fn generate_free_text(
         &mut self,
         task: &GenerationTask,
@@ -78,7 +79,7 @@ impl Oracle {
         }
     }
 
-    /// Generates an evaluation. Returns the analysis of each score, true if it was cut, and the
+    /// Generates an evaluation. Returns for each rating the analysis, whether it was cut, and the
     /// score.
     fn generate_ratings(
         &mut self,
@@ -124,6 +125,7 @@ fn engine_output_matches_oracle() {
         .generate(&tasks, &mut PrefixCache::default())
         .unwrap();
     let (mut uncut, mut several_words) = (0, 0);
+    // Every second task still covers all pairs, presentation orders and experts.
     for (task, got) in tasks.iter().zip(results).step_by(2) {
         let got = got.unwrap();
         let want = oracle.generate_ratings(task, 8);

@@ -79,16 +79,21 @@ fn changed_weight_or_setting_changes_name() {
         };
         PanelJudge::new(panel, options).name()
     };
-    let before = copy_panel();
-    let weight = copy_panel();
-    let path = weight.path().join("conclusion.safetensors");
+    let original = copy_panel();
+    let changed_weight = copy_panel();
+    let path = changed_weight.path().join("conclusion.safetensors");
     let mut bytes = fs::read(&path).unwrap();
     // Flips the sign of the last half-precision number.
     *bytes.last_mut().unwrap() ^= 0x80;
     fs::write(path, bytes).unwrap();
-    let word = copy_panel();
-    edit_spec(word.path(), "analysis_tokens = ", "analysis_tokens = 1");
-    let names = [before, weight, word].map(|dir| name(dir.path()));
+    let changed_setting = copy_panel();
+    // Inserts a digit: 48 becomes 148.
+    edit_spec(
+        changed_setting.path(),
+        "analysis_tokens = ",
+        "analysis_tokens = 1",
+    );
+    let names = [original, changed_weight, changed_setting].map(|dir| name(dir.path()));
     assert_ne!(names[0], names[1]);
     assert_ne!(names[0], names[2]);
     assert_ne!(names[1], names[2]);

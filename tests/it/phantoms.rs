@@ -1,5 +1,5 @@
-//! Phantoms: images match their scenes, labels follow the rule, and qualities are mixed as
-//! intended.
+//! Phantoms: images match their scenes, labels follow the rule, and the quality of responses has
+//! the intended distribution.
 
 use std::collections::BTreeSet;
 
@@ -98,15 +98,12 @@ fn assert_final_score_follows_rule(response: &WrittenResponse) {
 /// Checks that the analysis of factual accuracy states the fact of the scene, and claims only what
 /// the response contains.
 fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) {
+    const FORMAT: &str = "expected `Claims …; the image shows …: …`";
     let analysis = &response.ratings[4].1.analysis;
-    let rest = analysis
-        .strip_prefix("Claims ")
-        .expect("the form of the analysis");
-    let (claimed, truth) = rest
-        .split_once("; the image shows ")
-        .expect("the form of the analysis");
-    let (truth, agreement) = truth.split_once(": ").expect("the form of the analysis");
-    let known: BTreeSet<String> = phantom
+    let rest = analysis.strip_prefix("Claims ").expect(FORMAT);
+    let (claimed, truth) = rest.split_once("; the image shows ").expect(FORMAT);
+    let (truth, agreement) = truth.split_once(": ").expect(FORMAT);
+    let answers: BTreeSet<String> = phantom
         .scene
         .all_questions()
         .into_iter()
@@ -114,7 +111,7 @@ fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) 
         .map(|(_, answer)| answer)
         .collect();
     assert_eq!(
-        known.into_iter().collect::<Vec<_>>(),
+        answers.into_iter().collect::<Vec<_>>(),
         [truth],
         "{}",
         phantom.question.text
@@ -124,7 +121,7 @@ fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) 
         for word in claimed
             .to_lowercase()
             .split([' ', ','])
-            // "right side, so no": the analysis adds the word that links fact and answer.
+            // In "right side, so no", the word "so" is from the analysis, not from the response.
             .filter(|word| !matches!(*word, "" | "so"))
         {
             assert!(text.contains(word), "{word:?} of {claimed:?} in {text:?}");
@@ -146,7 +143,7 @@ fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) 
 }
 
 #[test]
-fn qualities_are_mixed_as_intended() {
+fn response_quality_has_the_intended_distribution() {
     let cases: Vec<Phantom> = (0..2000)
         .map(|index| generate_phantom(SEED, index))
         .collect();

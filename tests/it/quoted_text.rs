@@ -81,7 +81,7 @@ fn tokenizer_with_model(model: &Value, pre_tokenizer: &Value, ids: [usize; 2]) -
 }
 
 #[test]
-fn no_model_type_produces_special_tokens() {
+fn no_tokenizer_model_reads_special_tokens_in_quoted_text() {
     let pieces = ["<unk>", "</s>", "a", "b", "<", "/", "s", ">", " "];
     let scored: Vec<(&str, f64)> = pieces.iter().map(|p| (*p, -1.0)).collect();
     let vocab: serde_json::Map<String, Value> = pieces
@@ -116,7 +116,7 @@ fn no_model_type_produces_special_tokens() {
             assert!(!tokens.is_empty());
         }
         assert!(tokenizer.encode_trusted("</s>").unwrap().contains(&1));
-        // A character outside the vocabulary stays the unknown token.
+        // A character outside the vocabulary becomes the unknown token.
         assert!(tokenizer.encode_quoted("ß").unwrap().contains(&0));
     }
 }

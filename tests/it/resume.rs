@@ -66,7 +66,7 @@ fn second_run_reuses_all_verdicts() {
 #[test]
 fn resume_reproduces_uninterrupted_run() {
     let folder = Folder::with_cases(CASES);
-    assert_eq!(folder.judge("whole", &[]).exit_code, 0);
+    assert_eq!(folder.judge("complete", &[]).exit_code, 0);
     let mut child = start_run(&folder, "out");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -87,7 +87,7 @@ fn resume_reproduces_uninterrupted_run() {
     );
     assert_eq!(
         folder.read("out/records.jsonl"),
-        folder.read("whole/records.jsonl")
+        folder.read("complete/records.jsonl")
     );
     assert!(!folder.path("out/records.aside.jsonl").exists());
 }
@@ -95,8 +95,8 @@ fn resume_reproduces_uninterrupted_run() {
 #[test]
 fn torn_last_record_is_judged_again() {
     let folder = Folder::with_cases(4);
-    folder.judge("whole", &[]);
-    let complete = folder.read("whole/records.jsonl");
+    folder.judge("complete", &[]);
+    let complete = folder.read("complete/records.jsonl");
     for length in [1, complete.len() / 2, complete.len() - 1] {
         let out = format!("torn{length}");
         folder.write(&format!("{out}/records.jsonl"), &complete[..length]);
@@ -117,7 +117,7 @@ fn torn_last_record_is_judged_again() {
 #[test]
 fn interrupted_run_exits_130_and_resumes() {
     let folder = Folder::with_cases(CASES);
-    folder.judge("whole", &[]);
+    folder.judge("complete", &[]);
     let child = start_run(&folder, "out");
     let kill = std::process::Command::new("kill")
         .args(["-INT", &child.id().to_string()])
@@ -143,11 +143,11 @@ fn interrupted_run_exits_130_and_resumes() {
     assert_eq!(folder.manifest("out")["status"], "interrupted");
     let text = folder.read("out/records.jsonl");
     assert!(text.ends_with('\n') && text.lines().count() < CASES);
-    assert!(folder.read("whole/records.jsonl").starts_with(&text));
+    assert!(folder.read("complete/records.jsonl").starts_with(&text));
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     assert_eq!(
         folder.read("out/records.jsonl"),
-        folder.read("whole/records.jsonl")
+        folder.read("complete/records.jsonl")
     );
 }
 

@@ -118,7 +118,7 @@ fn noted_problems_affect_no_verdict() {
     let records = folder.records("out");
     assert_eq!(records[1]["status"], "noted");
     assert!(records[1]["message"].as_str().unwrap().contains("labels"));
-    // Statistics skip the problem.
+    // Statistics ignore the noted record.
     let output = folder.run(&["rank", "out"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
 }

@@ -111,6 +111,7 @@ fn report_table_is_read_as_labels_without_its_verdicts() {
     writer.write_record(&headers).unwrap();
     for row in reader.records() {
         let mut row = row.unwrap();
+        // Column 9 is the preference of the judge.
         let order = row.get(9).unwrap().to_owned();
         row.push_field(&order);
         writer.write_record(&row).unwrap();

@@ -64,15 +64,15 @@ fn proportion_interval_is_clustered_by_image() {
     }
     assert_eq!(strict_preferences, 4);
     let agreement = run_agree(&folder, &labels);
-    let preferred = find_statistic(&agreement, "accuracy_without_ties");
+    let accuracy = find_statistic(&agreement, "accuracy_without_ties");
     assert_eq!(
-        (&preferred["value"], &preferred["n"]),
+        (&accuracy["value"], &accuracy["n"]),
         (&json!(1.0), &json!(4))
     );
-    assert_eq!(preferred["images"], images.len());
+    assert_eq!(accuracy["images"], images.len());
     let [low, high] = wilson_interval(1.0, images.len() as f64);
-    assert_near(&preferred["interval"][0], low);
-    assert_near(&preferred["interval"][1], high);
+    assert_near(&accuracy["interval"][0], low);
+    assert_near(&accuracy["interval"][1], high);
 }
 
 #[test]

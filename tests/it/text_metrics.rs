@@ -68,6 +68,7 @@ fn assert_equal(
             MetricOutcome::Uncounted(UncountedReason::NoWords) => {
                 assert!(expected_value.abs() < 1e-9 || !has_words(expected));
             }
+            // The fixture has −1 for answers that the metric excludes.
             MetricOutcome::Uncounted(UncountedReason::Excluded) => {
                 assert!((expected_value + 1.0).abs() < 1e-9);
             }

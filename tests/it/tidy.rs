@@ -212,7 +212,10 @@ fn files_contain_no_machine_paths() {
             }
         }
     }
-    assert_no_violations(&violations, "paths are relative or arguments");
+    assert_no_violations(
+        &violations,
+        "a file contains no path of a machine; use a relative path or an argument",
+    );
 }
 
 #[test]

@@ -173,7 +173,7 @@ pub(crate) fn panel(settings: GenerationSettings) -> Engine {
     panel_with_context(config(&tokenizer()).max_position_embeddings, settings)
 }
 
-/// Creates the branch experts of a layout.
+/// Creates the branch experts with a prompt layout.
 pub(crate) fn branch_experts(layout: PromptLayout, tokenizer: &TextTokenizer) -> BranchExperts {
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::new(layout, rubric, RubricDetail::Names).unwrap();

@@ -267,6 +267,7 @@ fn mismatched_checkpoint_error_names_file_and_tensor() {
     assert!(error.to_string().contains("nowhere"), "{error}");
 }
 
+/// Environment variable with the output file of a child process.
 const WEIGHTS_FILE: &str = "ACEM3_TEST_WEIGHTS";
 
 /// Trains in processes with one processor or all of them, and with several numbers of threads.

@@ -67,12 +67,12 @@ fn var_builder(weights: &HashMap<String, Var>) -> VarBuilder<'static> {
 #[test]
 fn hidden_states_match_transformers() {
     let (config, weights, values) = load_clip();
-    let acts = [
+    let activations = [
         (Activation::QuickGelu, "quick_gelu"),
         (Activation::Gelu, "gelu"),
         (Activation::GeluPytorchTanh, "gelu_pytorch_tanh"),
     ];
-    for (hidden_act, name) in acts {
+    for (hidden_act, name) in activations {
         let config = VisionConfig {
             hidden_act,
             ..config.clone()
@@ -113,6 +113,7 @@ fn gradients_match_torch() {
     let last = vit
         .hidden_state(&values["pixel_values"], vit.layer_count())
         .unwrap();
+    // `seed` is the gradient of the loss with respect to the last state.
     let grads = (last * &values["seed"])
         .unwrap()
         .sum_all()

@@ -124,8 +124,8 @@ impl GgufHeader {
     }
 
     /// Returns a text, if the key exists.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
-        self.get(key, "a text", as_text)
+    pub(crate) fn string(&self, key: &str) -> Result<Option<&str>> {
+        self.get(key, "a text", as_string)
     }
 
     /// Returns a boolean, if the key exists.
@@ -134,9 +134,9 @@ impl GgufHeader {
     }
 
     /// Returns a list of texts, if the key exists.
-    pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
+    pub(crate) fn strings(&self, key: &str) -> Result<Option<Vec<&str>>> {
         self.get(key, "a list of texts", |value| match value {
-            Value::Array(list) => list.iter().map(as_text).collect(),
+            Value::Array(list) => list.iter().map(as_string).collect(),
             _ => None,
         })
     }
@@ -264,7 +264,7 @@ fn has_replaced_bytes(content: &Content, head: &[u8]) -> bool {
     in_texts > in_file.count()
 }
 
-fn as_text(value: &Value) -> Option<&str> {
+fn as_string(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text),
         _ => None,

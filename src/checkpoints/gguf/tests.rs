@@ -99,14 +99,14 @@ fn metadata_round_trips() -> Result<()> {
     );
     assert!(header.number("below").is_err() && header.number("truth").is_err());
     assert_eq!(
-        (header.boolean("truth")?, header.text("name")?),
+        (header.boolean("truth")?, header.string("name")?),
         (Some(true), Some("x"))
     );
-    assert!(header.boolean("above").is_err() && header.text("above").is_err());
-    assert_eq!(header.texts("texts")?.unwrap(), ["a b", "ü\u{FFFD}"]);
+    assert!(header.boolean("above").is_err() && header.string("above").is_err());
+    assert_eq!(header.strings("texts")?.unwrap(), ["a b", "ü\u{FFFD}"]);
     assert_eq!(header.numbers("numbers")?.unwrap(), [-1.0, 3.0]);
-    assert!(header.texts("numbers").is_err() && header.numbers("texts").is_err());
-    assert!(header.texts("name").is_err() && header.numbers("above").is_err());
+    assert!(header.strings("numbers").is_err() && header.numbers("texts").is_err());
+    assert!(header.strings("name").is_err() && header.numbers("above").is_err());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Requests about one repository, through `hf-hub`, with timeouts, retries and plain errors.
+//! Requests for one repository: `hf-hub` with timeouts, retries and errors with hints.
 
 use std::error::Error;
 use std::io;
@@ -12,15 +12,15 @@ use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 use tokio::runtime::{Builder, Runtime};
 
-use super::error::{HubError, HubErrorKind, Refusal};
+use super::error::{HubError, HubErrorKind, ErrorResponse};
 use super::id::is_commit;
 use super::remote_file::{Checksum, RemoteFile};
 use super::{HubSettings, RepoRef};
 
-/// The longest chain of redirects.
+/// Maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 8;
 
-/// A client of the hub, for one repository.
+/// Client of the hub for one repository.
 pub(super) struct HubClient<'a> {
     repo: &'a RepoRef,
     settings: &'a HubSettings,
@@ -30,9 +30,9 @@ pub(super) struct HubClient<'a> {
 }
 
 impl<'a> HubClient<'a> {
-    /// A client of the hub in the settings.
+    /// Creates a client with these settings.
     pub(super) fn new(settings: &'a HubSettings, repo: &'a RepoRef) -> Result<Self, HubError> {
-        let failed = |error: &(dyn Error + 'static)| {
+        let setup_error = |error: &(dyn Error + 'static)| {
             let message = format!("cannot set up the hub client: {}", root_cause(error));
             let hint = "check HF_ENDPOINT, and that CA certificates are installed";
             HubError::new(HubErrorKind::Input, message, hint)
@@ -46,7 +46,7 @@ impl<'a> HubClient<'a> {
                 .redirect(redirects);
             let is_local = settings.is_local();
             let client = if is_local { client.no_proxy() } else { client };
-            client.build().map_err(|error| failed(&error))
+            client.build().map_err(|error| setup_error(&error))
         };
         // `reqwest` drops the token when a redirect leads to another host or port.
         let redirects = Policy::custom(|attempt| {
@@ -54,12 +54,12 @@ impl<'a> HubClient<'a> {
             if attempt.previous().len() > MAX_REDIRECTS {
                 attempt.error("too many redirects")
             } else if from == "https" && attempt.url().scheme() != "https" {
-                attempt.error("a redirect from https to http")
+                attempt.error("redirect from https to http")
             } else {
                 attempt.follow()
             }
         });
-        // The retries of `hf-hub` leave out bodies, so `retry` covers all requests instead.
+        // `hf-hub` does not retry interrupted bodies, so `retry` handles all retries.
         let hub = HFClient::builder().endpoint(&settings.endpoint);
         let hub = hub.cache_enabled(false).retry_max_attempts(0);
         let token = settings.token.iter();
@@ -70,37 +70,38 @@ impl<'a> HubClient<'a> {
         Ok(Self {
             repo,
             settings,
-            model: hub.map_err(|error| failed(&error))?.model(owner, name),
+            model: hub.map_err(|error| setup_error(&error))?.model(owner, name),
             no_redirects: client(Policy::none())?,
-            runtime: runtime.map_err(|error| failed(&error))?,
+            runtime: runtime.map_err(|error| setup_error(&error))?,
         })
     }
 
-    /// The commit of the revision, and the paths of its files.
-    pub(super) fn files(&self) -> Result<(String, Vec<String>), HubError> {
+    /// Requests the commit of the revision and the paths of its files.
+    pub(super) fn list_files(&self) -> Result<(String, Vec<String>), HubError> {
         let fields = ["sha", "siblings"].map(str::to_owned).to_vec();
         let info = self.retry(|| {
             let request = self.model.info().revision(self.repo.revision());
-            let answer = self.block_on(request.expand(fields.clone()).send());
-            answer.map_err(|error| self.hub_error(None, error))
+            let response = self.block_on(request.expand(fields.clone()).send());
+            response.map_err(|error| self.hub_error(None, error))
         })?;
         let commit = info.sha.filter(|sha| is_commit(sha));
-        let commit = commit.ok_or_else(|| self.bad_answer(None, "the hub names no commit"))?;
+        let commit = commit.ok_or_else(|| self.bad_response(None, "the response has no commit"))?;
         let files = info.siblings;
-        let files = files.ok_or_else(|| self.bad_answer(None, "the hub lists no files"))?;
+        let files = files.ok_or_else(|| self.bad_response(None, "the response has no list of files"))?;
         Ok((
             commit,
             files.into_iter().map(|file| file.rfilename).collect(),
         ))
     }
 
-    /// Size and hash of a file, as the hub itself states them: no redirect to another host is followed.
+    /// Requests size and hash of a file from the hub itself: redirects to other hosts are not
+    /// followed.
     pub(super) fn remote_file(&self, commit: &str, name: &str) -> Result<RemoteFile, HubError> {
-        let response = self.retry(|| self.block_on(self.head(commit, name)))?;
-        let bad = |why: &str| Err(self.bad_answer(Some(name), why));
+        let response = self.retry(|| self.block_on(self.request_headers(commit, name)))?;
+        let invalid = |why: &str| Err(self.bad_response(Some(name), why));
         if let Some(other) = header(&response, "x-repo-commit").filter(|other| *other != commit) {
-            return bad(&format!(
-                "expected commit {commit}, the hub answers for {other}"
+            return invalid(&format!(
+                "expected commit {commit}, found {other}"
             ));
         }
         let length = header(&response, "content-length");
@@ -116,15 +117,16 @@ impl<'a> HubClient<'a> {
                 size,
                 hash,
             }),
-            (None, _) => bad("the hub states no hash, so the file cannot be verified"),
-            (_, None) => bad("the hub states no size"),
+            (None, _) => invalid("the response has no hash, so the file cannot be verified"),
+            (_, None) => invalid("the response has no size"),
         }
     }
 
-    /// Opens a file at a range of bytes: the length of the answer, if the server states one, and the bytes.
+    /// Requests a byte range of a file. Returns the content length, if the server states one, and a
+    /// stream of the bytes.
     #[expect(
         clippy::type_complexity,
-        reason = "the stream of hf-hub has no name, so the pair has no alias"
+        reason = "the stream type of hf-hub has no name, so a type alias is not possible"
     )]
     pub(super) fn open(
         &self,
@@ -141,11 +143,11 @@ impl<'a> HubClient<'a> {
         let request = self.model.download_file_stream();
         let request = request.filename(name).revision(commit);
         let request = request.maybe_range((range.start > 0).then_some(range));
-        let answer = self.block_on(request.send());
-        answer.map_err(|error| self.hub_error(Some(name), error))
+        let response = self.block_on(request.send());
+        response.map_err(|error| self.hub_error(Some(name), error))
     }
 
-    /// Waits for an answer, or for the next bytes of one.
+    /// Waits for a response, or for the next bytes of its body.
     pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
@@ -167,13 +169,13 @@ impl<'a> HubClient<'a> {
         attempt()
     }
 
-    /// An error of `hf-hub`. Its own text may contain a signed URL, so it is not used.
+    /// Converts an error of `hf-hub`. Omits its message, which may contain a signed URL.
     pub(super) fn hub_error(&self, file: Option<&str>, error: HFError) -> HubError {
         use HFError as E;
         let context = match error {
             E::Request { source, .. } => return self.connection_error(file, &source),
             E::Xet { operation, .. } => {
-                return self.interrupted(file, &format!("the {operation} failed"));
+                return self.transient_error(file, &format!("the {operation} failed"));
             }
             E::AuthRequired { context } | E::Forbidden { context } | E::Http { context } => {
                 Some(context)
@@ -185,13 +187,13 @@ impl<'a> HubClient<'a> {
             _ => None,
         };
         let Some(context) = context else {
-            return self.bad_answer(file, "the hub's answer is malformed");
+            return self.bad_response(file, "malformed response");
         };
-        HubError::refused(
+        HubError::from_response(
             self.repo.id(),
             self.repo.revision(),
             file,
-            &Refusal {
+            &ErrorResponse {
                 status: context.status.as_u16(),
                 code: context.error_code.as_deref().unwrap_or_default(),
                 message: context.server_message.as_deref().unwrap_or_default(),
@@ -200,29 +202,30 @@ impl<'a> HubClient<'a> {
         )
     }
 
-    /// An error that another attempt may cure.
-    pub(super) fn interrupted(&self, file: Option<&str>, why: &str) -> HubError {
-        let (name, hub) = (self.name(file), &self.settings.endpoint);
+    /// Creates an error of a failed connection, for which [`Self::retry`] makes another attempt.
+    pub(super) fn transient_error(&self, file: Option<&str>, why: &str) -> HubError {
+        let (name, hub) = (self.display_name(file), &self.settings.endpoint);
         let message = format!("{name}: the connection to {hub} failed: {why}");
         let hint = "check the network, the proxy and HF_ENDPOINT, then run the same command again: \
                     downloads resume; --offline uses what is downloaded";
         HubError::new(HubErrorKind::Unavailable, message, hint)
     }
 
-    fn bad_answer(&self, file: Option<&str>, why: &str) -> HubError {
-        HubError::bad_answer(&self.name(file), why)
+    fn bad_response(&self, file: Option<&str>, why: &str) -> HubError {
+        HubError::bad_response(&self.display_name(file), why)
     }
 
-    /// `owner/name`, with the path of the file.
-    fn name(&self, file: Option<&str>) -> String {
+    /// Returns `owner/name`, or `owner/name/path` for a file.
+    fn display_name(&self, file: Option<&str>) -> String {
         let id = self.repo.id();
         file.map_or(id.to_owned(), |file| format!("{id}/{file}"))
     }
 
-    /// The headers of a file. Redirects within the hub are followed, up to the first that states a hash.
-    async fn head(&self, commit: &str, name: &str) -> Result<Response, HubError> {
+    /// Requests the headers of a file. Follows redirects within the hub, up to the first response
+    /// with a hash.
+    async fn request_headers(&self, commit: &str, name: &str) -> Result<Response, HubError> {
         let mut url = Url::parse(&self.settings.endpoint)
-            .map_err(|error| self.bad_answer(None, &error.to_string()))?;
+            .map_err(|error| self.bad_response(None, &error.to_string()))?;
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(self.repo.id().split('/'));
             path.extend(["resolve", commit]).extend(name.split('/'));
@@ -237,17 +240,17 @@ impl<'a> HubClient<'a> {
             let response = response.map_err(|error| self.connection_error(Some(name), &error))?;
             let status = response.status();
             if status.is_client_error() || status.is_server_error() {
-                let refusal = Refusal {
+                let response = ErrorResponse {
                     status: status.as_u16(),
                     code: header(&response, "x-error-code").unwrap_or_default(),
                     message: header(&response, "x-error-message").unwrap_or_default(),
                     had_token: self.settings.token.is_some(),
                 };
-                return Err(HubError::refused(
+                return Err(HubError::from_response(
                     self.repo.id(),
                     self.repo.revision(),
                     Some(name),
-                    &refusal,
+                    &response,
                 ));
             }
             let next = header(&response, "location").and_then(|location| url.join(location).ok());
@@ -256,19 +259,20 @@ impl<'a> HubClient<'a> {
                 _ => return Ok(response),
             }
         }
-        Err(self.bad_answer(Some(name), "too many redirects"))
+        Err(self.bad_response(Some(name), "too many redirects"))
     }
 
-    /// An error of the connection. A missing host or route does not come back within seconds.
+    /// Converts a connection error. An unknown host or a missing route is not retried, because it
+    /// rarely recovers within seconds.
     fn connection_error(&self, file: Option<&str>, error: &reqwest::Error) -> HubError {
         use io::ErrorKind::{HostUnreachable, NetworkUnreachable, PermissionDenied};
         let cause = root_cause(error);
         let why = cause.to_string();
         if cause.is::<serde_json::Error>() || error.is_redirect() {
-            return self.bad_answer(file, &format!("the hub's answer is malformed: {why}"));
+            return self.bad_response(file, &format!("malformed response: {why}"));
         }
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        let mut result = self.interrupted(file, &why);
+        let mut result = self.transient_error(file, &why);
         if matches!(
             kind,
             Some(HostUnreachable | NetworkUnreachable | PermissionDenied)
@@ -280,12 +284,12 @@ impl<'a> HubClient<'a> {
     }
 }
 
-/// The value of a header, if it is text.
+/// Returns the value of a header, if it is text.
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }
 
-/// The innermost error.
+/// Returns the innermost error.
 fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut cause = error;
     while let Some(next) = cause.source() {

@@ -1,4 +1,4 @@
-//! Download of one file: resumed, verified, and only then stored under its final name.
+//! Download of one file: it is resumed, verified, and then renamed to its final name.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::cache::RepoCache;
 use super::client::HubClient;
 use super::error::{HubError, HubErrorKind};
 use super::remote_file::RemoteFile;
-use super::verify::{mismatch, verify};
+use super::verify::{mismatch_error, verify_hash};
 
 /// Downloads files of one commit into the cache.
 pub(super) struct Downloader<'a> {
@@ -21,38 +21,40 @@ pub(super) struct Downloader<'a> {
     pub(super) cache: &'a RepoCache,
     /// The commit.
     pub(super) commit: &'a str,
-    /// Counts bytes.
+    /// Progress bar of the downloaded bytes.
     pub(super) bar: ProgressBar,
 }
 
 impl Downloader<'_> {
-    /// Downloads a file unless the cache has its content. `on_wait` is called if another process downloads it.
+    /// Downloads a file unless the cache contains its blob. Calls `on_wait` if another process is
+    /// downloading it.
     pub(super) fn fetch(&self, file: &RemoteFile, on_wait: impl Fn()) -> Result<(), HubError> {
         let _lock = self.cache.lock(file.hash.hex(), on_wait)?;
-        let blob = self.cache.blob(file.hash.hex());
-        let start = self.bar.position();
-        if blob.is_file() && len(&blob) == file.size {
-            self.bar.set_position(start + file.size);
+        let blob = self.cache.blob_path(file.hash.hex());
+        let bar_start = self.bar.position();
+        if blob.is_file() && file_len(&blob) == file.size {
+            self.bar.set_position(bar_start + file.size);
             return Ok(());
         }
-        let part = self.cache.incomplete(file.hash.hex());
-        let is_resumed = len(&part) > 0;
-        let mut result = self.transfer(file, &part, start);
+        let part = self.cache.incomplete_path(file.hash.hex());
+        let is_resumed = file_len(&part) > 0;
+        let mut result = self.transfer(file, &part, bar_start);
         if is_resumed && result.as_ref().is_err_and(is_mismatch) {
-            // The first bytes are from an earlier download, perhaps a damaged one: start over, once.
-            result = self.transfer(file, &part, start);
+            // The first bytes are from an earlier download and may be damaged: start over, once.
+            result = self.transfer(file, &part, bar_start);
         }
         result?;
         std::fs::rename(&part, &blob).map_err(|error| HubError::disk(&blob, &error))
     }
 
-    /// Completes and verifies the file at `part`; deletes it if it does not match.
-    fn transfer(&self, file: &RemoteFile, part: &Path, start: u64) -> Result<(), HubError> {
+    /// Downloads the missing bytes of the file at `part` and verifies it. Deletes it if its hash or
+    /// size is wrong.
+    fn transfer(&self, file: &RemoteFile, part: &Path, bar_start: u64) -> Result<(), HubError> {
         let mut attempt = || {
-            let before = len(part);
-            match self.append(file, part, start) {
-                // An attempt that brings new bytes does not count against the limit.
-                Err(error) if error.kind == HubErrorKind::Unavailable && len(part) > before => {
+            let before = file_len(part);
+            match self.append(file, part, bar_start) {
+                // An attempt that receives new bytes does not count against the limit.
+                Err(error) if error.kind == HubErrorKind::Unavailable && file_len(part) > before => {
                     Ok(false)
                 }
                 result => result.map(|()| true),
@@ -61,7 +63,7 @@ impl Downloader<'_> {
         let result = loop {
             match self.client.retry(&mut attempt) {
                 Ok(false) => {}
-                Ok(true) => break verify(file, part),
+                Ok(true) => break verify_hash(file, part),
                 Err(error) => break Err(error),
             }
         };
@@ -71,55 +73,55 @@ impl Downloader<'_> {
         result
     }
 
-    /// Requests the missing bytes, once.
-    fn append(&self, file: &RemoteFile, part: &Path, start: u64) -> Result<(), HubError> {
+    /// Requests the missing bytes once and appends them to `part`.
+    fn append(&self, file: &RemoteFile, part: &Path, bar_start: u64) -> Result<(), HubError> {
         let (name, size) = (&file.name, file.size);
-        let disk = |error| HubError::disk(part, &error);
+        let disk_error = |error| HubError::disk(part, &error);
         let output = OpenOptions::new().create(true).append(true).open(part);
         let mut output = output.map_err(disk)?;
-        let mut have = output.metadata().map_err(disk)?.len();
-        if have > size {
+        let mut received = output.metadata().map_err(disk)?.len();
+        if received > size {
             output.set_len(0).map_err(disk)?;
-            have = 0;
+            received = 0;
         }
-        self.bar.set_position(start + have);
-        if have == size {
+        self.bar.set_position(bar_start + received);
+        if received == size {
             return Ok(());
         }
-        let opened = self.client.open(self.commit, name, have..size);
+        let opened = self.client.open(self.commit, name, received..size);
         let (length, mut bytes) = match opened {
-            Err(error) if have > 0 && error.kind == HubErrorKind::BadAnswer => {
+            Err(error) if received > 0 && error.kind == HubErrorKind::BadResponse => {
                 output.set_len(0).map_err(disk)?;
                 return Err(self
                     .client
-                    .interrupted(Some(name), "the server does not resume"));
+                    .transient_error(Some(name), "the server does not support range requests"));
             }
             opened => opened?,
         };
-        if have > 0 && length != Some(size - have) {
-            // The server ignores the range and sends the whole file.
+        if received > 0 && length != Some(size - received) {
+            // The server ignores the range and sends the complete file.
             output.set_len(0).map_err(disk)?;
-            have = 0;
+            received = 0;
         }
-        if let Some(found) = length.filter(|length| have + length != size) {
-            return Err(mismatch(
+        if let Some(found) = length.filter(|length| received + length != size) {
+            return Err(mismatch_error(
                 file,
                 &format!("expected {size} bytes, found {found}"),
             ));
         }
         while let Some(chunk) = self.client.block_on(bytes.next()) {
             let chunk = chunk.map_err(|error| self.client.hub_error(Some(name), error))?;
-            have += chunk.as_ref().len() as u64;
-            if have > size {
-                let what = format!("expected {size} bytes, found at least {have}");
-                return Err(mismatch(file, &what));
+            received += chunk.as_ref().len() as u64;
+            if received > size {
+                let details = format!("expected {size} bytes, found at least {received}");
+                return Err(mismatch_error(file, &details));
             }
             output.write_all(chunk.as_ref()).map_err(disk)?;
-            self.bar.set_position(start + have);
+            self.bar.set_position(bar_start + received);
         }
-        if have < size {
-            let why = format!("it closed after {have} of {size} bytes");
-            return Err(self.client.interrupted(Some(name), &why));
+        if received < size {
+            let why = format!("closed after {received} of {size} bytes");
+            return Err(self.client.transient_error(Some(name), &why));
         }
         output.sync_all().map_err(disk)
     }
@@ -129,6 +131,7 @@ fn is_mismatch(error: &HubError) -> bool {
     error.kind == HubErrorKind::Mismatch
 }
 
-fn len(path: &Path) -> u64 {
-    path.metadata().map_or(0, |found| found.len())
+/// Returns the length of a file, or 0 if it does not exist.
+fn file_len(path: &Path) -> u64 {
+    path.metadata().map_or(0, |metadata| metadata.len())
 }

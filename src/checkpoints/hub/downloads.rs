@@ -1,20 +1,20 @@
-//! The repositories that one command downloads, each once.
+//! Downloads of one command. Each repository is downloaded once.
 
 use std::path::PathBuf;
 
-use super::{HubArgs, HubError, HubSource, Snapshot, snapshot_of};
+use super::{HubArgs, HubError, HubSource, Snapshot, snapshot_by_id};
 use crate::checkpoints::file_filter::FileFilter;
 
-/// The snapshots of one command, for its manifest.
+/// Snapshots of one command, recorded in its manifest.
 #[derive(Clone, Debug, Default)]
 pub struct HubDownloads {
-    /// The flags, and whether to hide progress; `None` never asks the hub.
+    /// The flags, and true to hide progress; `None` if the hub is never contacted.
     access: Option<(HubArgs, bool)>,
     snapshots: Vec<(String, FileFilter, Snapshot)>,
 }
 
 impl HubDownloads {
-    /// No snapshots yet. `quiet` hides the progress bar and the notes.
+    /// Creates an empty list of snapshots. `quiet` hides the progress bar and the notes.
     pub fn new(flags: HubArgs, quiet: bool) -> Self {
         Self {
             access: Some((flags, quiet)),
@@ -22,21 +22,22 @@ impl HubDownloads {
         }
     }
 
-    /// The folder of the repository with this id, `owner/name[@revision]`, with the files that the filter selects.
-    /// `None` if the text does not have the shape of an id, or the hub is never asked.
+    /// Downloads the files that the filter selects from the repository `owner/name[@revision]`.
+    /// Returns their folder, or `None` if `id` does not look like a hub id or the hub is never
+    /// contacted.
     ///
     /// # Errors
     ///
     /// See [`HubErrorKind`](super::HubErrorKind).
-    pub fn folder(&mut self, id: &str, filter: &FileFilter) -> Result<Option<PathBuf>, HubError> {
+    pub fn download(&mut self, id: &str, filter: &FileFilter) -> Result<Option<PathBuf>, HubError> {
         let Some((flags, quiet)) = self.access else {
             return Ok(None);
         };
         let mut known = self.snapshots.iter();
-        if let Some((_, _, snapshot)) = known.find(|(name, what, _)| name == id && what == filter) {
+        if let Some((_, _, snapshot)) = known.find(|(name, known_filter, _)| name == id && known_filter == filter) {
             return Ok(Some(snapshot.folder.clone()));
         }
-        let Some(snapshot) = snapshot_of(id, filter, flags, quiet)? else {
+        let Some(snapshot) = snapshot_by_id(id, filter, flags, quiet)? else {
             return Ok(None);
         };
         let folder = snapshot.folder.clone();
@@ -45,12 +46,12 @@ impl HubDownloads {
         Ok(Some(folder))
     }
 
-    /// The origins of the snapshots, in order.
-    pub fn stamps(&self) -> Vec<HubSource> {
-        let stamps = self
+    /// Returns the origins of the snapshots, in order.
+    pub fn sources(&self) -> Vec<HubSource> {
+        let sources = self
             .snapshots
             .iter()
-            .map(|(_, _, snapshot)| snapshot.stamp.clone());
-        stamps.collect()
+            .map(|(_, _, snapshot)| snapshot.source.clone());
+        sources.collect()
     }
 }

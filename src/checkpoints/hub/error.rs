@@ -1,9 +1,9 @@
-//! Errors of the hub client: what failed, and the next step.
+//! Errors of the hub client, with hints.
 
 use std::io;
 use std::path::Path;
 
-/// Why files of a repository could not be loaded. No message contains a token or a signed URL.
+/// Error of a download from the hub. The message contains no token and no signed URL.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}\nhint: {hint}")]
 pub struct HubError {
@@ -18,36 +18,36 @@ pub struct HubError {
 pub enum HubErrorKind {
     /// The id, the revision or a setting is invalid.
     Input,
-    /// The hub denies access, or has no such repository or revision.
-    Refused,
-    /// The repository or the cache lacks a file.
+    /// The hub denies access, or the repository or revision does not exist.
+    Rejected,
+    /// The repository or the cache does not contain a file.
     MissingFile,
     /// The hub is busy or the connection broke; another attempt may succeed.
     Unavailable,
-    /// The network or the host is missing.
+    /// The network or the host cannot be reached.
     Unreachable,
-    /// The hub's answer is malformed or contradicts itself.
-    BadAnswer,
-    /// Downloaded bytes differ in size or hash from what the hub states.
+    /// The response is malformed or contradicts an earlier one.
+    BadResponse,
+    /// The size or hash of the downloaded bytes differs from the hub's.
     Mismatch,
     /// A file or folder of the cache could not be read or written.
     Disk,
 }
 
-/// An HTTP status other than success, with the hub's own headers.
-pub(super) struct Refusal<'a> {
+/// HTTP response with an error status, and the error headers of the hub.
+pub(super) struct ErrorResponse<'a> {
     /// The HTTP status.
     pub(super) status: u16,
     /// `X-Error-Code`, such as `RepoNotFound`.
     pub(super) code: &'a str,
     /// `X-Error-Message`.
     pub(super) message: &'a str,
-    /// True if the request carried a token.
+    /// True if the request contained a token.
     pub(super) had_token: bool,
 }
 
 impl HubError {
-    /// An error with its message and the text after `hint:`.
+    /// Creates an error. `hint`: the text after `hint:`.
     pub(super) fn new(kind: HubErrorKind, message: impl Into<String>, hint: &str) -> Self {
         Self {
             kind,
@@ -56,13 +56,13 @@ impl HubError {
         }
     }
 
-    /// The hub's answer about a repository or file cannot be used.
-    pub(super) fn bad_answer(name: &str, why: &str) -> Self {
-        let hint = "check that HF_ENDPOINT is a hub; then try again";
-        Self::new(HubErrorKind::BadAnswer, format!("{name}: {why}"), hint)
+    /// Creates an error for a response about a repository or file that cannot be used.
+    pub(super) fn bad_response(name: &str, why: &str) -> Self {
+        let hint = "check that HF_ENDPOINT is the URL of a hub, then try again";
+        Self::new(HubErrorKind::BadResponse, format!("{name}: {why}"), hint)
     }
 
-    /// A file or folder could not be read or written.
+    /// Creates an error for a file or folder that could not be read or written.
     pub(super) fn disk(path: &Path, error: &io::Error) -> Self {
         use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let hint = match error.kind() {
@@ -82,64 +82,64 @@ impl HubError {
         )
     }
 
-    /// The hub refuses a request about a repository or a file of it
+    /// Creates an error from an error response about a repository or one of its files
     /// (reference: `huggingface_hub`, `utils/_http.py`, `hf_raise_for_status`).
-    pub(super) fn refused(id: &str, revision: &str, file: Option<&str>, refusal: &Refusal) -> Self {
-        use HubErrorKind::{BadAnswer, MissingFile, Refused, Unavailable};
-        let &Refusal {
+    pub(super) fn from_response(id: &str, revision: &str, file: Option<&str>, response: &ErrorResponse) -> Self {
+        use HubErrorKind::{BadResponse, MissingFile, Rejected, Unavailable};
+        let &ErrorResponse {
             status,
             code,
             had_token,
             ..
-        } = refusal;
-        let invalid = refusal.message.contains("Invalid credentials");
+        } = response;
+        let is_invalid_token = response.message.contains("Invalid credentials");
         let (kind, what, hint) = match (status, code) {
             (_, "RevisionNotFound") => {
-                let hint = "name a branch, tag or full commit, or leave the @revision out for main";
-                (Refused, format!("no revision `{revision}`"), hint)
+                let hint = "pass a branch, tag or full commit hash, or omit @revision to use main";
+                (Rejected, format!("no revision `{revision}`"), hint)
             }
             (_, "GatedRepo") => {
                 let hint =
                     "request access on its page, then set HF_TOKEN to a token of that account";
-                (Refused, "access is gated".to_owned(), hint)
+                (Rejected, "access is gated".to_owned(), hint)
             }
-            (401, _) if had_token && (invalid || code != "RepoNotFound") => {
+            (401, _) if had_token && (is_invalid_token || code != "RepoNotFound") => {
                 let hint = "create a new token and set HF_TOKEN, or log in again";
-                (Refused, "the hub rejects the token".to_owned(), hint)
+                (Rejected, "the hub rejects the token".to_owned(), hint)
             }
             (401, _) if !had_token => {
                 let hint = "check the spelling, or set HF_TOKEN to a token with read access";
                 (
-                    Refused,
+                    Rejected,
                     "not found, or private and no token is set".to_owned(),
                     hint,
                 )
             }
             (403, _) => {
                 let hint = "give the token read access to this repository";
-                (Refused, "access is forbidden".to_owned(), hint)
+                (Rejected, "access is forbidden".to_owned(), hint)
             }
             (404 | 410, _) if file.is_some() && code != "RepoNotFound" => {
-                let hint = "name another @revision, or report it to the owner of the repository";
+                let hint = "pass another @revision, or report it to the owner of the repository";
                 let file = file.unwrap_or_default();
                 (MissingFile, format!("no file {file} at {revision}"), hint)
             }
             (401 | 404 | 410, _) => {
-                let hint = "check the spelling; if it is the path of a folder, there is none";
-                (Refused, "no such repository".to_owned(), hint)
+                let hint = "check the spelling; for a local path, check that the folder exists";
+                (Rejected, "no such repository".to_owned(), hint)
             }
             _ => {
                 let is_busy = matches!(status, 408 | 429 | 500 | 502 | 503 | 504);
-                let kind = if is_busy { Unavailable } else { BadAnswer };
+                let kind = if is_busy { Unavailable } else { BadResponse };
                 let file = file.map_or(String::new(), |file| format!(" for {file}"));
-                let hint = "try again later; what is downloaded so far is kept";
-                (kind, format!("the hub refuses the request{file}"), hint)
+                let hint = "try again later; downloaded data is kept";
+                (kind, format!("the hub rejects the request{file}"), hint)
             }
         };
         Self::new(kind, format!("{id}: {what} ({status})"), hint)
     }
 
-    /// The first line, without the hint.
+    /// Returns the message without the hint.
     pub(super) fn message(&self) -> &str {
         &self.message
     }
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_have_distinct_messages() {
-        use HubErrorKind::{BadAnswer, MissingFile, Refused, Unavailable};
+    fn error_responses_have_distinct_messages() {
+        use HubErrorKind::{BadResponse, MissingFile, Rejected, Unavailable};
         let file = Some("x");
         let cases = [
             (
@@ -159,7 +159,7 @@ mod tests {
                 "RevisionNotFound",
                 false,
                 None,
-                Refused,
+                Rejected,
                 "no revision `v1`",
             ),
             (
@@ -176,7 +176,7 @@ mod tests {
                 "RepoNotFound",
                 true,
                 None,
-                Refused,
+                Rejected,
                 "no such repository (404)",
             ),
             (
@@ -184,7 +184,7 @@ mod tests {
                 "RepoNotFound",
                 true,
                 None,
-                Refused,
+                Rejected,
                 "no such repository (401)",
             ),
             (
@@ -192,34 +192,34 @@ mod tests {
                 "RepoNotFound",
                 false,
                 None,
-                Refused,
+                Rejected,
                 "no token is set (401)",
             ),
-            (401, "", true, None, Refused, "rejects the token (401)"),
+            (401, "", true, None, Rejected, "rejects the token (401)"),
             (
                 403,
                 "GatedRepo",
                 true,
                 None,
-                Refused,
+                Rejected,
                 "access is gated (403)",
             ),
-            (403, "", true, None, Refused, "access is forbidden (403)"),
+            (403, "", true, None, Rejected, "access is forbidden (403)"),
             (500, "", true, file, Unavailable, "for x (500)"),
-            (416, "", true, file, BadAnswer, "for x (416)"),
+            (416, "", true, file, BadResponse, "for x (416)"),
         ];
         for (status, code, had_token, file, kind, expected) in cases {
-            let mut refusal = Refusal {
+            let mut response = ErrorResponse {
                 status,
                 code,
                 message: "",
                 had_token,
             };
-            let error = HubError::refused("a/b", "v1", file, &refusal);
+            let error = HubError::from_response("a/b", "v1", file, &response);
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.to_string().contains(expected), "{error}");
-            refusal.message = "Invalid credentials in Authorization header";
-            let error = HubError::refused("a/b", "v1", file, &refusal);
+            response.message = "Invalid credentials in Authorization header";
+            let error = HubError::from_response("a/b", "v1", file, &response);
             let is_rejected = error.to_string().contains("rejects the token");
             assert_eq!(is_rejected, status == 401 && had_token, "{error}");
         }

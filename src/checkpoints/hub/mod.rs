@@ -63,11 +63,11 @@ pub fn snapshot_unless_path(
     if Path::new(text).exists() {
         return Ok(None);
     }
-    snapshot_of(text, filter, flags, quiet)
+    snapshot_by_id(text, filter, flags, quiet)
 }
 
 /// The snapshot of the repository with this id; `None` if the text does not have the shape of an id.
-fn snapshot_of(
+fn snapshot_by_id(
     text: &str,
     filter: &FileFilter,
     flags: HubArgs,

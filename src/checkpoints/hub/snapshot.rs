@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use super::cache::{RepoCache, is_inside};
+use super::cache::{RepoCache, is_safe_path};
 use super::client::HubClient;
 use super::download::Downloader;
 use super::error::HubError;
@@ -30,7 +30,7 @@ pub struct Snapshot {
     /// The folder.
     pub folder: PathBuf,
     /// The origin, for `run.json`.
-    pub stamp: HubSource,
+    pub source: HubSource,
 }
 
 /// The origin of files from the hub.
@@ -67,26 +67,26 @@ impl Hub {
         }
         let client = HubClient::new(&self.settings, repo)?;
         let stored = Some(repo.revision()).filter(|revision| is_commit(revision));
-        let stored = stored.and_then(|commit| Some((commit.to_owned(), cache.listing(commit)?)));
-        let (commit, names) = match stored.map_or_else(|| client.files(), Ok) {
+        let stored = stored.and_then(|commit| Some((commit.to_owned(), cache.read_listing(commit)?)));
+        let (commit, names) = match stored.map_or_else(|| client.list_files(), Ok) {
             Ok(found) => found,
             Err(error) if matches!(error.kind, Unavailable | Unreachable) => {
                 let Ok(Some(found)) = cached(&cache, repo, filter) else {
                     return Err(error);
                 };
-                let commit = &found.stamp.commit;
+                let commit = &found.source.commit;
                 let failure = error.message();
                 self.note(&format!("{failure}; using the cached commit {commit}"));
                 return Ok(found);
             }
             Err(error) => return Err(error),
         };
-        if let Some(name) = names.iter().find(|name| !is_inside(name)) {
+        if let Some(name) = names.iter().find(|name| !is_safe_path(name)) {
             let why = format!("the hub lists a file outside of the repository: `{name}`");
-            return Err(HubError::bad_answer(repo.id(), &why));
+            return Err(HubError::bad_response(repo.id(), &why));
         }
         let mut missing = select(repo, filter, &names)?;
-        missing.retain(|name| !cache.has(&commit, name));
+        missing.retain(|name| !cache.has_file(&commit, name));
         if missing.is_empty() {
             // A complete cache may be read-only.
             let _ = cache.write_listing(&commit, &names);
@@ -121,7 +121,7 @@ impl Hub {
         bar.finish_and_clear();
         result?;
         let mut files = files.iter();
-        files.try_for_each(|file| download.cache.link(commit, &file.name, file.hash.hex()))
+        files.try_for_each(|file| download.cache.link_file(commit, &file.name, file.hash.hex()))
     }
 
     fn bar(&self) -> ProgressBar {
@@ -151,10 +151,10 @@ fn cached(
     repo: &RepoRef,
     filter: &FileFilter,
 ) -> Result<Option<Snapshot>, HubError> {
-    let Some(commit) = cache.commit_of(repo.revision()) else {
+    let Some(commit) = cache.cached_commit(repo.revision()) else {
         return Ok(None);
     };
-    let present = cache.files(&commit);
+    let present = cache.list_files(&commit);
     if present.is_empty() {
         return Ok(None);
     }
@@ -163,12 +163,12 @@ fn cached(
             "run the same command once with access to the hub; only missing files are downloaded";
         not_cached(cache, &format!("{repo}: {file}"), "", hint)
     };
-    let selected = match cache.listing(&commit) {
+    let selected = match cache.read_listing(&commit) {
         Some(names) => select(repo, filter, &names)?,
         // Without a list of all files, those in the cache have to suffice.
         None => (filter.select(&present)).map_err(|missing| incomplete(&missing.file))?,
     };
-    match selected.iter().find(|name| !cache.has(&commit, name)) {
+    match selected.iter().find(|name| !cache.has_file(&commit, name)) {
         Some(missing) => Err(incomplete(missing)),
         None => Ok(Some(snapshot(cache, repo, commit))),
     }
@@ -193,8 +193,8 @@ fn select(repo: &RepoRef, filter: &FileFilter, names: &[String]) -> Result<Vec<S
 
 fn snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {
     Snapshot {
-        folder: cache.snapshot(&commit),
-        stamp: HubSource {
+        folder: cache.snapshot_folder(&commit),
+        source: HubSource {
             id: repo.id().to_owned(),
             revision: repo.revision().to_owned(),
             commit,

@@ -11,7 +11,7 @@ use super::error::{HubError, HubErrorKind};
 use super::remote_file::{Checksum, RemoteFile};
 
 /// Compares the hash of a downloaded file with the hub's.
-pub(super) fn verify(file: &RemoteFile, path: &Path) -> Result<(), HubError> {
+pub(super) fn verify_hash(file: &RemoteFile, path: &Path) -> Result<(), HubError> {
     let found = hash_file(&file.hash, path).map_err(|error| HubError::disk(path, &error))?;
     let expected = file.hash.hex();
     let kind = match file.hash {
@@ -21,14 +21,14 @@ pub(super) fn verify(file: &RemoteFile, path: &Path) -> Result<(), HubError> {
     if found == expected {
         return Ok(());
     }
-    Err(mismatch(
+    Err(mismatch_error(
         file,
         &format!("expected {kind} {expected}, found {found}"),
     ))
 }
 
 /// Other bytes than the hub states.
-pub(super) fn mismatch(file: &RemoteFile, what: &str) -> HubError {
+pub(super) fn mismatch_error(file: &RemoteFile, what: &str) -> HubError {
     let message = format!("{}: {what}", file.name);
     let hint = "the download was deleted; try again, and if the error stays, check the proxy and HF_ENDPOINT";
     HubError::new(HubErrorKind::Mismatch, message, hint)

@@ -101,7 +101,7 @@ impl PanelDefinition {
         let texts = texts.map(|(name, text)| (name.to_owned(), Digest::sha256(text.as_bytes())));
         let texts = texts.map(|(name, digest)| (name, digest.to_string()));
         definition.hashes.extend(texts);
-        definition.hub = weight_files.downloads.stamps();
+        definition.hub = weight_files.downloads.sources();
         Ok(definition)
     }
 

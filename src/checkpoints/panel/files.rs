@@ -74,7 +74,7 @@ impl PanelFiles {
         if Path::new(panel).exists() {
             return Self::resolve_local(setting, panel);
         }
-        let folder = downloads.folder(panel, &FileFilter::Panel);
+        let folder = downloads.download(panel, &FileFilter::Panel);
         let folder = folder.with_context(|| format!("{setting} {panel}: download failed"))?;
         match folder {
             Some(folder) => Self::resolve_local(setting, &folder.display().to_string()),

@@ -82,6 +82,6 @@ impl Member {
             && self.tokenizer.hash == other.tokenizer.hash
             && parts
                 .iter()
-                .all(|part| self.weights.has_equal_prefix(&other.weights, part))
+                .all(|part| self.weights.has_equal_tensors(&other.weights, part))
     }
 }

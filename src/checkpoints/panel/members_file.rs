@@ -201,7 +201,7 @@ fn resolve_member(
         return Ok(Some(local));
     }
     let id = name.to_string_lossy();
-    let found = downloads.folder(&id, filter);
+    let found = downloads.download(&id, filter);
     found.with_context(|| format!("{id}: download failed"))
 }
 

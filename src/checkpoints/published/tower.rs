@@ -128,7 +128,7 @@ fn download_tower(
     name: &str,
     weight_files: &mut WeightFiles,
 ) -> Result<Option<PathBuf>> {
-    let found = weight_files.downloads.folder(name, &FileFilter::Encoder);
+    let found = weight_files.downloads.download(name, &FileFilter::Encoder);
     found.with_context(|| missing_tower_message(source, name))
 }
 

@@ -212,7 +212,7 @@ impl Checkpoint {
     }
 
     /// Returns true if both have the same names with this prefix, and equal tensors under them.
-    pub(crate) fn has_equal_prefix(&self, other: &Self, prefix: &str) -> bool {
+    pub(crate) fn has_equal_tensors(&self, other: &Self, prefix: &str) -> bool {
         let tensors_of = |checkpoint: &Self| -> Vec<(String, Arc<TensorIdentity>)> {
             let all = checkpoint
                 .tensors
@@ -246,7 +246,7 @@ pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) ->
     let equal = |prefix: &str| {
         others
             .iter()
-            .all(|other| first.has_equal_prefix(other, prefix))
+            .all(|other| first.has_equal_tensors(other, prefix))
     };
     if !equal("model.embed_tokens.") {
         return 0;

@@ -6,14 +6,14 @@ use anyhow::Context as _;
 
 use crate::cli::args::TableFormat;
 use crate::support::tables::{TableSection, TableStyle, render_sections};
-use crate::support::terminal::exit::{ClosedStdout, EngineFailure};
+use crate::support::terminal::exit::{ClosedStdout, RunFailure};
 
 /// Writes a result to stdout.
 pub(super) fn write_stdout(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
     let mut out = io::stdout();
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedStdout.into()),
-        result => result.context(EngineFailure(
+        result => result.context(RunFailure(
             "cannot write to stdout\n\
              hint: output files are complete; run the same command to print the result again"
                 .to_owned(),

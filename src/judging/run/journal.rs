@@ -22,7 +22,7 @@ use crate::judging::run::superseded::SupersededRecords;
 use crate::judging::run::torn_line;
 use crate::support::digest::Digest;
 use crate::support::files::folder::{FolderLock, free_sibling_name};
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 
 /// File name of the records in the output folder.
 pub const RECORDS: &str = "records.jsonl";
@@ -167,8 +167,8 @@ impl Journal {
         Ok(())
     }
 
-    fn failure(&self, verb: &str) -> EngineFailure {
-        EngineFailure(format!(
+    fn failure(&self, verb: &str) -> RunFailure {
+        RunFailure(format!(
             "cannot {verb} {}\nhint: finished verdicts are safe; run the same command again to resume",
             self.path.display()
         ))

@@ -19,7 +19,7 @@ use crate::judging::run::record::SCHEMA;
 use crate::judging::run::tally::Tally;
 use crate::support::digest::Digest;
 use crate::support::terminal::clock::format_rfc3339;
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 
 /// File name of the manifest in the output folder.
 pub const MANIFEST: &str = "run.json";
@@ -157,7 +157,7 @@ impl Manifest {
     ///
     /// # Errors
     /// The file exists and cannot be parsed as a manifest.
-    pub fn check_is_manifest(folder: &Path) -> anyhow::Result<()> {
+    pub fn check_own_manifest(folder: &Path) -> anyhow::Result<()> {
         if !folder.join(MANIFEST).exists() {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Manifest {
         };
         attempt().with_context(|| {
             let _ = fs::remove_file(&temporary);
-            EngineFailure(format!(
+            RunFailure(format!(
                 "cannot write {}\nhint: free disk space or use another --out; the same command resumes",
                 path.display()
             ))

@@ -38,7 +38,7 @@ use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubjec
 use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::{Origin, Tally};
 use crate::support::digest::Digest;
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::escape_control_chars;
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
         if !jobs.is_empty() {
             let outcomes = self.judge_batch(&jobs).with_context(|| {
                 let first = jobs.first().map_or("", |job| &job.case.id);
-                EngineFailure(format!(
+                RunFailure(format!(
                     "the judge failed at case `{first}` (batch of {})\n\
                      hint: finished verdicts are safe; run the same command again to resume",
                     jobs.len()

@@ -64,7 +64,7 @@ impl Tally {
     pub fn progress(&self) -> ProgressCounts {
         ProgressCounts {
             cases: self.counts.cases + self.counts.unreadable,
-            fresh: self.new_verdicts,
+            new_verdicts: self.new_verdicts,
             judged: self.counts.judged,
             unscored: self.counts.unscored_total(),
         }

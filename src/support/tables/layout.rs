@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrap::{bind_spaces, longest_word, wrap};
+use super::wrap::{protect_spaces, longest_word, wrap};
 use crate::support::text::escape_control_chars;
 
 /// Number of spaces between columns.
@@ -39,7 +39,7 @@ struct Column {
 pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> String {
     let cells = Cells::new(rows, text_columns);
     let mut text = String::new();
-    for group in cells.even_groups(width) {
+    for group in cells.balanced_groups(width) {
         if !text.is_empty() {
             text.push('\n');
         }
@@ -56,7 +56,7 @@ impl Cells {
     fn new(rows: &[&[String]], text_columns: usize) -> Self {
         let bound = |row: &&[String]| {
             row.iter()
-                .map(|cell| bind_spaces(&escape_control_chars(cell)))
+                .map(|cell| protect_spaces(&escape_control_chars(cell)))
                 .collect()
         };
         let rows: Vec<Vec<String>> = rows.iter().map(bound).collect();
@@ -70,7 +70,7 @@ impl Cells {
     }
 
     /// Splits the columns into as few groups as possible, of similar widths.
-    fn even_groups(&self, width: usize) -> Vec<Vec<usize>> {
+    fn balanced_groups(&self, width: usize) -> Vec<Vec<usize>> {
         let mut groups = self.groups(width);
         for narrower in (1..width).rev() {
             let narrower_groups = self.groups(narrower);

@@ -2,7 +2,7 @@
 
 use super::style::TableStyle;
 use super::table::Table;
-use super::wrap::{bind_spaces, wrap};
+use super::wrap::{protect_spaces, wrap};
 use crate::support::text::{escape_control_chars, escape_markdown};
 
 /// A table with its title and the notes below it.
@@ -48,7 +48,7 @@ impl TableSection {
         for note in &self.notes {
             match style {
                 TableStyle::Terminal { width } => {
-                    for line in wrap(&bind_spaces(&escape_control_chars(note)), width, 2) {
+                    for line in wrap(&protect_spaces(&escape_control_chars(note)), width, 2) {
                         text += &line;
                         text.push('\n');
                     }
@@ -66,7 +66,7 @@ pub fn render_sections(intro: &str, sections: &[TableSection], style: TableStyle
     for line in intro.lines() {
         let lines = match style {
             TableStyle::Terminal { width } => {
-                wrap(&bind_spaces(&escape_control_chars(line)), width, 2)
+                wrap(&protect_spaces(&escape_control_chars(line)), width, 2)
             }
             TableStyle::Markdown => vec![escape_markdown(line)],
         };
@@ -82,7 +82,7 @@ pub fn render_sections(intro: &str, sections: &[TableSection], style: TableStyle
 fn heading(title: &str, style: TableStyle, level: usize) -> String {
     match style {
         TableStyle::Terminal { width } => {
-            let lines = wrap(&bind_spaces(&escape_control_chars(title)), width, 2);
+            let lines = wrap(&protect_spaces(&escape_control_chars(title)), width, 2);
             lines.into_iter().map(|line| line + "\n").collect()
         }
         TableStyle::Markdown => format!("{} {}\n", "#".repeat(level), escape_markdown(title)),

@@ -9,7 +9,7 @@ const BREAK_AFTER: [char; 7] = ['/', '-', '_', '.', ':', ',', '\\'];
 const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// Marks the spaces where no line may break: before `%` and within brackets.
-pub(super) fn bind_spaces(text: &str) -> String {
+pub(super) fn protect_spaces(text: &str) -> String {
     let mut bound = String::with_capacity(text.len());
     let mut in_brackets = false;
     let mut rest = text.chars().peekable();
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str, width: usize) -> Vec<String> {
-        wrap(&bind_spaces(text), width, 2)
+        wrap(&protect_spaces(text), width, 2)
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn intervals_and_percentages_stay_together() {
         let expected = ["12.5 %", "[10.1, 14.0]"];
-        assert_eq!(wrap(&bind_spaces("12.5 % [10.1, 14.0]"), 12, 0), expected);
+        assert_eq!(wrap(&protect_spaces("12.5 % [10.1, 14.0]"), 12, 0), expected);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Exit {
     /// More unscored records than allowed.
     Unscored,
     /// The run failed; completed verdicts are saved and the same command resumes.
-    Engine,
+    RunFailed,
     /// Interrupted; the same command resumes.
     Interrupted,
 }
@@ -35,7 +35,7 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Unscored => 3,
-            Self::Engine => 4,
+            Self::RunFailed => 4,
             Self::Interrupted => 130,
         }
     }
@@ -51,7 +51,7 @@ impl From<Exit> for ExitCode {
 /// [`Exit::Engine`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct EngineFailure(pub String);
+pub struct RunFailure(pub String);
 
 /// Marks an interrupted run, with a note on its results; exits with [`Exit::Interrupted`].
 #[derive(Debug, thiserror::Error)]
@@ -93,10 +93,10 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
 }
 
 fn exit_for(error: &anyhow::Error) -> Exit {
-    let marked = error.downcast_ref::<EngineFailure>().is_some();
+    let marked = error.downcast_ref::<RunFailure>().is_some();
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
     if marked || causes.any(is_full) {
-        Exit::Engine
+        Exit::RunFailed
     } else {
         Exit::Usage
     }
@@ -208,8 +208,8 @@ mod tests {
     #[test]
     fn only_marked_errors_are_engine_failures() {
         assert_eq!(exit_for(&anyhow!("bad flag")), Exit::Usage);
-        let marked = anyhow!("cuda").context(EngineFailure("the judge failed".to_owned()));
-        assert_eq!(exit_for(&marked.context("at case 3")), Exit::Engine);
+        let marked = anyhow!("cuda").context(RunFailure("the judge failed".to_owned()));
+        assert_eq!(exit_for(&marked.context("at case 3")), Exit::RunFailed);
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(
             exit_for(&anyhow!(full).context("cannot write x")),
-            Exit::Engine
+            Exit::RunFailed
         );
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         assert_eq!(

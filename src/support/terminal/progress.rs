@@ -29,7 +29,7 @@ pub struct ProgressCounts {
     /// Cases read, unreadable ones included.
     pub cases: u64,
     /// Verdicts of this process, without those reused from an earlier run.
-    pub fresh: u64,
+    pub new_verdicts: u64,
     /// Pairs with a verdict.
     pub judged: u64,
     /// Pairs without a verdict.
@@ -48,7 +48,7 @@ enum ProgressView {
 struct ThroughputStart {
     start: Instant,
     cases: u64,
-    fresh: u64,
+    new_verdicts: u64,
 }
 
 impl Progress {
@@ -83,19 +83,19 @@ impl Progress {
 
     /// Updates the counts, and shows them if it is time for a log line.
     pub fn update(&mut self, counts: ProgressCounts) {
-        let ProgressCounts { cases, fresh, .. } = counts;
+        let ProgressCounts { cases, new_verdicts: fresh, .. } = counts;
         // The clock starts after the first new verdict: loading does not count.
         if self.throughput_start.is_none() && fresh > 0 {
             self.throughput_start = Some(ThroughputStart {
                 start: Instant::now(),
                 cases,
-                fresh,
+                new_verdicts: fresh,
             });
         }
         let speed = self.throughput_start.and_then(|pace| {
             let elapsed = pace.start.elapsed().as_secs_f64();
             let cases_left = self.total?.saturating_sub(cases);
-            throughput(elapsed, fresh - pace.fresh, cases - pace.cases, cases_left)
+            throughput(elapsed, fresh - pace.new_verdicts, cases - pace.cases, cases_left)
         });
         match &mut self.view {
             ProgressView::Bar(bar) => {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::run::torn_line;
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 
 /// Result of the requests about one pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl AdviceLog {
         line.push('\n');
         let result = self.file.write_all(line.as_bytes());
         result.with_context(|| {
-            EngineFailure(format!(
+            RunFailure(format!(
                 "cannot write {}\nhint: free disk space, then run the same command to resume",
                 self.path.display()
             ))

@@ -18,7 +18,7 @@ enum PathTarget {
 pub(super) struct Resolution {
     /// Modules that define the last item of the path; several if the name has several meanings.
     pub(super) definers: Vec<usize>,
-    /// Modules path_modules in the path, except crate roots.
+    /// Modules on the path, except crate roots.
     pub(super) modules: Vec<usize>,
 }
 

@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Literal, TokenStream, TokenTree};
 
 use super::scope::{SourcePath, ident_line, ident_text, source_path};
 
-/// Place of tokens: a macro call or an attribute.
+/// Origin of tokens: a macro call or an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenContext {
     /// Macro call: strings may contain names in braces, like format strings.
@@ -99,7 +99,7 @@ fn is_punct(trees: &[TokenTree], index: usize, character: char) -> bool {
 }
 
 /// Returns true if a path refers to the enclosing scope: it is not a field, method, lifetime or
-/// argument name, and no token precedes its first `::`.
+/// argument name, and does not follow `::`, as in `<T>::NAME`.
 fn refers_to_scope(trees: &[TokenTree], start: usize, end: usize) -> bool {
     let follows = |character: char| start > 0 && is_punct(trees, start - 1, character);
     let is_member = follows('.') && !(start > 1 && is_punct(trees, start - 2, '.'));

@@ -22,7 +22,7 @@ pub(super) struct Crate {
     pub(super) folder: String,
     /// Crate name in code, such as `acem3_vision`.
     pub(super) name: String,
-    /// Crate names of all packages in its `Cargo.toml`.
+    /// Crate names of all dependencies in its `Cargo.toml`.
     pub(super) dependencies: Vec<String>,
     /// Root module of its library.
     pub(super) library: Option<usize>,

@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::{Snapshots, transcript};
 use crate::folder::Folder;
 
-/// Names of snapshots and their commands, in the order in which they run. The scores of the embedded panel
-/// on the demo equal the labels, so statistics that need disagreement run on `other`, the records of another
-/// judge. Few bootstrap resamples keep the test short.
+/// Names of snapshots and their commands, in the order in which they run.
+///
+/// The scores of the embedded panel on the demo equal the labels, so statistics that need
+/// disagreement run on `other`, the records of another judge. Few bootstrap resamples keep the test
+/// short.
 const COMMANDS: &[(&str, &str)] = &[
     ("judge", "judge assets/demo --out demo"),
     (

@@ -35,52 +35,52 @@ const fn mistake(name: &'static str, command: &'static str, prepare: fn(&Folder)
 
 /// Wrong usage of commands and flags.
 const USAGE: &[Mistake] = &[
-    mistake("no-command", "", nothing),
-    mistake("command-unknown", "jugde cases --out out", nothing),
-    mistake("command-of-data-missing", "data", nothing),
-    mistake("out-missing", "judge cases", nothing),
-    mistake("cases-missing", "judge --out out", nothing),
-    mistake("flag-unknown", "judge cases --output out", nothing),
-    mistake("flag-without-value", "judge cases --out", nothing),
-    mistake("value-unknown", "rank out --format yaml", nothing),
+    mistake("no-command", "", no_change),
+    mistake("command-unknown", "jugde cases --out out", no_change),
+    mistake("command-of-data-missing", "data", no_change),
+    mistake("out-missing", "judge cases", no_change),
+    mistake("cases-missing", "judge --out out", no_change),
+    mistake("flag-unknown", "judge cases --output out", no_change),
+    mistake("flag-without-value", "judge cases --out", no_change),
+    mistake("value-unknown", "rank out --format yaml", no_change),
     mistake(
         "number-out-of-range",
         "judge cases --out out --batch-size 0",
-        nothing,
+        no_change,
     ),
     mistake(
         "percentage-out-of-range",
         "judge cases --out out --max-unscored 101",
-        nothing,
+        no_change,
     ),
     mistake(
         "device-unknown",
         "judge cases --out out --device gpu",
-        nothing,
+        no_change,
     ),
-    mistake("aspect-unknown", "agree out --target beauty", nothing),
-    mistake("probe-unknown", "audit cases --probes length", nothing),
+    mistake("aspect-unknown", "agree out --target beauty", no_change),
+    mistake("probe-unknown", "audit cases --probes length", no_change),
     mistake(
         "flags-in-conflict",
         "judge cases --out out --quiet --verbose",
-        nothing,
+        no_change,
     ),
     mistake(
         "environment-value-unknown",
         "ACEM3_FORMAT=yaml judge cases --out out",
-        nothing,
+        no_change,
     ),
     mistake(
         "bert-layer-without-bert",
         "metrics cases --bert-layer 9",
-        nothing,
+        no_change,
     ),
 ];
 
 /// Invalid cases, images and answers.
 const INPUT: &[Mistake] = &[
-    mistake("cases-path-missing", "judge nowhere --out out", nothing),
-    mistake("cases-without-fault", "data check cases", nothing),
+    mistake("cases-path-missing", "judge nowhere --out out", no_change),
+    mistake("cases-without-fault", "data check cases", no_change),
     mistake("cases-folder-empty", "judge empty --out out", empty_folder),
     mistake("cases-file-empty", "judge cases --out out", |folder| {
         folder.write(CASES, "");
@@ -177,22 +177,22 @@ const SETUP: &[Mistake] = &[
     mistake(
         "baseline-unknown",
         "judge cases --out out --panel scripted: --baseline gamma",
-        nothing,
+        no_change,
     ),
     mistake(
         "judge-fails",
         "judge cases --out out --panel scripted:fail-after=2 --batch-size 1",
-        nothing,
+        no_change,
     ),
     mistake(
         "panel-missing",
         "judge cases --out out --panel ./my-panel",
-        nothing,
+        no_change,
     ),
     mistake(
         "panel-is-not-one",
         "judge cases --out out --panel ./cases",
-        nothing,
+        no_change,
     ),
     mistake("panel-damaged", "panel inspect panel", |folder| {
         folder.write("panel/panel.toml", "schema = 1\nname = my panel\n");
@@ -200,20 +200,24 @@ const SETUP: &[Mistake] = &[
     mistake(
         "hub-offline",
         "judge cases --out out --panel owner/name --offline",
-        nothing,
+        no_change,
     ),
     mistake(
         "hub-id-malformed",
         "judge cases --out out --panel owner/name/part",
-        nothing,
+        no_change,
     ),
     mistake(
         "hub-unreachable",
         "HF_ENDPOINT=http://127.0.0.1:1 judge cases --out out --panel owner/name",
-        nothing,
+        no_change,
     ),
-    mistake(DEVICE, "judge cases --out out --device cuda", nothing),
-    mistake("config-missing", "train run train.toml --out out", nothing),
+    mistake(DEVICE, "judge cases --out out --device cuda", no_change),
+    mistake(
+        "config-missing",
+        "train run train.toml --out out",
+        no_change,
+    ),
     mistake(
         "config-key-unknown",
         "train run train.toml --out out",
@@ -236,14 +240,14 @@ const SETUP: &[Mistake] = &[
         "train run train.toml --out out",
         |folder| config(folder, "", ""),
     ),
-    mistake("measure-nothing", "train eval --phantoms 0", nothing),
+    mistake("measure-nothing", "train eval --phantoms 0", no_change),
 ];
 
 const CASES: &str = "cases/cases.jsonl";
-/// A build with CUDA cannot produce this output.
+/// Name of the snapshot that a build with CUDA cannot produce.
 const DEVICE: &str = "device-missing";
 
-fn nothing(_: &Folder) {}
+fn no_change(_: &Folder) {}
 
 /// Replaces text in the second case.
 fn edit(folder: &Folder, from: &str, to: &str) {
@@ -274,10 +278,10 @@ fn image_missing(folder: &Folder) {
 }
 
 fn image_damaged(folder: &Folder) {
-    let whole = fs::read(folder.path("cases/images/0.png")).unwrap();
+    let bytes = fs::read(folder.path("cases/images/0.png")).unwrap();
     fs::write(
         folder.path("cases/images/torn.png"),
-        &whole[..whole.len() / 2],
+        &bytes[..bytes.len() / 2],
     )
     .unwrap();
     edit(folder, "images/0.png", "images/torn.png");
@@ -298,8 +302,8 @@ fn answers_to_others(folder: &Folder) {
 }
 
 pub(super) fn judged(folder: &Folder) {
-    let said = folder.judge("out", &[]);
-    assert_eq!(said.exit_code, 0, "{}", said.stderr);
+    let output = folder.judge("out", &[]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
 }
 
 /// Writes a training configuration with replaced text.

@@ -7,15 +7,15 @@ use super::mask::{mask, mask_build};
 use super::{COLUMNS, Snapshots, layout, run};
 use crate::folder::Folder;
 
-/// Lists all commands and subcommands as words; the program itself has none.
+/// Returns the words of every command and subcommand. The list of the program itself is empty.
 fn commands() -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    let mut open = vec![(Vec::new(), Cli::command())];
-    while let Some((words, command)) = open.pop() {
+    let mut pending = vec![(Vec::new(), Cli::command())];
+    while let Some((words, command)) = pending.pop() {
         for inner in command.get_subcommands() {
             let name = inner.get_name().to_owned();
             let words = [&words[..], &[name]].concat();
-            open.push((words, inner.clone()));
+            pending.push((words, inner.clone()));
         }
         found.push(words);
     }
@@ -27,8 +27,11 @@ fn commands() -> Vec<Vec<String>> {
 fn page(folder: &Folder, words: &[String], flag: &str, columns: usize) -> String {
     let words = words.iter().map(String::as_str);
     let args: Vec<&str> = words.chain([flag]).collect();
-    let said = run(folder, &args, columns, &[]);
-    mask(folder, &layout(&format!("acem3 {}", args.join(" ")), &said))
+    let output = run(folder, &args, columns, &[]);
+    mask(
+        folder,
+        &layout(&format!("acem3 {}", args.join(" ")), &output),
+    )
 }
 
 #[test]

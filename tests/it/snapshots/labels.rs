@@ -111,8 +111,8 @@ fn labels(folder: &Folder, text: &str) {
 fn two_judges(folder: &Folder) {
     judged(folder);
     let other = "judge cases --out other --panel scripted:seed=9";
-    let said = folder.run(&other.split(' ').collect::<Vec<_>>());
-    assert_eq!(said.exit_code, 0, "{}", said.stderr);
+    let output = folder.run(&other.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
 }
 
 #[test]

@@ -4,15 +4,15 @@ use regex::{Captures, Regex};
 
 use crate::folder::Folder;
 
-/// Decimals kept of longer numbers. The last digits differ between processors.
+/// Decimals to which longer numbers are rounded. Their last digits differ between processors.
 const DECIMALS: usize = 4;
 
 /// Replaces paths, times and versions, and rounds long decimals.
 pub(super) fn mask(folder: &Folder, text: &str) -> String {
     let path = folder.path("");
-    let whole = path.canonicalize().unwrap();
+    let canonical = path.canonicalize().unwrap();
     let mut text = text.to_owned();
-    for path in [whole, path] {
+    for path in [canonical, path] {
         let path = path.display().to_string();
         text = text.replace(path.trim_end_matches('/'), "[FOLDER]");
     }
@@ -27,7 +27,7 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
         r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
         "[TIME]",
     );
-    // The numbers of errors depend on the operating system.
+    // The error numbers depend on the operating system.
     text = replace(&text, r"\(os error \d+\)", "(os error [N])");
     let duration = r"\bin (\d+ h \d\d min|\d+ min \d\d s|\d+(\.\d+)? s)\b";
     text = replace(&text, duration, "in [DURATION]");

@@ -1,7 +1,8 @@
 //! Snapshot tests: whole outputs of the program, compared with the files in `tests/snapshots`.
 //!
-//! CONTRIBUTING.md describes how to review and accept a difference. If `CI` is set, a difference only
-//! fails the test. Otherwise the new output is also written next to the old one, as `NAME.snap.new`.
+//! CONTRIBUTING.md describes how to review and accept a difference. If `CI` is set, a difference
+//! only fails the test. Otherwise the new output is also written next to the old one, as
+//! `NAME.snap.new`.
 
 mod demo;
 mod errors;
@@ -35,8 +36,8 @@ const UNSET: [&str; 10] = [
 /// The snapshots in one folder of `tests/snapshots`.
 struct Snapshots {
     folder: PathBuf,
-    seen: BTreeSet<String>,
-    faults: Vec<String>,
+    checked: BTreeSet<String>,
+    problems: Vec<String>,
 }
 
 impl Snapshots {
@@ -44,39 +45,39 @@ impl Snapshots {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self {
             folder: root.join("tests/snapshots").join(group),
-            seen: BTreeSet::new(),
-            faults: Vec::new(),
+            checked: BTreeSet::new(),
+            problems: Vec::new(),
         }
     }
 
-    /// Compares an output with its snapshot. [`Self::finish`] reports differences, so that one run shows all
-    /// of them.
+    /// Compares an output with its snapshot. [`Self::finish`] reports differences, so that one run
+    /// shows all of them.
     fn check(&mut self, name: &str, text: &str) {
-        assert!(self.seen.insert(name.to_owned()), "{name} is used twice");
+        assert!(self.checked.insert(name.to_owned()), "{name} is used twice");
         let mut settings = insta::Settings::new();
         settings.set_snapshot_path(&self.folder);
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         let compare = || settings.bind(|| insta::assert_snapshot!(name, text));
         if catch_unwind(AssertUnwindSafe(compare)).is_err() {
-            self.faults.push(format!("{name}: the output differs"));
+            self.problems.push(format!("{name}: the output differs"));
         }
     }
 
     /// Marks a snapshot as used although this build cannot produce its output.
     fn skip(&mut self, name: &str) {
-        self.seen.insert(name.to_owned());
+        self.checked.insert(name.to_owned());
     }
 
-    /// Fails if an output differs from its snapshot or a snapshot is unused. With `INSTA_UPDATE=always`, deletes
-    /// unused and pending snapshots instead.
+    /// Fails if an output differs from its snapshot or a snapshot is unused. With
+    /// `INSTA_UPDATE=always`, deletes unused and pending snapshots instead.
     fn finish(mut self) {
         let updates = std::env::var("INSTA_UPDATE").is_ok_and(|mode| mode == "always");
         for entry in fs::read_dir(&self.folder).into_iter().flatten() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let snapshot = name.strip_suffix(".snap");
-            let unused = snapshot.is_some_and(|name| !self.seen.contains(name));
+            let unused = snapshot.is_some_and(|name| !self.checked.contains(name));
             let pending = updates && name.ends_with(".snap.new");
             if !unused && !pending {
                 continue;
@@ -84,15 +85,15 @@ impl Snapshots {
             if updates {
                 fs::remove_file(path).unwrap();
             } else {
-                self.faults.push(format!("{name}: unused snapshot"));
+                self.problems.push(format!("{name}: unused snapshot"));
             }
         }
         let folder = self.folder.display();
         let accept = "INSTA_UPDATE=always cargo test -p acem3 --test it snapshots";
-        let faults = self.faults.join("\n");
+        let problems = self.problems.join("\n");
         assert!(
-            self.faults.is_empty(),
-            "{folder}\n{faults}\nto accept: {accept}"
+            self.problems.is_empty(),
+            "{folder}\n{problems}\nto accept: {accept}"
         );
     }
 }
@@ -106,8 +107,8 @@ fn run(
 ) -> ProgramOutput {
     let mut command = folder.command(args);
     for (name, _) in std::env::vars_os() {
-        let capitals = name.to_string_lossy().to_uppercase();
-        if UNSET.iter().any(|start| capitals.starts_with(start)) {
+        let upper_case = name.to_string_lossy().to_uppercase();
+        if UNSET.iter().any(|prefix| upper_case.starts_with(prefix)) {
             command.env_remove(name);
         }
     }
@@ -120,22 +121,22 @@ fn run(
     program_output(&command.output().unwrap())
 }
 
-/// Runs a command (words separated by spaces, `NAME=value` words set the environment) and returns its masked
-/// transcript.
+/// Runs a command and returns its masked transcript. The words of the command are separated by
+/// spaces; `NAME=value` words set the environment.
 fn transcript(folder: &Folder, command: &str) -> String {
     let words = command.split(' ').filter(|word| !word.is_empty());
     let (settings, args): (Vec<&str>, Vec<&str>) =
         words.partition(|word| word.starts_with(char::is_uppercase) && word.contains('='));
     let environment: Vec<_> = settings.iter().filter_map(|s| s.split_once('=')).collect();
-    let said = run(folder, &args, COLUMNS, &environment);
+    let output = run(folder, &args, COLUMNS, &environment);
     let typed = [&settings[..], &["acem3"], &args].concat().join(" ");
-    mask::mask(folder, &layout(&typed, &said))
+    mask::mask(folder, &layout(&typed, &output))
 }
 
 /// Formats a command, its exit code and its output.
-fn layout(typed: &str, said: &ProgramOutput) -> String {
-    let mut text = format!("$ {typed}\nexit code {}\n", said.exit_code);
-    for (name, stream) in [("stdout", &said.stdout), ("stderr", &said.stderr)] {
+fn layout(typed: &str, output: &ProgramOutput) -> String {
+    let mut text = format!("$ {typed}\nexit code {}\n", output.exit_code);
+    for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         if !stream.is_empty() {
             text.extend(["\n--- ", name, " ---\n", stream]);
         }

@@ -13,7 +13,7 @@ use crate::data::cases::{Case, ImageSource, Response, UnscoredReason};
 use crate::data::images::{ImageReader, LoadedImage};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 
 /// Maximum number of image pixels in a batch; a batch that reaches it is judged early.
 const BATCH_PIXELS: u64 = 64 << 20;
@@ -125,7 +125,7 @@ fn judge_batch(
         waiting.into_iter().map(|w| (w.index, w.job)).unzip();
     let verdicts = judge.judge(&jobs).with_context(|| {
         let first = jobs.first().map_or("", |job| &job.case.id);
-        EngineFailure(format!(
+        RunFailure(format!(
             "the judge failed at case `{first}` (batch of {})\n\
              hint: no results were saved; run the same command again",
             jobs.len()

@@ -36,7 +36,7 @@ const IGNORED_KEYS: [&str; 5] = [
 /// Returns the architecture if it is supported.
 pub(super) fn read_architecture(header: &GgufHeader) -> Result<&'static str> {
     let name = header
-        .text("general.architecture")?
+        .string("general.architecture")?
         .context("general.architecture is missing\nhint: use the GGUF file of a language model")?;
     if let Some(parts) = header.number("split.count")?
         && parts > 1
@@ -131,7 +131,7 @@ fn to_hf_config(
             None => {}
         }
     }
-    let kind = header.text(&format!("{prefix}rope.scaling.type"))?;
+    let kind = header.string(&format!("{prefix}rope.scaling.type"))?;
     let factor = model_metadata.remove("rope.scaling.factor");
     let old_factor = model_metadata.remove("rope.scale_linear");
     model_metadata.remove("rope.scaling.type");

@@ -66,7 +66,7 @@ fn unusual_texts_are_tokenized_like_reference() {
     for name in FILES {
         let header = gguf::read_header(&golden_path(&format!("{name}.gguf"))).unwrap();
         let mut tokenizer = tokenizer::read(&header, usize::MAX).unwrap();
-        let pieces = header.text("tokenizer.ggml.model").unwrap() == Some("llama");
+        let pieces = header.string("tokenizer.ggml.model").unwrap() == Some("llama");
         // `SentencePiece` does not recognize control tokens in text.
         tokenizer.set_encode_special_tokens(pieces);
         assert!(rows[name].len() > 20);

@@ -56,7 +56,7 @@ fn missing_key(key: &str) -> String {
 
 /// Reads the tokenizer of a file. `most`: the number of embedding rows.
 pub(super) fn read(header: &GgufHeader, vocab_size: usize) -> Result<Tokenizer> {
-    let kind = header.text("tokenizer.ggml.model")?;
+    let kind = header.string("tokenizer.ggml.model")?;
     match kind.with_context(|| missing_key("tokenizer.ggml.model"))? {
         "llama" => build_sentencepiece(header, &GgufVocabulary::read(header, vocab_size)?),
         "gpt2" => build_byte_bpe(header, &GgufVocabulary::read(header, vocab_size)?),
@@ -69,7 +69,7 @@ pub(super) fn read(header: &GgufHeader, vocab_size: usize) -> Result<Tokenizer> 
 impl<'a> GgufVocabulary<'a> {
     fn read(header: &'a GgufHeader, vocab_size: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
-        let texts = header.texts(key)?.with_context(|| missing_key(key))?;
+        let texts = header.strings(key)?.with_context(|| missing_key(key))?;
         if texts.len() > vocab_size {
             bail!(
                 "{} tokens, expected at most {vocab_size}, the number of embedding rows\n\
@@ -138,7 +138,7 @@ fn build_sentencepiece(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<T
 /// Builds a byte-level BPE tokenizer.
 fn build_byte_bpe(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let to_error = |error: tokenizers::Error| anyhow!("{error}");
-    let name = header.text("tokenizer.ggml.pre")?;
+    let name = header.string("tokenizer.ggml.pre")?;
     let style =
         PreTokenizerStyle::by_name(name.with_context(|| missing_key("tokenizer.ggml.pre"))?)?;
     let ids = tokens.texts.iter().zip(0u32..);
@@ -189,7 +189,7 @@ fn build_byte_bpe(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<Tokeni
 /// Reads the merges in order of priority.
 fn read_merges(header: &GgufHeader, tokens: usize) -> Result<Vec<(String, String)>> {
     let key = "tokenizer.ggml.merges";
-    let pairs = header.texts(key)?.with_context(|| missing_key(key))?;
+    let pairs = header.strings(key)?.with_context(|| missing_key(key))?;
     if pairs.len() / MAX_MERGES_PER_TOKEN > tokens {
         bail!(
             "{key} has {} pairs for {tokens} tokens, expected at most {MAX_MERGES_PER_TOKEN} \

@@ -35,7 +35,7 @@ use crate::support::text::format_count;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let source = cases::open(&args.source.path, &args.source.to_options(2))?;
     let is_new_folder = !args.out.exists();
-    Manifest::check_is_manifest(&args.out)?;
+    Manifest::check_own_manifest(&args.out)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, verbosity);
     if loaded.is_err() && is_new_folder {

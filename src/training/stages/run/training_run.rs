@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
@@ -73,7 +73,7 @@ pub fn train(
         Ok(is_finished)
     });
     result.with_context(|| {
-        EngineFailure(format!(
+        RunFailure(format!(
             "the training in {} failed\n\
              hint: correct the problem and run the same command; it resumes from the last checkpoint",
             paths.out.display()

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{run, run_to_end, supervised};
-use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::exit::RunFailure;
 use crate::support::terminal::interrupt::Interrupt;
 
 #[test]
-fn nan_loss_is_engine_failure_and_allows_corrected_start() {
+fn nan_loss_fails_run_and_allows_corrected_start() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path();
     let error = run(&supervised(1e38, out), out, &Interrupt::default()).unwrap_err();
-    assert!(error.downcast_ref::<EngineFailure>().is_some(), "{error:#}");
+    assert!(error.downcast_ref::<RunFailure>().is_some(), "{error:#}");
     assert!(format!("{error:#}").contains("NaN"), "{error:#}");
     run_to_end(&supervised(1e-4, out), out);
     assert!(out.join("panel/panel.toml").is_file());

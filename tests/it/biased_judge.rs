@@ -55,7 +55,13 @@ impl BiasedJudge {
         };
         let text_score = (text.bytes().map(u32::from).sum::<u32>() % 4) as u8;
         let words = |text: &str| text.split_whitespace().count();
-        let with_bonus = |is: bool| if is { (unbiased + 1).min(5) } else { unbiased };
+        let with_bonus = |applies: bool| {
+            if applies {
+                (unbiased + 1).min(5)
+            } else {
+                unbiased
+            }
+        };
         match self.bias {
             KnownBias::PrefersFirst => with_bonus((r == 1) == swapped),
             KnownBias::PrefersLonger => {

@@ -20,7 +20,7 @@ fn report(folder: &Folder, more: &[&str]) -> ProgramOutput {
 }
 
 #[test]
-fn json_report_contains_other_commands_results() {
+fn json_report_contains_results_of_other_commands() {
     let folder = judged_folder(12);
     let json_report: Value =
         serde_json::from_str(&report(&folder, &["--format", "json"]).stdout).unwrap();

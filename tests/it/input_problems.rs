@@ -134,7 +134,7 @@ fn unreadable_case_lowers_coverage_of_its_models() {
 }
 
 #[test]
-fn problem_is_reported_once_and_is_not_a_case() {
+fn problem_is_reported_once_and_not_counted_as_case() {
     let folder = table_folder(3, &["a", "b", "c"]);
     // One line is cut off after its id and one before it, so two answers of b are missing.
     edit_answers(&folder, "b", "\"text\":\"b says 0\"}", "\"te");
@@ -195,8 +195,8 @@ fn limit_applies_to_answer_errors() {
 #[test]
 fn answers_to_malformed_rows_match_a_case() {
     let folder = table_folder(4, &["a", "b"]);
-    // A row with too many columns, one without a question, one without an id; and an answer without
-    // a case.
+    // A row with too many columns, one without a question, and one without an id, which may be the
+    // case of the answer to question 3.
     folder.write(
         "cases/questions.csv",
         "id,image,question\n0,,q?\n1,,q?,more\n2,,\n,,q?\n",
@@ -310,9 +310,11 @@ fn answers_in_other_languages_are_ignored() {
         .unwrap();
     std::fs::create_dir(folder.path("slake/imgs")).unwrap();
     std::fs::rename(folder.path("a.png"), folder.path("slake/imgs/a.png")).unwrap();
-    let judge = |out: &str, more: usize| {
+    let judge = |out: &str, extra_answers: usize| {
         for model in ["a", "b"] {
-            let lines: String = (1..=2 + more).map(|i| answer_line(i, "x")).collect();
+            let lines: String = (1..=2 + extra_answers)
+                .map(|i| answer_line(i, "x"))
+                .collect();
             folder.write(&format!("{model}.jsonl"), &lines);
         }
         folder.run(&[
