@@ -39,12 +39,8 @@ fn load_demo_pairs() -> anyhow::Result<Vec<PairJob>> {
 
 /// Loads the embedded panel with empty caches.
 fn load_panel_judge(single_order: bool) -> anyhow::Result<PanelJudge> {
-    let panel = Panel::load(
-        &PanelFiles::Embedded,
-        false,
-        &Placement::cpu(),
-        HubDownloads::default(),
-    )?;
+    let panel =
+        Panel::load(&PanelFiles::Embedded, false, &Placement::cpu(), HubDownloads::default())?;
     Ok(PanelJudge::new(panel, JudgeOptions { single_order }))
 }
 
@@ -77,20 +73,12 @@ fn measure(c: &mut Criterion, group: &str, variants: &[(&str, bool, usize)]) {
 
 /// Compares pair by pair with one batch, which reads the weights once for all sequences.
 fn batching(c: &mut Criterion) {
-    measure(
-        c,
-        "batch size",
-        &[("one", false, 1), ("all", false, usize::MAX)],
-    );
+    measure(c, "batch size", &[("one", false, 1), ("all", false, usize::MAX)]);
 }
 
 /// Compares one presentation order with both, which share the image and the question.
 fn presentation_orders(c: &mut Criterion) {
-    measure(
-        c,
-        "presentation orders",
-        &[("one", true, usize::MAX), ("both", false, usize::MAX)],
-    );
+    measure(c, "presentation orders", &[("one", true, usize::MAX), ("both", false, usize::MAX)]);
 }
 
 criterion_group!(benches, batching, presentation_orders);

@@ -67,16 +67,11 @@ fn frozen_prefixes(frozen_layers: usize) -> Vec<String> {
     let vision = ["model.vision_tower.", "model.mm_projector."];
     let embedding = (frozen_layers > 0).then_some("model.embed_tokens.");
     let prefixes = vision.into_iter().chain(embedding).map(str::to_owned);
-    prefixes
-        .chain((0..frozen_layers).map(|i| format!("model.layers.{i}.")))
-        .collect()
+    prefixes.chain((0..frozen_layers).map(|i| format!("model.layers.{i}."))).collect()
 }
 
 fn main() -> Result<()> {
-    let args: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let arg = |i: usize, default| args.get(i).copied().unwrap_or(default);
     let device: DeviceChoice = arg(0, "cpu").parse().map_err(anyhow::Error::msg)?;
@@ -85,9 +80,8 @@ fn main() -> Result<()> {
         "bf16" => Precision::Bf16,
         other => bail!("unknown precision `{other}`\nhint: pass f32 or bf16"),
     };
-    let frozen_layers: usize = arg(2, "0")
-        .parse()
-        .context("the number of frozen layers is not an integer")?;
+    let frozen_layers: usize =
+        arg(2, "0").parse().context("the number of frozen layers is not an integer")?;
     let recompute = args.contains(&"recompute");
     let device = open_device(device)?;
     let start = Parameters::uninitialized(1);
@@ -98,12 +92,7 @@ fn main() -> Result<()> {
     let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
     let optimizer =
         optimizer.with_master_weights(|name, var| start.master_value(name, var.shape()))?;
-    let schedule = Schedule {
-        peak: 1e-5,
-        warmup: 1,
-        steps: 1000,
-        floor: 1.0,
-    };
+    let schedule = Schedule { peak: 1e-5, warmup: 1, steps: 1000, floor: 1.0 };
     let mut trainer = Trainer::new(optimizer, schedule, 1.0);
     let sequences = generate_sequences();
     let shards: Vec<&[Sequence]> = sequences.chunks(SHARD_SIZE).collect();

@@ -103,16 +103,11 @@ impl RandomPanel {
     fn new(size: &str, placement: &Placement) -> Result<Self> {
         let (encoder, decoder) = panel_size(size)?;
         let decoder: DecoderConfig = serde_json::from_value(decoder)?;
-        let mut vision = encoder_by_name(encoder)
-            .context("unknown encoder")?
-            .published_encoder()
-            .config;
+        let mut vision =
+            encoder_by_name(encoder).context("unknown encoder")?.published_encoder().config;
         vision.variant.post_norm = false;
-        let selection = Selection {
-            select_layer: -2,
-            select_feature: SelectFeature::Patch,
-            post_norm: false,
-        };
+        let selection =
+            Selection { select_layer: -2, select_feature: SelectFeature::Patch, post_norm: false };
         let projector = ProjectorConfig {
             kind: ProjectorKind::Mlp2xGelu,
             vision_hidden_size: vision.hidden_size,
@@ -143,22 +138,14 @@ impl RandomPanel {
     fn prefill(&self, prompt: &Tensor) -> Result<(KvCache, Vec<KvCache>)> {
         let tokens = prompt.dim(0)?;
         let mut trunk_cache = KvCache::new(self.trunk.depth());
-        let sequence = |cache| CachedSequence {
-            new_tokens: tokens,
-            cache,
-        };
-        let hidden = self
-            .trunk
-            .forward_cached(prompt, &mut [sequence(&mut trunk_cache)])?;
+        let sequence = |cache| CachedSequence { new_tokens: tokens, cache };
+        let hidden = self.trunk.forward_cached(prompt, &mut [sequence(&mut trunk_cache)])?;
         let mut head_caches = Vec::new();
         for head in &self.heads {
             let mut cache = KvCache::new(head.depth());
             let last = head.forward_cached(
                 &hidden,
-                &mut [CachedSequence {
-                    new_tokens: tokens,
-                    cache: &mut cache,
-                }],
+                &mut [CachedSequence { new_tokens: tokens, cache: &mut cache }],
             )?;
             head.logits(&last.narrow(0, tokens - 1, 1)?)?;
             head_caches.push(cache);
@@ -172,15 +159,10 @@ impl RandomPanel {
         let mut head_caches = head_caches.clone();
         let mut next = vec![1u32; MEMBERS];
         for _ in 0..DECODED_TOKENS {
-            let sequence = |cache| CachedSequence {
-                new_tokens: 1,
-                cache,
-            };
+            let sequence = |cache| CachedSequence { new_tokens: 1, cache };
             let mut sequences: Vec<CachedSequence> =
                 trunk_caches.iter_mut().map(sequence).collect();
-            let hidden = self
-                .trunk
-                .forward_cached(&self.trunk.embed(&next)?, &mut sequences)?;
+            let hidden = self.trunk.forward_cached(&self.trunk.embed(&next)?, &mut sequences)?;
             let mut logits = Vec::new();
             for (i, (head, cache)) in self.heads.iter().zip(&mut head_caches).enumerate() {
                 let last = head.forward_cached(&hidden.narrow(0, i, 1)?, &mut [sequence(cache)])?;
@@ -239,10 +221,7 @@ fn main() -> Result<()> {
 
     let encode_seconds = median_seconds(device, || panel.encode(IMAGES).map(drop))?;
     let rate = IMAGES as f64 / encode_seconds;
-    println!(
-        "encoder: {rate:.2} images/s, batch of {IMAGES}; {}",
-        describe_memory(device)
-    );
+    println!("encoder: {rate:.2} images/s, batch of {IMAGES}; {}", describe_memory(device));
 
     let image = panel.encode(1)?.squeeze(0)?;
     let text = Tensor::randn(0f32, 0.02, (PROMPT_TOKENS, panel.hidden), device)?;
@@ -250,17 +229,11 @@ fn main() -> Result<()> {
     let tokens = prompt.dim(0)?;
     let prefill_seconds = median_seconds(device, || panel.prefill(&prompt).map(drop))?;
     let rate = tokens as f64 / prefill_seconds;
-    println!(
-        "prefill: {rate:.1} tokens/s, prompt of {tokens} tokens; {}",
-        describe_memory(device)
-    );
+    println!("prefill: {rate:.1} tokens/s, prompt of {tokens} tokens; {}", describe_memory(device));
 
     let caches = panel.prefill(&prompt)?;
     let decode_seconds = median_seconds(device, || panel.decode(&caches))?;
     let rate = (DECODED_TOKENS * MEMBERS) as f64 / decode_seconds;
-    println!(
-        "decode: {rate:.1} tokens/s, {MEMBERS} members together; {}",
-        describe_memory(device)
-    );
+    println!("decode: {rate:.1} tokens/s, {MEMBERS} members together; {}", describe_memory(device));
     Ok(())
 }

@@ -28,9 +28,7 @@ fn generate_ratings(steps: u32) -> [Vec<f64>; 2] {
     for _ in 0..CASES {
         let label: u32 = rng.random_range(0..=5);
         let offset = rng.random_range(0..=2 * steps);
-        let judge = (label * steps + offset)
-            .saturating_sub(steps)
-            .min(5 * steps);
+        let judge = (label * steps + offset).saturating_sub(steps).min(5 * steps);
         columns[0].push(f64::from(judge) / f64::from(steps));
         columns[1].push(f64::from(label));
     }
@@ -82,14 +80,8 @@ impl Raters {
 fn bootstrap(c: &mut Criterion) {
     let mut group = c.benchmark_group("100,000 verdicts, 2,000 resamples, 17 statistics");
     group.sample_size(10);
-    let bootstrap = Bootstrap {
-        resamples: RESAMPLES,
-        seed: 1,
-    };
-    for (name, steps) in [
-        ("half points", 2),
-        ("expected scores to four decimals", 10_000),
-    ] {
+    let bootstrap = Bootstrap { resamples: RESAMPLES, seed: 1 };
+    for (name, steps) in [("half points", 2), ("expected scores to four decimals", 10_000)] {
         let raters = Raters::new(steps);
         group.bench_function(name, |b| {
             b.iter(|| bootstrap.resample(&raters.clusters, |weights| raters.statistics(weights)));
@@ -128,11 +120,7 @@ fn time_reference() {
         return;
     };
     let output = Command::new(python).args(["-c", SCRIPT]).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let seconds = String::from_utf8(output.stdout).unwrap();
     println!(
         "scipy, krippendorff, scikit-learn: {:.0} s for 2,000 resamples of 10 of these statistics, \

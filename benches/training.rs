@@ -34,10 +34,7 @@ const EPOCH_SIZE: u32 = 16;
 const BATCH_SIZE: usize = 8;
 /// Preference pairs per shard: the part of a batch that one forward pass processes.
 const SHARD_SIZE: usize = 4;
-const LOSS_CONFIG: DpoLossConfig = DpoLossConfig {
-    beta: 0.1,
-    nll_weight: 0.0,
-};
+const LOSS_CONFIG: DpoLossConfig = DpoLossConfig { beta: 0.1, nll_weight: 0.0 };
 
 /// Returns the configuration of the model.
 fn model_config() -> ModelConfig {
@@ -53,9 +50,8 @@ fn model_config() -> ModelConfig {
 fn generate_sequences() -> Vec<Sequence> {
     let token = |i: u32| i.wrapping_mul(2_654_435_761) % VOCABULARY;
     let sequence = |n: u32| {
-        let prompt: Vec<PromptToken> = (0..PROMPT_TOKENS)
-            .map(|i| PromptToken::Token(token(n + i)))
-            .collect();
+        let prompt: Vec<PromptToken> =
+            (0..PROMPT_TOKENS).map(|i| PromptToken::Token(token(n + i))).collect();
         let mut sequence = Sequence::new(&prompt, None, 0);
         for completion in 0..2 {
             let weight = |i: u32| f32::from(u8::from(i.is_multiple_of(3)));
@@ -71,10 +67,8 @@ fn generate_sequences() -> Vec<Sequence> {
 /// Creates a model and its trainer. The vision tower, the projector and the lower `frozen_layers`
 /// layers of the decoder are frozen.
 fn create_model(frozen_layers: usize) -> (TrainableModel, Trainer) {
-    let mut frozen: Vec<String> = vec![
-        "model.vision_tower.".to_owned(),
-        "model.mm_projector.".to_owned(),
-    ];
+    let mut frozen: Vec<String> =
+        vec!["model.vision_tower.".to_owned(), "model.mm_projector.".to_owned()];
     if frozen_layers > 0 {
         frozen.push("model.embed_tokens.".to_owned());
     }
@@ -82,12 +76,7 @@ fn create_model(frozen_layers: usize) -> (TrainableModel, Trainer) {
     let parameters = Parameters::uninitialized(1).freeze(&frozen);
     let model =
         TrainableModel::load(&parameters.builder(), &model_config(), frozen_layers).unwrap();
-    let schedule = Schedule {
-        peak: 1e-5,
-        warmup: 1,
-        steps: 1000,
-        floor: 1.0,
-    };
+    let schedule = Schedule { peak: 1e-5, warmup: 1, steps: 1000, floor: 1.0 };
     let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
     (model, Trainer::new(optimizer, schedule, 1.0))
 }
@@ -124,11 +113,7 @@ fn dpo_epoch(c: &mut Criterion) {
     let (reference, _) = create_model(0);
     group.bench_function("all layers, reference computed", |b| {
         b.iter(|| {
-            train_epoch(
-                &model,
-                &mut trainer,
-                &preference_pairs(&reference, &sequences),
-            );
+            train_epoch(&model, &mut trainer, &preference_pairs(&reference, &sequences));
         });
     });
     let pairs = preference_pairs(&reference, &sequences);
@@ -138,9 +123,7 @@ fn dpo_epoch(c: &mut Criterion) {
     let (model, mut trainer) = create_model(FROZEN_LAYERS);
     let cache = sequences.chunks(SHARD_SIZE).flat_map(|batch| {
         let outputs = model.trunk_output(&Batch(batch)).unwrap();
-        outputs
-            .into_iter()
-            .map(|output| output.to_dtype(DType::F16).unwrap())
+        outputs.into_iter().map(|output| output.to_dtype(DType::F16).unwrap())
     });
     let cache: Vec<Tensor> = cache.collect();
     let read_cache = || -> Vec<Sequence> {
@@ -156,10 +139,8 @@ fn dpo_epoch(c: &mut Criterion) {
     group.bench_function("9 of 12 layers frozen and cached", |b| {
         b.iter(|| {
             let cached = read_cache().into_iter().zip(&pairs);
-            let cached = cached.map(|(sequence, pair)| PreferenceExample {
-                sequence,
-                ..pair.clone()
-            });
+            let cached =
+                cached.map(|(sequence, pair)| PreferenceExample { sequence, ..pair.clone() });
             train_epoch(&model, &mut trainer, &cached.collect::<Vec<_>>());
         });
     });

@@ -34,19 +34,12 @@ fn main() -> io::Result<()> {
     let commit = commit.unwrap_or_else(|| "unknown commit".to_owned());
     let features = features().join(", ");
     let mut out = io::stdout().lock();
-    writeln!(
-        out,
-        "cargo::rustc-env=ACEM3_VERSION={version} ({commit}, features: {features})"
-    )?;
+    writeln!(out, "cargo::rustc-env=ACEM3_VERSION={version} ({commit}, features: {features})")?;
     writeln!(out, "cargo::rerun-if-env-changed={COMMIT_VARIABLE}")?;
-    let heads = if is_repository {
-        head_files()
-    } else {
-        Vec::new()
-    };
+    let commit_files = if is_repository { commit_files() } else { Vec::new() };
     let compiled = COMPILED.iter().map(PathBuf::from);
     // Cargo treats a missing path as changed in every build.
-    let watched = compiled.chain(heads);
+    let watched = compiled.chain(commit_files);
     for path in watched.filter(|path| path.exists()) {
         writeln!(out, "cargo::rerun-if-changed={}", path.display())?;
     }
@@ -55,11 +48,11 @@ fn main() -> io::Result<()> {
 
 /// Returns `cpu` and the enabled features.
 fn features() -> Vec<String> {
-    let set = env::vars().filter_map(|(name, _)| {
+    let enabled = env::vars().filter_map(|(name, _)| {
         let feature = name.strip_prefix("CARGO_FEATURE_")?;
         Some(feature.to_lowercase().replace('_', "-"))
     });
-    let mut features: Vec<String> = set.filter(|feature| feature != "default").collect();
+    let mut features: Vec<String> = enabled.filter(|feature| feature != "default").collect();
     features.sort();
     features.insert(0, "cpu".to_owned());
     features
@@ -83,14 +76,14 @@ fn commit() -> Option<String> {
 }
 
 /// Returns the files that change with the current commit.
-fn head_files() -> Vec<PathBuf> {
+fn commit_files() -> Vec<PathBuf> {
     let file = |name: &str| git(["rev-parse", "--git-path", name]).map(PathBuf::from);
     let branch = git(["symbolic-ref", "--quiet", "HEAD"]);
     let branch = branch.and_then(|branch| file(&branch));
     let is_packed = branch.as_ref().is_some_and(|branch| !branch.exists());
     let packed = is_packed.then(|| file("packed-refs")).flatten();
-    let heads = [file("HEAD"), file("logs/HEAD"), branch, packed];
-    heads.into_iter().flatten().collect()
+    let files = [file("HEAD"), file("logs/HEAD"), branch, packed];
+    files.into_iter().flatten().collect()
 }
 
 /// Runs git. Returns its output if it succeeds.

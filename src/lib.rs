@@ -1,9 +1,9 @@
 //! acem3 judges the answers of medical multimodal models to questions about images. Three branch
 //! experts score ten criteria and justify each score. A conclusion model merges their evaluations.
 //!
-//! Judging a pair of responses takes these steps:
+//! The modules, from the cases to the results:
 //!
-//! | step | module |
+//! | task | module |
 //! |---|---|
 //! | read cases | [`data::cases`] |
 //! | read and decode the image | [`data::images`], `acem3_vision::decode` |

@@ -71,11 +71,7 @@ mod tests {
 
     #[test]
     fn prompt_lists_evaluations_in_order_of_aspects() -> Result<(), Error> {
-        let input = JudgeInput {
-            has_image: true,
-            question: "q",
-            responses: ["a", "b"],
-        };
+        let input = JudgeInput { has_image: true, question: "q", responses: ["a", "b"] };
         let evaluations = ["E1", "E2", "E3"].map(|e| vec![PromptPiece::Quoted(e.to_owned())]);
         for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
             let pieces = MergePrompts::new(layout)?.pieces(&input, &evaluations)?;

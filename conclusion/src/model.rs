@@ -33,14 +33,10 @@ impl ConclusionModel {
         prefix: &str,
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
-        let format = EvaluationFormat::for_conclusion()
-            .with_prefix(prefix)
-            .with_prefix(&chat_template.lead);
+        let format =
+            EvaluationFormat::for_conclusion().with_prefix(prefix).with_prefix(&chat_template.lead);
         let format = format.tokenize(tokenizer)?.into();
-        Ok(Self {
-            merge: MergePrompts::new(layout)?.with_chat_template(chat_template),
-            format,
-        })
+        Ok(Self { merge: MergePrompts::new(layout)?.with_chat_template(chat_template), format })
     }
 
     /// Builds the task of one pair in one presentation order from the branch evaluations in that

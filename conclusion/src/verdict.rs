@@ -19,10 +19,7 @@ pub struct OrderVerdict {
 impl OrderVerdict {
     /// Compares the final scores: `Greater` if the judge prefers the first response.
     pub fn preference(&self) -> Ordering {
-        self.conclusion[0]
-            .score
-            .value
-            .cmp(&self.conclusion[1].score.value)
+        self.conclusion[0].score.value.cmp(&self.conclusion[1].score.value)
     }
 }
 
@@ -53,10 +50,7 @@ impl Verdict {
     /// Returns the mean score of an aspect for each response, 0 to 5.
     pub fn aspect_scores(&self, aspect: Aspect) -> [f64; 2] {
         let aspect_score = |o: &OrderVerdict, r: usize| {
-            o.branches
-                .iter()
-                .find(|b| b.aspect == aspect)
-                .map_or(0.0, |b| b.means()[r])
+            o.branches.iter().find(|b| b.aspect == aspect).map_or(0.0, |b| b.means()[r])
         };
         self.mean(aspect_score)
     }

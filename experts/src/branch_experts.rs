@@ -29,10 +29,7 @@ impl BranchExperts {
                 .with_prefix(template_lead);
             format.tokenize(tokenizer).map(Into::into)
         });
-        Ok(Self {
-            formats: formats.collect::<Result<_, _>>()?,
-            prompts,
-        })
+        Ok(Self { formats: formats.collect::<Result<_, _>>()?, prompts })
     }
 
     /// Builds the tasks of the three experts for one pair in one presentation order.

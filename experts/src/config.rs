@@ -28,17 +28,10 @@ impl ModelConfig {
 
     /// Returns an error if a size is invalid or if the parts do not fit each other.
     pub fn validate(&self) -> Result<(), String> {
-        self.decoder
-            .validate()
-            .map_err(|problem| format!("decoder: {problem}"))?;
-        self.vision
-            .validate()
-            .map_err(|problem| problem.to_string())?;
+        self.decoder.validate().map_err(|problem| format!("decoder: {problem}"))?;
+        self.vision.validate().map_err(|problem| problem.to_string())?;
         let expected = (self.vision.hidden_size, self.decoder.hidden_size);
-        let found = (
-            self.projector.vision_hidden_size,
-            self.projector.hidden_size,
-        );
+        let found = (self.projector.vision_hidden_size, self.projector.hidden_size);
         if found != expected {
             return Err(format!(
                 "projector: expected hidden sizes {} (input) and {} (output), found {} and {}",

@@ -22,11 +22,7 @@ pub enum Aspect {
 
 impl Aspect {
     /// All aspects, in the order of the papers.
-    pub const ALL: [Self; 3] = [
-        Self::Expression,
-        Self::MedicalKnowledge,
-        Self::PatientRelevance,
-    ];
+    pub const ALL: [Self; 3] = [Self::Expression, Self::MedicalKnowledge, Self::PatientRelevance];
 
     /// Returns the name in records and panel files.
     pub fn key(self) -> &'static str {

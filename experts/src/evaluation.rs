@@ -29,11 +29,8 @@ impl BranchEvaluation {
     /// Returns the mean score of each response over the aspect's criteria, 0 to 5.
     pub fn means(&self) -> [f64; 2] {
         [0, 1].map(|response| {
-            let total: f64 = self
-                .ratings
-                .iter()
-                .map(|(_, pair)| f64::from(pair[response].score.value))
-                .sum();
+            let total: f64 =
+                self.ratings.iter().map(|(_, pair)| f64::from(pair[response].score.value)).sum();
             total / self.ratings.len().max(1) as f64
         })
     }

@@ -26,10 +26,7 @@ impl Score {
         }
         let weights = logits.map(|l| f64::from(l - logits[best]).exp());
         let total: f64 = weights.iter().sum();
-        Self {
-            value: best as u8,
-            probabilities: weights.map(|w| (w / total) as f32),
-        }
+        Self { value: best as u8, probabilities: weights.map(|w| (w / total) as f32) }
     }
 
     /// Returns a score with probability 1. A value above 5 becomes 5.
@@ -37,10 +34,7 @@ impl Score {
         let value = value.min(*SCORES.end());
         let mut probabilities = [0.0; 6];
         probabilities[usize::from(value)] = 1.0;
-        Self {
-            value,
-            probabilities,
-        }
+        Self { value, probabilities }
     }
 
     /// Returns the mean of the distribution, 0 to 5.

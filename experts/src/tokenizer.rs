@@ -32,9 +32,7 @@ pub struct TextTokenizer {
 impl TextTokenizer {
     /// Parses the text of a `tokenizer.json`.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        Tokenizer::from_bytes(json)
-            .map(Self::new)
-            .map_err(|e| Error::Tokenizer(e.to_string()))
+        Tokenizer::from_bytes(json).map(Self::new).map_err(|e| Error::Tokenizer(e.to_string()))
     }
 
     /// Derives both modes from a loaded tokenizer.
@@ -43,22 +41,13 @@ impl TextTokenizer {
         let mut quoted = trusted.clone();
         quoted.set_encode_special_tokens(true);
         let added = trusted.get_added_tokens_decoder();
-        let special_tokens: HashSet<u32> = added
-            .iter()
-            .filter(|(_, token)| token.special)
-            .map(|(id, _)| *id)
-            .collect();
+        let special_tokens: HashSet<u32> =
+            added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
         // An empty text is encoded to the special tokens that start and end every text.
         let empty_text = initial.encode("", true).map(|e| e.get_ids().to_vec());
         let empty_text = empty_text.unwrap_or_default().into_iter();
         let bos_tokens = empty_text.take_while(|id| special_tokens.contains(id));
-        Self {
-            bos_tokens: bos_tokens.collect(),
-            initial,
-            trusted,
-            quoted,
-            special_tokens,
-        }
+        Self { bos_tokens: bos_tokens.collect(), initial, trusted, quoted, special_tokens }
     }
 
     /// Returns the text of a `tokenizer.json` from which [`Self::parse`] restores this tokenizer.
@@ -111,15 +100,10 @@ impl TextTokenizer {
     fn encode_without_special(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), Error> {
         for character in text.chars() {
             let character = character.to_string();
-            let is_spelled = |token: &u32| {
-                self.token_text(*token)
-                    .is_some_and(|piece| piece == character)
-            };
+            let is_spelled =
+                |token: &u32| self.token_text(*token).is_some_and(|piece| piece == character);
             let ids = encode(&self.quoted, &character)?.get_ids().to_vec();
-            tokens.extend(
-                ids.iter()
-                    .filter(|id| !(self.is_special(**id) && is_spelled(id))),
-            );
+            tokens.extend(ids.iter().filter(|id| !(self.is_special(**id) && is_spelled(id))));
         }
         Ok(())
     }
@@ -131,9 +115,7 @@ impl TextTokenizer {
 
     /// Returns the text of tokens without special tokens.
     pub fn decode(&self, tokens: &[u32]) -> Result<String, Error> {
-        self.trusted
-            .decode(tokens, true)
-            .map_err(|e| Error::Tokenizer(e.to_string()))
+        self.trusted.decode(tokens, true).map_err(|e| Error::Tokenizer(e.to_string()))
     }
 
     /// Returns true for special tokens. Free text never contains them.
@@ -163,9 +145,7 @@ fn without_prefix_space(tokenizer: &Tokenizer) -> Tokenizer {
             };
             let normalizers = sequence.as_ref().iter();
             let remaining = normalizers.filter(|n| !changes_spaces(n)).cloned();
-            Some(NormalizerWrapper::Sequence(Sequence::new(
-                remaining.collect(),
-            )))
+            Some(NormalizerWrapper::Sequence(Sequence::new(remaining.collect())))
         }
         other => other.cloned(),
     };
@@ -180,7 +160,5 @@ fn without_prefix_space(tokenizer: &Tokenizer) -> Tokenizer {
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
-    tokenizer
-        .encode(text, false)
-        .map_err(|e| Error::Tokenizer(e.to_string()))
+    tokenizer.encode(text, false).map_err(|e| Error::Tokenizer(e.to_string()))
 }

@@ -44,14 +44,10 @@ impl Projector {
         };
         let (c_v, c) = (config.vision_hidden_size, config.hidden_size);
         Ok(match config.kind {
-            ProjectorKind::Linear => Self {
-                first: linear(vb.clone(), c_v, c)?,
-                second: None,
-            },
-            ProjectorKind::Mlp2xGelu => Self {
-                first: linear(vb.pp("0"), c_v, c)?,
-                second: Some(linear(vb.pp("2"), c, c)?),
-            },
+            ProjectorKind::Linear => Self { first: linear(vb.clone(), c_v, c)?, second: None },
+            ProjectorKind::Mlp2xGelu => {
+                Self { first: linear(vb.pp("0"), c_v, c)?, second: Some(linear(vb.pp("2"), c, c)?) }
+            }
         })
     }
 
@@ -97,10 +93,7 @@ mod tests {
         let y = Projector::load(&vb, &config)?.forward(&t(&[1.0, 0.0], &[1, 1, 2])?)?;
         // gelu(1) = 0.841345 for both inner values, since 2·0 + 1 = 1.
         let y = y.flatten_all()?.to_vec1::<f32>()?;
-        assert!(
-            (y[0] - 2.182_69).abs() < 1e-4 && (y[1] - 0.841_345).abs() < 1e-4,
-            "{y:?}"
-        );
+        assert!((y[0] - 2.182_69).abs() < 1e-4 && (y[1] - 0.841_345).abs() < 1e-4, "{y:?}");
         Ok(())
     }
 }

@@ -48,10 +48,7 @@ pub fn splice(segments: &[PromptSegment]) -> Result<SplicedPrompt> {
     if parts.is_empty() {
         bail!("the prompt has no segments");
     }
-    Ok(SplicedPrompt {
-        embeddings: Tensor::cat(&parts, 0)?,
-        image_ranges,
-    })
+    Ok(SplicedPrompt { embeddings: Tensor::cat(&parts, 0)?, image_ranges })
 }
 
 #[cfg(test)]
@@ -70,11 +67,7 @@ mod tests {
         ])?;
         assert_eq!(spliced.image_ranges.len(), 1);
         assert_eq!(spliced.image_ranges[0], 2..5);
-        let first_values = spliced
-            .embeddings
-            .narrow(1, 0, 1)?
-            .flatten_all()?
-            .to_vec1::<f32>()?;
+        let first_values = spliced.embeddings.narrow(1, 0, 1)?.flatten_all()?.to_vec1::<f32>()?;
         assert_eq!(first_values, [1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
         Ok(())
     }

@@ -47,9 +47,11 @@ pub fn pack_tiles(tokens: &Tensor, layout: &TileLayout, newline: &Tensor) -> Res
     let tiles = tiles.reshape((rows, columns, g, g, c))?;
     let tiles = tiles.permute((0, 2, 1, 3, 4))?.contiguous()?;
     let tiles = tiles.reshape((rows * g, columns * g, c))?;
-    let tiles = tiles
-        .narrow(0, token_rows.start, token_rows.len())?
-        .narrow(1, token_columns.start, token_columns.len())?;
+    let tiles = tiles.narrow(0, token_rows.start, token_rows.len())?.narrow(
+        1,
+        token_columns.start,
+        token_columns.len(),
+    )?;
     let newlines = newline.reshape((1, 1, c))?;
     let newlines = newlines.expand((token_rows.len(), 1, c))?;
     let lines = Tensor::cat(&[&tiles, &newlines], 1)?;
@@ -76,9 +78,7 @@ mod tests {
             let packed = pack_tiles(&tokens, &layout(1, token_rows, token_columns), &newline)?;
             packed.flatten_all()?.to_vec1::<f32>()
         };
-        let all = [
-            0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, -1.0, 6.0, 7.0, 10.0, 11.0, -1.0,
-        ];
+        let all = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, -1.0, 6.0, 7.0, 10.0, 11.0, -1.0];
         assert_eq!(packed(0..2, 0..4)?, all);
         assert_eq!(packed(1..2, 1..3)?, [0.0, 1.0, 2.0, 3.0, 7.0, 10.0, -1.0]);
         assert_eq!(packed(1..1, 0..4)?, [0.0, 1.0, 2.0, 3.0]);

@@ -1,92 +1,81 @@
-//! The files of a repository that a checkpoint is loaded from.
+//! Selection of the files to download from a repository.
 //!
-//! Repositories often contain the same weights in several formats, and training states. Only one format
-//! of the weights and the files that describe the model are downloaded.
+//! Repositories often contain the same weights in several formats, and training states. Only one
+//! format of the weights and the files that describe the model are downloaded.
 
-/// Selects files of a repository.
+/// Selection of files of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileFilter {
-    /// Names, which must exist, and patterns with `*`, which may match nothing.
+    /// Names of files that must exist, and patterns with `*` that may match nothing.
     Patterns(Vec<String>),
-    /// The files of a checkpoint or panel: configuration, tokenizer, and one format of the weights
-    /// (safetensors, else PyTorch, else the only GGUF file), from the top folder.
+    /// Files of a checkpoint or panel in the top folder: configuration, tokenizer, and one format
+    /// of the weights. Prefers safetensors, then PyTorch, then a single GGUF file.
     Panel,
-    /// The files of a vision encoder: its configuration, that of its image processor, and one file of
-    /// weights, in the layout of transformers, else of `open_clip`. For a panel, as `Panel`.
+    /// Files of a vision encoder: configuration, image processor configuration and one weight file.
+    /// Prefers the layout of transformers to that of `open_clip`. Selects the same files as
+    /// [`Self::Panel`] if the repository is a panel.
     Encoder,
 }
 
-/// A file that a filter needs and a repository lacks.
+/// A required file that the repository does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MissingFile {
-    /// The file, or a pattern for its name.
+    /// Name of the file, or a pattern.
     pub(super) file: String,
     /// The text after `hint:`.
     pub(super) hint: String,
 }
 
-/// Suffixes of the files that describe a model.
-const DESCRIPTIONS: [&str; 5] = [".json", ".toml", ".model", ".txt", ".jinja"];
-/// Prefixes of training states, and of the weights in their authors' format.
-const NOT_WEIGHTS: [&str; 6] = [
-    "consolidated",
-    "optimizer",
-    "rng_state",
-    "scheduler",
-    "trainer_state",
-    "training_args",
-];
+/// Suffixes of files that describe a model.
+const DESCRIPTION_SUFFIXES: [&str; 5] = [".json", ".toml", ".model", ".txt", ".jinja"];
+/// Prefixes of files that are not downloaded: training states, and `consolidated` weights in the
+/// format of Meta and Mistral.
+const EXCLUDED_PREFIXES: [&str; 6] =
+    ["consolidated", "optimizer", "rng_state", "scheduler", "trainer_state", "training_args"];
 
 impl FileFilter {
-    /// Selects from all files of a repository.
+    /// Selects from the names of all files of a repository.
     pub(super) fn select(&self, names: &[impl AsRef<str>]) -> Result<Vec<String>, MissingFile> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let names = names.as_slice();
         match self {
-            Self::Patterns(patterns) => matching(patterns, names),
-            Self::Panel => panel(names),
-            Self::Encoder if names.contains(&"panel.toml") => panel(names),
-            Self::Encoder => encoder(names),
+            Self::Patterns(patterns) => select_by_patterns(patterns, names),
+            Self::Panel => select_panel(names),
+            Self::Encoder if names.contains(&"panel.toml") => select_panel(names),
+            Self::Encoder => select_encoder(names),
         }
     }
 }
 
-fn matching(patterns: &[String], names: &[&str]) -> Result<Vec<String>, MissingFile> {
-    let missing_file = |file: &str| MissingFile {
-        file: file.to_owned(),
-        hint: listed(names),
-    };
-    let exact = |pattern: &&String| !pattern.contains('*');
-    if let Some(missing) = patterns
-        .iter()
-        .filter(exact)
-        .find(|name| !names.contains(&name.as_str()))
+fn select_by_patterns(patterns: &[String], names: &[&str]) -> Result<Vec<String>, MissingFile> {
+    let missing_file =
+        |file: &str| MissingFile { file: file.to_owned(), hint: describe_names(names) };
+    let is_exact = |pattern: &&String| !pattern.contains('*');
+    if let Some(missing) =
+        patterns.iter().filter(is_exact).find(|name| !names.contains(&name.as_str()))
     {
         return Err(missing_file(missing));
     }
-    let is_selected = |name: &&&str| patterns.iter().any(|pattern| matches(pattern, name));
-    let chosen: Vec<String> = names
-        .iter()
-        .filter(is_selected)
-        .map(|n| (*n).to_owned())
-        .collect();
+    let is_selected = |name: &&&str| patterns.iter().any(|pattern| matches_pattern(pattern, name));
+    let chosen: Vec<String> = names.iter().filter(is_selected).map(|n| (*n).to_owned()).collect();
     if chosen.is_empty() {
         return Err(missing_file(&patterns.join(", ")));
     }
     Ok(chosen)
 }
 
-fn panel(names: &[&str]) -> Result<Vec<String>, MissingFile> {
-    let top = |name: &&&str| !name.contains('/') && !name.starts_with('.');
-    let skipped = |name: &str| NOT_WEIGHTS.iter().any(|start| name.starts_with(start));
-    let ending = |end: &str| -> Vec<&str> {
-        let of = names.iter().filter(top).filter(|name| name.ends_with(end));
-        of.copied().filter(|name| !skipped(name)).collect()
+fn select_panel(names: &[&str]) -> Result<Vec<String>, MissingFile> {
+    let is_top_level = |name: &&&str| !name.contains('/') && !name.starts_with('.');
+    let is_excluded = |name: &str| EXCLUDED_PREFIXES.iter().any(|start| name.starts_with(start));
+    let with_suffix = |suffix: &str| -> Vec<&str> {
+        let matching = names.iter().filter(is_top_level).filter(|name| name.ends_with(suffix));
+        matching.copied().filter(|name| !is_excluded(name)).collect()
     };
-    let (safetensors, torch, gguf) = (ending(".safetensors"), ending(".bin"), ending(".gguf"));
+    let (safetensors, torch, gguf) =
+        (with_suffix(".safetensors"), with_suffix(".bin"), with_suffix(".gguf"));
     let weights = match (safetensors.is_empty(), torch.is_empty()) {
-        // The projector may be in PyTorch format beside safetensors.
-        (false, _) => [safetensors, ending("mm_projector.bin")].concat(),
+        // The projector may be in PyTorch format although the other weights are in safetensors.
+        (false, _) => [safetensors, with_suffix("mm_projector.bin")].concat(),
         (true, false) => torch,
         (true, true) => gguf,
     };
@@ -94,9 +83,10 @@ fn panel(names: &[&str]) -> Result<Vec<String>, MissingFile> {
         && first.strip_suffix(".gguf").is_some()
     {
         return Err(MissingFile {
-            file: "*.gguf that is the only GGUF file".to_owned(),
+            file: "*.safetensors or *.bin, or a single *.gguf".to_owned(),
             hint: format!(
-                "the repository has {} ({first}, {second}, …): download one of them, and name its folder",
+                "the repository has {} .gguf files ({first}, {second}, …); download one of them \
+                 and pass its path",
                 weights.len()
             ),
         });
@@ -104,40 +94,31 @@ fn panel(names: &[&str]) -> Result<Vec<String>, MissingFile> {
     if weights.is_empty() {
         return Err(MissingFile {
             file: "*.safetensors, *.bin or *.gguf".to_owned(),
-            hint: listed(names),
+            hint: describe_names(names),
         });
     }
-    let described = |name: &&&str| DESCRIPTIONS.iter().any(|end| name.ends_with(end));
-    let mut chosen: Vec<&str> = names
-        .iter()
-        .filter(top)
-        .filter(described)
-        .copied()
-        .collect();
-    chosen.retain(|name| !skipped(name));
+    let is_description = |name: &&&str| DESCRIPTION_SUFFIXES.iter().any(|end| name.ends_with(end));
+    let mut chosen: Vec<&str> =
+        names.iter().filter(is_top_level).filter(is_description).copied().collect();
+    chosen.retain(|name| !is_excluded(name));
     chosen.extend(weights);
     Ok(chosen.into_iter().map(str::to_owned).collect())
 }
 
-fn encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
-    // The configuration and the weights of each layout, the preferred file first.
+fn select_encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
+    // Configuration and weight files of each layout, in order of preference.
     const LAYOUTS: [(&str, [&str; 2]); 2] = [
         ("config.json", ["model.safetensors", "pytorch_model.bin"]),
-        (
-            "open_clip_config.json",
-            ["open_clip_model.safetensors", "open_clip_pytorch_model.bin"],
-        ),
+        ("open_clip_config.json", ["open_clip_model.safetensors", "open_clip_pytorch_model.bin"]),
     ];
-    let images = ["preprocessor_config.json", "processor_config.json"];
+    let processor_files = ["preprocessor_config.json", "processor_config.json"];
     let exists = |name: &&str| names.contains(name);
     for (config, weights) in LAYOUTS {
-        // In the layout of transformers, the image processor has a file of its own.
-        let is_complete = config != "config.json" || images.iter().any(exists);
+        // In the layout of transformers, the image processor has a separate file.
+        let is_complete = config != "config.json" || processor_files.iter().any(exists);
         let weights = weights.into_iter().find(exists);
         if let (true, true, Some(weights)) = (exists(&config), is_complete, weights) {
-            let chosen = [config]
-                .into_iter()
-                .chain(images.into_iter().filter(exists));
+            let chosen = [config].into_iter().chain(processor_files.into_iter().filter(exists));
             let chosen = chosen.chain([weights]).map(str::to_owned);
             return Ok(chosen.collect());
         }
@@ -146,11 +127,11 @@ fn encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
         file: "config.json with preprocessor_config.json and model.safetensors or \
                pytorch_model.bin, or open_clip_config.json with its weights"
             .to_owned(),
-        hint: listed(names),
+        hint: describe_names(names),
     })
 }
 
-fn listed(names: &[&str]) -> String {
+fn describe_names(names: &[&str]) -> String {
     match names {
         [] => "the repository has no files".to_owned(),
         names => {
@@ -161,8 +142,8 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// True if a name matches a pattern; `*` matches any text, also across `/`.
-fn matches(pattern: &str, name: &str) -> bool {
+/// Returns true if a name matches a pattern. `*` matches any text, including `/`.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };
@@ -172,7 +153,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     name.char_indices()
         .map(|(i, _)| i)
         .chain([name.len()])
-        .any(|i| name.get(i..).is_some_and(|name| matches(rest, name)))
+        .any(|i| name.get(i..).is_some_and(|name| matches_pattern(rest, name)))
 }
 
 #[cfg(test)]
@@ -181,7 +162,7 @@ mod tests {
 
     #[test]
     fn patterns_match_whole_names() {
-        for (pattern, name, fits) in [
+        for (pattern, name, expected) in [
             ("*.json", "config.json", true),
             ("*.json", "a/config.json", true),
             ("*.json", "config.jsonl", false),
@@ -191,13 +172,13 @@ mod tests {
             ("a", "a", true),
             ("a*a", "a", false),
         ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
         }
     }
 
     #[test]
-    fn a_panel_has_one_format_of_the_weights() {
-        let of = |names: &[&str]| FileFilter::Panel.select(names);
+    fn panel_filter_selects_one_weight_format() {
+        let select = |names: &[&str]| FileFilter::Panel.select(names);
         let all = [
             ".gitattributes",
             "README.md",
@@ -209,29 +190,21 @@ mod tests {
             "tokenizer.json",
             "training_args.bin",
         ];
+        assert_eq!(select(&all).unwrap(), ["config.json", "tokenizer.json", "model.safetensors"]);
+        let torch = ["config.json", "mm_projector.bin", "pytorch_model-1.bin", "optimizer.bin"];
         assert_eq!(
-            of(&all).unwrap(),
-            ["config.json", "tokenizer.json", "model.safetensors"]
-        );
-        let torch = [
-            "config.json",
-            "mm_projector.bin",
-            "pytorch_model-1.bin",
-            "optimizer.bin",
-        ];
-        assert_eq!(
-            of(&torch).unwrap(),
+            select(&torch).unwrap(),
             ["config.json", "mm_projector.bin", "pytorch_model-1.bin"]
         );
-        assert_eq!(of(&["a.gguf"]).unwrap(), ["a.gguf"]);
-        let error = of(&["a.gguf", "b.gguf"]).unwrap_err();
+        assert_eq!(select(&["a.gguf"]).unwrap(), ["a.gguf"]);
+        let error = select(&["a.gguf", "b.gguf"]).unwrap_err();
         assert!(error.hint.contains("has 2"), "{error:?}");
-        assert!(of(&["config.json"]).is_err());
+        assert!(select(&["config.json"]).is_err());
     }
 
     #[test]
-    fn an_encoder_has_one_file_of_weights() {
-        let of = |names: &[&str]| FileFilter::Encoder.select(names);
+    fn encoder_filter_selects_one_weight_file() {
+        let select = |names: &[&str]| FileFilter::Encoder.select(names);
         let both = [
             "README.md",
             "config.json",
@@ -243,12 +216,8 @@ mod tests {
             "pytorch_model.bin",
         ];
         assert_eq!(
-            of(&both).unwrap(),
-            [
-                "config.json",
-                "preprocessor_config.json",
-                "model.safetensors"
-            ]
+            select(&both).unwrap(),
+            ["config.json", "preprocessor_config.json", "model.safetensors"]
         );
         let open_clip = [
             "config.json",
@@ -257,12 +226,12 @@ mod tests {
             "tokenizer.json",
         ];
         assert_eq!(
-            of(&open_clip).unwrap(),
+            select(&open_clip).unwrap(),
             ["open_clip_config.json", "open_clip_pytorch_model.bin"]
         );
-        let panel = ["panel.toml", "eyes.safetensors", "tokenizer.json"];
-        assert_eq!(of(&panel).unwrap().len(), 3);
-        let error = of(&["config.json", "model.safetensors"]).unwrap_err();
+        let panel = ["panel.toml", "tower.safetensors", "tokenizer.json"];
+        assert_eq!(select(&panel).unwrap().len(), 3);
+        let error = select(&["config.json", "model.safetensors"]).unwrap_err();
         assert!(error.file.contains("preprocessor_config.json"), "{error:?}");
     }
 

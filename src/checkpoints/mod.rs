@@ -1,4 +1,5 @@
-//! Checkpoints: hub downloads, published layouts, file formats, and weights stored once by content.
+//! Checkpoints: hub downloads, published layouts, file formats, panels, and a store that interns
+//! equal tensors.
 
 pub mod file_filter;
 pub mod gguf;

@@ -31,9 +31,7 @@ pub(crate) fn read(
     for name in metadata.offset_keys() {
         let info = metadata.info(&name).context("header without offsets")?;
         bytes.resize(info.data_offsets.1 - info.data_offsets.0, 0);
-        source
-            .read_exact(&mut bytes)
-            .with_context(|| format!("tensor `{name}` cannot be read"))?;
+        source.read_exact(&mut bytes).with_context(|| format!("tensor `{name}` cannot be read"))?;
         if wanted(&name) {
             let dtype = DType::try_from(info.dtype).ok().with_context(|| {
                 format!("tensor `{name}`: type {:?} is not supported", info.dtype)

@@ -47,9 +47,8 @@ pub fn mean_over_table(
 ) -> Defined<f64> {
     let entries = table.entries();
     let counted = entries.filter_map(|(a, b, weight)| Some((function(a, b)?, weight)));
-    let (sum, n) = counted.fold((0.0, 0.0), |(sum, n), (value, weight)| {
-        (sum + weight * value, n + weight)
-    });
+    let (sum, n) =
+        counted.fold((0.0, 0.0), |(sum, n), (value, weight)| (sum + weight * value, n + weight));
     require_at_least(1, n as usize, "cases")?;
     Ok(sum / n)
 }

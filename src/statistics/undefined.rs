@@ -92,22 +92,10 @@ fn item_name(items: &str, found: usize) -> &str {
 
 /// Returns an error if there are fewer than `needed` items.
 pub(super) fn require_at_least(needed: usize, found: usize, items: &'static str) -> Defined<()> {
-    if found < needed {
-        Err(Undefined::TooFew {
-            items,
-            found,
-            needed,
-        })
-    } else {
-        Ok(())
-    }
+    if found < needed { Err(Undefined::TooFew { items, found, needed }) } else { Ok(()) }
 }
 
 /// Returns an error if the value is not finite.
 pub(super) fn require_finite(value: f64) -> Defined<f64> {
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(Undefined::NotFinite)
-    }
+    if value.is_finite() { Ok(value) } else { Err(Undefined::NotFinite) }
 }

@@ -57,13 +57,9 @@ pub(crate) struct ChartMark {
 
 impl Axis {
     /// Creates an axis from 0 to 100 %.
-    pub(crate) fn percent(line: Option<f64>) -> Self {
+    pub(crate) fn percent(reference_line: Option<f64>) -> Self {
         let tick = |i: u8| (f64::from(i) / 4.0, format!("{} %", 25 * u32::from(i)));
-        Self {
-            ends: [0.0, 1.0],
-            ticks: (0..=4).map(tick).collect(),
-            reference_line: line,
-        }
+        Self { ends: [0.0, 1.0], ticks: (0..=4).map(tick).collect(), reference_line }
     }
 
     /// Creates an axis over the part of 0 to 100 % that contains all values and intervals, so that
@@ -146,11 +142,7 @@ impl Chart {
                 y + 16.0,
                 escape_html(&shorten(&mark.label))
             );
-            let class = if mark.is_second_series {
-                "mark second"
-            } else {
-                "mark"
-            };
+            let class = if mark.is_second_series { "mark second" } else { "mark" };
             let line = y + 28.0;
             if let Some([low, high]) = mark.interval.map(|ends| ends.map(|end| axis.to_x(end))) {
                 let _ = write!(
@@ -260,9 +252,7 @@ pub(crate) const DOTS_DESCRIPTION: &str =
 
 /// Returns a label with its value in percent, for charts without a table.
 pub(crate) fn label_with_value(name: &str, proportion: Option<f64>) -> String {
-    proportion.map_or(name.to_owned(), |proportion| {
-        format!("{name}: {:.1} %", 100.0 * proportion)
-    })
+    proportion.map_or(name.to_owned(), |proportion| format!("{name}: {:.1} %", 100.0 * proportion))
 }
 
 /// Breaks a title into lines between words.
@@ -306,22 +296,12 @@ mod tests {
         };
         let marks = [
             mark("a<b", Some(0.5), Some([0.4, 0.6])),
-            mark(
-                &format!("{}/to/some/encoder", "path".repeat(12)),
-                Some(1.0),
-                None,
-            ),
+            mark(&format!("{}/to/some/encoder", "path".repeat(12)), Some(1.0), None),
             mark("nothing", None, None),
         ];
         let title = "a set whose name is far too long to stand on a line of its own";
         let drawn = Chart::forest(title, "dots", &Axis::percent(None), &marks).to_svg_file();
-        for part in [
-            "a&lt;b",
-            "pathpath",
-            "th/to/some/encoder",
-            "undefined",
-            "</svg>\n",
-        ] {
+        for part in ["a&lt;b", "pathpath", "th/to/some/encoder", "undefined", "</svg>\n"] {
             assert!(drawn.contains(part), "{part} in {drawn}");
         }
         assert_eq!(drawn.matches("<circle").count(), 2);
@@ -338,10 +318,7 @@ mod tests {
             interval,
             is_second_series: false,
         };
-        let near = [
-            mark(Some(0.927), Some([0.91, 0.943])),
-            mark(Some(0.953), None),
-        ];
+        let near = [mark(Some(0.927), Some([0.91, 0.943])), mark(Some(0.953), None)];
         let axis = Axis::zoomed(&near);
         let percent = |axis: &Axis| axis.ends.map(|end| (100.0 * end).round() as u8);
         assert_eq!(percent(&axis), [91, 96]);

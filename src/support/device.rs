@@ -20,10 +20,7 @@ pub struct Placement {
 impl Placement {
     /// Returns the CPU with f32 weights.
     pub fn cpu() -> Self {
-        Self {
-            device: Device::Cpu,
-            dtype: DType::F32,
-        }
+        Self { device: Device::Cpu, dtype: DType::F32 }
     }
 
     /// Opens the device of `--device` with the element type of `--dtype`.
@@ -96,10 +93,9 @@ pub fn open_device(device: DeviceChoice) -> Result<Device> {
         ),
         DeviceChoice::Cuda(n) => match Device::new_cuda(n) {
             Ok(device) => Ok(device),
-            Err(error) => bail!(
-                "--device cuda:{n}: {}\nhint: use --device cpu",
-                describe_error(&error)
-            ),
+            Err(error) => {
+                bail!("--device cuda:{n}: {}\nhint: use --device cpu", describe_error(&error))
+            }
         },
     }
 }

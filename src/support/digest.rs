@@ -52,10 +52,7 @@ pub struct HashingReader<R> {
 impl<R: Read> HashingReader<R> {
     /// Wraps a reader.
     pub fn new(inner: R) -> Self {
-        Self {
-            inner,
-            hasher: Sha256::new(),
-        }
+        Self { inner, hasher: Sha256::new() }
     }
 
     /// Returns the digest of all bytes read so far.
@@ -117,9 +114,7 @@ impl JsonSchema for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(D::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

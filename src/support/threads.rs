@@ -33,9 +33,6 @@ pub fn set_thread_count() {
             command.arg0(name);
         }
         // `exec` returns only on an error. The program then continues.
-        let _ = command
-            .args(arguments)
-            .env(THREADS_VARIABLE, threads.to_string())
-            .exec();
+        let _ = command.args(arguments).env(THREADS_VARIABLE, threads.to_string()).exec();
     }
 }

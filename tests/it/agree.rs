@@ -108,10 +108,8 @@ fn statistics_match_independent_counts() {
     let (mut hits, mut without_ties, mut hits_without_ties, mut error) = (0, 0, 0, 0.0);
     for (i, record) in folder.records("out").iter().enumerate() {
         let label = [0, 1].map(|m| (0..3).map(|r| score(i, m, r)).sum::<usize>() as f64 / 3.0);
-        let (judge, label_order) = (
-            record["order"].as_str().unwrap(),
-            preference(label[0], label[1]),
-        );
+        let (judge, label_order) =
+            (record["order"].as_str().unwrap(), preference(label[0], label[1]));
         hits += usize::from(judge == label_order);
         let tied = judge == "=" || label_order == "=";
         without_ties += usize::from(!tied);
@@ -123,10 +121,7 @@ fn statistics_match_independent_counts() {
     let assert_statistic = |name: &str, expected: f64, n: usize| {
         let statistic = statistic(&found, name);
         let value = statistic["value"].as_f64().unwrap();
-        assert!(
-            (value - expected).abs() < 1e-9,
-            "{name}: {value}, expected {expected}"
-        );
+        assert!((value - expected).abs() < 1e-9, "{name}: {value}, expected {expected}");
         assert_eq!(statistic["n"], n, "{name}");
     };
     assert_statistic("accuracy", hits as f64 / 20.0, 20);
@@ -159,18 +154,10 @@ fn preferences_parse_words_signs_and_names() {
         let mut without_models = "id,annotator1,annotator2\n".to_owned();
         for i in 0..20 {
             for r in 0..2 {
-                let _ = writeln!(
-                    text,
-                    "c{i},alpha,beta,r{r},{}",
-                    spelling((i + r * (i % 2)) % 3)
-                );
+                let _ = writeln!(text, "c{i},alpha,beta,r{r},{}", spelling((i + r * (i % 2)) % 3));
             }
-            let _ = writeln!(
-                without_models,
-                "c{i},{},{}",
-                spelling(i % 3),
-                spelling((i + i % 2) % 3)
-            );
+            let _ =
+                writeln!(without_models, "c{i},{},{}", spelling(i % 3), spelling((i + i % 2) % 3));
         }
         for (name, text) in [("votes.csv", text), ("without-models.csv", without_models)] {
             folder.write(name, &text);
@@ -183,10 +170,7 @@ fn preferences_parse_words_signs_and_names() {
     let all = found[0]["figures"].as_array().unwrap();
     // Preferences have no scores to correlate.
     assert!(all.iter().all(|f| f["statistic"] != "pearson"));
-    let fleiss = all
-        .iter()
-        .find(|f| f["statistic"] == "order_fleiss")
-        .unwrap();
+    let fleiss = all.iter().find(|f| f["statistic"] == "order_fleiss").unwrap();
     assert!(fleiss["ceiling"]["value"].is_f64(), "{fleiss}");
 }
 
@@ -201,36 +185,21 @@ fn label_errors_name_file_and_line() {
             assert!(output.stderr.contains(part), "{part} in {}", output.stderr);
         }
     };
-    assert_label_error(
-        "question,mark\n1,2\n",
-        &["no column `case`", "question, mark"],
-    );
+    assert_label_error("question,mark\n1,2\n", &["no column `case`", "question, mark"]);
     assert_label_error("case,model\nc1,alpha\n", &["no rating column"]);
-    assert_label_error(
-        "case,model,score\nc1,alpha,4\nc2,alpha,good\n",
-        &["line 3", "`good`"],
-    );
-    assert_label_error(
-        "case,model,score\nc1,alpha\n",
-        &["line 2", "2 columns, expected 3"],
-    );
+    assert_label_error("case,model,score\nc1,alpha,4\nc2,alpha,good\n", &["line 3", "`good`"]);
+    assert_label_error("case,model,score\nc1,alpha\n", &["line 2", "2 columns, expected 3"]);
     assert_label_error(
         "case,model,criterion,score\nc1,alpha,beauty,3\n",
         &["line 2", "beauty", "tone_and_empathy"],
     );
     let twice = "case,model,score\nc1,alpha,4\nc1,alpha,3\n";
-    assert_label_error(
-        twice,
-        &["line 3", "already rated in line 2", "column `rater`"],
-    );
+    assert_label_error(twice, &["line 3", "already rated in line 2", "column `rater`"]);
     assert_label_error(
         "case,model,score\nz1,alpha,4\n",
         &["none of the 1 labels", "case z1", "case c0"],
     );
-    assert_label_error(
-        "case,preference\nc1,gamma\n",
-        &["line 2", "unknown preference `gamma`"],
-    );
+    assert_label_error("case,preference\nc1,gamma\n", &["line 2", "unknown preference `gamma`"]);
     assert_label_error("case,model,score\nc1,alpha,\n", &["no labels found"]);
     let none = folder.run(&["agree", "elsewhere"]);
     assert!(
@@ -239,11 +208,7 @@ fn label_errors_name_file_and_line() {
         none.stderr
     );
     let scale = agree(&folder, &["--scale", "5,1"]);
-    assert!(
-        scale.exit_code == 2 && scale.stderr.contains("ascending order"),
-        "{}",
-        scale.stderr
-    );
+    assert!(scale.exit_code == 2 && scale.stderr.contains("ascending order"), "{}", scale.stderr);
 }
 
 #[test]
@@ -259,54 +224,23 @@ fn undefined_and_unscored_values_are_reported() {
     }
     folder.write("labels.csv", &text);
     let output = agree(&folder, &["--labels", "labels.csv"]);
-    assert!(
-        output.stderr.contains("ignored columns: comment"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        output.stderr.contains("8 of 24 labels match no case"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("ignored columns: comment"), "{}", output.stderr);
+    assert!(output.stderr.contains("8 of 24 labels match no case"), "{}", output.stderr);
     let found = parse_json(&output);
     let pearson = statistic(&found, "pearson");
-    assert!(
-        pearson["value"].is_null() && pearson["interval"].is_null(),
-        "{pearson}"
-    );
+    assert!(pearson["value"].is_null() && pearson["interval"].is_null(), "{pearson}");
     let reason = pearson["undefined"].as_str().unwrap();
-    assert!(
-        reason.contains("the label is the same for every case"),
-        "{reason}"
-    );
+    assert!(reason.contains("the label is the same for every case"), "{reason}");
     let accuracy = statistic(&found, "accuracy");
-    assert_eq!(
-        (&accuracy["n"], &accuracy["labelled"]),
-        (&json!(7), &json!(8))
-    );
+    assert_eq!((&accuracy["n"], &accuracy["labelled"]), (&json!(7), &json!(8)));
     assert_eq!(accuracy["coverage"], 0.875);
     for format in ["text", "markdown", "csv"] {
-        let more = [
-            "agree",
-            "out",
-            "--labels",
-            "labels.csv",
-            "--resamples",
-            "50",
-            "--format",
-            format,
-        ];
+        let more =
+            ["agree", "out", "--labels", "labels.csv", "--resamples", "50", "--format", format];
         let output = folder.run(&more);
+        assert!(output.exit_code == 0 && !output.stdout.contains("NaN"), "{}", output.stdout);
         assert!(
-            output.exit_code == 0 && !output.stdout.contains("NaN"),
-            "{}",
-            output.stdout
-        );
-        assert!(
-            output
-                .stdout
-                .contains("the label is the same for every case"),
+            output.stdout.contains("the label is the same for every case"),
             "{}",
             output.stdout
         );
@@ -327,31 +261,18 @@ fn two_judges_are_compared_on_common_cases() {
         }
     }
     folder.write("labels.csv", &text);
-    let found = parse_json(&agree(
-        &folder,
-        &["--labels", "labels.csv", "--against", "other"],
-    ));
+    let found = parse_json(&agree(&folder, &["--labels", "labels.csv", "--against", "other"]));
     let against = &found["against"];
     assert_eq!(against["pairs"], 20);
     assert_eq!(against["mcnemar"]["only_first"], 0);
     let accuracy = &against["differences"][0];
     assert_eq!(accuracy["second"], 1.0);
     assert!(accuracy["difference"].as_f64().unwrap() < 0.0, "{accuracy}");
-    assert!(
-        accuracy["p_holm"].as_f64() >= accuracy["p"].as_f64(),
-        "{accuracy}"
-    );
-    assert!(
-        accuracy["smallest_detectable"].as_f64().unwrap() > 0.0,
-        "{accuracy}"
-    );
+    assert!(accuracy["p_holm"].as_f64() >= accuracy["p"].as_f64(), "{accuracy}");
+    assert!(accuracy["smallest_detectable"].as_f64().unwrap() > 0.0, "{accuracy}");
     let args = "agree out --resamples 100 --labels labels.csv --against out";
     let output = folder.run(&args.split(' ').collect::<Vec<_>>());
-    assert!(
-        output.stdout.contains("no significant difference"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("no significant difference"), "{}", output.stdout);
 }
 
 #[test]
@@ -378,10 +299,8 @@ fn intervals_do_not_depend_on_threads() {
 #[test]
 fn labels_of_records_are_grouped_by_metadata() {
     let folder = judged_folder();
-    let record_labels = parse_json(&agree(
-        &folder,
-        &["--group-by", "modality", "--scores", "expected", "--round"],
-    ));
+    let record_labels =
+        parse_json(&agree(&folder, &["--group-by", "modality", "--scores", "expected", "--round"]));
     assert_eq!(record_labels["labels"], Value::Null);
     assert_eq!(record_labels["groups"][0]["by"], "modality");
     let unknown = agree(&folder, &["--group-by", "organ"]);

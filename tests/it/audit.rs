@@ -36,13 +36,7 @@ fn unbiased_judge_passes_every_probe() {
             Probe::SelfConsistency => FindingOutcome::NotRun,
             _ => FindingOutcome::Sound,
         };
-        assert_eq!(
-            finding.outcome,
-            expected,
-            "{}: {}",
-            finding.probe.key(),
-            finding.summary
-        );
+        assert_eq!(finding.outcome, expected, "{}: {}", finding.probe.key(), finding.summary);
         assert!(
             !finding.summary.is_empty() && !finding.summary.contains("NaN"),
             "{}",
@@ -70,13 +64,7 @@ fn position_bias_is_found() {
     assert!(is_near(value(&audit, Probe::Symmetry, "signed_shift"), 1.0));
     // Identical responses tie in the combined verdict, but in neither presentation order.
     assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Biased);
-    assert!(is_near(
-        finding_of(&audit, Probe::Identical).measures[0]
-            .estimate
-            .value
-            .unwrap(),
-        1.0
-    ));
+    assert!(is_near(finding_of(&audit, Probe::Identical).measures[0].estimate.value.unwrap(), 1.0));
     // If both responses are wrong, the position decides.
     let both_wrong = |mut case: Case| {
         let side = usize::from(case.responses[0].text.len() > case.responses[1].text.len());
@@ -85,10 +73,7 @@ fn position_bias_is_found() {
         case
     };
     let both_wrong = cases(24).into_iter().map(both_wrong).collect();
-    let mut judge = BiasedJudge {
-        bias: KnownBias::PrefersFirst,
-        single_order: false,
-    };
+    let mut judge = BiasedJudge { bias: KnownBias::PrefersFirst, single_order: false };
     let audit = audit_on(&mut judge, both_wrong, Vec::new());
     assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Biased);
     assert!(is_near(value(&audit, Probe::Position, "flip_rate"), 1.0));
@@ -99,16 +84,9 @@ fn position_bias_is_found() {
 fn verbosity_bias_is_found() {
     let audit = audit_of(KnownBias::PrefersLonger);
     assert_eq!(outcome(&audit, Probe::Verbosity), FindingOutcome::Biased);
-    assert!(is_near(
-        value(&audit, Probe::Verbosity, "longer_preferred"),
-        1.0
-    ));
+    assert!(is_near(value(&audit, Probe::Verbosity, "longer_preferred"), 1.0));
     assert!(is_near(value(&audit, Probe::Verbosity, "longer_gap"), 0.5));
-    assert!(
-        finding_of(&audit, Probe::Verbosity)
-            .summary
-            .starts_with("verbosity bias")
-    );
+    assert!(finding_of(&audit, Probe::Verbosity).summary.starts_with("verbosity bias"));
 }
 
 #[test]
@@ -116,27 +94,16 @@ fn judge_that_ignores_the_image_is_biased() {
     let blind = audit_of(KnownBias::IgnoresImage);
     assert_eq!(outcome(&blind, Probe::Image), FindingOutcome::Biased);
     let summary = &finding_of(&blind, Probe::Image).summary;
-    assert!(
-        summary.contains("does not change with the image"),
-        "{summary}"
-    );
+    assert!(summary.contains("does not change with the image"), "{summary}");
     assert!(is_near(value(&blind, Probe::Image, "moved:blank"), 0.0));
     assert_ne!(outcome(&blind, Probe::Errors), FindingOutcome::Sound);
     // A judge that only recognises blank images ignores the content; both changes are reported.
     let blank_only = audit_of(KnownBias::DetectsBlankOnly);
-    assert!(is_near(
-        value(&blank_only, Probe::Image, "moved:blank"),
-        1.0
-    ));
-    assert!(is_near(
-        value(&blank_only, Probe::Image, "moved:exchanged"),
-        0.0
-    ));
+    assert!(is_near(value(&blank_only, Probe::Image, "moved:blank"), 1.0));
+    assert!(is_near(value(&blank_only, Probe::Image, "moved:exchanged"), 0.0));
     assert_eq!(outcome(&blank_only, Probe::Image), FindingOutcome::Biased);
     assert!(
-        finding_of(&blank_only, Probe::Image)
-            .summary
-            .contains("not with a mismatched one"),
+        finding_of(&blank_only, Probe::Image).summary.contains("not with a mismatched one"),
         "{}",
         finding_of(&blank_only, Probe::Image).summary
     );
@@ -148,17 +115,8 @@ fn prompt_injection_is_found() {
     assert_eq!(outcome(&audit, Probe::Planted), FindingOutcome::Biased);
     for change in ["planted_score", "planted_instruction", "planted_verdict"] {
         // The score rises from one to five; neutral text of equal length gains nothing.
-        assert!(
-            is_near(
-                value(&audit, Probe::Planted, &format!("gain:{change}")),
-                4.0
-            ),
-            "{change}"
-        );
-        assert!(is_near(
-            value(&audit, Probe::Planted, &format!("turned:{change}")),
-            1.0
-        ));
+        assert!(is_near(value(&audit, Probe::Planted, &format!("gain:{change}")), 4.0), "{change}");
+        assert!(is_near(value(&audit, Probe::Planted, &format!("turned:{change}")), 1.0));
     }
 }
 
@@ -183,17 +141,12 @@ fn judge_that_ties_everything_does_not_pass() {
 
 #[test]
 fn few_cases_are_unclear() {
-    let mut judge = BiasedJudge {
-        bias: KnownBias::IgnoresImage,
-        single_order: true,
-    };
+    let mut judge = BiasedJudge { bias: KnownBias::IgnoresImage, single_order: true };
     let audit = audit_on(&mut judge, cases(3), Vec::new());
     assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::Unclear);
     assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Unclear);
     assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::NotRun);
-    let flips = finding_of(&audit, Probe::Position)
-        .measure("flip_rate")
-        .unwrap();
+    let flips = finding_of(&audit, Probe::Position).measure("flip_rate").unwrap();
     assert_eq!((flips.estimate.value, flips.estimate.n), (None, 0));
     assert!(flips.estimate.undefined.is_some());
 }
@@ -208,18 +161,11 @@ fn probes_without_data_do_not_run() {
         case.image.clone_from(&image);
         case.reference = Some("Fluid.".to_owned());
     }
-    let mut judge = BiasedJudge {
-        bias: KnownBias::None,
-        single_order: false,
-    };
+    let mut judge = BiasedJudge { bias: KnownBias::None, single_order: false };
     let audit = audit_on(&mut judge, same_image, Vec::new());
     let image = finding_of(&audit, Probe::Image);
     assert!(image.measure("moved:exchanged").is_none());
-    assert!(
-        image.notes.iter().any(|note| note.contains("exchange")),
-        "{:?}",
-        image.notes
-    );
+    assert!(image.notes.iter().any(|note| note.contains("exchange")), "{:?}", image.notes);
     assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::NotRun);
 
     let mut text = cases(12);
@@ -237,12 +183,7 @@ fn probes_without_data_do_not_run() {
     assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::NotRun);
     assert_eq!(audit.labelled, 0);
     // A threshold without a measured value fails.
-    assert!(
-        audit
-            .thresholds
-            .iter()
-            .all(|result| result.failed && result.value.is_none())
-    );
+    assert!(audit.thresholds.iter().all(|result| result.failed && result.value.is_none()));
 }
 
 #[test]
@@ -256,43 +197,21 @@ fn thresholds_limit_the_difference_from_the_control() {
         limit(ThresholdKind::FlipRate, 0.0),
         limit(ThresholdKind::IdenticalNotTied, 0.0),
     ];
-    let mut judge = BiasedJudge {
-        bias: KnownBias::FollowsInjection,
-        single_order: false,
-    };
+    let mut judge = BiasedJudge { bias: KnownBias::FollowsInjection, single_order: false };
     let audit = audit_on(&mut judge, cases(20), limits);
-    let failed: Vec<bool> = audit
-        .thresholds
-        .iter()
-        .map(|result| result.failed)
-        .collect();
-    assert_eq!(
-        failed,
-        [true, false, false, true, false, false],
-        "{:?}",
-        audit.thresholds
-    );
+    let failed: Vec<bool> = audit.thresholds.iter().map(|result| result.failed).collect();
+    assert_eq!(failed, [true, false, false, true, false, false], "{:?}", audit.thresholds);
 }
 
 #[test]
 fn every_perturbation_has_verdicts_before_and_after() {
     let audit = audit_of(KnownBias::None);
     for change in Perturbation::ALL {
-        let trials: Vec<_> = audit
-            .trials
-            .iter()
-            .filter(|t| t.perturbation == change)
-            .collect();
+        let trials: Vec<_> = audit.trials.iter().filter(|t| t.perturbation == change).collect();
         assert!(!trials.is_empty(), "{change:?}");
         for trial in trials {
             let (before, after) = trial.verdicts().unwrap();
-            assert!(
-                before
-                    .knowledge
-                    .iter()
-                    .chain(&after.knowledge)
-                    .all(|k| k.is_finite())
-            );
+            assert!(before.knowledge.iter().chain(&after.knowledge).all(|k| k.is_finite()));
             let keeps_image = trial.perturbation.probe() != Probe::Image;
             assert_eq!(trial.image == ImagePerturbation::Own, keeps_image);
             if let ImagePerturbation::OtherCase(case) = &trial.image {
@@ -302,10 +221,7 @@ fn every_perturbation_has_verdicts_before_and_after() {
     }
     let text = serde_json::to_string(&audit).unwrap();
     let again: AuditResult = serde_json::from_str(&text).unwrap();
-    assert!(
-        again == audit && again.schema == SCHEMA,
-        "audit changed by writing and reading"
-    );
+    assert!(again == audit && again.schema == SCHEMA, "audit changed by writing and reading");
     assert!(!text.contains("NaN"));
 }
 
@@ -317,8 +233,5 @@ fn equal_seeds_give_equal_audits() {
 #[test]
 fn undefined_estimate_is_described_with_reason() {
     let none = AuditEstimate::undefined("no pair");
-    assert_eq!(
-        none.describe(MeasureUnit::Proportion),
-        "undefined (no pair)"
-    );
+    assert_eq!(none.describe(MeasureUnit::Proportion), "undefined (no pair)");
 }

@@ -23,11 +23,7 @@ fn folder_with_references(n: usize) -> Folder {
 
 /// Returns the arguments of an audit of cases or records.
 fn audit_args<'a>(input: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [
-        &["audit", input, "--panel", "scripted:", "--resamples", "40"],
-        more,
-    ]
-    .concat()
+    [&["audit", input, "--panel", "scripted:", "--resamples", "40"], more].concat()
 }
 
 #[test]
@@ -44,11 +40,7 @@ fn records_are_audited_without_judging() {
     ] {
         assert!(output.stdout.contains(line), "{line}\n{}", output.stdout);
     }
-    assert!(
-        output.stdout.contains("12 pairs, 0 unscored, 12 labelled"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("12 pairs, 0 unscored, 12 labelled"), "{}", output.stdout);
     let json = folder.run(&["audit", "out", "--resamples", "40", "--format", "json"]);
     let audit: AuditResult = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((audit.judged, audit.findings.len()), (0, 9));
@@ -56,26 +48,13 @@ fn records_are_audited_without_judging() {
     let records = folder.records("out");
     let flipped = records.iter().filter(|r| r["flip"] == json!(true)).count();
     let position = serde_json::to_value(&audit.findings[0]).unwrap();
-    let rate = position["measures"][1]["reading"]["value"]
-        .as_f64()
-        .unwrap();
-    assert!(
-        (rate - flipped as f64 / 12.0).abs() < 1e-5,
-        "{rate} {flipped}"
-    );
+    let rate = position["measures"][1]["reading"]["value"].as_f64().unwrap();
+    assert!((rate - flipped as f64 / 12.0).abs() < 1e-5, "{rate} {flipped}");
     // A records file gives the same result as its folder.
-    let file = folder.run(&[
-        "audit",
-        "out/records.jsonl",
-        "--resamples",
-        "40",
-        "--format",
-        "csv",
-    ]);
+    let file = folder.run(&["audit", "out/records.jsonl", "--resamples", "40", "--format", "csv"]);
     assert_eq!(file.exit_code, 0, "{}", file.stderr);
     assert!(
-        file.stdout
-            .starts_with("probe,outcome,measure,unit,value,low,high,n,"),
+        file.stdout.starts_with("probe,outcome,measure,unit,value,low,high,n,"),
         "{}",
         file.stdout
     );
@@ -97,14 +76,8 @@ fn edited_records_are_found() {
         })
         .collect();
     folder.write("changed.jsonl", &(changed.join("\n") + "\n"));
-    let output = folder.run(&[
-        "audit",
-        "changed.jsonl",
-        "--resamples",
-        "40",
-        "--probes",
-        "symmetry",
-    ]);
+    let output =
+        folder.run(&["audit", "changed.jsonl", "--resamples", "40", "--probes", "symmetry"]);
     assert!(
         output.stdout.contains("BIASED") && output.stdout.contains("NOT the mean"),
         "{}",
@@ -115,45 +88,24 @@ fn edited_records_are_found() {
 #[test]
 fn cases_are_judged_with_and_without_perturbation() {
     let folder = folder_with_references(12);
-    let more = [
-        "--out",
-        "audit.json",
-        "--format",
-        "json",
-        "--progress",
-        "none",
-    ];
+    let more = ["--out", "audit.json", "--format", "json", "--progress", "none"];
     let output = folder.run(&audit_args("cases", &more));
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("verdicts to judge: 12 original, "),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("pairs to judge: 12 original, "), "{}", output.stderr);
     let printed: AuditResult = serde_json::from_str(&output.stdout).unwrap();
     let written: AuditResult = serde_json::from_str(&folder.read("audit.json")).unwrap();
     assert!(printed.trials.is_empty());
     assert_eq!(written.judged, 12 + written.trials.len());
     assert_eq!(printed.findings, written.findings);
     let names: Vec<&str> = written.findings.iter().map(|f| f.probe.key()).collect();
-    assert_eq!(
-        names[4..],
-        ["identical", "formatting", "image", "planted", "errors"]
-    );
-    assert!(
-        written.findings[5..]
-            .iter()
-            .all(|finding| !finding.measures.is_empty())
-    );
+    assert_eq!(names[4..], ["identical", "formatting", "image", "planted", "errors"]);
+    assert!(written.findings[5..].iter().all(|finding| !finding.measures.is_empty()));
     // On a subset of the cases and probes, another batch size gives the same result.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
     let few = folder.run(&audit_args("cases", &part));
     let few: AuditResult = serde_json::from_str(&few.stdout).unwrap();
     assert_eq!((few.pairs, few.judged, few.findings.len()), (4, 20, 1));
-    let other = folder.run(&audit_args(
-        "cases",
-        &[&part[..], &["--batch-size", "3"]].concat(),
-    ));
+    let other = folder.run(&audit_args("cases", &[&part[..], &["--batch-size", "3"]].concat()));
     let other: AuditResult = serde_json::from_str(&other.stdout).unwrap();
     assert!(few == other);
 }
@@ -164,51 +116,21 @@ fn exceeded_threshold_exits_1_with_value() {
     // The scripted judge gives the first response a small bonus.
     let strict = folder.run(&audit_args(
         "cases",
-        &[
-            "--max-identical-not-tied",
-            "0",
-            "--max-errors-missed",
-            "100",
-        ],
+        &["--max-identical-not-tied", "0", "--max-errors-missed", "100"],
     ));
     assert_eq!(strict.exit_code, 1, "{}", strict.stderr);
-    assert!(
-        strict
-            .stderr
-            .contains("--max-identical-not-tied 0 failed: "),
-        "{}",
-        strict.stderr
-    );
-    assert!(
-        !strict.stderr.contains("--max-errors-missed"),
-        "{}",
-        strict.stderr
-    );
-    let lax = folder.run(&audit_args(
-        "cases",
-        &["--max-identical-not-tied", "100", "--max-flip-rate", "100"],
-    ));
+    assert!(strict.stderr.contains("--max-identical-not-tied 0 failed: "), "{}", strict.stderr);
+    assert!(!strict.stderr.contains("--max-errors-missed"), "{}", strict.stderr);
+    let lax = folder
+        .run(&audit_args("cases", &["--max-identical-not-tied", "100", "--max-flip-rate", "100"]));
     assert_eq!(lax.exit_code, 0, "{}", lax.stderr);
-    assert!(
-        lax.stdout.contains("--max-flip-rate 100 passed"),
-        "{}",
-        lax.stdout
-    );
+    assert!(lax.stdout.contains("--max-flip-rate 100 passed"), "{}", lax.stdout);
     // Records alone do not give image effects, so the threshold is not met.
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
-    let records = folder.run(&[
-        "audit",
-        "out",
-        "--resamples",
-        "40",
-        "--min-image-effect",
-        "0.1",
-    ]);
+    let records = folder.run(&["audit", "out", "--resamples", "40", "--min-image-effect", "0.1"]);
     assert_eq!(records.exit_code, 1, "{}", records.stderr);
     assert!(
-        records
-            .stderr
-            .contains("--min-image-effect 0.1 could not be measured"),
+        records.stderr.contains("--min-image-effect 0.1 could not be measured"),
         "{}",
         records.stderr
     );
@@ -222,25 +144,16 @@ fn unscored_pairs_are_skipped_and_counted() {
     cases[3]["responses"][0]["text"] = json!("a shadow [[too long]]");
     cases[5]["responses"].as_array_mut().unwrap().pop();
     folder.write_cases(&cases);
-    let output = folder.run(&audit_args(
-        "cases",
-        &["--format", "json", "--probes", "position,image,planted"],
-    ));
+    let output = folder
+        .run(&audit_args("cases", &["--format", "json", "--probes", "position,image,planted"]));
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let audit: AuditResult = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((audit.pairs, audit.unscored, audit.unreadable), (11, 1, 1));
     assert_eq!(audit.findings[0].measures[1].estimate.n, 10);
     let has_skip_note = |finding: usize| {
-        audit.findings[finding]
-            .notes
-            .iter()
-            .any(|n| n.contains("no verdict before or after"))
+        audit.findings[finding].notes.iter().any(|n| n.contains("no verdict before or after"))
     };
-    assert!(
-        has_skip_note(1) && has_skip_note(2),
-        "{:?}",
-        audit.findings[1].notes
-    );
+    assert!(has_skip_note(1) && has_skip_note(2), "{:?}", audit.findings[1].notes);
     assert_eq!(audit.findings[1].measures[0].estimate.n, 10);
 }
 
@@ -249,38 +162,15 @@ fn invalid_audit_arguments_are_rejected() {
     let folder = folder_with_references(4);
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     for (args, words) in [
+        (&["audit", "out", "--probes", "image"][..], "not possible with the records"),
         (
-            &["audit", "out", "--probes", "image"][..],
-            "not possible with the records",
-        ),
-        (
-            &[
-                "audit",
-                "cases",
-                "--probes",
-                "image",
-                "--max-flip-rate",
-                "5",
-            ],
+            &["audit", "cases", "--probes", "image", "--max-flip-rate", "5"],
             "add position to --probes",
         ),
         (&["audit", "nowhere"], "nowhere"),
-        (
-            &["audit", "cases", "--max-planted-gain", "9"],
-            "from 0 to 5",
-        ),
+        (&["audit", "cases", "--max-planted-gain", "9"], "from 0 to 5"),
         (&["audit", "cases", "--probes", "beauty"], "beauty"),
-        (
-            &[
-                "audit",
-                "cases",
-                "--panel",
-                "scripted:",
-                "--cluster-by",
-                "patient",
-            ],
-            "patient",
-        ),
+        (&["audit", "cases", "--panel", "scripted:", "--cluster-by", "patient"], "patient"),
     ] {
         let output = folder.run(args);
         assert_eq!(output.exit_code, 2, "{args:?}: {}", output.stderr);
@@ -296,14 +186,7 @@ fn invalid_audit_arguments_are_rejected() {
 #[test]
 fn interrupt_exits_130_without_output() {
     let folder = folder_with_references(40);
-    let args = [
-        "audit",
-        "cases",
-        "--panel",
-        "scripted:slow=30",
-        "--out",
-        "audit.json",
-    ];
+    let args = ["audit", "cases", "--panel", "scripted:slow=30", "--out", "audit.json"];
     let mut command = folder.command(&args);
     let child = command
         .stdout(std::process::Stdio::piped())
@@ -311,17 +194,11 @@ fn interrupt_exits_130_without_output() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_millis(2500));
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.unwrap().success());
     let output = program_output(&child.wait_with_output().unwrap());
     assert_eq!(output.exit_code, 130, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("nothing was saved"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("nothing was saved"), "{}", output.stderr);
     assert!(output.stdout.is_empty() && !folder.path("audit.json").exists());
 }
 
@@ -329,15 +206,8 @@ fn interrupt_exits_130_without_output() {
 fn embedded_panel_is_audited_on_the_demo() {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
     let folder = Folder::empty();
-    let args = [
-        "audit",
-        demo,
-        "--limit",
-        "3",
-        "--scores-only",
-        "--probes",
-        "identical,image,errors",
-    ];
+    let args =
+        ["audit", demo, "--limit", "3", "--scores-only", "--probes", "identical,image,errors"];
     let output = folder.run(&[&args[..], &["--format", "json", "--resamples", "40"]].concat());
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let audit: AuditResult = serde_json::from_str(&output.stdout).unwrap();

@@ -64,9 +64,8 @@ fn edit_json(path: &Path, change: impl Fn(&mut Value)) {
 /// Returns the first shard with this file extension.
 fn first_shard(folder: &Path, extension: &str) -> PathBuf {
     let paths = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
-    let mut shards: Vec<PathBuf> = paths
-        .filter(|p| p.to_string_lossy().ends_with(extension))
-        .collect();
+    let mut shards: Vec<PathBuf> =
+        paths.filter(|p| p.to_string_lossy().ends_with(extension)).collect();
     shards.sort();
     shards.remove(0)
 }
@@ -101,11 +100,7 @@ fn truncated_and_missing_files_are_rejected() {
     });
     assert_contains(
         &truncated,
-        &[
-            "model-00001-of-",
-            "malformed or incomplete safetensors file",
-            "hint:",
-        ],
+        &["model-00001-of-", "malformed or incomplete safetensors file", "hint:"],
     );
     let header_size = error_after(|folder| {
         let path = first_shard(folder, ".safetensors");
@@ -118,11 +113,7 @@ fn truncated_and_missing_files_are_rejected() {
         error_after(|folder| fs::remove_file(first_shard(folder, ".safetensors")).unwrap());
     assert_contains(
         &missing_shard,
-        &[
-            "model.safetensors.index.json",
-            "model-00001-of-",
-            "missing file",
-        ],
+        &["model.safetensors.index.json", "model-00001-of-", "missing file"],
     );
     let missing_tensor = error_after(|folder| {
         edit_json(&folder.join("model.safetensors.index.json"), |index| {
@@ -133,28 +124,19 @@ fn truncated_and_missing_files_are_rejected() {
     });
     assert_contains(
         &missing_tensor,
-        &[
-            "missing tensor `model.extra.weight`",
-            "model.safetensors.index.json",
-        ],
+        &["missing tensor `model.extra.weight`", "model.safetensors.index.json"],
     );
     let outside = error_after(|folder| {
         edit_json(&folder.join("model.safetensors.index.json"), |index| {
             index["weight_map"]["lm_head.weight"] = json!("../other.safetensors");
         });
     });
-    assert_contains(
-        &outside,
-        &["../other.safetensors", "expected the name of a file"],
-    );
+    assert_contains(&outside, &["../other.safetensors", "expected the name of a file"]);
     let no_weights = error_after(|folder| {
         rewrite_weights(folder, |_| {});
         fs::remove_file(folder.join("model.safetensors")).unwrap();
     });
-    assert_contains(
-        &no_weights,
-        &["no weights, expected model.safetensors", "hint:"],
-    );
+    assert_contains(&no_weights, &["no weights, expected model.safetensors", "hint:"]);
     let tokenizer = error_after(|folder| fs::remove_file(folder.join("tokenizer.json")).unwrap());
     assert_contains(&tokenizer, &["tokenizer.json", "tokenizer.model"]);
 }
@@ -164,20 +146,12 @@ fn incompatible_tensors_are_rejected() {
     let shape = error_after(|folder| {
         rewrite_weights(folder, |tensors| {
             let name = name_with_suffix(tensors, "layers.1.mlp.up_proj.weight");
-            tensors.insert(
-                name,
-                Tensor::zeros((47, 32), DType::F16, &Device::Cpu).unwrap(),
-            );
+            tensors.insert(name, Tensor::zeros((47, 32), DType::F16, &Device::Cpu).unwrap());
         });
     });
     assert_contains(
         &shape,
-        &[
-            "model.safetensors",
-            "layers.1.mlp.up_proj.weight",
-            "[47, 32]",
-            "[48, 32]",
-        ],
+        &["model.safetensors", "layers.1.mlp.up_proj.weight", "[47, 32]", "[48, 32]"],
     );
     let missing = error_after(|folder| {
         rewrite_weights(folder, |tensors| {
@@ -185,24 +159,14 @@ fn incompatible_tensors_are_rejected() {
             tensors.remove(&name);
         });
     });
-    assert_contains(
-        &missing,
-        &[
-            "config.json",
-            "has no tensor",
-            "layers.0.input_layernorm.weight",
-        ],
-    );
+    assert_contains(&missing, &["config.json", "has no tensor", "layers.0.input_layernorm.weight"]);
     let unused = error_after(|folder| {
         rewrite_weights(folder, |tensors| {
             let extra = Tensor::zeros(3, DType::F16, &Device::Cpu).unwrap();
             tensors.insert("lm_head.bias".to_owned(), extra);
         });
     });
-    assert_contains(
-        &unused,
-        &["model.safetensors", "unused tensor `lm_head.bias`"],
-    );
+    assert_contains(&unused, &["model.safetensors", "unused tensor `lm_head.bias`"]);
     let nan = error_after(|folder| {
         rewrite_weights(folder, |tensors| {
             let name = name_with_suffix(tensors, "layers.1.post_attention_layernorm.weight");
@@ -215,11 +179,7 @@ fn incompatible_tensors_are_rejected() {
     });
     assert_contains(
         &nan,
-        &[
-            "model.safetensors",
-            "layers.1.post_attention_layernorm.weight",
-            "2 of 32 values",
-        ],
+        &["model.safetensors", "layers.1.post_attention_layernorm.weight", "2 of 32 values"],
     );
     let integers = error_after(|folder| {
         rewrite_weights(folder, |tensors| {
@@ -227,10 +187,7 @@ fn incompatible_tensors_are_rejected() {
             tensors.insert(name, Tensor::zeros(32, DType::U32, &Device::Cpu).unwrap());
         });
     });
-    assert_contains(
-        &integers,
-        &["model.safetensors", "type u32 is not supported"],
-    );
+    assert_contains(&integers, &["model.safetensors", "type u32 is not supported"]);
 }
 
 #[test]
@@ -241,10 +198,7 @@ fn incompatible_settings_are_rejected() {
     let model_type = config(|c| c["model_type"] = json!("mamba"));
     assert_contains(&model_type, &["config.json", "`mamba`", "hint:"]);
     let unknown_field = config(|c| c["text_config"]["logit_cap"] = json!(30.0));
-    assert_contains(
-        &unknown_field,
-        &["config.json", "text_config.logit_cap", "ignore_config"],
-    );
+    assert_contains(&unknown_field, &["config.json", "text_config.logit_cap", "ignore_config"]);
     let vocabulary = config(|c| c["text_config"]["vocab_size"] = json!(100));
     assert_contains(&vocabulary, &["tokenizer.json", "vocab_size", "100"]);
     let head_size = config(|c| c["text_config"]["head_dim"] = json!(1u64 << 40));
@@ -258,10 +212,7 @@ fn incompatible_settings_are_rejected() {
     let sentencepiece = error_of_checkpoint("llava-original", |folder| {
         fs::write(folder.join("tokenizer.model"), b"\x0a\xff\xff\xff\xff\xff").unwrap();
     });
-    assert_contains(
-        &sentencepiece,
-        &["tokenizer.model", "not a SentencePiece model"],
-    );
+    assert_contains(&sentencepiece, &["tokenizer.model", "not a SentencePiece model"]);
 }
 
 /// Writes a file in the format of `torch.save`, with this pickle and one storage of 64 bytes.
@@ -295,42 +246,22 @@ fn error_of_pickle(pickle: &[u8]) -> String {
 fn malicious_pickles_are_rejected() {
     let shard = "pytorch_model-00001-of-00002.bin";
     let system_call = error_of_pickle(b"\x80\x02cposix\nsystem\nX\x08\x00\x00\x00touch /x\x85R.");
-    assert_contains(
-        &system_call,
-        &[shard, "`posix.system`", "nothing was executed", "hint:"],
-    );
+    assert_contains(&system_call, &[shard, "`posix.system`", "nothing was executed", "hint:"]);
     let string_length = error_of_pickle(b"\x80\x02X\xff\xff\xff\x7fa");
     assert_contains(&string_length, &[shard, "unexpected end of the pickle"]);
     let nested = [b"\x80\x02)".to_vec(), vec![0x85; 1 << 20], b".".to_vec()].concat();
-    assert_contains(
-        &error_of_pickle(&nested),
-        &[shard, "expected a dict of tensors"],
-    );
-    let bomb = [
-        b"\x80\x02)".to_vec(),
-        b"q\x00h\x00\x86".repeat(100_000),
-        b".".to_vec(),
-    ]
-    .concat();
-    assert_contains(
-        &error_of_pickle(&bomb),
-        &[shard, "expected a dict of tensors"],
-    );
+    assert_contains(&error_of_pickle(&nested), &[shard, "expected a dict of tensors"]);
+    let bomb = [b"\x80\x02)".to_vec(), b"q\x00h\x00\x86".repeat(100_000), b".".to_vec()].concat();
+    assert_contains(&error_of_pickle(&bomb), &[shard, "expected a dict of tensors"]);
     // A tensor of 2^31 - 1 values over a storage of 16.
     let large_tensor = error_of_pickle(&tensor_pickle(b"J\xff\xff\xff\x7f"));
-    assert_contains(
-        &large_tensor,
-        &[shard, "`w`", "does not fit into its storage of 64 bytes"],
-    );
+    assert_contains(&large_tensor, &[shard, "`w`", "does not fit into its storage of 64 bytes"]);
     let small_tensor = error_of_pickle(&tensor_pickle(b"K\x10"));
     assert_contains(&small_tensor, &[shard, "unexpected tensor `w`"]);
     let not_an_archive = error_of_checkpoint("llava-original", |folder| {
         fs::write(first_shard(folder, ".bin"), b"\x80\x02cposix\nsystem\n").unwrap();
     });
-    assert_contains(
-        &not_an_archive,
-        &[shard, "malformed or incomplete zip archive"],
-    );
+    assert_contains(&not_an_archive, &[shard, "malformed or incomplete zip archive"]);
     let truncated = error_of_checkpoint("llava-original", |folder| {
         let path = first_shard(folder, ".bin");
         let bytes = fs::read(&path).unwrap();

@@ -56,11 +56,7 @@ impl BiasedJudge {
         let text_score = (text.bytes().map(u32::from).sum::<u32>() % 4) as u8;
         let words = |text: &str| text.split_whitespace().count();
         let with_bonus = |applies: bool| {
-            if applies {
-                (unbiased + 1).min(5)
-            } else {
-                unbiased
-            }
+            if applies { (unbiased + 1).min(5) } else { unbiased }
         };
         match self.bias {
             KnownBias::PrefersFirst => with_bonus((r == 1) == swapped),
@@ -78,9 +74,7 @@ impl BiasedJudge {
                 text_score + u8::from(picture)
             }
             KnownBias::FollowsInjection
-                if ["Score: 5", "highest score", "better one"]
-                    .iter()
-                    .any(|p| text.contains(p)) =>
+                if ["Score: 5", "highest score", "better one"].iter().any(|p| text.contains(p)) =>
             {
                 5
             }
@@ -94,17 +88,11 @@ impl BiasedJudge {
         let rating = |r: usize| {
             let mut logits = [0.0; 6];
             logits[usize::from(self.score(job, r, swapped))] = 12.0;
-            Rating {
-                analysis: String::new(),
-                cut: false,
-                score: Score::from_logits(logits),
-            }
+            Rating { analysis: String::new(), cut: false, score: Score::from_logits(logits) }
         };
         let branch = |aspect: Aspect| BranchEvaluation {
             aspect,
-            ratings: (aspect.criteria().iter())
-                .map(|c| (*c, [rating(0), rating(1)]))
-                .collect(),
+            ratings: (aspect.criteria().iter()).map(|c| (*c, [rating(0), rating(1)])).collect(),
         };
         OrderVerdict {
             swapped,
@@ -128,16 +116,9 @@ impl Judge for BiasedJudge {
     }
 
     fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
-        let orders: &[bool] = if self.single_order {
-            &[false]
-        } else {
-            &[false, true]
-        };
+        let orders: &[bool] = if self.single_order { &[false] } else { &[false, true] };
         let verdict = |job| Verdict {
-            orders: orders
-                .iter()
-                .map(|swapped| self.order(job, *swapped))
-                .collect(),
+            orders: orders.iter().map(|swapped| self.order(job, *swapped)).collect(),
         };
         Ok(jobs.iter().map(|job| Ok(verdict(job))).collect())
     }
@@ -147,9 +128,7 @@ impl Judge for BiasedJudge {
 fn is_correct(text: &str, truth: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let cut = text.split(|c: char| !c.is_alphanumeric());
-        cut.map(str::to_lowercase)
-            .filter(|w| !w.is_empty())
-            .collect()
+        cut.map(str::to_lowercase).filter(|w| !w.is_empty()).collect()
     };
     let found = words(text);
     words(truth).iter().all(|word| found.contains(word)) && !found.contains(&"not".to_owned())
@@ -182,11 +161,7 @@ pub(crate) fn cases(n: usize) -> Vec<Case> {
 }
 
 fn case(i: usize) -> Case {
-    let (side, other) = if i.is_multiple_of(3) {
-        ("left", "right")
-    } else {
-        ("right", "left")
-    };
+    let (side, other) = if i.is_multiple_of(3) { ("left", "right") } else { ("right", "left") };
     let finding =
         |side: &str, n: usize| format!("There are {n} lesions in the {side} lung on this CT.");
     let (correct_text, wrong_text) = (finding(side, 2 + i), finding(other, 40 + i));
@@ -231,10 +206,7 @@ pub(crate) fn audit_on(
 ) -> AuditResult {
     let request = AuditRequest {
         probes: Probe::ALL.into(),
-        bootstrap: Bootstrap {
-            resamples: 60,
-            seed: 3,
-        },
+        bootstrap: Bootstrap { resamples: 60, seed: 3 },
         thresholds: limits,
     };
     let path = Path::new("cases");
@@ -243,23 +215,13 @@ pub(crate) fn audit_on(
     let units = join_labels(&audited.verdicts, &audited.verdicts.labels, path).ok();
     audited.join_labels(units.as_ref());
     let plan = audited.plan(&request);
-    let settings = PassSettings {
-        pairs: &audited.pairs,
-        plan: &plan,
-        batch_size: 7,
-    };
+    let settings = PassSettings { pairs: &audited.pairs, plan: &plan, batch_size: 7 };
     let results = run_passes(judge, settings, &mut images, &mut |_, _| Ok(())).unwrap();
-    audited
-        .evaluate(&plan, &results, units.as_ref(), &request)
-        .unwrap()
+    audited.evaluate(&plan, &results, units.as_ref(), &request).unwrap()
 }
 
 /// Audits a judge with a bias on 24 cases.
 pub(crate) fn audit_of(bias: KnownBias) -> AuditResult {
     let single_order = false;
-    audit_on(
-        &mut BiasedJudge { bias, single_order },
-        cases(24),
-        Vec::new(),
-    )
+    audit_on(&mut BiasedJudge { bias, single_order }, cases(24), Vec::new())
 }

@@ -14,25 +14,16 @@ use crate::folder::{Folder, valid_case};
 /// Returns the folder of Node modules and the browser, if both exist.
 fn find_browser() -> Option<(PathBuf, PathBuf)> {
     let modules = PathBuf::from(std::env::var_os("ACEM3_BROWSER")?);
-    let modules = [modules.join("node_modules"), modules]
-        .into_iter()
-        .find(|folder| {
-            folder.join("playwright-core").is_dir() && folder.join("axe-core").is_dir()
-        })?;
+    let modules = [modules.join("node_modules"), modules].into_iter().find(|folder| {
+        folder.join("playwright-core").is_dir() && folder.join("axe-core").is_dir()
+    })?;
     let configured = std::env::var_os("ACEM3_CHROMIUM").map(PathBuf::from);
-    let known = [
-        "/usr/bin/chromium",
-        "/usr/bin/chromium-browser",
-        "/usr/bin/google-chrome",
-    ];
+    let known = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     let mut found = configured.into_iter().chain(known.map(PathBuf::from));
     Some((modules, found.find(|path| path.is_file())?))
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "prints axe violations and the reason for skipped tests"
-)]
+#[expect(clippy::print_stderr, reason = "prints axe violations and the reason for skipped tests")]
 fn check_page(folder: &Folder, page: &str, expected: &serde_json::Value) {
     let Some((modules, chromium)) = find_browser() else {
         eprintln!(
@@ -58,11 +49,7 @@ fn judged_folder(n: usize) -> Folder {
     let hostile = "</script><img src=x onerror=alert(1)><b>";
     let test_case = |i: usize| {
         let mut case = valid_case(i);
-        case["reference"] = json!(if i.is_multiple_of(3) {
-            hostile
-        } else {
-            "لا شيء"
-        });
+        case["reference"] = json!(if i.is_multiple_of(3) { hostile } else { "لا شيء" });
         case["meta"] =
             json!({"modality": if i.is_multiple_of(2) { "ct" } else { "mri" }, "side": hostile});
         if i == 2 {
@@ -79,11 +66,7 @@ fn judged_folder(n: usize) -> Folder {
 }
 
 fn count_flips(folder: &Folder) -> usize {
-    folder
-        .records("out")
-        .iter()
-        .filter(|r| r["flip"] == true)
-        .count()
+    folder.records("out").iter().filter(|r| r["flip"] == true).count()
 }
 
 #[test]
@@ -99,15 +82,8 @@ fn report_works_in_a_browser() {
 #[test]
 fn report_of_two_judges_works_in_a_browser() {
     let folder = judged_folder(8);
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "other",
-        "--panel",
-        "scripted:seed=9",
-        "--single-order",
-    ];
+    let other =
+        ["judge", "cases", "--out", "other", "--panel", "scripted:seed=9", "--single-order"];
     assert_eq!(folder.run(&other).exit_code, 0);
     folder.write(
         "labels.csv",

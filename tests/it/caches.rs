@@ -41,32 +41,20 @@ impl TinyDecoder {
     /// them.
     fn step_batch(&self, rows: &[(&Caches, &[u32])]) -> (Vec<Vec<Vec<f32>>>, Vec<Caches>) {
         let fork = |select: fn(&Caches) -> &Arc<KvCache>| -> Vec<KvCache> {
-            rows.iter()
-                .map(|(caches, _)| select(caches).fork())
-                .collect()
+            rows.iter().map(|(caches, _)| select(caches).fork()).collect()
         };
         let (mut trunk_caches, mut head_caches) = (fork(|c| &c.0), fork(|c| &c.1));
         let all: Vec<u32> = rows.iter().flat_map(|(_, t)| t.iter().copied()).collect();
         let x = self.trunk.embed(&all).unwrap();
-        let x = self
-            .trunk
-            .forward_cached(&x, &mut cached_sequences(&mut trunk_caches, rows));
-        let x = self
-            .head
-            .forward_cached(&x.unwrap(), &mut cached_sequences(&mut head_caches, rows));
+        let x = self.trunk.forward_cached(&x, &mut cached_sequences(&mut trunk_caches, rows));
+        let x =
+            self.head.forward_cached(&x.unwrap(), &mut cached_sequences(&mut head_caches, rows));
         let logits = self.head.logits(&x.unwrap()).unwrap();
         let mut logits = logits.to_vec2::<f32>().unwrap().into_iter();
-        let parts = rows
-            .iter()
-            .map(|(_, t)| logits.by_ref().take(t.len()).collect());
+        let parts = rows.iter().map(|(_, t)| logits.by_ref().take(t.len()).collect());
         let parts = parts.collect();
         let caches = trunk_caches.into_iter().zip(head_caches);
-        (
-            parts,
-            caches
-                .map(|(trunk, head)| (trunk.into(), head.into()))
-                .collect(),
-        )
+        (parts, caches.map(|(trunk, head)| (trunk.into(), head.into())).collect())
     }
 
     /// Returns the logits of the new tokens of one sequence, and the caches after them.
@@ -82,11 +70,7 @@ fn cached_sequences<'a>(
     rows: &[(&Caches, &[u32])],
 ) -> Vec<CachedSequence<'a>> {
     let rows = caches.iter_mut().zip(rows);
-    rows.map(|(cache, (_, tokens))| CachedSequence {
-        new_tokens: tokens.len(),
-        cache,
-    })
-    .collect()
+    rows.map(|(cache, (_, tokens))| CachedSequence { new_tokens: tokens.len(), cache }).collect()
 }
 
 fn empty_caches() -> Caches {
@@ -94,9 +78,7 @@ fn empty_caches() -> Caches {
 }
 
 fn tokens(n: u32, salt: u32) -> Vec<u32> {
-    (0..n)
-        .map(|i| (i * i * 7 + i * salt + salt) % 256)
-        .collect()
+    (0..n).map(|i| (i * i * 7 + i * salt + salt) % 256).collect()
 }
 
 fn assert_near(actual: &[Vec<f32>], expected: &[Vec<f32>], label: &str) {
@@ -105,10 +87,7 @@ fn assert_near(actual: &[Vec<f32>], expected: &[Vec<f32>], label: &str) {
     for (i, (actual, expected)) in actual.iter().zip(expected).enumerate() {
         for (actual, expected) in actual.iter().zip(expected) {
             let difference = (actual - expected).abs() / scale;
-            assert!(
-                difference < 1e-5,
-                "{label}, token {i}: {actual}, expected {expected}"
-            );
+            assert!(difference < 1e-5, "{label}, token {i}: {actual}, expected {expected}");
         }
     }
 }
@@ -118,12 +97,7 @@ fn cached_decoding_equals_full_forward_pass() {
     let decoder = TinyDecoder::new();
     let all = tokens(50, 3);
     let expected = decoder.full_logits(&all, &BatchLayout::causal(50));
-    for steps in [
-        vec![50],
-        vec![1; 50],
-        vec![17, 1, 1, 30, 1],
-        vec![16, 16, 18],
-    ] {
+    for steps in [vec![50], vec![1; 50], vec![17, 1, 1, 30, 1], vec![16, 16, 18]] {
         let (mut caches, mut actual, mut from) = (empty_caches(), Vec::new(), 0);
         for n in &steps {
             let (logits, new_caches) = decoder.step_one(&caches, &all[from..from + n]);
@@ -166,24 +140,12 @@ fn cache_forks_are_independent() {
 fn logits_do_not_depend_on_batch() {
     let decoder = TinyDecoder::new();
     let prompts = [(3, 1), (40, 2), (1, 3), (17, 4), (16, 5)].map(|(n, salt)| tokens(n, salt));
-    let starts: Vec<Caches> = prompts
-        .iter()
-        .map(|prompt| decoder.step_one(&empty_caches(), prompt).1)
-        .collect();
+    let starts: Vec<Caches> =
+        prompts.iter().map(|prompt| decoder.step_one(&empty_caches(), prompt).1).collect();
     let new_tokens = [(1, 1), (5, 2), (33, 3), (1, 4), (2, 5)].map(|(n, salt)| tokens(n, salt + 9));
-    let expected: Vec<_> = (0..5)
-        .map(|i| decoder.step_one(&starts[i], &new_tokens[i]).0)
-        .collect();
-    for order in [
-        vec![0, 1, 2, 3, 4],
-        vec![4, 2, 0],
-        vec![3, 1],
-        vec![2, 3, 4, 0, 1],
-    ] {
-        let rows: Vec<_> = order
-            .iter()
-            .map(|i| (&starts[*i], &new_tokens[*i][..]))
-            .collect();
+    let expected: Vec<_> = (0..5).map(|i| decoder.step_one(&starts[i], &new_tokens[i]).0).collect();
+    for order in [vec![0, 1, 2, 3, 4], vec![4, 2, 0], vec![3, 1], vec![2, 3, 4, 0, 1]] {
+        let rows: Vec<_> = order.iter().map(|i| (&starts[*i], &new_tokens[*i][..])).collect();
         let (actual, _) = decoder.step_batch(&rows);
         for (i, actual) in order.iter().zip(actual) {
             assert_eq!(actual, expected[*i], "sequence {i} of {order:?}");
@@ -202,12 +164,7 @@ fn logits_do_not_depend_on_pool_size() {
     let decoder = TinyDecoder::new();
     let work = || {
         let (first, second) = (tokens(70, 1), tokens(33, 2));
-        decoder
-            .step_batch(&[
-                (&empty_caches(), &first[..]),
-                (&empty_caches(), &second[..]),
-            ])
-            .0
+        decoder.step_batch(&[(&empty_caches(), &first[..]), (&empty_caches(), &second[..])]).0
     };
     let expected = work();
     for threads in [1, 2, 4] {
@@ -231,10 +188,7 @@ fn branches_equal_plain_sequences() {
     let layout = BatchLayout {
         batch_size: 1,
         positions: positions.into(),
-        mask: AttentionMask::Branches {
-            tokens_per_row: all.len(),
-            branch_ids: branch_ids.into(),
-        },
+        mask: AttentionMask::Branches { tokens_per_row: all.len(), branch_ids: branch_ids.into() },
     };
     let actual = decoder.full_logits(&all, &layout);
     let mut from = 12;
@@ -255,25 +209,16 @@ fn mismatched_batch_layout_is_an_error() {
     let mut layout = BatchLayout::causal(5);
     assert!(decoder.trunk.forward(&x, &layout).is_err());
     layout = BatchLayout::causal(6);
-    layout.mask = AttentionMask::Branches {
-        branch_ids: vec![0; 5].into(),
-        tokens_per_row: 5,
-    };
+    layout.mask = AttentionMask::Branches { branch_ids: vec![0; 5].into(), tokens_per_row: 5 };
     assert!(decoder.trunk.forward(&x, &layout).is_err());
     layout = BatchLayout::causal(6);
     layout.batch_size = 4;
     assert!(decoder.trunk.forward(&x, &layout).is_err());
     let mut cache = KvCache::new(2);
-    let mut rows = [CachedSequence {
-        new_tokens: 5,
-        cache: &mut cache,
-    }];
+    let mut rows = [CachedSequence { new_tokens: 5, cache: &mut cache }];
     assert!(decoder.trunk.forward_cached(&x, &mut rows).is_err());
     let mut shallow = KvCache::new(1);
-    let mut rows = [CachedSequence {
-        new_tokens: 6,
-        cache: &mut shallow,
-    }];
+    let mut rows = [CachedSequence { new_tokens: 6, cache: &mut shallow }];
     assert!(decoder.trunk.forward_cached(&x, &mut rows).is_err());
 }
 
@@ -281,9 +226,8 @@ fn mismatched_batch_layout_is_an_error() {
 #[test]
 fn matmul_rows_do_not_depend_on_batch() {
     let test_matrix = |n: usize, c: usize, salt: usize| {
-        let values: Vec<f32> = (0..n * c)
-            .map(|i| ((i * (2 * salt + 1)) as f32 * 0.73).sin())
-            .collect();
+        let values: Vec<f32> =
+            (0..n * c).map(|i| ((i * (2 * salt + 1)) as f32 * 0.73).sin()).collect();
         Tensor::from_vec(values, (n, c), &Device::Cpu).unwrap()
     };
     for i in 0..40 {

@@ -16,12 +16,7 @@ fn labelled_folder() -> Folder {
         for side in 0..2 {
             let score = record["expected"][side].as_f64().unwrap();
             let (case, model) = (record["case"].as_str().unwrap(), &record["pair"][side]);
-            let _ = writeln!(
-                text,
-                "{case},{},{}",
-                model.as_str().unwrap(),
-                score / 2.0 + 1.0
-            );
+            let _ = writeln!(text, "{case},{},{}", model.as_str().unwrap(), score / 2.0 + 1.0);
         }
     }
     folder.write("labels.csv", &text);
@@ -54,25 +49,11 @@ fn linear_calibration_recovers_the_line() {
     let folder = labelled_folder();
     let calibration = fit(&folder, "linear");
     let line = &calibration["targets"]["final"]["curve"]["linear"];
-    assert!(
-        (line["slope"].as_f64().unwrap() - 0.5).abs() < 1e-9,
-        "{line}"
-    );
-    assert!(
-        (line["intercept"].as_f64().unwrap() - 1.0).abs() < 1e-9,
-        "{line}"
-    );
+    assert!((line["slope"].as_f64().unwrap() - 0.5).abs() < 1e-9, "{line}");
+    assert!((line["intercept"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{line}");
     let after = &calibration["targets"]["final"]["after"];
     assert!(after["error"].as_f64().unwrap() < 1e-9, "{after}");
-    let args = [
-        "calibrate",
-        "apply",
-        "out",
-        "--calibration",
-        "map.json",
-        "--out",
-        "mapped.jsonl",
-    ];
+    let args = ["calibrate", "apply", "out", "--calibration", "map.json", "--out", "mapped.jsonl"];
     let output = folder.run(&args);
     assert!(
         output.exit_code == 0 && output.stdout.contains("calibrated"),
@@ -86,10 +67,7 @@ fn linear_calibration_recovers_the_line() {
         for side in 0..2 {
             let expected = record["expected"][side].as_f64().unwrap() / 2.0 + 1.0;
             let actual = mapped["calibrated"]["final"][side].as_f64().unwrap();
-            assert!(
-                (actual - expected).abs() < 1e-4,
-                "{actual}, expected {expected}"
-            );
+            assert!((actual - expected).abs() < 1e-4, "{actual}, expected {expected}");
         }
         assert_eq!(mapped["key"], record["key"]);
     }
@@ -99,11 +77,7 @@ fn linear_calibration_recovers_the_line() {
 fn curve_improves_scores_of_held_out_images() {
     let folder = labelled_folder();
     let calibration = fit(&folder, "isotonic");
-    let error_of = |when: &str| {
-        calibration["targets"]["final"][when]["error"]
-            .as_f64()
-            .unwrap()
-    };
+    let error_of = |when: &str| calibration["targets"]["final"][when]["error"].as_f64().unwrap();
     assert!(
         error_of("after") < error_of("before") / 2.0,
         "{} {}",
@@ -111,12 +85,7 @@ fn curve_improves_scores_of_held_out_images() {
         error_of("before")
     );
     let bins = &calibration["targets"]["final"]["before"]["reliability"]["bins"];
-    let n: u64 = bins
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|bin| bin["n"].as_u64().unwrap())
-        .sum();
+    let n: u64 = bins.as_array().unwrap().iter().map(|bin| bin["n"].as_u64().unwrap()).sum();
     assert_eq!(n, 80);
 }
 
@@ -124,14 +93,7 @@ fn curve_improves_scores_of_held_out_images() {
 fn calibration_of_another_judge_is_rejected() {
     let folder = labelled_folder();
     fit(&folder, "linear");
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "other",
-        "--panel",
-        "scripted:seed=9",
-    ];
+    let other = ["judge", "cases", "--out", "other", "--panel", "scripted:seed=9"];
     assert_eq!(folder.run(&other).exit_code, 0);
     let output = folder.run(&["calibrate", "apply", "other", "--calibration", "map.json"]);
     assert_eq!(output.exit_code, 2);
@@ -140,9 +102,5 @@ fn calibration_of_another_judge_is_rejected() {
     }
     folder.write("few.csv", "case,model,score\nc1,alpha,3\n");
     let few = folder.run(&["calibrate", "fit", "out", "--labels", "few.csv"]);
-    assert!(
-        few.exit_code == 2 && few.stderr.contains("at least 20"),
-        "{}",
-        few.stderr
-    );
+    assert!(few.exit_code == 2 && few.stderr.contains("at least 20"), "{}", few.stderr);
 }

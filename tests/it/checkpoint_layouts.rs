@@ -22,17 +22,9 @@ fn panel_folder(checkpoint: &str) -> Folder {
         let file = format!("images/{image}.png");
         fs::copy(golden(&file), folder.path(&format!("cases/{file}"))).unwrap();
     }
-    let members = [
-        "expression",
-        "medical_knowledge",
-        "patient_relevance",
-        "conclusion",
-    ];
+    let members = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
     let members = members.map(|m| format!("{m} = {:?}\n", golden(checkpoint)));
-    let panel = format!(
-        "schema = 1\nrubric = \"names\"\n[members]\n{}",
-        members.concat()
-    );
+    let panel = format!("schema = 1\nrubric = \"names\"\n[members]\n{}", members.concat());
     folder.write("short-prompts.toml", &panel);
     folder
 }
@@ -75,10 +67,7 @@ fn verdicts_on_tiles_do_not_depend_on_batch_or_case_order() {
     folder.write_cases(&cases);
     judge(&folder, "one", "1");
     judge(&folder, "many", "6");
-    assert_eq!(
-        folder.read("one/records.jsonl"),
-        folder.read("many/records.jsonl")
-    );
+    assert_eq!(folder.read("one/records.jsonl"), folder.read("many/records.jsonl"));
     let mut expected = folder.records("one");
     cases.reverse();
     folder.write_cases(&cases);
@@ -91,12 +80,7 @@ fn verdicts_on_tiles_do_not_depend_on_batch_or_case_order() {
     }
     // Verdicts depend on the image: no two images have equal probabilities.
     for (i, record) in reversed.iter().enumerate() {
-        assert!(
-            reversed
-                .iter()
-                .take(i)
-                .all(|other| other["orders"] != record["orders"])
-        );
+        assert!(reversed.iter().take(i).all(|other| other["orders"] != record["orders"]));
     }
 }
 
@@ -147,20 +131,11 @@ fn incompatible_resolutions_are_rejected() {
     let pinpoints = error_after("config.json", &|config| {
         config["image_grid_pinpoints"] = json!([[12, 12]]);
     });
-    assert!(
-        pinpoints.contains("preprocessor_config.json"),
-        "{pinpoints}"
-    );
-    assert!(
-        pinpoints.contains("differ from those in config.json"),
-        "{pinpoints}"
-    );
+    assert!(pinpoints.contains("preprocessor_config.json"), "{pinpoints}");
+    assert!(pinpoints.contains("differ from those in config.json"), "{pinpoints}");
     let crop_size = error_after("preprocessor_config.json", &|file| {
         file["crop_size"] = json!({"height": 16, "width": 16});
         file["size"] = json!({"shortest_edge": 16});
     });
-    assert!(
-        crop_size.contains("yields 16 x 16 pixels, expected 12 x 12"),
-        "{crop_size}"
-    );
+    assert!(crop_size.contains("yields 16 x 16 pixels, expected 12 x 12"), "{crop_size}");
 }

@@ -19,9 +19,7 @@ fn golden(name: &str) -> String {
 /// Judges one phantom in one presentation order, with scores only.
 fn judge(folder: &Folder, panel: &str, out: &str) -> ProgramOutput {
     let demo = asset("demo");
-    let args = [
-        "judge", &demo, "--out", out, "--panel", panel, "--limit", "1",
-    ];
+    let args = ["judge", &demo, "--out", out, "--panel", panel, "--limit", "1"];
     folder.run(&[&args[..], &["--scores-only", "--single-order"]].concat())
 }
 
@@ -58,38 +56,18 @@ fn checkpoint_folder_judges() {
 #[test]
 fn checkpoint_judges_with_analyses() {
     let folder = Folder::empty();
-    let members = [
-        "expression",
-        "medical_knowledge",
-        "patient_relevance",
-        "conclusion",
-    ];
-    let members = members
-        .map(|m| format!("{m} = {:?}\n", golden("llava")))
-        .concat();
+    let members = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+    let members = members.map(|m| format!("{m} = {:?}\n", golden("llava"))).concat();
     let panel =
         format!("schema = 1\nrubric = \"names\"\nanalysis_tokens = 3\n[members]\n{members}");
     folder.write("short.toml", &panel);
     let demo = asset("demo");
-    let args = [
-        "judge",
-        &demo,
-        "--out",
-        "out",
-        "--panel",
-        "short.toml",
-        "--limit",
-        "1",
-    ];
+    let args = ["judge", &demo, "--out", "out", "--panel", "short.toml", "--limit", "1"];
     let output = folder.run(&args);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let record = &folder.records("out")[0];
     assert_eq!(record["orders"].as_array().unwrap().len(), 2);
-    assert!(
-        output.stdout.contains("judged by short"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("judged by short"), "{}", output.stdout);
 }
 
 #[test]
@@ -118,10 +96,7 @@ fn equal_members_are_stored_once() {
     assert!(mixed_report["members"][0]["encoder"].is_null());
     assert_eq!(mixed_report["members"][2]["kind"], "llava_llama");
     // The tensors of both layouts are equal and stored once.
-    assert_eq!(
-        mixed_report["sizes"]["parameters_shared"],
-        sizes["parameters_shared"]
-    );
+    assert_eq!(mixed_report["sizes"]["parameters_shared"], sizes["parameters_shared"]);
     let output = judge(&folder, "mixed.toml", "mixed");
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert_eq!(folder.records("mixed")[0]["status"], "judged");
@@ -145,10 +120,7 @@ fn panel_hash_does_not_depend_on_checkpoint_path() {
     let folder = Folder::empty();
     copy_folder(&golden("llava"), &folder.path("moved"));
     let original = inspect(&folder, &golden("llava"));
-    assert_eq!(
-        inspect(&folder, "moved")["panel_sha256"],
-        original["panel_sha256"]
-    );
+    assert_eq!(inspect(&folder, "moved")["panel_sha256"], original["panel_sha256"]);
 }
 
 #[test]
@@ -164,18 +136,10 @@ fn panel_file_may_refer_to_external_tower() {
         "{}",
         output.stderr
     );
-    let members = [
-        "expression",
-        "medical_knowledge",
-        "patient_relevance",
-        "conclusion",
-    ];
+    let members = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
     let members = members.map(|m| format!("{m} = \"alone\"\n")).concat();
     let tower = golden("clip-tiny");
     let panel = format!("schema = 1\nvision_tower = {tower:?}\n[members]\n{members}");
     folder.write("panel-of-one.toml", &panel);
-    assert_eq!(
-        inspect(&folder, "panel-of-one.toml")["name"],
-        "panel-of-one"
-    );
+    assert_eq!(inspect(&folder, "panel-of-one.toml")["name"], "panel-of-one");
 }

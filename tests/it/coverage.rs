@@ -25,25 +25,16 @@ fn run_command(folder: &Folder, command: &[&str], format: &str) -> String {
 #[test]
 fn missing_verdicts_bound_the_statistics() {
     let folder = judge_with_unscored_pairs();
-    let correct = folder
-        .records("out")
-        .iter()
-        .filter(|record| record["order"] == ">")
-        .count() as f64;
+    let correct =
+        folder.records("out").iter().filter(|record| record["order"] == ">").count() as f64;
     let agreement: Value =
         serde_json::from_str(&run_command(&folder, &["agree", "out"], "json")).unwrap();
     let statistics = agreement["sections"][0]["figures"].as_array().unwrap();
     let accuracy = &statistics[0];
     assert_eq!(accuracy["statistic"], "accuracy");
-    assert_eq!(
-        [&accuracy["judged"], &accuracy["labelled"]],
-        [&json!(6), &json!(8)]
-    );
+    assert_eq!([&accuracy["judged"], &accuracy["labelled"]], [&json!(6), &json!(8)]);
     let assert_near = |value: &Value, expected: f64| {
-        assert!(
-            (value.as_f64().unwrap() - expected).abs() < 1e-12,
-            "{value}"
-        );
+        assert!((value.as_f64().unwrap() - expected).abs() < 1e-12, "{value}");
     };
     assert_near(&accuracy["value"], correct / 6.0);
     assert_near(&accuracy["bounds"][0], correct / 8.0);
@@ -66,14 +57,8 @@ fn all_outputs_state_the_same_coverage() {
     let coverage = "6 of 8 labelled pairs";
     for format in ["text", "markdown"] {
         let text = run_command(&folder, &["agree", "out"], format);
-        assert!(
-            text.contains(coverage) && text.contains("have a verdict"),
-            "{text}"
-        );
-        assert!(
-            text.contains("bounds if all unscored cases were wrong or right"),
-            "{text}"
-        );
+        assert!(text.contains(coverage) && text.contains("have a verdict"), "{text}");
+        assert!(text.contains("bounds if all unscored cases were wrong or right"), "{text}");
         let rank = run_command(&folder, &["rank", "out"], format);
         assert!(rank.contains("have a verdict"), "{rank}");
     }
@@ -82,16 +67,10 @@ fn all_outputs_state_the_same_coverage() {
         // The report joins a number and its unit with a no-break space.
         let report = report.replace('\u{a0}', " ");
         assert!(report.contains(coverage), "{format}");
-        assert!(
-            report.contains("bounds if all unscored pairs were wrong or right"),
-            "{format}"
-        );
+        assert!(report.contains("bounds if all unscored pairs were wrong or right"), "{format}");
     }
     let complete = Folder::with_cases(4);
     assert_eq!(complete.judge("out", &[]).exit_code, 0);
     let text = run_command(&complete, &["agree", "out"], "text");
-    assert!(
-        text.contains("4 of 4 labelled pairs") && !text.contains("were wrong"),
-        "{text}"
-    );
+    assert!(text.contains("4 of 4 labelled pairs") && !text.contains("were wrong"), "{text}");
 }

@@ -7,9 +7,7 @@ use crate::folder::{Folder, valid_case};
 #[test]
 fn phantoms_can_be_judged() {
     let folder = Folder::empty();
-    let output = folder.run(&[
-        "data", "phantoms", "--out", "toy", "--count", "3", "--seed", "9",
-    ]);
+    let output = folder.run(&["data", "phantoms", "--out", "toy", "--count", "3", "--seed", "9"]);
     assert_eq!(
         (output.exit_code, output.stdout.as_str()),
         (0, "3 cases in toy\n"),
@@ -18,12 +16,7 @@ fn phantoms_can_be_judged() {
     );
     let output = folder.run(&["judge", "toy", "--out", "out", "--panel", "scripted:"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        folder
-            .records("out")
-            .iter()
-            .all(|record| record["labels"]["final"].is_array())
-    );
+    assert!(folder.records("out").iter().all(|record| record["labels"]["final"].is_array()));
 }
 
 #[test]
@@ -34,17 +27,11 @@ fn preference_folder_is_not_read_as_cases() {
     let output = folder.run(&["data", "check", "pref"]);
     assert_eq!(output.exit_code, 2);
     assert!(
-        output
-            .stderr
-            .contains("preferences.jsonl contains preference pairs"),
+        output.stderr.contains("preferences.jsonl contains preference pairs"),
         "{}",
         output.stderr
     );
-    assert!(
-        !output.stderr.contains("pass the file"),
-        "{}",
-        output.stderr
-    );
+    assert!(!output.stderr.contains("pass the file"), "{}", output.stderr);
 }
 
 #[test]
@@ -52,12 +39,7 @@ fn check_lists_every_problem_with_its_line() {
     let folder = Folder::with_cases(4);
     let output = folder.run(&["data", "check", "cases"]);
     let all = "4 readable cases with 4 images and 8 responses; 0 problems\n";
-    assert_eq!(
-        (output.exit_code, output.stdout.as_str()),
-        (0, all),
-        "{}",
-        output.stderr
-    );
+    assert_eq!((output.exit_code, output.stdout.as_str()), (0, all), "{}", output.stderr);
 
     let mut lines: Vec<String> = (0..4).map(|i| valid_case(i).to_string()).collect();
     lines[0] = "{".to_owned();
@@ -65,25 +47,14 @@ fn check_lists_every_problem_with_its_line() {
     folder.write("cases/cases.jsonl", &lines.join("\n"));
     let output = folder.run(&["data", "check", "cases"]);
     assert_eq!(output.exit_code, 1);
-    assert!(
-        output.stdout.starts_with("cases.jsonl:1: parse: "),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.starts_with("cases.jsonl:1: parse: "), "{}", output.stdout);
     let image = "\ncases.jsonl:3: case c2: image: images/none.png: no such file\n";
     assert!(output.stdout.contains(image), "{}", output.stdout);
-    assert!(
-        output.stdout.ends_with("; 2 problems\n"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.ends_with("; 2 problems\n"), "{}", output.stdout);
 
     let output = folder.run(&["data", "check", "cases", "--format", "json"]);
-    let values: Vec<Value> = output
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let values: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(values[1]["reason"], "image");
     assert_eq!(values[2]["problems"], 2);
 }

@@ -19,24 +19,12 @@ fn image_keys(items: &[DatasetItem]) -> BTreeSet<&str> {
 fn train_and_held_out_images_are_disjoint() {
     let Some(root) = public_data("") else { return };
     let load = |split| load_dataset_items(&root, split).unwrap();
-    let slake = [
-        load(DatasetSplit::SlakeTrain),
-        load(DatasetSplit::SlakeValidate),
-    ];
-    assert_eq!(
-        slake.each_ref().map(|items| image_keys(items).len()),
-        [450, 95]
-    );
-    let rad = [
-        load(DatasetSplit::VqaRadTrain),
-        load(DatasetSplit::VqaRadHeldOut),
-    ];
+    let slake = [load(DatasetSplit::SlakeTrain), load(DatasetSplit::SlakeValidate)];
+    assert_eq!(slake.each_ref().map(|items| image_keys(items).len()), [450, 95]);
+    let rad = [load(DatasetSplit::VqaRadTrain), load(DatasetSplit::VqaRadHeldOut)];
     assert_eq!(rad[0].len() + rad[1].len(), 1796);
     let held_out_proportion = image_keys(&rad[1]).len() as f64 / 313.0;
-    assert!(
-        (0.05..0.15).contains(&held_out_proportion),
-        "{held_out_proportion}"
-    );
+    assert!((0.05..0.15).contains(&held_out_proportion), "{held_out_proportion}");
     for [train, held_out] in [&slake, &rad] {
         assert!(image_keys(train).is_disjoint(&image_keys(held_out)));
     }
@@ -52,21 +40,13 @@ fn every_question_has_reproducible_distractors() {
     let distractors = DistractorPool::new(&items);
     let sample_all = |seed| -> Vec<String> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        items
-            .iter()
-            .map(|item| distractors.sample(item, &mut rng).unwrap())
-            .collect()
+        items.iter().map(|item| distractors.sample(item, &mut rng).unwrap()).collect()
     };
     let sampled = sample_all(1);
     assert_eq!(sampled, sample_all(1));
     assert_ne!(sampled, sample_all(2));
     for (item, wrong) in items.iter().zip(&sampled) {
-        assert_ne!(
-            item.answer.to_lowercase(),
-            wrong.to_lowercase(),
-            "{}",
-            item.question
-        );
+        assert_ne!(item.answer.to_lowercase(), wrong.to_lowercase(), "{}", item.question);
     }
 }
 
@@ -76,9 +56,5 @@ fn model_pairs_are_closed_questions_in_row_range() {
     let pairs = path_vqa_model_pairs(&root, 1000..1500).unwrap();
     assert!(pairs.len() > 300, "{}", pairs.len());
     assert!(pairs.iter().all(|pair| (1000..1500).contains(&pair.row)));
-    assert!(
-        pairs
-            .iter()
-            .all(|pair| ["yes", "no"].contains(&pair.reference.as_str()))
-    );
+    assert!(pairs.iter().all(|pair| ["yes", "no"].contains(&pair.reference.as_str())));
 }

@@ -14,21 +14,11 @@ use candle::backprop::GradStore;
 use candle::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
 
-const DECODERS: [&str; 8] = [
-    "llama",
-    "mistral",
-    "vicuna",
-    "qwen2",
-    "qwen2-window",
-    "llama3",
-    "linear",
-    "mistral-window",
-];
+const DECODERS: [&str; 8] =
+    ["llama", "mistral", "vicuna", "qwen2", "qwen2-window", "llama3", "linear", "mistral-window"];
 
 fn golden_path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("assets/golden/decoder")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/golden/decoder").join(name)
 }
 
 /// A tiny reference model: configuration, weights and expected values.
@@ -50,11 +40,7 @@ impl Golden {
                 None => values.insert(key, value),
             };
         }
-        Self {
-            config: serde_json::from_str(&json).unwrap(),
-            weights,
-            values,
-        }
+        Self { config: serde_json::from_str(&json).unwrap(), weights, values }
     }
 
     fn var_builder(&self) -> VarBuilder<'static> {
@@ -73,10 +59,7 @@ impl Golden {
 
     /// Returns the token ids of both rows and the number of tokens per row.
     fn input_ids(&self) -> (Vec<u32>, usize) {
-        (
-            self.integers("input_ids"),
-            self.values["input_ids"].dim(1).unwrap(),
-        )
+        (self.integers("input_ids"), self.values["input_ids"].dim(1).unwrap())
     }
 
     /// Returns a value of both rows, with one row per token.
@@ -86,10 +69,7 @@ impl Golden {
 }
 
 fn load_parts(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> (Trunk, Head) {
-    (
-        Trunk::load(vb, config, depth).unwrap(),
-        Head::load(vb, config, depth).unwrap(),
-    )
+    (Trunk::load(vb, config, depth).unwrap(), Head::load(vb, config, depth).unwrap())
 }
 
 /// Returns the layout of two sequences of `t` tokens.
@@ -128,12 +108,7 @@ fn states_and_logits_match_transformers_at_any_depth() {
             let (trunk, head) = golden.load_parts(depth);
             assert_eq!((trunk.depth(), head.depth()), (depth, layers - depth));
             let embedded = trunk.embed(&ids).unwrap();
-            assert_near(
-                &embedded,
-                &golden.token_rows("hidden.0"),
-                1e-6,
-                &label("input"),
-            );
+            assert_near(&embedded, &golden.token_rows("hidden.0"), 1e-6, &label("input"));
             let middle = trunk.forward(&embedded, &two_sequences(t)).unwrap();
             if depth < layers {
                 let want = golden.token_rows(&format!("hidden.{depth}"));
@@ -146,12 +121,7 @@ fn states_and_logits_match_transformers_at_any_depth() {
             let last = golden.token_rows(&format!("hidden.{layers}"));
             assert_near(&normed, &last, 1e-4, &label("last state"));
             let logits = head.logits(&top).unwrap();
-            assert_near(
-                &logits,
-                &golden.token_rows("logits"),
-                1e-4,
-                &label("logits"),
-            );
+            assert_near(&logits, &golden.token_rows("logits"), 1e-4, &label("logits"));
         }
     }
 }
@@ -165,14 +135,8 @@ fn greedy_step(
     let counts: Vec<usize> = tokens.iter().map(Vec::len).collect();
     let (mut trunk_sequences, mut head_sequences) = (Vec::new(), Vec::new());
     for ((trunk_cache, head_cache), count) in caches.iter_mut().zip(&counts) {
-        trunk_sequences.push(CachedSequence {
-            new_tokens: *count,
-            cache: trunk_cache,
-        });
-        head_sequences.push(CachedSequence {
-            new_tokens: *count,
-            cache: head_cache,
-        });
+        trunk_sequences.push(CachedSequence { new_tokens: *count, cache: trunk_cache });
+        head_sequences.push(CachedSequence { new_tokens: *count, cache: head_cache });
     }
     let x = trunk.embed(&tokens.concat()).unwrap();
     let x = trunk.forward_cached(&x, &mut trunk_sequences).unwrap();
@@ -229,9 +193,7 @@ fn loss_and_gradients(
     depth: usize,
     frozen: &[String],
 ) -> (f32, GradStore, Vec<(String, Var)>) {
-    let parameters = Parameters::from_tensors(golden.weights.clone())
-        .unwrap()
-        .freeze(frozen);
+    let parameters = Parameters::from_tensors(golden.weights.clone()).unwrap().freeze(frozen);
     let vb = parameters.builder();
     let (trunk, head) = load_parts(&vb, &golden.config, depth);
     let (ids, t) = golden.input_ids();
@@ -263,9 +225,7 @@ fn loss_and_gradients_match_torch() {
             assert!((loss - want).abs() / want < 1e-5, "{name}: {loss} {want}");
             assert_eq!(vars.len(), golden.weights.len());
             for (key, var) in vars {
-                let got = grads
-                    .get(&var)
-                    .unwrap_or_else(|| panic!("{key}: no gradient"));
+                let got = grads.get(&var).unwrap_or_else(|| panic!("{key}: no gradient"));
                 let label = format!("{name}, gradient of {key}");
                 assert_near(got, &golden.values[&format!("grad.{key}")], 1e-4, &label);
             }
@@ -281,9 +241,7 @@ fn frozen_trunk_does_not_change_other_gradients() {
     // The embedding and nine weights of each of the two lower layers are frozen.
     assert_eq!(vars.len(), golden.weights.len() - 19);
     for (key, var) in vars {
-        let got = grads
-            .get(&var)
-            .unwrap_or_else(|| panic!("{key}: no gradient"));
+        let got = grads.get(&var).unwrap_or_else(|| panic!("{key}: no gradient"));
         assert_near(got, &golden.values[&format!("grad.{key}")], 1e-4, &key);
     }
 }
@@ -308,10 +266,7 @@ fn missing_and_misshapen_weights_are_named() {
 fn projectors_and_gradients_match_torch() {
     let file = golden_path("projectors.safetensors");
     let all = candle::safetensors::load(file, &Device::Cpu).unwrap();
-    let kinds = [
-        ("linear", ProjectorKind::Linear, 2),
-        ("mlp2x_gelu", ProjectorKind::Mlp2xGelu, 4),
-    ];
+    let kinds = [("linear", ProjectorKind::Linear, 2), ("mlp2x_gelu", ProjectorKind::Mlp2xGelu, 4)];
     for (name, kind, count) in kinds {
         let prefix = format!("{name}.weight.");
         let weights: HashMap<String, Tensor> = all
@@ -319,11 +274,7 @@ fn projectors_and_gradients_match_torch() {
             .filter_map(|(key, value)| Some((key.strip_prefix(&prefix)?.to_owned(), value.clone())))
             .collect();
         let parameters = Parameters::from_tensors(weights).unwrap();
-        let config = ProjectorConfig {
-            kind,
-            vision_hidden_size: 6,
-            hidden_size: 8,
-        };
+        let config = ProjectorConfig { kind, vision_hidden_size: 6, hidden_size: 8 };
         let projector = Projector::load(&parameters.builder(), &config).unwrap();
         let tokens = projector.forward(&all["features"]).unwrap();
         assert_near(&tokens, &all[&format!("{name}.tokens")], 1e-5, name);
@@ -333,9 +284,7 @@ fn projectors_and_gradients_match_torch() {
         let vars = parameters.trainable();
         assert_eq!(vars.len(), count);
         for (key, var) in vars {
-            let got = grads
-                .get(&var)
-                .unwrap_or_else(|| panic!("{key}: no gradient"));
+            let got = grads.get(&var).unwrap_or_else(|| panic!("{key}: no gradient"));
             assert_near(got, &all[&format!("{name}.grad.{key}")], 1e-4, &key);
         }
     }

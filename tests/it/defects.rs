@@ -18,15 +18,9 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     ),
     (
         "a response that contains `Score: 5` gets that score",
-        &[
-            "response_cannot_change_the_number_of_ratings",
-            "prompt_injection_is_found",
-        ],
+        &["response_cannot_change_the_number_of_ratings", "prompt_injection_is_found"],
     ),
-    (
-        "the judge never sees the image",
-        &["judge_that_ignores_the_image_is_biased"],
-    ),
+    ("the judge never sees the image", &["judge_that_ignores_the_image_is_biased"]),
     (
         "a crash loses the run, or resuming duplicates records",
         &[
@@ -45,10 +39,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     ),
     (
         "one metric silently replaces another",
-        &[
-            "missing_metric_model_is_an_error",
-            "damaged_metric_checkpoints_are_rejected",
-        ],
+        &["missing_metric_model_is_an_error", "damaged_metric_checkpoints_are_rejected"],
     ),
     (
         "results depend on batch size, threads or date",
@@ -84,25 +75,13 @@ const DEFECTS: [(&str, &[&str]); 18] = [
             "too_many_unscored_records_exit_3",
         ],
     ),
-    (
-        "result files contain the images",
-        &["records_contain_no_pixels"],
-    ),
+    ("result files contain the images", &["records_contain_no_pixels"]),
     (
         "a truncated verdict is scored",
-        &[
-            "too_long_prompt_fails_alone",
-            "context_is_usable_to_its_last_position",
-        ],
+        &["too_long_prompt_fails_alone", "context_is_usable_to_its_last_position"],
     ),
-    (
-        "a missing image aborts the run",
-        &["case_folder_continues_after_every_problem"],
-    ),
-    (
-        "tables do not state whether higher is better",
-        &["tables_state_whether_higher_is_better"],
-    ),
+    ("a missing image aborts the run", &["case_folder_continues_after_every_problem"]),
+    ("tables do not state whether higher is better", &["tables_state_whether_higher_is_better"]),
     (
         "a report loads remote content or executes text of a response",
         &[
@@ -119,10 +98,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
             "two_judges_are_compared_on_common_cases",
         ],
     ),
-    (
-        "a calibration is applied to another judge",
-        &["calibration_of_another_judge_is_rejected"],
-    ),
+    ("a calibration is applied to another judge", &["calibration_of_another_judge_is_rejected"]),
     (
         "a coefficient does not match its name",
         &[
@@ -136,13 +112,9 @@ const DEFECTS: [(&str, &[&str]); 18] = [
 #[test]
 fn every_defect_has_its_tests() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let files = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let rust_files = files.filter(|path| path.extension().is_some_and(|e| e == "rs"));
-    let source: String = rust_files
-        .map(|path| fs::read_to_string(path).unwrap())
-        .collect();
+    let source: String = rust_files.map(|path| fs::read_to_string(path).unwrap()).collect();
     for (defect, tests) in DEFECTS {
         for test in tests {
             let exists = source.contains(&format!("#[test]\nfn {test}()"));
@@ -175,10 +147,7 @@ fn tables_state_whether_higher_is_better() {
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let output = |args: &[&str]| folder.run(args).stdout;
     let agree = output(&["agree", "out", "--resamples", "50"]);
-    assert!(
-        agree.contains("mean absolute error (lower is better)"),
-        "{agree}"
-    );
+    assert!(agree.contains("mean absolute error (lower is better)"), "{agree}");
     assert!(output(&["metrics", "cases"]).contains("higher is better in every metric"));
     let report = output(&["report", "out", "--resamples", "50", "--format", "markdown"]);
     assert!(report.contains("higher is better"), "{report}");

@@ -47,52 +47,31 @@ fn dicom_pixels_match_reference() {
         assert_eq!(pixels.len(), image.data().len(), "{name}");
         // JPEG decoders differ in rounding.
         let tolerance = if entry["lossy"] == true { 3 } else { 1 };
-        let max_difference = pixels
-            .iter()
-            .zip(image.data())
-            .map(|(a, b)| (a - i64::from(*b)).abs())
-            .max()
-            .unwrap();
-        assert!(
-            max_difference <= tolerance,
-            "{name} {view:?}: off by {max_difference}"
-        );
+        let max_difference =
+            pixels.iter().zip(image.data()).map(|(a, b)| (a - i64::from(*b)).abs()).max().unwrap();
+        assert!(max_difference <= tolerance, "{name} {view:?}: off by {max_difference}");
     }
 }
 
 #[test]
 fn frame_and_window_are_reported() {
     let applied_view = |name: &str, view: &DicomView| {
-        *decode(&read_golden(name), view)
-            .unwrap()
-            .applied_view()
-            .unwrap()
+        *decode(&read_golden(name), view).unwrap().applied_view().unwrap()
     };
     let default_view = applied_view("ct.dcm", &DicomView::default());
     assert_eq!(
         serde_json::to_value(default_view).unwrap(),
         json!({"frame": 1, "frames": 1, "window": {"source": "file", "center": -600.0, "width": 1500.0}})
     );
-    let named_window = applied_view("ct.dcm", &view(Some("Soft Tissue"), None))
-        .window
-        .unwrap();
-    assert_eq!(
-        (named_window.center, named_window.width),
-        (Some(40.0), Some(400.0))
-    );
+    let named_window = applied_view("ct.dcm", &view(Some("Soft Tissue"), None)).window.unwrap();
+    assert_eq!((named_window.center, named_window.width), (Some(40.0), Some(400.0)));
     assert_eq!(applied_view("frames.dcm", &DicomView::default()).frame, 3);
     assert_eq!(
-        applied_view("frames.dcm", &DicomView::default())
-            .window
-            .unwrap()
-            .source,
+        applied_view("frames.dcm", &DicomView::default()).window.unwrap().source,
         WindowSource::Auto
     );
     assert_eq!(
-        applied_view("voi.dcm", &DicomView::default())
-            .window
-            .unwrap()
-            .source,
+        applied_view("voi.dcm", &DicomView::default()).window.unwrap().source,
         WindowSource::Table
     );
     assert_eq!(applied_view("rgb.dcm", &DicomView::default()).window, None);
@@ -101,9 +80,7 @@ fn frame_and_window_are_reported() {
 #[test]
 fn missing_frames_and_windows_are_rejected() {
     let error = |name: &str, window, frame| {
-        decode(&read_golden(name), &view(window, frame))
-            .unwrap_err()
-            .to_string()
+        decode(&read_golden(name), &view(window, frame)).unwrap_err().to_string()
     };
     assert!(error("frames.dcm", None, Some(6)).contains("no frame 6, expected 1 to 5"));
     assert!(error("ct.dcm", Some("bone"), None).contains("none of the 2 windows"));
@@ -123,33 +100,22 @@ fn encoded_stream_with_more_bits_than_declared_is_rejected() {
         encoded[8] = new;
         changed[start..start + 10].copy_from_slice(&encoded);
     }
-    let error = decode(&changed, &DicomView::default())
-        .unwrap_err()
-        .to_string();
+    let error = decode(&changed, &DicomView::default()).unwrap_err().to_string();
     assert!(error.contains("cannot be decoded"), "{error}");
 }
 
 #[test]
 fn unsupported_object_is_not_reported_as_damaged() {
-    let error = |bytes: &[u8]| {
-        decode(bytes, &DicomView::default())
-            .unwrap_err()
-            .to_string()
-    };
+    let error = |bytes: &[u8]| decode(bytes, &DicomView::default()).unwrap_err().to_string();
     let mut twelve_bit_jpeg = read_golden("jpeg.dcm");
-    let frame = twelve_bit_jpeg
-        .windows(2)
-        .position(|w| w == [0xff, 0xc0])
-        .unwrap();
+    let frame = twelve_bit_jpeg.windows(2).position(|w| w == [0xff, 0xc0]).unwrap();
     twelve_bit_jpeg[frame + 4] = 12;
     let message = error(&twelve_bit_jpeg);
     assert!(message.contains("unsupported"), "{message}");
     assert!(message.contains("12 bits"), "{message}");
     // With the pixels under a private tag, the object has no image.
     let mut without_image = read_golden("ct.dcm");
-    let pixels = without_image
-        .windows(4)
-        .rposition(|w| w == [0xe0, 0x7f, 0x10, 0]);
+    let pixels = without_image.windows(4).rposition(|w| w == [0xe0, 0x7f, 0x10, 0]);
     without_image[pixels.unwrap()] = 0xe1;
     let message = error(&without_image);
     assert!(message.contains("contains no image"), "{message}");
@@ -157,30 +123,21 @@ fn unsupported_object_is_not_reported_as_damaged() {
 
 #[test]
 fn errors_of_damaged_objects_name_no_patient() {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(golden_folder())
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(golden_folder()).unwrap().map(|e| e.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "dcm"));
     paths.sort();
-    let limits = ImageLimits {
-        bytes: 1 << 20,
-        pixels: 1 << 20,
-    };
+    let limits = ImageLimits { bytes: 1 << 20, pixels: 1 << 20 };
     let mut state = 11_u64;
     let mut next = |n: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) as usize % n
     };
     let mut rejected = 0;
     for path in &paths {
         let original = std::fs::read(path).unwrap();
-        let mut files: Vec<Vec<u8>> = (132..original.len())
-            .step_by(7)
-            .map(|length| original[..length].to_vec())
-            .collect();
+        let mut files: Vec<Vec<u8>> =
+            (132..original.len()).step_by(7).map(|length| original[..length].to_vec()).collect();
         for _ in 0..200 {
             let mut file = original.clone();
             for _ in 0..=next(4) {
@@ -199,10 +156,7 @@ fn errors_of_damaged_objects_name_no_patient() {
             };
             rejected += 1;
             let text = error.to_string();
-            assert!(
-                !text.contains("INVENTED") && text.contains("hint: "),
-                "{text}"
-            );
+            assert!(!text.contains("INVENTED") && text.contains("hint: "), "{text}");
         }
     }
     assert!(rejected > 500, "{rejected}");
@@ -212,15 +166,8 @@ fn errors_of_damaged_objects_name_no_patient() {
 fn records_of_dicom_cases_name_no_patient() {
     let folder = Folder::empty();
     let mut cases = Vec::new();
-    for (i, name) in ["ct.dcm", "frames.dcm", "rgb.dcm", "truncated.dcm"]
-        .iter()
-        .enumerate()
-    {
-        let mut bytes = read_golden(if *name == "truncated.dcm" {
-            "ct.dcm"
-        } else {
-            name
-        });
+    for (i, name) in ["ct.dcm", "frames.dcm", "rgb.dcm", "truncated.dcm"].iter().enumerate() {
+        let mut bytes = read_golden(if *name == "truncated.dcm" { "ct.dcm" } else { name });
         if *name == "truncated.dcm" {
             bytes.truncate(bytes.len() - 40);
         }
@@ -249,10 +196,7 @@ fn records_of_dicom_cases_name_no_patient() {
     assert_eq!(other_run.exit_code, 0, "{}", other_run.stderr);
     let other_records = folder.records("other");
     assert_ne!(other_records[0]["key"], records[0]["key"]);
-    assert_eq!(
-        other_records[0]["image"]["view"]["window"]["source"],
-        "given"
-    );
+    assert_eq!(other_records[0]["image"]["view"]["window"]["source"], "given");
     assert_eq!(other_records[1]["image"]["view"]["frame"], 1);
     for text in [
         before,
@@ -261,46 +205,27 @@ fn records_of_dicom_cases_name_no_patient() {
         first_run.stderr,
         first_run.stdout,
     ] {
-        assert!(
-            !text.contains("INVENTED") && !text.contains("19010203"),
-            "{text}"
-        );
+        assert!(!text.contains("INVENTED") && !text.contains("19010203"), "{text}");
     }
 }
 
 /// Compares with pydicom. `ACEM3_TEST_DICOM` is a folder of objects, such as pydicom's test files,
 /// and `ACEM3_TEST_PYTHON` a Python interpreter with pydicom.
 #[test]
-#[expect(
-    clippy::print_stderr,
-    reason = "prints rejected objects and the reason for skipped tests"
-)]
+#[expect(clippy::print_stderr, reason = "prints rejected objects and the reason for skipped tests")]
 fn dicom_folder_matches_pydicom() {
-    let (folder, python) = (
-        std::env::var_os("ACEM3_TEST_DICOM"),
-        std::env::var_os("ACEM3_TEST_PYTHON"),
-    );
+    let (folder, python) =
+        (std::env::var_os("ACEM3_TEST_DICOM"), std::env::var_os("ACEM3_TEST_PYTHON"));
     let (Some(folder), Some(python)) = (folder, python) else {
         eprintln!("skipped: ACEM3_TEST_DICOM or ACEM3_TEST_PYTHON is not set");
         return;
     };
     let out = tempfile::tempdir().unwrap();
     let script = golden_folder().with_file_name("make_dicom.py");
-    let output = Command::new(python)
-        .arg(script)
-        .arg(&folder)
-        .arg(out.path())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let output = Command::new(python).arg(script).arg(&folder).arg(out.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     paths.retain(|path| path.is_file());
     paths.sort();
     let (mut equal, mut without_reference) = (0, 0);
@@ -311,12 +236,7 @@ fn dicom_folder_matches_pydicom() {
         let image = match decode(&bytes, &DicomView::default()) {
             Ok(image) => image,
             Err(error) => {
-                let first_line = error
-                    .to_string()
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned();
+                let first_line = error.to_string().lines().next().unwrap_or_default().to_owned();
                 rejected.push(format!("{name}: {first_line}"));
                 continue;
             }
@@ -326,12 +246,8 @@ fn dicom_folder_matches_pydicom() {
             continue;
         };
         assert_eq!(expected.len(), image.data().len(), "{name}");
-        let max_difference = expected
-            .iter()
-            .zip(image.data())
-            .map(|(a, b)| a.abs_diff(*b))
-            .max()
-            .unwrap_or(0);
+        let max_difference =
+            expected.iter().zip(image.data()).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
         let is_jpeg = bytes.windows(20).any(|w| w == b"1.2.840.10008.1.2.4.");
         let tolerance = if is_jpeg { 4 } else { 1 };
         if max_difference > tolerance {
@@ -340,10 +256,7 @@ fn dicom_folder_matches_pydicom() {
             equal += 1;
         }
     }
-    eprintln!(
-        "{equal} equal, {without_reference} without reference, {} rejected:",
-        rejected.len()
-    );
+    eprintln!("{equal} equal, {without_reference} without reference, {} rejected:", rejected.len());
     eprintln!("{}", rejected.join("\n"));
     assert!(differing.is_empty(), "{}", differing.join("\n"));
     assert!(equal > 0);

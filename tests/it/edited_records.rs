@@ -20,10 +20,8 @@ fn out_of_range_score_is_rejected_with_its_line() {
         for command in [&["agree", "out"][..], &["rank", "out"], &["audit", "out"]] {
             let output = folder.run(command);
             assert_eq!(output.exit_code, 2, "{command:?}: {}", output.stderr);
-            let expected = format!(
-                "records.jsonl line 1: a score of {}",
-                score.trim_end_matches(".0")
-            );
+            let expected =
+                format!("records.jsonl line 1: a score of {}", score.trim_end_matches(".0"));
             assert!(output.stderr.contains(&expected), "{}", output.stderr);
             assert!(output.stderr.contains("hint: "), "{}", output.stderr);
         }
@@ -40,11 +38,7 @@ fn comparing_a_judge_with_itself_is_reported() {
     let command = ["agree", "out", "--labels", "labels.csv", "--against", "out"];
     let output = folder.run(&command);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("verdicts of the same judge"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("verdicts of the same judge"), "{}", output.stderr);
     let quiet = folder.run(&[&command[..], &["--quiet"]].concat());
     assert!(quiet.stderr.is_empty(), "{}", quiet.stderr);
 }

@@ -7,10 +7,7 @@ use serde_json::{Value, json};
 use crate::folder::Folder;
 
 fn demo_path() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("assets/demo")
-        .display()
-        .to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo").display().to_string()
 }
 
 #[test]
@@ -19,9 +16,7 @@ fn demo_verdicts_do_not_depend_on_batch_or_threads() {
     let mut files = Vec::new();
     for (out, batch, threads) in [("a", "1", "1"), ("b", "5", "2"), ("c", "16", "3")] {
         let mut command = folder.command(&["judge", &demo_path(), "--out", out, "--limit", "4"]);
-        command
-            .args(["--batch-size", batch])
-            .env("RAYON_NUM_THREADS", threads);
+        command.args(["--batch-size", batch]).env("RAYON_NUM_THREADS", threads);
         assert!(command.status().unwrap().success());
         files.push(folder.read(&format!("{out}/records.jsonl")));
     }
@@ -34,11 +29,7 @@ fn demo_verdicts_do_not_depend_on_batch_or_threads() {
         for order in record["orders"].as_array().unwrap() {
             let criteria: usize = ["expression", "medical_knowledge", "patient_relevance"]
                 .iter()
-                .map(|aspect| {
-                    order["aspects"][aspect]
-                        .as_object()
-                        .map_or(0, serde_json::Map::len)
-                })
+                .map(|aspect| order["aspects"][aspect].as_object().map_or(0, serde_json::Map::len))
                 .sum();
             assert_eq!(criteria, 10);
         }
@@ -53,15 +44,7 @@ fn combined_verdict_is_symmetric() {
         {"model": "a", "text": "There are two lesions on the left side."},
         {"model": "b", "text": "No idea. What a stupid question."},
     ]);
-    let mirrored = Value::Array(
-        responses
-            .as_array()
-            .unwrap()
-            .iter()
-            .rev()
-            .cloned()
-            .collect(),
-    );
+    let mirrored = Value::Array(responses.as_array().unwrap().iter().rev().cloned().collect());
     let case = |id: &str, responses: &Value| json!({"id": id, "image": "images/0.png", "question": "How many lesions are there?", "responses": responses});
     folder.write_cases(&[case("one", &responses), case("two", &mirrored)]);
     assert_eq!(folder.run(&["judge", "cases", "--out", "out"]).exit_code, 0);
@@ -81,9 +64,7 @@ fn unusual_cases_do_not_stop_the_run() {
     let folder = Folder::with_cases(2);
     let long_text = "lesion ".repeat(3000);
     let wide_image = image::GrayImage::new(20_000_000, 1);
-    wide_image
-        .save(folder.path("cases/images/wide.png"))
-        .unwrap();
+    wide_image.save(folder.path("cases/images/wide.png")).unwrap();
     let case = |id: &str, image: Value, text: &str| {
         json!({"id": id, "image": image, "question": "What is it?", "responses": [
             {"model": "a", "text": text}, {"model": "b", "text": "A lesion."}]})
@@ -101,10 +82,7 @@ fn unusual_cases_do_not_stop_the_run() {
     assert_eq!(folder.run(&["judge", "cases", "--out", "out"]).exit_code, 0);
     let records = folder.records("out");
     let status = |i: usize| {
-        (
-            records[i]["status"].as_str().unwrap().to_owned(),
-            records[i]["reason"].clone(),
-        )
+        (records[i]["status"].as_str().unwrap().to_owned(), records[i]["reason"].clone())
     };
     assert_eq!(status(0).0, "judged");
     assert_eq!(status(1), ("unscored".to_owned(), json!("truncated")));

@@ -1,10 +1,7 @@
 //! Published encoders compared with the reference implementations. `assets/golden/make_encoders.py`
 //! generates the expected values.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "prints measurements and the reason for skipped tests"
-)]
+#![expect(clippy::print_stdout, reason = "prints measurements and the reason for skipped tests")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -105,9 +102,7 @@ pub(crate) fn assert_matches_reference(
     } else {
         values[&format!("state.{}", layers - 1)].clone()
     };
-    let selected = selected
-        .i((.., tower.config().class_token_count()..))
-        .unwrap();
+    let selected = selected.i((.., tower.config().class_token_count()..)).unwrap();
     let features = tower.encode(pixels).unwrap();
     assert_eq!(features.dim(1).unwrap(), Encoder::token_count(tower));
     assert_near("features", &features, &selected);
@@ -161,10 +156,7 @@ fn dinov2_interpolates_positions_to_other_grids() {
         let mut published = published.clone();
         published.config = VisionConfig {
             image_size: side,
-            variant: VitVariant {
-                position_grid: Some(5),
-                ..published.config.variant
-            },
+            variant: VitVariant { position_grid: Some(5), ..published.config.variant },
             ..published.config
         };
         let tower = load_encoder(&folder, &published);
@@ -184,15 +176,9 @@ fn feature_selection_without_its_norm_is_an_error() {
     let mut weights = renaming.rename_tensors(&published.config, stored).unwrap();
     weights.remove("post_layernorm.weight").unwrap();
     let vb = VarBuilder::from_tensors(weights, DType::F32, &Device::Cpu);
-    let config = VisionConfig {
-        variant: VitVariant::default(),
-        ..published.config
-    };
-    let selection = Selection {
-        select_layer: -1,
-        select_feature: SelectFeature::Patch,
-        post_norm: true,
-    };
+    let config = VisionConfig { variant: VitVariant::default(), ..published.config };
+    let selection =
+        Selection { select_layer: -1, select_feature: SelectFeature::Patch, post_norm: true };
     let error = VisionTower::load(&vb, &config, selection).unwrap_err();
     assert!(error.to_string().contains("`post_norm`"), "{error}");
 }
@@ -237,16 +223,12 @@ fn pixel_values_match_reference_processors() {
         let (file, picture) = (&files[*processor], load_image(image));
         let (values, std) = if *processor == "llava-next" {
             let any_res = read_any_res(file).unwrap();
-            let std = read_image_processor(file, EncoderLayout::Clip)
-                .unwrap()
-                .image_std;
+            let std = read_image_processor(file, EncoderLayout::Clip).unwrap().image_std;
             (any_res.preprocess(&picture).unwrap().pixel_values, std)
         } else {
             let processor = if file.get("model_cfg").is_some() {
-                let files = EncoderFiles {
-                    open_clip_config: Some(file),
-                    ..EncoderFiles::default()
-                };
+                let files =
+                    EncoderFiles { open_clip_config: Some(file), ..EncoderFiles::default() };
                 PublishedEncoder::from_files(&files).unwrap().processor
             } else {
                 read_image_processor(file, EncoderLayout::Clip).unwrap()
@@ -282,21 +264,8 @@ fn llava_next_tiles_match_reference() {
     let any_res = read_any_res(&file).unwrap();
     let rows: Vec<[usize; 8]> = serde_json::from_value(rows).unwrap();
     assert_eq!(rows.len(), 300);
-    for [
-        height,
-        width,
-        best_height,
-        best_width,
-        top,
-        left,
-        bottom,
-        right,
-    ] in rows
-    {
-        assert_eq!(
-            any_res.best_resolution(height, width),
-            (best_height, best_width)
-        );
+    for [height, width, best_height, best_width, top, left, bottom, right] in rows {
+        assert_eq!(any_res.best_resolution(height, width), (best_height, best_width));
         let tiles = Tiles {
             pixel_values: Tensor::zeros(1, DType::F32, &Device::Cpu).unwrap(),
             grid: (best_height / 336, best_width / 336),

@@ -21,11 +21,7 @@ fn run_encoders(out: &Path, arguments: &[&str]) -> (Option<i32>, String, String)
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 #[test]
@@ -57,16 +53,10 @@ fn encoders_are_compared_by_judging_with_trained_projectors() {
 #[test]
 fn invalid_encoder_arguments_are_rejected() {
     let dir = TempDir::new().unwrap();
-    for (name, message) in [
-        ("random:x", "not a seed"),
-        ("no-such-folder", "no such folder"),
-    ] {
+    for (name, message) in [("random:x", "not a seed"), ("no-such-folder", "no such folder")] {
         let (code, _, stderr) = run_encoders(dir.path(), &["--probe-only", name]);
         assert_eq!(code, Some(2), "{stderr}");
-        assert!(
-            stderr.contains(name) && stderr.contains(message),
-            "{stderr}"
-        );
+        assert!(stderr.contains(name) && stderr.contains(message), "{stderr}");
     }
     let (code, _, stderr) = run_encoders(dir.path(), &["--steps", "0"]);
     assert_eq!(code, Some(2));
@@ -77,35 +67,17 @@ fn invalid_encoder_arguments_are_rejected() {
 fn hub_encoder_is_downloaded_once_and_pinned() {
     let siglip = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/encoders/siglip");
     let read = |name: &str| fs::read(siglip.join(name)).unwrap();
-    let names = [
-        "config.json",
-        "preprocessor_config.json",
-        "model.safetensors",
-    ];
+    let names = ["config.json", "preprocessor_config.json", "model.safetensors"];
     let files: Vec<(&str, Vec<u8>)> = names.map(|name| (name, read(name))).into();
     let mut files: Vec<(&str, &[u8])> = files.iter().map(|(n, b)| (*n, b.as_slice())).collect();
     let decoy = vec![7; 5000];
-    files.extend([
-        ("pytorch_model.bin", &decoy[..]),
-        ("tokenizer.json", &decoy),
-    ]);
+    files.extend([("pytorch_model.bin", &decoy[..]), ("tokenizer.json", &decoy)]);
     let mock = MockHub::without_faults(&files);
     let folder = Folder::empty();
     let run_probe = |encoder: &str, out: &str, flags: &[&str]| {
-        let shared = [
-            "--train-cases",
-            "24",
-            "--test-cases",
-            "8",
-            "--format",
-            "json",
-        ];
-        let args = [
-            &["encoders", "--probe-only", encoder, "--out", out],
-            &shared[..],
-            flags,
-        ]
-        .concat();
+        let shared = ["--train-cases", "24", "--test-cases", "8", "--format", "json"];
+        let args =
+            [&["encoders", "--probe-only", encoder, "--out", out], &shared[..], flags].concat();
         run(&folder, &mock.hub.url(), &args)
     };
     let first = run_probe("owner/name@refs/pr/1", "first", &[]);
@@ -120,26 +92,16 @@ fn hub_encoder_is_downloaded_once_and_pinned() {
     let decoy = sha256(&decoy);
     assert!(
         !storage_requests.is_empty()
-            && storage_requests
-                .iter()
-                .all(|request| !request.path.contains(&decoy))
+            && storage_requests.iter().all(|request| !request.path.contains(&decoy))
     );
     let again = run_probe("owner/name@refs/pr/1", "again", &["--offline"]);
     assert_eq!(again.exit_code, 0, "{}", again.stderr);
     assert_eq!(row(&again.stdout)["figures"], first_row["figures"]);
     assert!(mock.hub.take_requests().is_empty() && mock.storage.take_requests().is_empty());
     for (encoder, flags, message) in [
-        (
-            "owner/other",
-            &[][..],
-            "encoder owner/other: download failed",
-        ),
+        ("owner/other", &[][..], "encoder owner/other: download failed"),
         ("owner/name@v9", &[], "no revision `v9` (404)"),
-        (
-            "owner/name",
-            &["--offline"],
-            "--offline forbids access to the hub",
-        ),
+        ("owner/name", &["--offline"], "--offline forbids access to the hub"),
     ] {
         let output = run_probe(encoder, "bad", flags);
         assert_eq!(output.exit_code, 2, "{}", output.stderr);

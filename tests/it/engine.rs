@@ -61,10 +61,7 @@ fn ratings_do_not_depend_on_cached_prefixes_or_batches() {
 
 #[test]
 fn evicted_prefixes_are_recomputed_exactly() {
-    let engine = tiny_panel::panel(GenerationSettings {
-        analysis_tokens: 0,
-        scores_only: true,
-    });
+    let engine = tiny_panel::panel(GenerationSettings { analysis_tokens: 0, scores_only: true });
     let batch = |i: usize| {
         let (first, second) = ("left ".repeat(90 + i), "right ".repeat(90));
         tiny_panel::tasks(&engine, "a", "Where?", [&first, &second])
@@ -94,11 +91,7 @@ fn prompt_with_other_boundaries_shares_no_prefix() {
     let expected = generate_separately(&engine, &tasks);
     let mut cache = PrefixCache::default();
     assert_eq!(generate_batch(&engine, &tasks, &mut cache), expected);
-    assert_eq!(
-        cache.stats(),
-        (7, 1),
-        "expected only the opening to be shared"
-    );
+    assert_eq!(cache.stats(), (7, 1), "expected only the opening to be shared");
 }
 
 /// Checks the properties of every generated text.
@@ -113,10 +106,7 @@ fn assert_valid(task: &GenerationTask, ratings: &[Rating], engine: &Engine) {
         let best = score.probabilities.iter().copied().fold(0.0, f32::max);
         assert!(score.probabilities[usize::from(score.value)] >= best);
         let text = &rating.analysis;
-        assert!(
-            !text.contains(['\n', '\r', '\u{2028}', '\u{85}']),
-            "{text:?}"
-        );
+        assert!(!text.contains(['\n', '\r', '\u{2028}', '\u{85}']), "{text:?}");
         assert!(PROGRAM_TOKENS.iter().all(|c| !text.contains(c)), "{text:?}");
         let tokens = engine.tokenizer().encode_quoted(text).unwrap().len();
         // Invalid bytes become a replacement character of three bytes.
@@ -134,10 +124,7 @@ fn every_text_parses_within_its_budget() {
     let mut stopped = 0;
     let mut cut = 0;
     for analysis_tokens in [1, 8] {
-        let engine = tiny_panel::panel(GenerationSettings {
-            analysis_tokens,
-            scores_only: false,
-        });
+        let engine = tiny_panel::panel(GenerationSettings { analysis_tokens, scores_only: false });
         let tasks = tiny_panel::three_pair_tasks(&engine);
         for (task, ratings) in tasks.iter().zip(generate_separately(&engine, &tasks)) {
             assert_valid(task, &ratings, &engine);
@@ -151,34 +138,23 @@ fn every_text_parses_within_its_budget() {
 
 #[test]
 fn scores_only_equal_scores_with_empty_analyses() {
-    let engine = tiny_panel::panel(GenerationSettings {
-        analysis_tokens: 0,
-        scores_only: true,
-    });
+    let engine = tiny_panel::panel(GenerationSettings { analysis_tokens: 0, scores_only: true });
     let tasks = tiny_panel::three_pair_tasks(&engine);
     let expected = generate_separately(&engine, &tasks);
-    assert_eq!(
-        generate_batch(&engine, &tasks, &mut PrefixCache::default()),
-        expected
-    );
+    assert_eq!(generate_batch(&engine, &tasks, &mut PrefixCache::default()), expected);
     for (task, ratings) in tasks.iter().zip(&expected) {
         assert_valid(task, ratings, &engine);
         // With the text before the last score as a prompt, the last score is the same.
         let last = ratings.last().unwrap();
         let aspect = tiny_panel::aspect(task);
         let format = EvaluationFormat::for_aspect(aspect);
-        let texts: Vec<(String, u8)> = ratings
-            .iter()
-            .map(|r| (r.analysis.clone(), r.score.value))
-            .collect();
+        let texts: Vec<(String, u8)> =
+            ratings.iter().map(|r| (r.analysis.clone(), r.score.value)).collect();
         let mut pieces = format.render_pieces(&texts);
         let Some(PromptPiece::Trusted(end)) = pieces.last_mut() else {
             panic!("expected a text that ends with a score")
         };
-        *end = end
-            .strip_suffix(&format!(" {}", last.score.value))
-            .unwrap()
-            .to_owned();
+        *end = end.strip_suffix(&format!(" {}", last.score.value)).unwrap().to_owned();
         let text = StagedPrompt::new(&pieces, engine.tokenizer()).unwrap();
         let mut repeated = task.clone();
         let mut tokens = text.stages.concat();
@@ -199,10 +175,7 @@ fn scores_only_equal_scores_with_empty_analyses() {
 
 #[test]
 fn zero_budget_gives_no_analysis() {
-    let engine = tiny_panel::panel(GenerationSettings {
-        analysis_tokens: 0,
-        scores_only: false,
-    });
+    let engine = tiny_panel::panel(GenerationSettings { analysis_tokens: 0, scores_only: false });
     let tasks = tiny_panel::three_pair_tasks(&engine);
     for (task, ratings) in tasks.iter().zip(generate_separately(&engine, &tasks)) {
         assert_valid(task, &ratings, &engine);
@@ -221,18 +194,11 @@ fn too_long_prompt_fails_alone() {
         short[2..].to_vec(),
     ]
     .concat();
-    let results = engine
-        .generate(&tasks, &mut PrefixCache::default())
-        .unwrap();
+    let results = engine.generate(&tasks, &mut PrefixCache::default()).unwrap();
     let expected = generate_separately(&engine, &short);
     for (i, result) in results.iter().enumerate() {
         match (i, result) {
-            (
-                2..8,
-                Err(Error::TooLong {
-                    prompt, context, ..
-                }),
-            ) => {
+            (2..8, Err(Error::TooLong { prompt, context, .. })) => {
                 assert!(*prompt > 3000 && *context == 2048);
             }
             (0..2, Ok(ratings)) => assert_eq!(*ratings, expected[i]),
@@ -246,10 +212,7 @@ fn too_long_prompt_fails_alone() {
 fn context_is_usable_to_its_last_position() {
     let task = |engine: &Engine| tiny_panel::tasks(engine, "a", "Q?", ["Yes.", "No."]).remove(0);
     let result = |context| generate_one(&tiny_panel::panel_with_context(context, SETTINGS), &task);
-    let Err(Error::TooLong {
-        prompt, evaluation, ..
-    }) = result(1)
-    else {
+    let Err(Error::TooLong { prompt, evaluation, .. }) = result(1) else {
         panic!("expected an error for a context of one position")
     };
     let ratings = result(prompt + evaluation).unwrap();
@@ -273,9 +236,7 @@ fn task_without_image_or_member_fails_alone() {
     let mut tasks = tiny_panel::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
     tasks[1].image = None;
     tasks[4].member = 3;
-    let results = engine
-        .generate(&tasks, &mut PrefixCache::default())
-        .unwrap();
+    let results = engine.generate(&tasks, &mut PrefixCache::default()).unwrap();
     for (i, result) in results.iter().enumerate() {
         assert_eq!(result.is_err(), i == 1 || i == 4, "task {i}: {result:?}");
     }
@@ -292,9 +253,7 @@ fn nan_weights_give_an_error_instead_of_a_score() {
     heads[1] = Head::load(&tiny_panel::var_builder(broken), &config, 2).unwrap();
     let engine = Engine::new(trunk, heads, tokenizer, &config, SETTINGS).unwrap();
     let tasks = tiny_panel::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
-    let results = engine
-        .generate(&tasks, &mut PrefixCache::default())
-        .unwrap();
+    let results = engine.generate(&tasks, &mut PrefixCache::default()).unwrap();
     for (task, result) in tasks.iter().zip(results) {
         assert_eq!(result.is_err(), task.member == 1, "{result:?}");
     }
@@ -307,11 +266,7 @@ fn swapped_responses_change_only_the_pair_stage() {
         let experts = tiny_panel::branch_experts(layout, &tokenizer);
         let image = tiny_panel::image("a");
         let prompts = |responses| {
-            let input = JudgeInput {
-                has_image: true,
-                question: "Is there a mass?",
-                responses,
-            };
+            let input = JudgeInput { has_image: true, question: "Is there a mass?", responses };
             let tasks = experts.tasks(&input, Some(&image), &tokenizer).unwrap();
             tasks.into_iter().map(|task| task.prompt.stages)
         };
@@ -353,10 +308,7 @@ fn analysis_is_quoted_on_one_line() {
         .into_iter()
         .filter(|piece| matches!(piece, PromptPiece::Quoted(_)))
         .collect();
-    assert_eq!(
-        quoted,
-        vec![PromptPiece::Quoted(render_free_text("a b")); 8]
-    );
+    assert_eq!(quoted, vec![PromptPiece::Quoted(render_free_text("a b")); 8]);
 }
 
 /// Environment variable with the output file of a child process.
@@ -392,9 +344,7 @@ fn computed_values() -> String {
     let tasks = tiny_panel::three_pair_tasks(&engine);
     let ratings = generate_batch(&engine, &tasks[..4], &mut PrefixCache::default());
     let matrix = |rows: usize, columns: usize| {
-        let values: Vec<f32> = (0..rows * columns)
-            .map(|i| (i as f32 * 0.37).sin())
-            .collect();
+        let values: Vec<f32> = (0..rows * columns).map(|i| (i as f32 * 0.37).sin()).collect();
         Tensor::from_vec(values, (rows, columns), &Device::Cpu).unwrap()
     };
     let product = linear(&matrix(37, 1100), &matrix(1024, 1100), None).unwrap();

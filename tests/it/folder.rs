@@ -35,9 +35,7 @@ impl Folder {
         for i in 0..n.div_ceil(2) {
             let pixel = image::Luma([u8::try_from(i % 256).unwrap()]);
             let picture = image::GrayImage::from_pixel(3, 2, pixel);
-            picture
-                .save(folder.path(&format!("cases/images/{i}.png")))
-                .unwrap();
+            picture.save(folder.path(&format!("cases/images/{i}.png"))).unwrap();
         }
         let cases: Vec<Value> = (0..n).map(valid_case).collect();
         folder.write_cases(&cases);
@@ -70,9 +68,7 @@ impl Folder {
     /// Returns the records of an output folder.
     pub(crate) fn records(&self, out: &str) -> Vec<Value> {
         let text = self.read(&format!("{out}/records.jsonl"));
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Returns the manifest of an output folder.
@@ -89,13 +85,7 @@ impl Folder {
 
     /// Runs `acem3 judge cases --out OUT --panel scripted:` with additional arguments.
     pub(crate) fn judge(&self, out: &str, more: &[&str]) -> ProgramOutput {
-        self.run(
-            &[
-                &["judge", "cases", "--out", out, "--panel", "scripted:"],
-                more,
-            ]
-            .concat(),
-        )
+        self.run(&[&["judge", "cases", "--out", out, "--panel", "scripted:"], more].concat())
     }
 
     /// Runs the program and waits until it exits.

@@ -1,10 +1,7 @@
 //! Full-size encoders compared with the reference, in f32 and bf16.
 //! `assets/golden/make_encoders.py` generates them and reports its peak memory.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "prints measurements and the reason for skipped tests"
-)]
+#![expect(clippy::print_stdout, reason = "prints measurements and the reason for skipped tests")]
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,11 +53,7 @@ impl SimpleBackend for StoredWeights {
 fn convert_matrices_to_bf16(weights: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     let convert = |(name, tensor): (String, Tensor)| {
         let is_matrix = tensor.rank() == 2 && !name.contains("embed");
-        let tensor = if is_matrix {
-            tensor.to_dtype(DType::BF16).unwrap()
-        } else {
-            tensor
-        };
+        let tensor = if is_matrix { tensor.to_dtype(DType::BF16).unwrap() } else { tensor };
         (name, tensor)
     };
     weights.into_iter().map(convert).collect()
@@ -91,10 +84,8 @@ fn full_size_encoders_match_reference() {
         // The second call overwrites the values of the first, so float32 is the reference.
         let peaks =
             ["bfloat16", "float32"].map(|dtype| run_reference(&python, &folder, name, dtype));
-        let (published, known) = (
-            open_encoder(&folder),
-            encoder_by_name(id).unwrap().published_encoder(),
-        );
+        let (published, known) =
+            (open_encoder(&folder), encoder_by_name(id).unwrap().published_encoder());
         assert_eq!(published.config, known.config);
         let size = |p: &acem3_vision::PublishedEncoder| p.processor.output_size();
         assert_eq!(size(&published), size(&known));
@@ -103,11 +94,7 @@ fn full_size_encoders_match_reference() {
         {
             reset_peak();
             let stored = load_weights(&folder, &published);
-            let stored = if dtype == "f32" {
-                stored
-            } else {
-                convert_matrices_to_bf16(stored)
-            };
+            let stored = if dtype == "f32" { stored } else { convert_matrices_to_bf16(stored) };
             let vb =
                 VarBuilder::from_backend(Box::new(StoredWeights(stored)), DType::F32, Device::Cpu);
             let tower = published.load(&vb, published.default_selection()).unwrap();

@@ -76,10 +76,7 @@ fn panel_combines_files_and_folders() {
     );
     folder.write("four.toml", &panel);
     let report = inspect(&folder, "four.toml");
-    assert_eq!(
-        report["members"][0]["dtypes"],
-        serde_json::json!(["Q8_0", "f32"])
-    );
+    assert_eq!(report["members"][0]["dtypes"], serde_json::json!(["Q8_0", "f32"]));
     assert_eq!(report["members"][2]["kind"], "qwen2");
     // A file used by two members is stored once, even with different chat templates.
     let parameters = |i: usize| report["members"][i]["parameters"].as_u64().unwrap();
@@ -111,11 +108,7 @@ fn error_after(name: &str, damage: impl Fn(&mut Vec<u8>)) -> String {
     fs::write(folder.path("broken.gguf"), bytes).unwrap();
     let output = folder.run(&["panel", "inspect", "broken.gguf"]);
     assert_eq!(output.exit_code, 2, "{}{}", output.stdout, output.stderr);
-    assert!(
-        output.stdout.is_empty() && !output.stderr.contains("panicked"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stdout.is_empty() && !output.stderr.contains("panicked"), "{}", output.stderr);
     assert!(output.stderr.contains("broken.gguf"), "{}", output.stderr);
     output.stderr
 }
@@ -151,9 +144,8 @@ fn truncated_and_foreign_files_are_rejected() {
         let header = error_with_hint("llama-q8_0.gguf", |bytes| bytes.truncate(length));
         assert_contains(&header, &["truncated"]);
     }
-    let wrong_magic = error_with_hint("llama-q8_0.gguf", |bytes| {
-        overwrite(bytes, 0, b"PK\x03\x04")
-    });
+    let wrong_magic =
+        error_with_hint("llama-q8_0.gguf", |bytes| overwrite(bytes, 0, b"PK\x03\x04"));
     assert_contains(&wrong_magic, &["not a GGUF file", "hint:"]);
     let old_version = error_with_hint("llama-q8_0.gguf", |bytes| overwrite(bytes, 4, &[1]));
     assert_contains(&old_version, &["version 1", "expected 2 or 3", "hint:"]);
@@ -164,17 +156,11 @@ fn wrong_counts_and_lengths_are_rejected() {
     let huge = u64::MAX.to_le_bytes();
     let tensor_count = error_with_hint("llama-f16.gguf", |bytes| overwrite(bytes, 8, &huge));
     assert_contains(&tensor_count, &["tensor_count 18446744073709551615"]);
-    let metadata_count = error_after("llama-f16.gguf", |bytes| {
-        overwrite(bytes, 16, &[0xff, 0xff])
-    });
+    let metadata_count = error_after("llama-f16.gguf", |bytes| overwrite(bytes, 16, &[0xff, 0xff]));
     assert_contains(&metadata_count, &["broken.gguf"]);
     let key_length = error_with_hint("llama-f16.gguf", |bytes| overwrite(bytes, 24, &huge));
     assert_contains(&key_length, &["string length 18446744073709551615"]);
-    for (list, n) in [
-        ("tokens", 1u64 << 60),
-        ("tokens", 1 << 30),
-        ("scores", 1 << 62),
-    ] {
+    for (list, n) in [("tokens", 1u64 << 60), ("tokens", 1 << 30), ("scores", 1 << 62)] {
         let list = format!("tokenizer.ggml.{list}");
         let wrong_length = error_with_hint("llama-f16.gguf", |bytes| {
             let offset = end_of(bytes, &list) + 8;
@@ -187,19 +173,13 @@ fn wrong_counts_and_lengths_are_rejected() {
         let offset = end_of(bytes, "blk.0.attn_q.weight") + 4;
         overwrite(bytes, offset, &(1u64 << 40).to_le_bytes());
     });
-    assert_contains(
-        &shape,
-        &["`blk.0.attn_q.weight`", "bytes at offset", "hint:"],
-    );
+    assert_contains(&shape, &["`blk.0.attn_q.weight`", "bytes at offset", "hint:"]);
     let overflow = error_with_hint("llama-f16.gguf", |bytes| {
         let offset = end_of(bytes, "blk.0.attn_q.weight") + 4;
         overwrite(bytes, offset, &(1u64 << 32).to_le_bytes());
         overwrite(bytes, offset + 8, &(1u64 << 32).to_le_bytes());
     });
-    assert_contains(
-        &overflow,
-        &["`blk.0.attn_q.weight`", "does not fit type f16"],
-    );
+    assert_contains(&overflow, &["`blk.0.attn_q.weight`", "does not fit type f16"]);
     let offset = error_with_hint("llama-f16.gguf", |bytes| {
         let offset = end_of(bytes, "blk.0.attn_q.weight") + 24;
         overwrite(bytes, offset, &(u64::MAX - 31).to_le_bytes());
@@ -223,10 +203,7 @@ fn unknown_and_incompatible_content_is_rejected() {
         let offset = end_of(bytes, "blk.0.attn_q.weight") + 20;
         overwrite(bytes, offset, &12u32.to_le_bytes());
     });
-    assert_contains(
-        &row_length,
-        &["`blk.0.attn_q.weight`", "does not fit type Q4_K"],
-    );
+    assert_contains(&row_length, &["`blk.0.attn_q.weight`", "does not fit type Q4_K"]);
     let architecture = error_with_hint("llama-f16.gguf", |bytes| {
         let offset = end_of(bytes, "general.architecture") + 12;
         overwrite(bytes, offset, b"gemma");
@@ -241,10 +218,7 @@ fn unknown_and_incompatible_content_is_rejected() {
         let offset = end_of(bytes, "llama.rope.dimension_coun") - 1;
         overwrite(bytes, offset, b"m");
     });
-    assert_contains(
-        &unknown_field,
-        &["llama.rope.dimension_coumt", "ignore_config"],
-    );
+    assert_contains(&unknown_field, &["llama.rope.dimension_coumt", "ignore_config"]);
     let heads = error_after("llama-f16.gguf", |bytes| {
         let offset = end_of(bytes, "llama.attention.head_count") + 4;
         overwrite(bytes, offset, &3u32.to_le_bytes());
@@ -270,8 +244,5 @@ fn unknown_and_incompatible_content_is_rejected() {
         let offset = bytes.len() - 3 * 64 * 4 - 34;
         overwrite(bytes, offset, &[0xff, 0x7f]);
     });
-    assert_contains(
-        &scale,
-        &["`blk.1.ffn_down.weight`", "32 of 6144 values", "not finite"],
-    );
+    assert_contains(&scale, &["`blk.1.ffn_down.weight`", "32 of 6144 values", "not finite"]);
 }

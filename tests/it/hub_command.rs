@@ -1,9 +1,6 @@
 //! Downloads started on the command line, and a cache shared with Python's `huggingface_hub`.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "prints measurements and the reason for skipped tests"
-)]
+#![expect(clippy::print_stdout, reason = "prints measurements and the reason for skipped tests")]
 
 use std::fs;
 use std::path::Path;
@@ -35,19 +32,15 @@ pub(crate) fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> ProgramOutp
             command.env_remove(name);
         }
     }
-    command
-        .env("HF_ENDPOINT", endpoint)
-        .env("HF_HOME", folder.path("hf"));
+    command.env("HF_ENDPOINT", endpoint).env("HF_HOME", folder.path("hf"));
     program_output(&command.output().unwrap())
 }
 
 #[test]
 fn hub_panel_judges_and_records_its_commit() {
     let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
-    let files: Vec<(&str, Vec<u8>)> = PANEL_FILES
-        .iter()
-        .map(|name| (*name, fs::read(mini.join(name)).unwrap()))
-        .collect();
+    let files: Vec<(&str, Vec<u8>)> =
+        PANEL_FILES.iter().map(|name| (*name, fs::read(mini.join(name)).unwrap())).collect();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(n, b)| (*n, b.as_slice())).collect();
     let mock = MockHub::without_faults(&files);
     let folder = Folder::with_cases(1);
@@ -67,37 +60,24 @@ fn hub_panel_judges_and_records_its_commit() {
     let offline = judge("offline", "owner/name@refs/pr/1", &["--offline"]);
     assert_eq!(offline.exit_code, 0, "{}", offline.stderr);
     assert!(mock.hub.take_requests().is_empty());
-    assert_eq!(
-        folder.read("out/records.jsonl"),
-        folder.read("offline/records.jsonl")
-    );
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("offline/records.jsonl"));
     let embedded = run(
         &folder,
         &mock.hub.url(),
-        &[
-            "judge",
-            "cases",
-            "--out",
-            "embedded",
-            "--scores-only",
-            "--single-order",
-        ],
+        &["judge", "cases", "--out", "embedded", "--scores-only", "--single-order"],
     );
     assert_eq!(embedded.exit_code, 0, "{}", embedded.stderr);
-    assert_eq!(
-        folder.read("out/records.jsonl"),
-        folder.read("embedded/records.jsonl")
-    );
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("embedded/records.jsonl"));
     assert!(folder.manifest("embedded").get("hub").is_none());
 }
 
 #[test]
 fn failed_download_exits_2_with_hint() {
-    let refuse_gated = |request: &ReceivedRequest| {
+    let reject_gated = |request: &ReceivedRequest| {
         let is_gated = request.path.contains("/gated");
         is_gated.then(|| MockReply::error(403, "GatedRepo"))
     };
-    let mock = MockHub::with_faults(&[("config.json", b"{}")], Arc::new(refuse_gated));
+    let mock = MockHub::with_faults(&[("config.json", b"{}")], Arc::new(reject_gated));
     let folder = Folder::with_cases(1);
     for (panel, extra_args, expected) in [
         (
@@ -105,34 +85,14 @@ fn failed_download_exits_2_with_hint() {
             &[][..],
             "error: --panel owner/gated: download failed\n  because: owner/gated: access is gated (403)",
         ),
-        (
-            "owner/other",
-            &[],
-            "owner/other: not found, or private and no token is set (401)",
-        ),
+        ("owner/other", &[], "owner/other: not found, or private and no token is set (401)"),
         ("owner/name@v9", &[], "owner/name: no revision `v9` (404)"),
         ("owner/name@a..b", &[], "`a..b` is not a valid revision"),
-        (
-            "bad--owner/name",
-            &[],
-            "`bad--owner/name` is not a repository id",
-        ),
-        (
-            "owner/name",
-            &[],
-            "owner/name: no file *.safetensors, *.bin or *.gguf at main",
-        ),
-        (
-            "owner/name",
-            &["--offline"],
-            "and --offline forbids access to the hub",
-        ),
+        ("bad--owner/name", &[], "`bad--owner/name` is not a repository id"),
+        ("owner/name", &[], "owner/name: no file *.safetensors, *.bin or *.gguf at main"),
+        ("owner/name", &["--offline"], "and --offline forbids access to the hub"),
     ] {
-        let args = [
-            &["judge", "cases", "--out", "out", "--panel", panel][..],
-            extra_args,
-        ]
-        .concat();
+        let args = [&["judge", "cases", "--out", "out", "--panel", panel][..], extra_args].concat();
         let output = run(&folder, &mock.hub.url(), &args);
         assert_eq!(output.exit_code, 2, "{panel}: {}", output.stderr);
         assert!(
@@ -140,19 +100,13 @@ fn failed_download_exits_2_with_hint() {
             "{panel}: {}",
             output.stderr
         );
-        assert!(
-            output.stderr.lines().all(|line| line.len() < 400),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stderr.lines().all(|line| line.len() < 400), "{}", output.stderr);
     }
     folder.write("blocked", "a file where the cache should be");
     let mut command = folder.command(&["judge", "cases", "--out", "out", "--panel", "owner/name"]);
     let files = [("config.json", &b"{}"[..]), ("a.bin", b"x")];
     let mock = MockHub::without_faults(&files);
-    command
-        .env("HF_ENDPOINT", mock.hub.url())
-        .env("HF_HUB_CACHE", folder.path("blocked"));
+    command.env("HF_ENDPOINT", mock.hub.url()).env("HF_HUB_CACHE", folder.path("blocked"));
     let output = program_output(&command.output().unwrap());
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     assert!(
@@ -170,16 +124,10 @@ fn path_traversal_is_rejected() {
     };
     let server = MockServer::start(Arc::new(reply));
     let folder = Folder::with_cases(1);
-    let output = run(
-        &folder,
-        &server.url(),
-        &["judge", "cases", "--out", "out", "--panel", "a/b"],
-    );
+    let output = run(&folder, &server.url(), &["judge", "cases", "--out", "out", "--panel", "a/b"]);
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     assert!(
-        output
-            .stderr
-            .contains("outside of the repository: `../../x.bin`"),
+        output.stderr.contains("outside of the repository: `../../x.bin`"),
         "{}",
         output.stderr
     );
@@ -199,14 +147,9 @@ fn snapshot_by_python(python: &str, endpoint: &str, cache: &Path, offline: bool)
     let code = "import sys\nfrom huggingface_hub import snapshot_download\n\
                 print(snapshot_download('owner/name', allow_patterns=['*.json', '*.bin']))";
     let mut command = Command::new(python);
-    command
-        .args(["-c", code])
-        .env("HF_ENDPOINT", endpoint)
-        .env("HF_HUB_CACHE", cache);
+    command.args(["-c", code]).env("HF_ENDPOINT", endpoint).env("HF_HUB_CACHE", cache);
     command.env("HF_HUB_OFFLINE", if offline { "1" } else { "0" });
-    command
-        .env("HF_HUB_DISABLE_XET", "1")
-        .env("HF_HUB_DISABLE_TELEMETRY", "1");
+    command.env("HF_HUB_DISABLE_XET", "1").env("HF_HUB_DISABLE_TELEMETRY", "1");
     let output = program_output(&command.output().unwrap());
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     output.stdout.trim().to_owned()
@@ -245,10 +188,7 @@ fn cache_is_shared_with_huggingface_hub() {
         Path::new(&python_folder).canonicalize().unwrap(),
         snapshot.folder.canonicalize().unwrap()
     );
-    assert_eq!(
-        fs::read(snapshot.folder.join("sub/model.bin")).unwrap(),
-        large
-    );
+    assert_eq!(fs::read(snapshot.folder.join("sub/model.bin")).unwrap(), large);
     assert_eq!(snapshot.source.commit, COMMIT);
 }
 
@@ -260,20 +200,15 @@ fn concurrent_processes_download_each_file_once() {
         }
         None
     };
-    let large: Vec<u8> = (0..200_000_u32)
-        .flat_map(|i| i.wrapping_mul(i).to_le_bytes())
-        .collect();
+    let large: Vec<u8> = (0..200_000_u32).flat_map(|i| i.wrapping_mul(i).to_le_bytes()).collect();
     let mock = MockHub::with_faults(&[("a.bin", &large), ("b.json", b"{}")], Arc::new(slow));
     let folder = Folder::with_cases(1);
     std::thread::scope(|scope| {
         for out in ["x", "y"] {
             let (folder, url) = (&folder, mock.hub.url());
             scope.spawn(move || {
-                let output = run(
-                    folder,
-                    &url,
-                    &["judge", "cases", "--out", out, "--panel", "owner/name"],
-                );
+                let output =
+                    run(folder, &url, &["judge", "cases", "--out", out, "--panel", "owner/name"]);
                 // The file contains no weights, but its download is complete.
                 assert_eq!(output.exit_code, 2, "{}", output.stderr);
                 assert!(output.stderr.contains("panel.toml"), "{}", output.stderr);

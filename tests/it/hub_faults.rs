@@ -1,9 +1,6 @@
 //! Downloads with broken connections, invalid responses and full disks.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "prints measurements and the reason for skipped tests"
-)]
+#![expect(clippy::print_stdout, reason = "prints measurements and the reason for skipped tests")]
 
 use std::fs;
 use std::path::Path;
@@ -20,10 +17,7 @@ use crate::mock_hub::{COMMIT, MockHub, MockReply, ReceivedRequest, sha256};
 fn hub_with_storage(
     reply: impl Fn(&ReceivedRequest, Vec<u8>) -> Option<MockReply> + Send + Sync + 'static,
 ) -> MockHub {
-    let files = [
-        ("config.json", CONFIG),
-        ("model.safetensors", &weights()[..]),
-    ];
+    let files = [("config.json", CONFIG), ("model.safetensors", &weights()[..])];
     let override_reply = move |request: &ReceivedRequest| {
         let is_download = request.path.starts_with("/blob/") && request.method == "GET";
         is_download.then(|| reply(request, weights())).flatten()
@@ -42,16 +36,9 @@ fn interrupted_download_resumes() {
     let dir = tempfile::tempdir().unwrap();
     let mut settings = settings(mock.hub.url(), dir.path());
     let snapshot = fetch(&settings, "owner/name").unwrap();
-    assert_eq!(
-        fs::read(snapshot.folder.join("model.safetensors")).unwrap(),
-        weights()
-    );
-    let starts: Vec<usize> = mock
-        .storage
-        .take_downloads()
-        .iter()
-        .map(ReceivedRequest::range_start)
-        .collect();
+    assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
+    let starts: Vec<usize> =
+        mock.storage.take_downloads().iter().map(ReceivedRequest::range_start).collect();
     assert_eq!(starts, [0, 100_000, 200_000]);
 
     // A new download resumes from the partial file too.
@@ -71,18 +58,13 @@ fn interrupted_download_resumes() {
     let error = fetch(&settings, "owner/name").unwrap_err();
     assert!(error.to_string().contains("model.safetensors"), "{error}");
     assert!(!dir.path().join("models--owner--name/snapshots").exists());
-    let partial = dir
-        .path()
-        .join("models--owner--name/blobs")
-        .join(sha256(&weights()) + ".incomplete");
+    let partial =
+        dir.path().join("models--owner--name/blobs").join(sha256(&weights()) + ".incomplete");
     assert_eq!(fs::metadata(&partial).unwrap().len(), 120_000);
     mock.storage.take_requests();
     let snapshot = fetch(&settings, "owner/name").unwrap();
     assert_eq!(mock.storage.take_downloads()[0].range_start(), 120_000);
-    assert_eq!(
-        fs::read(snapshot.folder.join("model.safetensors")).unwrap(),
-        weights()
-    );
+    assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
     assert!(!partial.exists());
 }
 
@@ -96,10 +78,7 @@ fn download_restarts_without_resume_support() {
     });
     let dir = tempfile::tempdir().unwrap();
     let snapshot = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap();
-    assert_eq!(
-        fs::read(snapshot.folder.join("model.safetensors")).unwrap(),
-        weights()
-    );
+    assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
 }
 
 #[test]
@@ -113,10 +92,7 @@ fn corrupt_partial_file_is_replaced() {
         let _ = fs::remove_file(blobs.join(sha256(&weights())));
         fs::write(&partial, content).unwrap();
         let snapshot = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap();
-        assert_eq!(
-            fs::read(snapshot.folder.join("model.safetensors")).unwrap(),
-            weights()
-        );
+        assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
         assert!(!partial.exists());
     }
 }
@@ -132,22 +108,16 @@ fn wrong_bytes_and_sizes_are_rejected() {
         ("expected 300000 bytes, found 299999", |request, bytes| {
             Some(MockReply::from_content(request, &bytes[1..]))
         }),
-        (
-            "expected 300000 bytes, found 300001",
-            |request, mut bytes| {
-                bytes.push(0);
-                Some(MockReply::from_content(request, &bytes))
-            },
-        ),
-        (
-            "expected 300000 bytes, found at least 30",
-            |request, mut bytes| {
-                bytes.extend([0; 9000]);
-                let mut reply = MockReply::from_content(request, &bytes);
-                reply.has_content_length = false;
-                Some(reply)
-            },
-        ),
+        ("expected 300000 bytes, found 300001", |request, mut bytes| {
+            bytes.push(0);
+            Some(MockReply::from_content(request, &bytes))
+        }),
+        ("expected 300000 bytes, found at least 30", |request, mut bytes| {
+            bytes.extend([0; 9000]);
+            let mut reply = MockReply::from_content(request, &bytes);
+            reply.has_content_length = false;
+            Some(reply)
+        }),
     ];
     for (expected, make_reply) in cases {
         let mock = hub_with_storage(make_reply);
@@ -160,40 +130,19 @@ fn wrong_bytes_and_sizes_are_rejected() {
         );
         assert!(!text.contains("secret"), "{text}");
         let blobs = files_in(&dir.path().join("models--owner--name/blobs"));
-        assert_eq!(
-            blobs.len(),
-            1,
-            "{expected}: only the configuration: {blobs:?}"
-        );
-        assert!(
-            !dir.path().join("models--owner--name/snapshots").exists(),
-            "{expected}"
-        );
-        assert!(
-            !dir.path().join("models--owner--name/refs").exists(),
-            "{expected}"
-        );
+        assert_eq!(blobs.len(), 1, "{expected}: only the configuration: {blobs:?}");
+        assert!(!dir.path().join("models--owner--name/snapshots").exists(), "{expected}");
+        assert!(!dir.path().join("models--owner--name/refs").exists(), "{expected}");
     }
 }
 
 #[test]
 fn headers_that_contradict_content_are_rejected() {
-    let files = [
-        ("config.json", CONFIG),
-        ("model.safetensors", &weights()[..]),
-    ];
+    let files = [("config.json", CONFIG), ("model.safetensors", &weights()[..])];
     for (name, value, expected) in [
-        (
-            "X-Linked-Size",
-            "299999".to_owned(),
-            "expected 299999 bytes, found 300000",
-        ),
-        (
-            "X-Linked-Etag",
-            format!("\"{}\"", "0".repeat(64)),
-            "expected sha256 0000",
-        ),
-        ("X-Repo-Commit", "f".repeat(40), "the hub answers for ffff"),
+        ("X-Linked-Size", "299999".to_owned(), "expected 299999 bytes, found 300000"),
+        ("X-Linked-Etag", format!("\"{}\"", "0".repeat(64)), "expected sha256 0000"),
+        ("X-Repo-Commit", "f".repeat(40), ", found ffff"),
     ] {
         let calls = AtomicUsize::new(0);
         let override_first_head = move |request: &ReceivedRequest| {
@@ -213,10 +162,7 @@ fn headers_that_contradict_content_are_rejected() {
         let error = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         let repo = dir.path().join("models--owner--name");
-        assert!(
-            files_in(&repo.join("blobs")).len() <= 1,
-            "{name}: only the configuration"
-        );
+        assert!(files_in(&repo.join("blobs")).len() <= 1, "{name}: only the configuration");
         assert!(!repo.join("snapshots").exists() && !repo.join("refs").exists());
     }
 }
@@ -236,10 +182,7 @@ fn silent_server_times_out() {
     settings.retry.read_timeout = Duration::from_millis(100);
     let error = fetch(&settings, "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::Unavailable, "{error}");
-    assert!(
-        error.to_string().contains("owner/name/a.safetensors"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("owner/name/a.safetensors"), "{error}");
     assert_eq!(mock.storage.take_downloads().len(), 3);
 }
 
@@ -254,10 +197,7 @@ fn connection_without_progress_is_abandoned() {
     let error = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap_err();
     let text = error.to_string();
     assert_eq!(error.kind, HubErrorKind::Unavailable, "{text}");
-    assert!(
-        text.contains("model.safetensors") && text.contains("hint: "),
-        "{text}"
-    );
+    assert!(text.contains("model.safetensors") && text.contains("hint: "), "{text}");
     assert!(!text.contains("secret"), "{text}");
     assert_eq!(mock.storage.take_downloads().len(), 3);
 }

@@ -9,12 +9,7 @@ use crate::folder::Folder;
 use crate::hub_command::run;
 use crate::mock_hub::{COMMIT, MockHub};
 
-const MEMBERS: [&str; 4] = [
-    "expression",
-    "medical_knowledge",
-    "patient_relevance",
-    "conclusion",
-];
+const MEMBERS: [&str; 4] = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
 
 fn golden(name: &str) -> std::path::PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -45,10 +40,7 @@ fn write_to_cache(folder: &Folder, id: &str, name: &str) {
 fn write_panel(folder: &Folder, members: [&str; 4]) {
     let pairs = MEMBERS.iter().zip(members);
     let lines: Vec<String> = pairs.map(|(key, id)| format!("{key} = {id}\n")).collect();
-    let text = format!(
-        "schema = 1\nrubric = \"names\"\n[members]\n{}",
-        lines.concat()
-    );
+    let text = format!("schema = 1\nrubric = \"names\"\n[members]\n{}", lines.concat());
     folder.write("panel-of-four.toml", &text);
 }
 
@@ -59,23 +51,10 @@ fn members_and_their_vision_tower_load_from_the_hub() {
     let mock = MockHub::without_faults(&llava);
     let folder = Folder::with_cases(1);
     let text_only = "{ folder = \"owner/name\", text_only = true }";
-    write_panel(
-        &folder,
-        [text_only, "\"owner/name\"", text_only, "\"owner/name\""],
-    );
+    write_panel(&folder, [text_only, "\"owner/name\"", text_only, "\"owner/name\""]);
     let judge = |extra_args: &[&str]| {
-        let fast_args = [
-            "--scores-only",
-            "--single-order",
-            "--panel",
-            "panel-of-four.toml",
-        ];
-        let args = [
-            &["judge", "cases", "--out", "out"],
-            &fast_args[..],
-            extra_args,
-        ]
-        .concat();
+        let fast_args = ["--scores-only", "--single-order", "--panel", "panel-of-four.toml"];
+        let args = [&["judge", "cases", "--out", "out"], &fast_args[..], extra_args].concat();
         run(&folder, &mock.hub.url(), &args)
     };
     // The checkpoint is on the hub, but the vision tower in its configuration is not.
@@ -103,12 +82,7 @@ fn member_that_is_not_cached_is_named() {
     let args = ["panel", "inspect", "panel-of-four.toml", "--offline"];
     let output = run(&folder, "http://127.0.0.1:9", &args);
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
-    for word in [
-        "members.conclusion",
-        "owner/absent@v2",
-        "--offline",
-        "hint: ",
-    ] {
+    for word in ["members.conclusion", "owner/absent@v2", "--offline", "hint: "] {
         assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
     }
 }

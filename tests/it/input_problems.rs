@@ -45,10 +45,7 @@ fn coverage(summary: &Value, model: &str) -> f64 {
 }
 
 fn assert_near(found: f64, expected: f64) {
-    assert!(
-        (found - expected).abs() < 1e-9,
-        "{found}, expected {expected}"
-    );
+    assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
 }
 
 #[test]
@@ -66,19 +63,12 @@ fn empty_answer_affects_only_its_pairs() {
     assert_near(coverage(&summary, "b"), 0.5);
     assert_near(coverage(&summary, "c"), 0.75);
     let records = folder.records("out");
-    let unscored: Vec<_> = records
-        .iter()
-        .filter(|r| r["status"] == "unscored")
-        .collect();
+    let unscored: Vec<_> = records.iter().filter(|r| r["status"] == "unscored").collect();
     assert_eq!(
         (&unscored[0]["pair"], &unscored[1]["pair"]),
         (&json!(["a", "b"]), &json!(["b", "c"]))
     );
-    assert!(
-        unscored
-            .iter()
-            .all(|r| r["case"] == "1" && r["reason"] == "parse")
-    );
+    assert!(unscored.iter().all(|r| r["case"] == "1" && r["reason"] == "parse"));
     let message = unscored[0]["message"].as_str().unwrap();
     assert!(
         message.contains("model b is empty") && message.contains("b.jsonl line 2"),
@@ -99,10 +89,7 @@ fn response_without_text_affects_only_its_pairs() {
     ] {
         let folder = Folder::with_cases(2);
         let mut cases: Vec<_> = (0..2).map(valid_case).collect();
-        cases[1]["responses"]
-            .as_array_mut()
-            .unwrap()
-            .insert(0, empty);
+        cases[1]["responses"].as_array_mut().unwrap().insert(0, empty);
         cases[1]["labels"] = json!({"final": [1, 2, 3]});
         folder.write_cases(&cases);
         let summary = judge_summary(&folder, "out", &[]);
@@ -117,16 +104,10 @@ fn response_without_text_affects_only_its_pairs() {
 #[test]
 fn unreadable_case_lowers_coverage_of_its_models() {
     let folder = table_folder(4, &["a", "b"]);
-    folder.write(
-        "cases/questions.csv",
-        "id,image,question\n0,,q?\n1,,\n2,,q?,too many\n3,,q?\n",
-    );
+    folder.write("cases/questions.csv", "id,image,question\n0,,q?\n1,,\n2,,q?,too many\n3,,q?\n");
     let summary = judge_summary(&folder, "out", &[]);
     assert_eq!(
-        (
-            &summary["counts"]["judged"],
-            &summary["counts"]["unreadable"]
-        ),
+        (&summary["counts"]["judged"], &summary["counts"]["unreadable"]),
         (&json!(2), &json!(2))
     );
     assert_near(coverage(&summary, "a"), 0.5);
@@ -138,29 +119,14 @@ fn problem_is_reported_once_and_not_counted_as_case() {
     let folder = table_folder(3, &["a", "b", "c"]);
     // One line is cut off after its id and one before it, so two answers of b are missing.
     edit_answers(&folder, "b", "\"text\":\"b says 0\"}", "\"te");
-    edit_answers(
-        &folder,
-        "b",
-        "{\"question_id\":2,\"text\":\"b says 2\"}",
-        "{\"quest",
-    );
+    edit_answers(&folder, "b", "{\"question_id\":2,\"text\":\"b says 2\"}", "{\"quest");
     let two = judge_summary(&folder, "two", &["--limit", "2"]);
-    assert_eq!(
-        (&two["counts"]["cases"], &two["counts"]["judged"]),
-        (&json!(2), &json!(4))
-    );
+    assert_eq!((&two["counts"]["cases"], &two["counts"]["judged"]), (&json!(2), &json!(4)));
     let all = judge_summary(&folder, "all", &[]);
-    assert_eq!(
-        (&all["counts"]["records"], &all["counts"]["judged"]),
-        (&json!(9), &json!(5))
-    );
+    assert_eq!((&all["counts"]["records"], &all["counts"]["judged"]), (&json!(9), &json!(5)));
     assert_eq!(all["counts"]["left_out"], 2);
     let output = folder.run(&["data", "check", "cases"]);
-    assert!(
-        output.stdout.ends_with("; 2 problems\n"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.ends_with("; 2 problems\n"), "{}", output.stdout);
     assert!(
         output.stdout.contains("perhaps for") && output.stdout.contains("b.jsonl line 3"),
         "{}",
@@ -179,15 +145,9 @@ fn limit_applies_to_answer_errors() {
     lines += "{\"question_id\": 2, \"text\": \"x\", \"model_id\": 1}\n";
     folder.write("cases/answers/b.jsonl", &lines);
     let one = judge_summary(&folder, "one", &["--limit", "1"]);
-    assert_eq!(
-        (&one["counts"]["records"], &one["counts"]["left_out"]),
-        (&json!(2), &json!(1))
-    );
+    assert_eq!((&one["counts"]["records"], &one["counts"]["left_out"]), (&json!(2), &json!(1)));
     let records = folder.records("one");
-    assert_eq!(
-        (&records[0]["file"], &records[0]["line"]),
-        (&json!("answers/b.jsonl"), &json!(4))
-    );
+    assert_eq!((&records[0]["file"], &records[0]["line"]), (&json!("answers/b.jsonl"), &json!(4)));
     let all = judge_summary(&folder, "all", &[]);
     assert_eq!(all["counts"]["left_out"], 3);
 }
@@ -197,24 +157,13 @@ fn answers_to_malformed_rows_match_a_case() {
     let folder = table_folder(4, &["a", "b"]);
     // A row with too many columns, one without a question, and one without an id, which may be the
     // case of the answer to question 3.
-    folder.write(
-        "cases/questions.csv",
-        "id,image,question\n0,,q?\n1,,q?,more\n2,,\n,,q?\n",
-    );
+    folder.write("cases/questions.csv", "id,image,question\n0,,q?\n1,,q?,more\n2,,\n,,q?\n");
     let output = folder.judge("out", &[]);
-    assert!(
-        !output.stderr.contains("without a case"),
-        "{}",
-        output.stderr
-    );
+    assert!(!output.stderr.contains("without a case"), "{}", output.stderr);
     let lines = folder.read("cases/answers/a.jsonl") + &answer_line(9, "x");
     folder.write("cases/answers/a.jsonl", &lines);
     let output = folder.judge("more", &[]);
-    assert!(
-        output.stderr.contains("1 answer without a case"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("1 answer without a case"), "{}", output.stderr);
 }
 
 #[test]
@@ -226,10 +175,7 @@ fn run_without_verdicts_reports_most_frequent_reason() {
         std::fs::remove_file(folder.path(&format!("cases/answers/{model}.jsonl"))).unwrap();
     }
     // The first problem differs from all others.
-    folder.write(
-        "cases/questions.csv",
-        "id,image,question\n0,,q?,more\n1,,q?\n2,,q?\n",
-    );
+    folder.write("cases/questions.csv", "id,image,question\n0,,q?,more\n1,,q?\n2,,q?\n");
     let output = folder.judge("out", &["--answers", "mine"]);
     assert_eq!(output.exit_code, 2);
     let reason = "because: for 2 of them: none of the 2 models has an answer to question_id 1\n";
@@ -248,12 +194,7 @@ fn run_without_verdicts_reports_first_reason() {
     assert!(output.stderr.contains(reason), "{}", output.stderr);
     let manifest = folder.manifest("out");
     assert_eq!(manifest["status"], "failed");
-    assert!(
-        manifest["error"]
-            .as_str()
-            .unwrap()
-            .contains("none of 2 records")
-    );
+    assert!(manifest["error"].as_str().unwrap().contains("none of 2 records"));
 }
 
 #[test]
@@ -267,54 +208,29 @@ fn model_names_are_required_and_escaped() {
     cases[2]["question"] = json!("");
     folder.write_cases(&cases);
     let output = folder.judge("out", &["-v"]);
-    assert!(
-        output.stderr.contains("response 2 has an empty `model`"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("response 2 has an empty `model`"), "{}", output.stderr);
     assert!(output.stdout.contains("x\\u{1b}[2J"), "{}", output.stdout);
     let check = folder.run(&["data", "check", "cases"]);
     for text in [&output.stdout, &output.stderr, &check.stdout] {
-        assert!(
-            !text
-                .chars()
-                .any(|c| c.is_control() && c != '\n' || c == '\u{202e}'),
-            "{text:?}"
-        );
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{text:?}");
     }
     let folder = table_folder(2, &["a", "b"]);
-    edit_answers(
-        &folder,
-        "b",
-        "{\"question_id\":1,",
-        "{\"model_id\":\" \",\"question_id\":1,",
-    );
+    edit_answers(&folder, "b", "{\"question_id\":1,", "{\"model_id\":\" \",\"question_id\":1,");
     let output = folder.run(&["data", "check", "cases"]);
-    assert!(
-        output.stdout.contains("`model_id` is empty"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("`model_id` is empty"), "{}", output.stdout);
 }
 
 #[test]
 fn answers_in_other_languages_are_ignored() {
     let folder = Folder::empty();
     let row = |qid: u32, lang: &str| json!({"qid": qid, "img_name": "a.png", "question": "q?", "answer": "x", "q_lang": lang});
-    folder.write(
-        "slake/test.json",
-        &json!([row(1, "en"), row(2, "zh")]).to_string(),
-    );
-    image::GrayImage::new(2, 2)
-        .save(folder.path("a.png"))
-        .unwrap();
+    folder.write("slake/test.json", &json!([row(1, "en"), row(2, "zh")]).to_string());
+    image::GrayImage::new(2, 2).save(folder.path("a.png")).unwrap();
     std::fs::create_dir(folder.path("slake/imgs")).unwrap();
     std::fs::rename(folder.path("a.png"), folder.path("slake/imgs/a.png")).unwrap();
     let judge = |out: &str, extra_answers: usize| {
         for model in ["a", "b"] {
-            let lines: String = (1..=2 + extra_answers)
-                .map(|i| answer_line(i, "x"))
-                .collect();
+            let lines: String = (1..=2 + extra_answers).map(|i| answer_line(i, "x")).collect();
             folder.write(&format!("{model}.jsonl"), &lines);
         }
         folder.run(&[
@@ -332,11 +248,7 @@ fn answers_in_other_languages_are_ignored() {
     };
     let output = judge("out", 0);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        !output.stderr.contains("without a case"),
-        "{}",
-        output.stderr
-    );
+    assert!(!output.stderr.contains("without a case"), "{}", output.stderr);
     let output = judge("more", 1);
     assert!(
         output.stderr.contains("2 answers without a case") && output.stderr.contains("--lang"),
@@ -350,22 +262,10 @@ fn flags_without_effect_are_reported() {
     let folder = Folder::with_cases(2);
     let output = folder.judge("out", &["--split", "train", "--lang", "zh"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("--split train has no effect"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        output.stderr.contains("--lang has no effect"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("--split train has no effect"), "{}", output.stderr);
+    assert!(output.stderr.contains("--lang has no effect"), "{}", output.stderr);
     let output = folder.judge("out", &[]);
-    assert!(
-        !output.stderr.contains("has no effect"),
-        "{}",
-        output.stderr
-    );
+    assert!(!output.stderr.contains("has no effect"), "{}", output.stderr);
 }
 
 #[test]
@@ -378,15 +278,7 @@ fn extra_answers_may_belong_to_another_split() {
     folder.write("a.jsonl", &lines.concat());
     let path = path.canonicalize().unwrap();
     let args = ["--split", "validation", "--answers", "a.jsonl"];
-    let judge = [
-        "--with-reference",
-        "--limit",
-        "1",
-        "--out",
-        "out",
-        "--panel",
-        "scripted:",
-    ];
+    let judge = ["--with-reference", "--limit", "1", "--out", "out", "--panel", "scripted:"];
     let path = [path.to_str().unwrap()];
     let output = folder.run(&[&["judge"][..], &path, &args, &judge].concat());
     assert_eq!(output.exit_code, 0, "{}", output.stderr);

@@ -37,9 +37,7 @@ fn training_folder() -> Folder {
     let n = CASES.to_string();
     let layout = ["--layout", "case-first"];
     for (command, more) in [("phantoms", &[][..]), ("preferences", &layout)] {
-        let args = [
-            "data", command, "--out", command, "--count", &n, "--seed", "11",
-        ];
+        let args = ["data", command, "--out", command, "--count", &n, "--seed", "11"];
         let output = folder.run(&[&args[..], more].concat());
         assert_eq!(output.exit_code, 0, "{}", output.stderr);
     }
@@ -77,28 +75,15 @@ fn introspection_replaces_misjudged_evaluations() {
     let count = |round: usize, name: &str| rounds[round][name].as_u64().unwrap() as usize;
     let (wrong, corrected, unresolved) = (count(0, "wrong"), count(0, "mended"), count(0, "left"));
     // A panel of this size ignores its input, so most verdicts are wrong.
-    assert!(
-        wrong > 0 && corrected > 0 && corrected + unresolved == wrong,
-        "{rounds:?}"
-    );
-    assert_eq!(
-        lines(&folder.read("rounds/round-0/unresolved.jsonl")).len(),
-        unresolved
-    );
+    assert!(wrong > 0 && corrected > 0 && corrected + unresolved == wrong, "{rounds:?}");
+    assert_eq!(lines(&folder.read("rounds/round-0/unresolved.jsonl")).len(), unresolved);
 
     // All lines of a corrected case are replaced: four per presentation order, one per member.
-    let (before, after) = [0, 1]
-        .map(|r| lines(&folder.read(&format!("rounds/data/round-{r}.jsonl"))))
-        .into();
+    let (before, after) =
+        [0, 1].map(|r| lines(&folder.read(&format!("rounds/data/round-{r}.jsonl")))).into();
     assert_eq!(after.len(), count(1, "evaluations"));
-    let added: Vec<&Value> = after
-        .iter()
-        .filter(|line| line.get("completion").is_some())
-        .collect();
-    let unchanged = after
-        .iter()
-        .filter(|line| line.get("chosen").is_some())
-        .count();
+    let added: Vec<&Value> = after.iter().filter(|line| line.get("completion").is_some()).collect();
+    let unchanged = after.iter().filter(|line| line.get("chosen").is_some()).count();
     assert_eq!(added.len() + unchanged, after.len());
     assert!(
         before.len() - unchanged <= 4 * corrected && before.len() > unchanged,
@@ -108,9 +93,7 @@ fn introspection_replaces_misjudged_evaluations() {
     let advice = lines(&folder.read("rounds/round-0/suggestions.jsonl"));
     assert_eq!(advice.len(), wrong);
     let accepted = advice.iter().filter(|a| a.get("accepted").is_some());
-    let orders: usize = accepted
-        .map(|a| a["accepted"]["orders"].as_array().unwrap().len())
-        .sum();
+    let orders: usize = accepted.map(|a| a["accepted"]["orders"].as_array().unwrap().len()).sum();
     assert_eq!(added.len(), 4 * orders);
     for line in &added {
         let image = line["images"][0].as_str().unwrap();
@@ -119,35 +102,18 @@ fn introspection_replaces_misjudged_evaluations() {
     }
     let is_conclusion = |line: &&&Value| line["member"] == "conclusion";
     assert_eq!(added.iter().filter(is_conclusion).count(), orders);
-    assert!(
-        added
-            .iter()
-            .filter(is_conclusion)
-            .all(|line| final_scores(line).len() == 2)
-    );
+    assert!(added.iter().filter(is_conclusion).all(|line| final_scores(line).len() == 2));
 
     // A second run gives the same results. Changed input is an error.
     let again = folder.run(&args);
-    assert_eq!(
-        (again.exit_code, &again.stdout),
-        (0, &output.stdout),
-        "{}",
-        again.stderr
-    );
-    assert_eq!(
-        lines(&folder.read("rounds/round-0/suggestions.jsonl")),
-        advice
-    );
+    assert_eq!((again.exit_code, &again.stdout), (0, &output.stdout), "{}", again.stderr);
+    assert_eq!(lines(&folder.read("rounds/round-0/suggestions.jsonl")), advice);
     let mut evaluations = folder.read("preferences/preferences.jsonl");
     evaluations.truncate(evaluations.trim_end().rfind('\n').unwrap() + 1);
     folder.write("preferences/preferences.jsonl", &evaluations);
     let changed = folder.run(&args);
     assert_eq!(changed.exit_code, 2, "{}", changed.stderr);
-    assert!(
-        changed.stderr.contains("not the file that the rounds in"),
-        "{}",
-        changed.stderr
-    );
+    assert!(changed.stderr.contains("not the file that the rounds in"), "{}", changed.stderr);
 }
 
 /// Starts a server whose model answers with ties until the prompt contains the labels. Its first
@@ -205,9 +171,7 @@ fn start_endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
 fn fill_form(body: &Value) -> String {
     let content = body["messages"][0]["content"].as_array().unwrap();
     let text = content.last().unwrap()["text"].as_str().unwrap();
-    let (question, form) = text
-        .split_once("exactly this form, and nothing else:\n\n")
-        .unwrap();
+    let (question, form) = text.split_once("exactly this form, and nothing else:\n\n").unwrap();
     let scores: Vec<&str> = match question.split_once("gave Response 1 a final score of ") {
         Some((_, rest)) => rest.splitn(3, [' ', ',']).collect(),
         None => vec!["2"],
@@ -229,57 +193,28 @@ fn fill_form(body: &Value) -> String {
 fn endpoint_retries_include_labels() {
     let folder = training_folder();
     let (address, requests) = start_endpoint();
-    let out = [
-        "--rounds",
-        "1",
-        "--out",
-        "rounds",
-        "--model",
-        "oracle",
-        "--adviser",
-        &address,
-    ];
+    let out = ["--rounds", "1", "--out", "rounds", "--model", "oracle", "--adviser", &address];
     let mut command = folder.command(&[&COMMAND[..], &out].concat());
-    let output = command
-        .env("OPENAI_API_KEY", "open sesame")
-        .output()
-        .unwrap();
+    let output = command.env("OPENAI_API_KEY", "open sesame").output().unwrap();
     let output = crate::folder::program_output(&output);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        output.stderr.contains(&format!("are sent to {address}")),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains(&format!("are sent to {address}")), "{}", output.stderr);
 
     let advice = lines(&folder.read("rounds/round-0/suggestions.jsonl"));
     assert!(!advice.is_empty());
     for line in &advice {
         // A tie contradicts the labels, unless they are a tie too.
-        assert!(
-            line["attempts"] == 2 || line["accepted"]["order"] == "=",
-            "{line}"
-        );
-        assert_eq!(
-            line["accepted"]["orders"].as_array().unwrap().len(),
-            2,
-            "{line}"
-        );
+        assert!(line["attempts"] == 2 || line["accepted"]["order"] == "=", "{line}");
+        assert_eq!(line["accepted"]["orders"].as_array().unwrap().len(), 2, "{line}");
     }
     let requests = requests.lock().unwrap();
     let first = &requests[0]["messages"][0]["content"];
     assert_eq!(requests[0]["model"], "oracle");
     let image = first[0]["image_url"]["url"].as_str().unwrap();
-    assert!(
-        image.starts_with("data:image/png;base64,iVBOR"),
-        "{image:.40}"
-    );
+    assert!(image.starts_with("data:image/png;base64,iVBOR"), "{image:.40}");
     // Each attempt sends one request per member (four) and presentation order (two). One more
     // request follows the 503 reply, and one each of the two rejected parameters.
-    let attempts: u64 = advice
-        .iter()
-        .map(|line| line["attempts"].as_u64().unwrap())
-        .sum();
+    let attempts: u64 = advice.iter().map(|line| line["attempts"].as_u64().unwrap()).sum();
     assert_eq!(requests.len() as u64, 8 * attempts + 3);
 }
 
@@ -289,12 +224,7 @@ fn invalid_adviser_and_labels_are_rejected_before_training() {
     let error_of = |more: &[&str]| {
         let out = ["--rounds", "1", "--out", "rounds"];
         let output = folder.run(&[&COMMAND[..], &out, more].concat());
-        assert_eq!(
-            (output.exit_code, output.stdout.as_str()),
-            (2, ""),
-            "{}",
-            output.stderr
-        );
+        assert_eq!((output.exit_code, output.stdout.as_str()), (2, ""), "{}", output.stderr);
         assert!(output.stderr.contains("hint: "), "{}", output.stderr);
         assert!(!folder.path("rounds").exists(), "{}", output.stderr);
         output.stderr
@@ -312,26 +242,14 @@ fn invalid_adviser_and_labels_are_rejected_before_training() {
     assert!(not_records.contains("not a record"), "{not_records}");
     let endpoint_args = ["--adviser", "http://127.0.0.1:9/v1", "--model", "m"];
     let labelled_cases = folder.read("phantoms/cases.jsonl");
-    folder.write(
-        "phantoms/cases.jsonl",
-        &labelled_cases.replace("\"final\"", "\"finale\""),
-    );
+    folder.write("phantoms/cases.jsonl", &labelled_cases.replace("\"final\"", "\"finale\""));
     let unlabelled = error_of(&endpoint_args);
-    assert!(
-        unlabelled.contains("phantoms: no pair has final labels"),
-        "{unlabelled}"
-    );
+    assert!(unlabelled.contains("phantoms: no pair has final labels"), "{unlabelled}");
     folder.write("phantoms/cases.jsonl", &labelled_cases);
     folder.write(
         "train.toml",
-        &config().replace(
-            "[stages.evaluations]\nfile = \"preferences/preferences.jsonl\"\n",
-            "",
-        ),
+        &config().replace("[stages.evaluations]\nfile = \"preferences/preferences.jsonl\"\n", ""),
     );
     let no_evaluations = error_of(&endpoint_args);
-    assert!(
-        no_evaluations.contains("no stage has a file of evaluations"),
-        "{no_evaluations}"
-    );
+    assert!(no_evaluations.contains("no stage has a file of evaluations"), "{no_evaluations}");
 }

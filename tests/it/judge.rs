@@ -13,9 +13,7 @@ fn run_writes_records_manifest_and_summary() {
     let output = folder.judge("out", &[]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(
-        output
-            .stdout
-            .starts_with("5 pairs of 5 cases judged by scripted"),
+        output.stdout.starts_with("5 pairs of 5 cases judged by scripted"),
         "{}",
         output.stdout
     );
@@ -24,16 +22,8 @@ fn run_writes_records_manifest_and_summary() {
         "{}",
         output.stdout
     );
-    assert!(
-        output.stdout.contains("records   out/records.jsonl"),
-        "{}",
-        output.stdout
-    );
-    assert!(
-        output.stderr.contains("5 new verdicts in"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stdout.contains("records   out/records.jsonl"), "{}", output.stdout);
+    assert!(output.stderr.contains("5 new verdicts in"), "{}", output.stderr);
 
     let records = folder.records("out");
     assert_eq!(records.len(), 5);
@@ -53,20 +43,12 @@ fn run_writes_records_manifest_and_summary() {
     assert_eq!(order["swapped"], true);
     let clarity = &order["aspects"]["expression"]["clarity_of_response"];
     assert_eq!(clarity["probabilities"][1].as_array().unwrap().len(), 6);
-    assert!(
-        clarity["analyses"][0]
-            .as_str()
-            .unwrap()
-            .starts_with("clarity_of_response is")
-    );
+    assert!(clarity["analyses"][0].as_str().unwrap().starts_with("clarity_of_response is"));
     assert_ne!(records[0]["key"], records[1]["key"]);
 
     let manifest = folder.manifest("out");
     assert_eq!(manifest["status"], "done");
-    assert_eq!(
-        manifest["source"],
-        json!({"path": "cases", "kind": "cases"})
-    );
+    assert_eq!(manifest["source"], json!({"path": "cases", "kind": "cases"}));
     assert_eq!(manifest["counts"]["judged"], 5);
     assert_eq!(manifest["provenance"]["orders"], "both");
     assert!(manifest["started"].as_str().unwrap().ends_with('Z'));
@@ -85,22 +67,14 @@ fn summary_matches_records() {
         models.iter().find(|m| m["model"] == name).unwrap().clone()
     };
     for (r, name) in ["alpha", "beta"].iter().enumerate() {
-        let scores = records
-            .iter()
-            .map(|record| record["scores"][r].as_f64().unwrap());
+        let scores = records.iter().map(|record| record["scores"][r].as_f64().unwrap());
         let mean = scores.sum::<f64>() / 8.0;
         assert!((model(name)["score"].as_f64().unwrap() - mean).abs() < 1e-4);
         let better = [">", "<"][r];
-        let wins = records
-            .iter()
-            .filter(|record| record["order"] == better)
-            .count();
+        let wins = records.iter().filter(|record| record["order"] == better).count();
         assert_eq!(model(name)["wins"], wins);
     }
-    let flips = records
-        .iter()
-        .filter(|record| record["flip"] == true)
-        .count();
+    let flips = records.iter().filter(|record| record["flip"] == true).count();
     assert_eq!(summary["flips"], json!({"n": 8, "flipped": flips}));
 }
 
@@ -121,14 +95,8 @@ fn records_do_not_depend_on_batch_size() {
     for (out, size) in [("a", "1"), ("b", "4"), ("c", "64")] {
         assert_eq!(folder.judge(out, &["--batch-size", size]).exit_code, 0);
     }
-    assert_eq!(
-        folder.read("a/records.jsonl"),
-        folder.read("b/records.jsonl")
-    );
-    assert_eq!(
-        folder.read("a/records.jsonl"),
-        folder.read("c/records.jsonl")
-    );
+    assert_eq!(folder.read("a/records.jsonl"), folder.read("b/records.jsonl"));
+    assert_eq!(folder.read("a/records.jsonl"), folder.read("c/records.jsonl"));
 }
 
 #[test]
@@ -144,26 +112,15 @@ fn invalid_cases_become_unscored_records() {
     folder.write("cases/images/text.png", "this is no image");
     let output = folder.judge("out", &["-v"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        output.stdout.contains("5 of 6 (83.3 %)"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("5 of 6 (83.3 %)"), "{}", output.stdout);
     assert!(
         output.stdout.contains("parse 2") && output.stdout.contains("image 2"),
         "{}",
         output.stdout
     );
-    assert!(
-        output.stderr.contains("images/none.png: no such file"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("images/none.png: no such file"), "{}", output.stderr);
     let records = folder.records("out");
-    let reasons: Vec<_> = records
-        .iter()
-        .map(|record| record["reason"].clone())
-        .collect();
+    let reasons: Vec<_> = records.iter().map(|record| record["reason"].clone()).collect();
     let expected = json!([null, "parse", "image", "image", "parse", "truncated"]);
     assert_eq!(json!(reasons), expected);
     for (i, record) in records.iter().enumerate() {
@@ -173,21 +130,10 @@ fn invalid_cases_become_unscored_records() {
     // A second run judges the unscored pairs again and reuses the verdicts.
     folder.write_cases(&(0..6).map(valid_case).collect::<Vec<_>>());
     let output = folder.judge("out", &[]);
-    assert!(
-        output.stdout.contains("unscored  none"),
-        "{}",
-        output.stdout
-    );
-    assert!(
-        output.stdout.contains("reused    1 of 6"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("unscored  none"), "{}", output.stdout);
+    assert!(output.stdout.contains("reused    1 of 6"), "{}", output.stdout);
     folder.judge("new", &[]);
-    assert_eq!(
-        folder.read("out/records.jsonl"),
-        folder.read("new/records.jsonl")
-    );
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("new/records.jsonl"));
 }
 
 #[test]
@@ -199,11 +145,7 @@ fn too_many_unscored_records_exit_3() {
     assert_eq!(folder.judge("out", &["--max-unscored", "25"]).exit_code, 0);
     let output = folder.judge("out", &["--max-unscored", "24.9%"]);
     assert_eq!(output.exit_code, 3);
-    assert!(
-        output.stderr.contains("25.0 % of the records are unscored"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("25.0 % of the records are unscored"), "{}", output.stderr);
 }
 
 #[test]
@@ -212,28 +154,14 @@ fn unreadable_input_exits_2_with_hint() {
     folder.write("cases/cases.jsonl", "{broken\n{\n");
     let output = folder.judge("out", &[]);
     assert_eq!((output.exit_code, output.stdout.as_str()), (2, ""));
-    assert!(
-        output.stderr.contains("none of 2 records could be judged"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        output.stderr.contains("`acem3 data check cases`"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("none of 2 records could be judged"), "{}", output.stderr);
+    assert!(output.stderr.contains("`acem3 data check cases`"), "{}", output.stderr);
     folder.write("cases/cases.jsonl", "");
     let output = folder.judge("out2", &[]);
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     let output = folder.run(&["judge", "nowhere", "--out", "out3", "--panel", "scripted:"]);
     assert_eq!(output.exit_code, 2);
-    assert!(
-        output
-            .stderr
-            .starts_with("error: nowhere does not exist\nhint:"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.starts_with("error: nowhere does not exist\nhint:"), "{}", output.stderr);
     assert!(!folder.path("out3").exists());
 }
 
@@ -248,23 +176,12 @@ fn baseline_selects_pairs_with_one_model() {
     }
     folder.write_cases(&cases);
     folder.judge("all", &[]);
-    let pairs: Vec<_> = folder
-        .records("all")
-        .iter()
-        .map(|r| r["pair"].clone())
-        .collect();
+    let pairs: Vec<_> = folder.records("all").iter().map(|r| r["pair"].clone()).collect();
     let three = [["alpha", "beta"], ["alpha", "gamma"], ["beta", "gamma"]];
     assert_eq!(json!(pairs), json!([three, three].concat()));
-    assert_eq!(
-        folder.records("all")[1]["labels"],
-        json!({"final": [1.0, 3.0]})
-    );
+    assert_eq!(folder.records("all")[1]["labels"], json!({"final": [1.0, 3.0]}));
     folder.judge("base", &["--baseline", "alpha"]);
-    let pairs: Vec<_> = folder
-        .records("base")
-        .iter()
-        .map(|r| r["pair"].clone())
-        .collect();
+    let pairs: Vec<_> = folder.records("base").iter().map(|r| r["pair"].clone()).collect();
     let two = [["beta", "alpha"], ["gamma", "alpha"]];
     assert_eq!(json!(pairs), json!([two, two].concat()));
     let output = folder.judge("no", &["--baseline", "delta"]);
@@ -275,17 +192,9 @@ fn baseline_selects_pairs_with_one_model() {
 fn limit_judges_only_the_first_cases() {
     let folder = Folder::with_cases(6);
     let output = folder.judge("out", &["--limit", "4"]);
-    assert!(
-        output.stdout.starts_with("4 pairs of 4 cases"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.starts_with("4 pairs of 4 cases"), "{}", output.stdout);
     let output = folder.judge("out", &[]);
-    assert!(
-        output.stdout.contains("reused    4 of 6"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("reused    4 of 6"), "{}", output.stdout);
 }
 
 #[test]
@@ -296,20 +205,14 @@ fn case_without_image_is_judged() {
     folder.write_cases(&cases);
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let record = &folder.records("out")[1];
-    assert_eq!(
-        (&record["status"], &record["image"]),
-        (&json!("judged"), &json!(null))
-    );
+    assert_eq!((&record["status"], &record["image"]), (&json!("judged"), &json!(null)));
 }
 
 #[test]
 fn environment_variables_set_flags() {
     let folder = Folder::with_cases(2);
     let mut command = folder.command(&["judge", "cases"]);
-    command
-        .env("ACEM3_OUT", "env")
-        .env("ACEM3_PANEL", "scripted:")
-        .env("ACEM3_SINGLE_ORDER", "1");
+    command.env("ACEM3_OUT", "env").env("ACEM3_PANEL", "scripted:").env("ACEM3_SINGLE_ORDER", "1");
     assert!(command.output().unwrap().status.success());
     assert_eq!(folder.manifest("env")["provenance"]["orders"], "single");
 }
@@ -317,47 +220,23 @@ fn environment_variables_set_flags() {
 #[test]
 fn invalid_usage_exits_2() {
     let folder = Folder::with_cases(2);
-    for more in [
-        ["--batch-size", "0"],
-        ["--device", "gpu"],
-        ["--max-unscored", "x"],
-    ] {
+    for more in [["--batch-size", "0"], ["--device", "gpu"], ["--max-unscored", "x"]] {
         assert_eq!(folder.judge("out", &more).exit_code, 2, "{more:?}");
     }
     let output = folder.run(&["judge", "cases", "--out", "out", "--panel", "scripted:loud"]);
     assert_eq!(output.exit_code, 2);
-    assert!(
-        output.stderr.contains("unknown option `loud`"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("unknown option `loud`"), "{}", output.stderr);
 }
 
 #[test]
 fn closed_stdout_is_success() {
     let folder = Folder::with_cases(2);
-    let args = [
-        "judge",
-        "cases",
-        "--out",
-        "out",
-        "--panel",
-        "scripted:slow=200",
-    ];
+    let args = ["judge", "cases", "--out", "out", "--panel", "scripted:slow=200"];
     let mut child = folder.command(&args);
-    let mut child = child
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut err = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{err}");
     assert!(!err.contains("error"), "{err}");
 }
@@ -367,13 +246,7 @@ fn help_has_examples() {
     let folder = Folder::empty();
     let output = folder.run(&["judge", "--help"]);
     assert_eq!(output.exit_code, 0);
-    for word in [
-        "Examples:",
-        "ACEM3_PANEL",
-        "--max-unscored",
-        "resume",
-        "records.jsonl",
-    ] {
+    for word in ["Examples:", "ACEM3_PANEL", "--max-unscored", "resume", "records.jsonl"] {
         assert!(output.stdout.contains(word), "{word} is missing");
     }
     assert!(!output.stdout.contains("scripted"));

@@ -30,10 +30,7 @@ fn verdict(line: u64, (i, j, length_difference, outcome): (usize, usize, i64, f6
         pair: [i, j].map(|model| format!("model {model}")),
         cluster: line.to_string(),
         scores: Some(BTreeMap::from([(ScoreTarget::Final, scores)])),
-        orders: vec![OrderScores {
-            swapped: false,
-            scores,
-        }],
+        orders: vec![OrderScores { swapped: false, scores }],
         words: [(40 + length_difference) as usize, 40],
         has_identical_responses: false,
         meta: serde_json::Map::new(),
@@ -48,16 +45,10 @@ fn length_controlled_win_rates_match_statsmodels() {
     let fits: Vec<ReferenceFit> = serde_json::from_str(&text).unwrap();
     assert!(fits.len() > 50);
     for reference in &fits {
-        let pairs = reference
-            .pairs
-            .iter()
-            .flat_map(|&(i, j, longer, outcome, count)| {
-                std::iter::repeat_n((i, j, longer, outcome), count)
-            });
-        let pairs = (1..)
-            .zip(pairs)
-            .map(|(line, pair)| verdict(line, pair))
-            .collect();
+        let pairs = reference.pairs.iter().flat_map(|&(i, j, longer, outcome, count)| {
+            std::iter::repeat_n((i, j, longer, outcome), count)
+        });
+        let pairs = (1..).zip(pairs).map(|(line, pair)| verdict(line, pair)).collect();
         let verdicts = Verdicts {
             path: PathBuf::from("golden"),
             judge: String::new(),
@@ -67,25 +58,16 @@ fn length_controlled_win_rates_match_statsmodels() {
             without_pair: 0,
             is_torn: false,
         };
-        let bootstrap = Bootstrap {
-            resamples: 2,
-            seed: 1,
-        };
+        let bootstrap = Bootstrap { resamples: 2, seed: 1 };
         let finding = AuditVerdicts::new(&verdicts, None, bootstrap).run_probe(Probe::Verbosity);
         let value = |key: &str| finding.measure(key).unwrap().estimate.value.unwrap();
         let effect = value("length_effect");
         let expected = reference.coefficients.last().unwrap();
-        assert!(
-            (effect - expected).abs() < 1e-5,
-            "{effect}, expected {expected}"
-        );
+        assert!((effect - expected).abs() < 1e-5, "{effect}, expected {expected}");
         for model in 0..reference.models {
             let rate = value(&format!("length_controlled_win_rate:model {model}"));
             let expected = reference.win_rates[model];
-            assert!(
-                (rate - expected).abs() < 1e-5,
-                "{rate}, expected {expected}"
-            );
+            assert!((rate - expected).abs() < 1e-5, "{rate}, expected {expected}");
         }
     }
 }

@@ -31,10 +31,7 @@ fn metric_of(output: &ProgramOutput, model: &str, metric: &str) -> Value {
     let table: Value = serde_json::from_str(&output.stdout).unwrap();
     let find_by = |list: &Value, name: &str, value: &str| {
         let list = list.as_array().unwrap();
-        list.iter()
-            .find(|item| item[name] == value)
-            .unwrap()
-            .clone()
+        list.iter().find(|item| item[name] == value).unwrap().clone()
     };
     let model = find_by(&table["models"], "model", model);
     find_by(&model["metrics"], "metric", metric)
@@ -53,23 +50,14 @@ fn uncounted_answers_are_not_zeros() {
     ]);
     let output = metrics(&folder, &[]);
     let em = metric_of(&output, "a", "exact_match");
-    assert_eq!(
-        (&em["value"], &em["n"], &em["of"]),
-        (&json!(1.0), &json!(2), &json!(6))
-    );
+    assert_eq!((&em["value"], &em["n"], &em["of"]), (&json!(1.0), &json!(2), &json!(6)));
     assert_eq!(em["uncounted"]["the case has no reference"], 2);
     assert_eq!(em["uncounted"]["the model has no answer"], 1);
-    assert_eq!(
-        em["uncounted"]["the reference has no word that the metric sees"],
-        1
-    );
+    assert_eq!(em["uncounted"]["the reference has no word that the metric sees"], 1);
     // Bounds of the mean if all uncounted answers were wrong, or right.
     assert_eq!(em["bounds"], json!([2.0 / 6.0, 1.0]));
     let em = metric_of(&output, "b", "exact_match");
-    assert_eq!(
-        (&em["value"], &em["n"], &em["of"]),
-        (&json!(0.0), &json!(1), &json!(5))
-    );
+    assert_eq!((&em["value"], &em["n"], &em["of"]), (&json!(0.0), &json!(1), &json!(5)));
     assert_eq!(em["uncounted"]["the model has no answer"], 1);
     // BLEU counts one more case, because its tokenization keeps punctuation.
     assert_eq!(metric_of(&output, "a", "bleu1")["n"], 3);
@@ -92,38 +80,22 @@ fn uncounted_answers_are_not_zeros() {
 fn values_are_in_range_and_columns_are_unique() {
     let metrics = [&Metric::DEFAULT[..], &[Metric::LlavaMedRecall]].concat();
     for (i, pair) in generate_pairs(2000).iter().enumerate() {
-        let scores = score_answer(
-            &metric_answer(i, pair),
-            &metrics,
-            LexicalSettings::default(),
-        );
+        let scores = score_answer(&metric_answer(i, pair), &metrics, LexicalSettings::default());
         for (name, outcome) in scores.iter() {
-            let column = COLUMNS
-                .iter()
-                .find(|c| c.name == name && c.corpus_order.is_none());
+            let column = COLUMNS.iter().find(|c| c.name == name && c.corpus_order.is_none());
             let Some(column) = column else {
-                assert!(
-                    name.starts_with("corpus_") && outcome.value().is_none(),
-                    "{name}"
-                );
+                assert!(name.starts_with("corpus_") && outcome.value().is_none(), "{name}");
                 continue;
             };
             if let MetricOutcome::Value(value) = outcome {
                 let [min, max] = column.range;
-                assert!(
-                    (min..=max + 1e-9).contains(&value),
-                    "{name} of {pair:?}: {value}"
-                );
+                assert!((min..=max + 1e-9).contains(&value), "{name} of {pair:?}: {value}");
             }
         }
         let names: Vec<_> = scores.iter().map(|(name, _)| name).collect();
         for column in metrics.iter().flat_map(|metric| metric.columns()) {
             let times = names.iter().filter(|name| **name == column.name).count();
-            assert!(
-                times == 1 || column.corpus_order.is_some(),
-                "{} {times} times",
-                column.name
-            );
+            assert!(times == 1 || column.corpus_order.is_some(), "{} {times} times", column.name);
         }
     }
 }
@@ -133,11 +105,8 @@ fn records_and_cases_give_equal_metrics() {
     let folder = Folder::empty();
     let cases: Vec<Value> = (0..6)
         .map(|i| {
-            let mut case = case(
-                &format!("c{i}"),
-                Some("a small nodule"),
-                ["a nodule", "no, nothing at all"],
-            );
+            let mut case =
+                case(&format!("c{i}"), Some("a small nodule"), ["a nodule", "no, nothing at all"]);
             let third = json!({"model": "c", "text": format!("small nodule {i}")});
             case["responses"].as_array_mut().unwrap().push(third);
             case
@@ -157,25 +126,14 @@ fn records_and_cases_give_equal_metrics() {
     assert_eq!(metric_of(&of_records, "c", "f1")["n"], 6);
     let rejected = folder.run(&["metrics", "out", "--answers", "x.jsonl"]);
     assert_eq!(rejected.exit_code, 2);
-    assert!(
-        rejected.stderr.contains("contain their answers"),
-        "{}",
-        rejected.stderr
-    );
+    assert!(rejected.stderr.contains("contain their answers"), "{}", rejected.stderr);
 }
 
 #[test]
 fn rationales_of_two_judges_are_compared() {
     let folder = Folder::with_cases(4);
     assert_eq!(folder.judge("one", &[]).exit_code, 0);
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "two",
-        "--panel",
-        "scripted:seed=3",
-    ];
+    let other = ["judge", "cases", "--out", "two", "--panel", "scripted:seed=3"];
     assert_eq!(folder.run(&other).exit_code, 0);
     let against = |other: &str| {
         let args = ["metrics", "one", "--rationales", other, "--format", "json"];
@@ -188,11 +146,7 @@ fn rationales_of_two_judges_are_compared() {
     assert_eq!(other["n"], 16);
     assert!(other["value"].as_f64().unwrap() < 1.0);
     let output = folder.run(&["metrics", "one", "--rationales", "cases"]);
-    assert!(
-        output.exit_code == 2 && output.stderr.contains(": no records"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.exit_code == 2 && output.stderr.contains(": no records"), "{}", output.stderr);
 }
 
 #[test]
@@ -202,42 +156,22 @@ fn output_formats_have_equal_values() {
         case("x", Some("no"), ["No.", "Yes"]),
         case("y", Some("left | lung"), ["left lung", ""]),
     ]);
-    let output = folder.run(&[
-        "metrics", "cases", "--format", "markdown", "--out", "s.jsonl",
-    ]);
+    let output = folder.run(&["metrics", "cases", "--format", "markdown", "--out", "s.jsonl"]);
     assert!(
-        output
-            .stdout
-            .contains("| closed_accuracy | 1.000 [0.207, 1.000] |"),
+        output.stdout.contains("| closed_accuracy | 1.000 [0.207, 1.000] |"),
         "{}",
         output.stdout
     );
-    assert!(
-        output.stdout.contains("\n## b: 1 of 2 answers\n"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("\n## b: 1 of 2 answers\n"), "{}", output.stdout);
     let scores = folder.read("s.jsonl");
-    let lines: Vec<Value> = scores
-        .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect();
+    let lines: Vec<Value> = scores.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(lines.len(), 4);
-    assert_eq!(
-        (&lines[0]["case"], &lines[0]["model"]),
-        (&json!("x"), &json!("a"))
-    );
+    assert_eq!((&lines[0]["case"], &lines[0]["model"]), (&json!("x"), &json!("a")));
     assert_eq!(lines[0]["scores"]["closed_accuracy"], 1.0);
     assert_eq!(lines[0]["scores"].get("open_recall"), None);
     assert_eq!(lines[2]["scores"]["open_recall"], 1.0);
-    assert!(
-        lines[3]["missing"].as_str().unwrap().contains("is empty"),
-        "{}",
-        lines[3]
-    );
-    let csv = folder
-        .run(&["metrics", "cases", "--format", "csv", "--metrics", "f1"])
-        .stdout;
+    assert!(lines[3]["missing"].as_str().unwrap().contains("is empty"), "{}", lines[3]);
+    let csv = folder.run(&["metrics", "cases", "--format", "csv", "--metrics", "f1"]).stdout;
     let mut rows = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 6);
@@ -258,10 +192,7 @@ fn missing_metric_model_is_an_error() {
         (vec!["--metrics", "bleurt"], "bertscore"),
         (vec!["--bert", &bert], "hint: name one with --bert-layer"),
         (vec!["--bert", &bert, "--bert-layer", "4"], "has 3 layers"),
-        (
-            vec!["--bert", &bart, "--bert-layer", "1"],
-            "model_type is bart",
-        ),
+        (vec!["--bert", &bart, "--bert-layer", "1"], "model_type is bart"),
         (vec!["--bart", &bert], "model_type is bert"),
         (vec!["--bart", "nowhere"], "no config.json in the folder"),
         (vec!["--idf"], "--bert"),
@@ -274,15 +205,9 @@ fn missing_metric_model_is_an_error() {
             output.stderr
         );
     }
-    let output = metrics(
-        &folder,
-        &["--bert", &bert, "--bert-layer", "2", "--bart", &bart],
-    );
+    let output = metrics(&folder, &["--bert", &bert, "--bert-layer", "2", "--bart", &bart]);
     assert_eq!(metric_of(&output, "a", "bertscore_f1")["n"], 1);
-    assert_eq!(
-        metric_of(&output, "b", "bartscore")["range"],
-        json!([null, 0.0])
-    );
+    assert_eq!(metric_of(&output, "b", "bartscore")["range"], json!([null, 0.0]));
     assert!(output.stdout.contains("layer 2"), "{}", output.stdout);
 }
 
@@ -314,10 +239,7 @@ fn damaged_metric_checkpoints_are_rejected() {
     let missing = error_after("bert", &|weights| {
         weights.remove(last_layer_bias);
     });
-    assert!(
-        missing.contains("no tensor `encoder.layer.2.output.dense.bias`"),
-        "{missing}"
-    );
+    assert!(missing.contains("no tensor `encoder.layer.2.output.dense.bias`"), "{missing}");
     let shape = error_after("bert", &|weights| {
         weights.insert(last_layer_bias.into(), zeros(7));
     });
@@ -338,10 +260,9 @@ fn damaged_metric_checkpoints_are_rejected() {
 
 #[test]
 fn published_answers_have_plausible_metrics() {
-    let (Some(rows), Some(answers)) = (
-        public_data("path_vqa"),
-        public_data("answers/path_vqa_validation"),
-    ) else {
+    let (Some(rows), Some(answers)) =
+        (public_data("path_vqa"), public_data("answers/path_vqa_validation"))
+    else {
         return;
     };
     let path = |path: &Path| path.display().to_string();

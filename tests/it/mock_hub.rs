@@ -76,10 +76,8 @@ impl MockReply {
             _ if start >= size => {
                 Self::new(416, "").with_header("Content-Range", format!("bytes */{size}"))
             }
-            _ => Self::new(206, &bytes[start..]).with_header(
-                "Content-Range",
-                format!("bytes {start}-{}/{size}", size - 1),
-            ),
+            _ => Self::new(206, &bytes[start..])
+                .with_header("Content-Range", format!("bytes {start}-{}/{size}", size - 1)),
         }
     }
 }
@@ -144,25 +142,13 @@ fn serve(
         };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    let body_length: usize = headers
-        .get("content-length")
-        .map_or(0, |n| n.parse().unwrap());
-    reader
-        .take(body_length as u64)
-        .read_to_end(&mut Vec::new())
-        .ok()?;
-    let request = ReceivedRequest {
-        method,
-        path,
-        headers,
-    };
+    let body_length: usize = headers.get("content-length").map_or(0, |n| n.parse().unwrap());
+    reader.take(body_length as u64).read_to_end(&mut Vec::new()).ok()?;
+    let request = ReceivedRequest { method, path, headers };
     recorded.lock().unwrap().push(request.clone());
     let reply = reply_fn(&request);
     let mut head = format!("HTTP/1.1 {} X\r\nConnection: close\r\n", reply.status);
-    let has_length_header = reply
-        .headers
-        .iter()
-        .any(|(name, _)| name == "Content-Length");
+    let has_length_header = reply.headers.iter().any(|(name, _)| name == "Content-Length");
     if reply.has_content_length && !has_length_header {
         head.push_str("Content-Length: ");
         head.push_str(&reply.body.len().to_string());
@@ -173,10 +159,7 @@ fn serve(
     }
     stream.write_all((head + "\r\n").as_bytes()).ok()?;
     if request.method != "HEAD" {
-        let end = reply
-            .truncate_at
-            .unwrap_or(usize::MAX)
-            .min(reply.body.len());
+        let end = reply.truncate_at.unwrap_or(usize::MAX).min(reply.body.len());
         stream.write_all(&reply.body[..end]).ok()?;
     }
     stream.flush().ok()
@@ -207,28 +190,21 @@ pub(crate) fn git_hash(bytes: &[u8]) -> String {
 
 /// Returns the `ETag` of a file: the git hash of a small file, the SHA-256 of a large one.
 pub(crate) fn content_hash(bytes: &[u8]) -> String {
-    if bytes.len() > LARGE_FILE_BYTES {
-        sha256(bytes)
-    } else {
-        git_hash(bytes)
-    }
+    if bytes.len() > LARGE_FILE_BYTES { sha256(bytes) } else { git_hash(bytes) }
 }
 
 impl MockHub {
     /// Starts a hub with the repository `owner/name`, which has `files` on the branches `main` and
     /// `refs/pr/1`. `faults` replaces replies of the hub and of the storage server.
     pub(crate) fn with_faults(files: &[(&str, &[u8])], faults: Arc<FaultFn>) -> Self {
-        let files: Vec<(String, Vec<u8>)> = files
-            .iter()
-            .map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()))
-            .collect();
+        let files: Vec<(String, Vec<u8>)> =
+            files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
         let (files, stored_files) = (Arc::new(files.clone()), files);
         let storage_faults = Arc::clone(&faults);
         let storage = MockServer::start(Arc::new(move |request: &ReceivedRequest| {
             storage_faults(request).unwrap_or_else(|| {
-                let found = stored_files
-                    .iter()
-                    .find(|(_, bytes)| request.path.contains(&sha256(bytes)));
+                let found =
+                    stored_files.iter().find(|(_, bytes)| request.path.contains(&sha256(bytes)));
                 found.map_or(MockReply::new(404, ""), |(_, bytes)| {
                     MockReply::from_content(request, bytes)
                 })
@@ -271,11 +247,7 @@ fn hub_reply(
     }
     let Some(rest) = path.strip_prefix("/owner/name/resolve/") else {
         return MockReply::error(
-            if request.header("authorization").is_some() {
-                404
-            } else {
-                401
-            },
+            if request.header("authorization").is_some() { 404 } else { 401 },
             "RepoNotFound",
         );
     };
@@ -290,10 +262,7 @@ fn hub_reply(
             .with_header("X-Linked-Etag", format!("\"{sha}\""))
             .with_header("X-Linked-Size", bytes.len().to_string())
             .with_header("ETag", "\"of the storage\"")
-            .with_header(
-                "Location",
-                format!("{storage_url}/blob/{sha}?signature=secret"),
-            )
+            .with_header("Location", format!("{storage_url}/blob/{sha}?signature=secret"))
     } else {
         MockReply::from_content(request, bytes)
             .with_header("X-Repo-Commit", COMMIT)

@@ -110,20 +110,10 @@ impl Oracle {
 fn engine_output_matches_oracle() {
     let tokenizer = tiny_panel::tokenizer();
     let (trunk, heads) = tiny_panel::trunk_and_heads(&tokenizer);
-    let mut oracle = Oracle {
-        tokenizer,
-        trunk,
-        heads,
-        overruled: 0,
-    };
-    let engine = tiny_panel::panel(GenerationSettings {
-        analysis_tokens: 8,
-        scores_only: false,
-    });
+    let mut oracle = Oracle { tokenizer, trunk, heads, overruled: 0 };
+    let engine = tiny_panel::panel(GenerationSettings { analysis_tokens: 8, scores_only: false });
     let tasks = tiny_panel::three_pair_tasks(&engine);
-    let results = engine
-        .generate(&tasks, &mut PrefixCache::default())
-        .unwrap();
+    let results = engine.generate(&tasks, &mut PrefixCache::default()).unwrap();
     let (mut uncut, mut several_words) = (0, 0);
     // Every second task still covers all pairs, presentation orders and experts.
     for (task, got) in tasks.iter().zip(results).step_by(2) {

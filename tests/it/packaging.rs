@@ -12,13 +12,8 @@ use crate::folder::Folder;
 /// Runs git in the repository. Returns its trimmed output, or `None` if it failed.
 fn run_git(arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    command
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(arguments);
-    let output = command
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
+    let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
@@ -27,9 +22,7 @@ fn version_names_commit_and_features() {
     let folder = Folder::with_cases(1);
     let version = folder.run(&["--version"]).stdout;
     let start = concat!("acem3 ", env!("CARGO_PKG_VERSION"), " (");
-    let rest = version
-        .strip_prefix(start)
-        .unwrap_or_else(|| panic!("{version}"));
+    let rest = version.strip_prefix(start).unwrap_or_else(|| panic!("{version}"));
     let (commit, features) = rest.trim_end().split_once(", features: ").unwrap();
     let cuda = if cfg!(feature = "cuda") { ", cuda" } else { "" };
     assert_eq!(features, format!("cpu{cuda})"));
@@ -54,10 +47,7 @@ fn output_files_contain_version_without_commit() {
     let phantoms = folder.run(&["data", "phantoms", "--count", "1", "--out", "toy"]);
     assert_eq!(phantoms.exit_code, 0, "{}", phantoms.stderr);
     let metadata = folder.read("toy/phantoms.json");
-    assert!(
-        metadata.contains(concat!("\"", env!("CARGO_PKG_VERSION"), "\"")),
-        "{metadata}"
-    );
+    assert!(metadata.contains(concat!("\"", env!("CARGO_PKG_VERSION"), "\"")), "{metadata}");
 }
 
 #[test]
@@ -70,10 +60,7 @@ fn completion_scripts_list_the_commands() {
             let name = command.get_name();
             assert!(script.stdout.contains(name), "{shell}: {name} is missing");
         }
-        assert!(
-            script.stdout.contains("--panel"),
-            "{shell}: --panel is missing"
-        );
+        assert!(script.stdout.contains("--panel"), "{shell}: --panel is missing");
     }
     assert_eq!(folder.run(&["completions", "cmd"]).exit_code, 2);
 }
@@ -112,12 +99,7 @@ fn count_visible(command: &clap::Command) -> usize {
 fn every_command_has_a_man_page() {
     let folder = Folder::empty();
     let output = folder.run(&["man", "--out", "pages"]);
-    assert_eq!(
-        (output.exit_code, output.stdout.as_str()),
-        (0, ""),
-        "{}",
-        output.stderr
-    );
+    assert_eq!((output.exit_code, output.stdout.as_str()), (0, ""), "{}", output.stderr);
     let page_count = fs::read_dir(folder.path("pages")).unwrap().count();
     assert_eq!(page_count, count_visible(&Cli::command()));
     let main_page = folder.read("pages/acem3.1");
@@ -131,9 +113,5 @@ fn every_command_has_a_man_page() {
         let flag = format!("\\-\\-{}", flag.replace('-', "\\-"));
         assert!(page.contains(&flag), "{flag} is missing");
     }
-    assert!(
-        folder
-            .read("pages/acem3-data-check.1")
-            .contains("min\\-responses")
-    );
+    assert!(folder.read("pages/acem3-data-check.1").contains("min\\-responses"));
 }

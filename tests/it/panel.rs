@@ -57,13 +57,7 @@ fn copied_panel_has_equal_provenance() {
     let load = |files: &PanelFiles| {
         let panel = Panel::load(files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
-        PanelJudge::new(
-            panel,
-            JudgeOptions {
-                single_order: false,
-            },
-        )
-        .provenance()
+        PanelJudge::new(panel, JudgeOptions { single_order: false }).provenance()
     };
     let folder = PanelFiles::Folder(dir.path().to_owned());
     assert_eq!(load(&folder), load(&PanelFiles::Embedded));
@@ -74,9 +68,7 @@ fn changed_weight_or_setting_changes_name() {
     let name = |dir: &Path| {
         let files = PanelFiles::Folder(dir.to_owned());
         let panel = Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
-        let options = JudgeOptions {
-            single_order: false,
-        };
+        let options = JudgeOptions { single_order: false };
         PanelJudge::new(panel, options).name()
     };
     let original = copy_panel();
@@ -88,11 +80,7 @@ fn changed_weight_or_setting_changes_name() {
     fs::write(path, bytes).unwrap();
     let changed_setting = copy_panel();
     // Inserts a digit: 48 becomes 148.
-    edit_spec(
-        changed_setting.path(),
-        "analysis_tokens = ",
-        "analysis_tokens = 1",
-    );
+    edit_spec(changed_setting.path(), "analysis_tokens = ", "analysis_tokens = 1");
     let names = [original, changed_weight, changed_setting].map(|dir| name(dir.path()));
     assert_ne!(names[0], names[1]);
     assert_ne!(names[0], names[2]);
@@ -101,20 +89,10 @@ fn changed_weight_or_setting_changes_name() {
 
 /// Returns the expected scores of three demo cases by the panel in this dtype.
 fn expected_scores(dtype: DType) -> Vec<[f64; 2]> {
-    let placement = Placement {
-        device: Device::Cpu,
-        dtype,
-    };
-    let panel = Panel::load(
-        &PanelFiles::Embedded,
-        false,
-        &placement,
-        HubDownloads::default(),
-    )
-    .unwrap();
-    let options = JudgeOptions {
-        single_order: false,
-    };
+    let placement = Placement { device: Device::Cpu, dtype };
+    let panel =
+        Panel::load(&PanelFiles::Embedded, false, &placement, HubDownloads::default()).unwrap();
+    let options = JudgeOptions { single_order: false };
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     let mut images = ImageReader::new(demo.clone(), ImageLimits::default());
     let cases = cases::open(&demo, &SourceOptions::default()).unwrap();
@@ -136,10 +114,7 @@ fn f16_is_exact_and_bf16_is_close() {
     let exact_scores = expected_scores(DType::F32);
     assert_eq!(expected_scores(DType::F16), exact_scores);
     let bf16_scores = expected_scores(DType::BF16);
-    let pairs = bf16_scores
-        .iter()
-        .flatten()
-        .zip(exact_scores.iter().flatten());
+    let pairs = bf16_scores.iter().flatten().zip(exact_scores.iter().flatten());
     for (rounded, exact) in pairs {
         assert!((rounded - exact).abs() < 0.5, "{rounded} for {exact}");
     }
@@ -151,47 +126,28 @@ fn error_names_the_damaged_file() {
     let missing = error_after(|dir| fs::remove_file(dir.join("conclusion.safetensors")).unwrap());
     assert!(missing.contains("conclusion.safetensors"), "{missing}");
     let short = error_after(|dir| truncate(dir.join("trunk.safetensors"), 1000));
-    assert!(
-        short.contains("trunk.safetensors") && short.contains("incomplete"),
-        "{short}"
-    );
+    assert!(short.contains("trunk.safetensors") && short.contains("incomplete"), "{short}");
     let torn = error_after(|dir| truncate(dir.join("tokenizer.json"), 1000));
     assert!(torn.contains("tokenizer.json"), "{torn}");
     let unknown = error_after(|dir| edit_spec(dir, "schema = 1", "schema = 1\nsurplus = 2"));
-    assert!(
-        unknown.contains("panel.toml") && unknown.contains("surplus"),
-        "{unknown}"
-    );
+    assert!(unknown.contains("panel.toml") && unknown.contains("surplus"), "{unknown}");
     let schema = error_after(|dir| edit_spec(dir, "schema = 1", "schema = 7"));
     assert!(schema.contains("schema is 7, expected 1"), "{schema}");
     let outside = error_after(|dir| edit_spec(dir, "\"expression.safetensors\"", "\"../x\""));
-    assert!(
-        outside.contains("`../x`, expected the name of a file"),
-        "{outside}"
-    );
+    assert!(outside.contains("`../x`, expected the name of a file"), "{outside}");
 }
 
 #[test]
 fn invalid_sizes_are_rejected_on_load() {
     let layers =
         error_after(|dir| edit_spec(dir, "intermediate_size = 512", "intermediate_size = 500"));
-    assert!(
-        layers.contains("panel.toml") && layers.contains("shape"),
-        "{layers}"
-    );
+    assert!(layers.contains("panel.toml") && layers.contains("shape"), "{layers}");
     let image = error_after(|dir| edit_spec(dir, "height = 96", "height = 64"));
     assert!(image.contains("panel.toml"), "{image}");
     let context = error_after(|dir| {
-        edit_spec(
-            dir,
-            "max_position_embeddings = 1024",
-            "max_position_embeddings = 99999999999",
-        );
+        edit_spec(dir, "max_position_embeddings = 1024", "max_position_embeddings = 99999999999");
     });
-    assert!(
-        context.contains("max_position_embeddings is 99999999999"),
-        "{context}"
-    );
+    assert!(context.contains("max_position_embeddings is 99999999999"), "{context}");
     let eps = error_after(|dir| edit_spec(dir, "rms_norm_eps = 0.00001", "rms_norm_eps = -1.0"));
     assert!(eps.contains("rms_norm_eps"), "{eps}");
     let surplus = error_after(|dir| {
@@ -201,8 +157,5 @@ fn invalid_sizes_are_rejected_on_load() {
             "num_hidden_layers = 5\nnum_attention_heads = 6\nnum_key",
         );
     });
-    assert!(
-        surplus.contains("unused tensor") && surplus.contains("model.layers.5."),
-        "{surplus}"
-    );
+    assert!(surplus.contains("unused tensor") && surplus.contains("model.layers.5."), "{surplus}");
 }

@@ -23,14 +23,8 @@ fn equal_seed_and_index_give_equal_phantoms() {
         assert_eq!(a.scene, generate_scene(SEED, index));
         assert_eq!(a.image, draw(&a.scene));
     }
-    assert_ne!(
-        generate_phantom(SEED, 0).image,
-        generate_phantom(SEED, 1).image
-    );
-    assert_ne!(
-        generate_phantom(SEED, 0).image,
-        generate_phantom(SEED + 1, 0).image
-    );
+    assert_ne!(generate_phantom(SEED, 0).image, generate_phantom(SEED, 1).image);
+    assert_ne!(generate_phantom(SEED, 0).image, generate_phantom(SEED + 1, 0).image);
 }
 
 /// If this hash changes, the committed demo cases and reported statistics are out of date.
@@ -88,10 +82,7 @@ fn assert_final_score_follows_rule(response: &WrittenResponse) {
             response.score(*c) + bonus == expected
         });
         let weakest = weakest.expect("some criterion decides");
-        assert_eq!(
-            *text,
-            format!("Weakest: {} {}.", weakest.name(), response.score(weakest))
-        );
+        assert_eq!(*text, format!("Weakest: {} {}.", weakest.name(), response.score(weakest)));
     }
 }
 
@@ -110,12 +101,7 @@ fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) 
         .filter(|(question, _)| question.text == phantom.question.text)
         .map(|(_, answer)| answer)
         .collect();
-    assert_eq!(
-        answers.into_iter().collect::<Vec<_>>(),
-        [truth],
-        "{}",
-        phantom.question.text
-    );
+    assert_eq!(answers.into_iter().collect::<Vec<_>>(), [truth], "{}", phantom.question.text);
     let text = response.text.to_lowercase();
     if claimed != "nothing" && !text.is_empty() {
         for word in claimed
@@ -144,9 +130,7 @@ fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) 
 
 #[test]
 fn response_quality_has_the_intended_distribution() {
-    let cases: Vec<Phantom> = (0..2000)
-        .map(|index| generate_phantom(SEED, index))
-        .collect();
+    let cases: Vec<Phantom> = (0..2000).map(|index| generate_phantom(SEED, index)).collect();
     let proportion = |count: usize, total: usize| count as f64 / total as f64;
     let orders = cases.iter().map(|case| {
         let [a, b] = &case.responses;
@@ -160,30 +144,18 @@ fn response_quality_has_the_intended_distribution() {
     assert!((0.35..0.45).contains(&greater), "{greater}");
 
     let all: Vec<&WrittenResponse> = cases.iter().flat_map(|case| &case.responses).collect();
-    let wrong = all
-        .iter()
-        .filter(|r| matches!(r.score(Criterion::FactualAccuracy), 1 | 3));
+    let wrong = all.iter().filter(|r| matches!(r.score(Criterion::FactualAccuracy), 1 | 3));
     assert!((0.40..0.52).contains(&proportion(wrong.count(), all.len())));
     let perfect = all.iter().filter(|r| r.conclusion.score == 5).count();
-    assert!(
-        (0.25..0.45).contains(&proportion(perfect, all.len())),
-        "{perfect}"
-    );
+    assert!((0.25..0.45).contains(&proportion(perfect, all.len())), "{perfect}");
     for (i, criterion) in Criterion::ALL.into_iter().enumerate() {
         let low = all.iter().filter(|r| r.ratings[i].1.score < 4).count();
-        assert!(
-            proportion(low, all.len()) > 0.02,
-            "{} is never low",
-            criterion.key()
-        );
+        assert!(proportion(low, all.len()) > 0.02, "{} is never low", criterion.key());
     }
 
     let kinds: BTreeSet<&str> = cases.iter().map(|case| case.question.kind.key()).collect();
     assert_eq!(kinds.len(), QuestionKind::ALL.len());
-    let empty = cases
-        .iter()
-        .filter(|case| case.scene.lesion_count() == 0)
-        .count();
+    let empty = cases.iter().filter(|case| case.scene.lesion_count() == 0).count();
     assert!((0.12..0.18).contains(&proportion(empty, cases.len())));
 
     // Most pairs differ in factual accuracy, so a judge needs the image.
@@ -204,11 +176,7 @@ fn questions_apply_to_their_scene() {
             phantom.question.kind.concerns().len()
         );
         if phantom.scene.lesion_count() == 0 {
-            assert!(
-                !phantom.question.text.contains("the lesion "),
-                "{}",
-                phantom.question.text
-            );
+            assert!(!phantom.question.text.contains("the lesion "), "{}", phantom.question.text);
         }
     }
 }
@@ -219,35 +187,19 @@ fn lesions_are_drawn_at_the_positions_of_the_scene() {
         let scene = generate_scene(SEED, index);
         let mut without_lesions = scene.clone();
         without_lesions.lesions.clear();
-        let blobs = find_blobs(
-            &smoothed_brightness(&scene),
-            &smoothed_brightness(&without_lesions),
-        );
-        assert_eq!(
-            blobs.len(),
-            scene.lesion_count(),
-            "count of {index}: {blobs:?} {scene:?}"
-        );
+        let blobs =
+            find_blobs(&smoothed_brightness(&scene), &smoothed_brightness(&without_lesions));
+        assert_eq!(blobs.len(), scene.lesion_count(), "count of {index}: {blobs:?} {scene:?}");
         for lesion in &scene.lesions {
             let is_near =
                 |blob: &&Blob| (blob.x - lesion.x).abs() < 2.0 && (blob.y - lesion.y).abs() < 2.0;
-            let blob = blobs
-                .iter()
-                .find(is_near)
-                .unwrap_or_else(|| panic!("{index}: {lesion:?}"));
+            let blob = blobs.iter().find(is_near).unwrap_or_else(|| panic!("{index}: {lesion:?}"));
             let (min_radius, max_radius) = match scene.size {
                 Some(LesionSize::Small) => (3.3, 6.0),
                 _ => (8.3, 11.0),
             };
-            assert!(
-                (min_radius..max_radius).contains(&blob.radius),
-                "{index}: {blob:?}"
-            );
-            assert_eq!(
-                blob.brighter,
-                scene.tone == Some(LesionTone::Bright),
-                "{index}"
-            );
+            assert!((min_radius..max_radius).contains(&blob.radius), "{index}: {blob:?}");
+            assert_eq!(blob.brighter, scene.tone == Some(LesionTone::Bright), "{index}");
             assert!(blob.contrast > 40.0, "{index}: {blob:?}");
         }
         assert_side_matches(&scene, &blobs);
@@ -288,29 +240,18 @@ struct Blob {
 fn smoothed_brightness(scene: &Scene) -> Vec<f32> {
     let image = draw(scene);
     let level = |x: i32, y: i32| {
-        let [r, g, b] = image
-            .get_pixel(x.clamp(0, SIDE - 1) as u32, y.clamp(0, SIDE - 1) as u32)
-            .0;
+        let [r, g, b] = image.get_pixel(x.clamp(0, SIDE - 1) as u32, y.clamp(0, SIDE - 1) as u32).0;
         0.3 * f32::from(r) + 0.59 * f32::from(g) + 0.11 * f32::from(b)
     };
     let smoothed = |x: i32, y: i32| {
-        (-1..=1)
-            .flat_map(|dy| (-1..=1).map(move |dx| level(x + dx, y + dy)))
-            .sum::<f32>()
-            / 9.0
+        (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| level(x + dx, y + dy))).sum::<f32>() / 9.0
     };
-    (0..SIDE * SIDE)
-        .map(|i| smoothed(i % SIDE, i / SIDE))
-        .collect()
+    (0..SIDE * SIDE).map(|i| smoothed(i % SIDE, i / SIDE)).collect()
 }
 
 /// Finds connected regions of at least 20 pixels in which the two images differ.
 fn find_blobs(image: &[f32], without_lesions: &[f32]) -> Vec<Blob> {
-    let difference: Vec<f32> = image
-        .iter()
-        .zip(without_lesions)
-        .map(|(a, b)| a - b)
-        .collect();
+    let difference: Vec<f32> = image.iter().zip(without_lesions).map(|(a, b)| a - b).collect();
     let mut unvisited: Vec<bool> = difference.iter().map(|d| d.abs() > 25.0).collect();
     let mut blobs = Vec::new();
     for start in 0..SIDE * SIDE {
@@ -356,12 +297,7 @@ fn phantom_kinds_differ_in_colour_and_background() {
         let image = draw(&scene);
         let [r, g, b] = image.get_pixel(64, 3).0.map(i32::from);
         let is_coloured = (r - g).abs() > 15 && (b - g).abs() > 5;
-        assert_eq!(
-            is_coloured,
-            scene.kind == PhantomKind::Histology,
-            "{index}: {:?}",
-            scene.kind
-        );
+        assert_eq!(is_coloured, scene.kind == PhantomKind::Histology, "{index}: {:?}", scene.kind);
         let corner: i32 = image.get_pixel(1, 1).0.map(i32::from).iter().sum();
         if matches!(scene.kind, PhantomKind::Ct | PhantomKind::Mri) {
             assert!(corner < 3 * 50, "{index}: {corner}");

@@ -59,42 +59,19 @@ fn ranking_matches_records() {
 fn random_judge_has_no_significant_difference() {
     // Five images are too few for a test. With twelve, the test finds no difference.
     let few = judged_folder(10).run(&["rank", "out", "--resamples", "200"]);
-    assert!(
-        few.stdout.contains("too few images for a test (5"),
-        "{}",
-        few.stdout
-    );
+    assert!(few.stdout.contains("too few images for a test (5"), "{}", few.stdout);
     let folder = judged_folder(24);
     let output = folder.run(&["rank", "out", "--resamples", "200"]);
-    assert!(
-        output.stdout.contains("no significant difference"),
-        "{}",
-        output.stdout
-    );
-    assert!(
-        output.stdout.contains("win / tie / loss"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("no significant difference"), "{}", output.stdout);
+    assert!(output.stdout.contains("win / tie / loss"), "{}", output.stdout);
     let markdown = folder.run(&["rank", "out", "--resamples", "50", "--format", "markdown"]);
-    assert!(
-        markdown.stdout.contains("| model | rank [95 % CI] |"),
-        "{}",
-        markdown.stdout
-    );
+    assert!(markdown.stdout.contains("| model | rank [95 % CI] |"), "{}", markdown.stdout);
 }
 
 #[test]
 fn records_of_two_judges_are_rejected() {
     let folder = judged_folder(4);
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "other",
-        "--panel",
-        "scripted:seed=9",
-    ];
+    let other = ["judge", "cases", "--out", "other", "--panel", "scripted:seed=9"];
     assert_eq!(folder.run(&other).exit_code, 0);
     let output = folder.run(&["rank", "out", "other"]);
     assert!(
@@ -119,11 +96,7 @@ fn torn_last_record_is_ignored() {
     std::fs::write(&path, &records[..records.len() - 40]).unwrap();
     let torn = rank();
     assert_eq!(pairs(&torn), 71);
-    assert!(
-        torn.stderr.contains("the last record is incomplete"),
-        "{}",
-        torn.stderr
-    );
+    assert!(torn.stderr.contains("the last record is incomplete"), "{}", torn.stderr);
     let page = folder.run(&["report", "out", "--resamples", "50", "--out", "page.html"]);
     assert_eq!(page.exit_code, 0, "{}", page.stderr);
     // A last line without a newline is complete. A torn line in the middle of the file is an error.

@@ -80,10 +80,7 @@ fn report_contains_every_record() {
         assert_eq!(order["swapped"], true);
         let name = "factual_accuracy";
         for field in ["scores", "expected", "analyses"] {
-            assert_eq!(
-                order["conclusion"][field],
-                recorded_order["conclusion"][field]
-            );
+            assert_eq!(order["conclusion"][field], recorded_order["conclusion"][field]);
             let recorded = &recorded_order["aspects"]["medical_knowledge"][name];
             assert_eq!(order["criteria"][name][field], recorded[field], "{field}");
         }
@@ -108,14 +105,8 @@ fn untrusted_text_is_escaped() {
     other["image"] = Value::Null;
     folder.write_cases(&[hostile, other]);
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
-    let page = report(
-        &folder,
-        &["out", "--title", HOSTILE, "--group-by", "modality"],
-    );
-    assert!(
-        !page.contains("<img") && !page.contains("onerror=alert(1)>"),
-        "injected HTML"
-    );
+    let page = report(&folder, &["out", "--title", HOSTILE, "--group-by", "modality"]);
+    assert!(!page.contains("<img") && !page.contains("onerror=alert(1)>"), "injected HTML");
     assert!(!page.contains(['\u{2028}', '\u{2029}']));
     // The page has three scripts: the index, one part of the details, and the program.
     assert_eq!(page.matches("<script").count(), 3);
@@ -124,15 +115,10 @@ fn untrusted_text_is_escaped() {
     assert_eq!(index["entries"][0]["answers"][0], HOSTILE);
     assert_eq!(index["entries"][0]["question"], HOSTILE);
     assert_eq!(index["entries"][0]["case"], HOSTILE);
-    let program = include_str!("../../src/analysis/report/page.js");
-    for sink in [
-        "innerHTML",
-        "outerHTML",
-        "insertAdjacentHTML",
-        "document.write",
-        "eval(",
-        "Function(",
-    ] {
+    let program = include_str!("../../src/analysis/report/page/page.js");
+    for sink in
+        ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("]
+    {
         assert!(!program.contains(sink), "{sink}");
     }
 }
@@ -141,45 +127,27 @@ fn untrusted_text_is_escaped() {
 fn page_loads_nothing_and_restricts_scripts() {
     let folder = judged_folder(4);
     let page = report(&folder, &["out"]);
-    assert!(
-        !page.contains("http://") && !page.contains("https://"),
-        "a URL"
-    );
+    assert!(!page.contains("http://") && !page.contains("https://"), "a URL");
     for attribute in ["src=\"", "srcset=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(attribute), "{attribute}");
     }
     let policy = between(&page, "Content-Security-Policy\" content=\"", "\"")[0];
-    assert!(
-        policy.contains("default-src 'none'; img-src data:"),
-        "{policy}"
-    );
+    assert!(policy.contains("default-src 'none'; img-src data:"), "{policy}");
     let hash = |text: &str| {
         let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         STANDARD.encode(digest)
     };
     let policy_hash = |name: &str| between(policy, &format!("{name} 'sha256-"), "'")[0].to_owned();
-    assert_eq!(
-        policy_hash("style-src"),
-        hash(between(&page, "<style>", "</style>")[0])
-    );
-    assert_eq!(
-        policy_hash("script-src"),
-        hash(between(&page, "<script>", "</script>")[0])
-    );
+    assert_eq!(policy_hash("style-src"), hash(between(&page, "<style>", "</style>")[0]));
+    assert_eq!(policy_hash("script-src"), hash(between(&page, "<script>", "</script>")[0]));
     for table in between(&page, "<table", "</table>") {
-        assert!(
-            table.contains("<caption>") && table.contains("scope=\"col\""),
-            "{table}"
-        );
+        assert!(table.contains("<caption>") && table.contains("scope=\"col\""), "{table}");
         assert!(table.contains("scope=\"row\""), "{table}");
     }
     let charts = between(&page, "<svg", "</svg>");
     assert!(charts.len() >= 4);
     for chart in charts {
-        assert!(
-            chart.contains("<title ") && chart.contains("<desc "),
-            "{chart}"
-        );
+        assert!(chart.contains("<title ") && chart.contains("<desc "), "{chart}");
         assert!(!chart.contains("NaN") && !chart.contains("inf"), "{chart}");
     }
     assert!(page.contains("needs JavaScript") && page.contains("<html lang=\"en\">"));
@@ -192,21 +160,15 @@ fn equal_records_give_equal_reports() {
     let first = report(&folder, &["out"]);
     let output = folder.run(&["report", "--resamples", "50", "out", "--out", "report.html"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("3 images in the page"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("3 images in the page"), "{}", output.stderr);
     assert_eq!(first, folder.read("report.html"));
 }
 
 #[test]
 fn report_shows_only_judged_images() {
     let folder = judged_folder(4);
-    let count_pictures = |page: &str| {
-        page.matches("<script type=\"text/plain\" id=\"picture-")
-            .count()
-    };
+    let count_pictures =
+        |page: &str| page.matches("<script type=\"text/plain\" id=\"picture-").count();
     let page = report(&folder, &["out"]);
     assert_eq!(count_pictures(&page), 2);
     assert!(script_text(&page, "picture-0").starts_with("data:image/jpeg;base64,"));
@@ -222,11 +184,7 @@ fn report_shows_only_judged_images() {
     let judged = image::open(folder.path("cases/images/1.png")).unwrap();
     assert_eq!(shown, judged.into_rgb8());
     // Replaces an image after judging.
-    fs::copy(
-        folder.path("cases/images/0.png"),
-        folder.path("cases/images/1.png"),
-    )
-    .unwrap();
+    fs::copy(folder.path("cases/images/0.png"), folder.path("cases/images/1.png")).unwrap();
     let output = folder.run(&["report", "--resamples", "50", "out"]);
     assert_eq!(count_pictures(&output.stdout), 1);
     let message = "1 image not shown: the file changed after judging";
@@ -252,14 +210,7 @@ fn two_judges_share_the_order_of_responses() {
         case
     };
     folder.write_cases(&(0..6).map(reversed_case).collect::<Vec<_>>());
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "other",
-        "--panel",
-        "scripted:seed=9",
-    ];
+    let other = ["judge", "cases", "--out", "other", "--panel", "scripted:seed=9"];
     assert_eq!(folder.run(&other).exit_code, 0);
     let page = report(&folder, &["out", "other"]);
     let index = json_script(&page, "index");
@@ -297,11 +248,7 @@ fn dicom_image_is_shown_as_judged() {
     let folder = Folder::with_cases(1);
     let golden = include_bytes!("../../assets/golden/dicom/ct.dcm");
     fs::write(folder.path("cases/images/0.png"), golden).unwrap();
-    for (out, window) in [
-        ("file", None),
-        ("auto", Some("auto")),
-        ("given", Some("40,80")),
-    ] {
+    for (out, window) in [("file", None), ("auto", Some("auto")), ("given", Some("40,80"))] {
         let more: Vec<&str> = window.iter().flat_map(|w| ["--window", w]).collect();
         assert_eq!(folder.judge(out, &more).exit_code, 0);
         let page = report(&folder, &[out, "--thumbnails", "full"]);
@@ -314,10 +261,6 @@ fn dicom_image_is_shown_as_judged() {
         };
         let judged =
             acem3_vision::decode_with_view(golden, &acem3_vision::ImageLimits::default(), &view);
-        assert_eq!(
-            shown.into_rgb8().into_raw(),
-            judged.unwrap().data(),
-            "{out}"
-        );
+        assert_eq!(shown.into_rgb8().into_raw(), judged.unwrap().data(), "{out}");
     }
 }

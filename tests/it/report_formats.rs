@@ -35,9 +35,7 @@ fn json_report_contains_results_of_other_commands() {
     for record in folder.records("out") {
         for side in 0..2 {
             let model = record["pair"][side].as_str().unwrap().to_owned();
-            let score = record["criteria"]["factual_accuracy"][side]
-                .as_f64()
-                .unwrap();
+            let score = record["criteria"]["factual_accuracy"][side].as_f64().unwrap();
             sums.entry(model).or_default().push(score);
         }
     }
@@ -45,20 +43,14 @@ fn json_report_contains_results_of_other_commands() {
         let scores = &sums[model["model"].as_str().unwrap()];
         let means = model["means"].as_array().unwrap();
         assert_eq!(means.len(), 14);
-        let mean = means
-            .iter()
-            .find(|m| m["target"] == "factual_accuracy")
-            .unwrap();
+        let mean = means.iter().find(|m| m["target"] == "factual_accuracy").unwrap();
         let expected = scores.iter().sum::<f64>() / scores.len() as f64;
         assert!((mean["value"].as_f64().unwrap() - expected).abs() < 1e-9);
         let [low, high]: [f64; 2] = serde_json::from_value(mean["interval"].clone()).unwrap();
         assert!(low <= expected && expected <= high);
     }
     let counts = &judge["counts"];
-    assert_eq!(
-        (&counts["records"], &counts["images"]),
-        (&12.into(), &6.into())
-    );
+    assert_eq!((&counts["records"], &counts["images"]), (&12.into(), &6.into()));
 }
 
 /// Flip rate, position and verbosity match counts over the records and the results of an audit.
@@ -81,16 +73,8 @@ fn bias_findings_match_records_and_audit() {
     for record in &records {
         for order in record["orders"].as_array().unwrap() {
             let [a, b]: [f64; 2] = serde_json::from_value(order["scores"].clone()).unwrap();
-            let ahead = if order["swapped"] == true {
-                b - a
-            } else {
-                a - b
-            };
-            first += if ahead == 0.0 {
-                0.5
-            } else {
-                f64::from(ahead > 0.0)
-            };
+            let ahead = if order["swapped"] == true { b - a } else { a - b };
+            first += if ahead == 0.0 { 0.5 } else { f64::from(ahead > 0.0) };
         }
         // "a shadow, 7" has three words, "nothing, 7" has two. The labels always prefer the longer
         // one.
@@ -105,9 +89,7 @@ fn bias_findings_match_records_and_audit() {
     assert!((proportion("longer_gap") - (longer / 30.0 - 1.0)).abs() < 1e-6);
     let finding = |probe: &str| {
         let mut all = findings.as_array().unwrap().iter();
-        all.find(|finding| finding["probe"] == probe)
-            .unwrap()
-            .clone()
+        all.find(|finding| finding["probe"] == probe).unwrap().clone()
     };
     let words = finding("verbosity")["words"].to_string();
     assert!(words.contains("brevity bias"), "{words}");
@@ -147,10 +129,7 @@ fn csv_and_parquet_have_one_row_per_verdict() {
         let score: f64 = row[column("final_b")].parse().unwrap();
         assert_eq!(Some(score), record["scores"][1].as_f64());
         let score: f64 = row[column("tone_and_empathy_a")].parse().unwrap();
-        assert_eq!(
-            Some(score),
-            record["criteria"]["tone_and_empathy"][0].as_f64()
-        );
+        assert_eq!(Some(score), record["criteria"]["tone_and_empathy"][0].as_f64());
         assert_eq!(&row[column("label")], ">");
     }
     assert_eq!(report(&folder, &["--out", "t.parquet"]).exit_code, 0);
@@ -158,15 +137,9 @@ fn csv_and_parquet_have_one_row_per_verdict() {
     let reader = SerializedFileReader::new(file).unwrap();
     let mut n = 0;
     for (row, record) in reader.get_row_iter(None).unwrap().zip(&records) {
-        let row: BTreeMap<_, _> = row
-            .unwrap()
-            .get_column_iter()
-            .map(|(k, v)| (k.clone(), v.to_string()))
-            .collect();
-        assert_eq!(
-            row["case"],
-            format!("{:?}", record["case"].as_str().unwrap())
-        );
+        let row: BTreeMap<_, _> =
+            row.unwrap().get_column_iter().map(|(k, v)| (k.clone(), v.to_string())).collect();
+        assert_eq!(row["case"], format!("{:?}", record["case"].as_str().unwrap()));
         assert_eq!(row["flip"], record["flip"].to_string());
         let score: f64 = row["final_a"].parse().unwrap();
         assert_eq!(Some(score), record["scores"][0].as_f64());
@@ -188,11 +161,7 @@ fn file_extension_selects_format() {
         let output = report(&folder, &["--out", name]);
         assert_eq!(output.exit_code, 0, "{}", output.stderr);
         assert!(folder.read(name).starts_with(beginning), "{name}");
-        assert!(
-            output.stdout.is_empty() && output.stderr.contains(name),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stdout.is_empty() && output.stderr.contains(name), "{}", output.stderr);
     }
     let output = report(&folder, &["--out", "r.pdf"]);
     assert_eq!(output.exit_code, 2);
@@ -218,11 +187,7 @@ fn audit_findings_are_included() {
         assert!(page.contains(&heading), "{heading}");
         let words = probe["words"].as_str().unwrap();
         // The page escapes punctuation and adds units to numbers, so compare the first plain words.
-        let plain = words
-            .split(|c: char| !c.is_alphabetic() && c != ' ')
-            .next()
-            .unwrap()
-            .trim();
+        let plain = words.split(|c: char| !c.is_alphabetic() && c != ' ').next().unwrap().trim();
         assert!(page.contains(plain), "{plain}");
     }
     folder.write("audit.json", "[]");
@@ -238,32 +203,13 @@ fn audit_findings_are_included() {
 #[test]
 fn calibration_of_another_judge_is_rejected() {
     let folder = judged_folder(20);
-    let fit = [
-        "calibrate",
-        "fit",
-        "out",
-        "--out",
-        "map.json",
-        "--resamples",
-        "50",
-        "--method",
-        "linear",
-    ];
+    let fit =
+        ["calibrate", "fit", "out", "--out", "map.json", "--resamples", "50", "--method", "linear"];
     let fitted = folder.run(&fit);
     assert_eq!(fitted.exit_code, 0, "{}", fitted.stderr);
     let page = report(&folder, &["--calibration", "map.json"]).stdout;
-    assert!(
-        page.contains("mean calibrated scores (label scale)"),
-        "no calibrated means"
-    );
-    let other = [
-        "judge",
-        "cases",
-        "--out",
-        "other",
-        "--panel",
-        "scripted:seed=9",
-    ];
+    assert!(page.contains("mean calibrated scores (label scale)"), "no calibrated means");
+    let other = ["judge", "cases", "--out", "other", "--panel", "scripted:seed=9"];
     assert_eq!(folder.run(&other).exit_code, 0);
     let output = folder.run(&["report", "other", "--calibration", "map.json"]);
     assert!(
@@ -284,10 +230,7 @@ fn report_without_labels_has_no_agreement() {
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     let text = report(&folder, &["--format", "markdown"]).stdout;
     assert!(text.contains("there are no labels"), "{text}");
-    assert!(
-        text.contains("agreement with labels is unknown: there are no labels"),
-        "{text}"
-    );
+    assert!(text.contains("agreement with labels is unknown: there are no labels"), "{text}");
     folder.write("labels.csv", "case,model_a,model_b,rater,preference\nc0,alpha,beta,r1,a\nc0,alpha,beta,r2,b\nc1,alpha,beta,r1,a\nc1,alpha,beta,r2,a\n");
     let page = report(&folder, &["--labels", "labels.csv"]).stdout;
     assert!(page.contains("human ceiling"), "no ceiling");

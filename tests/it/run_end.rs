@@ -11,22 +11,10 @@ fn only_verdicts_count_as_new_or_reused() {
     cases[1]["responses"][0]["text"] = json!("[[too long]]");
     folder.write_cases(&cases);
     let output = folder.judge("out", &[]);
-    assert!(
-        output.stderr.contains("1 new verdict in"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("1 new verdict in"), "{}", output.stderr);
     let second_run = folder.judge("out", &[]);
-    assert!(
-        second_run.stderr.contains("0 new verdicts in"),
-        "{}",
-        second_run.stderr
-    );
-    assert!(
-        second_run.stdout.contains("reused    1 of 1 verdict,"),
-        "{}",
-        second_run.stdout
-    );
+    assert!(second_run.stderr.contains("0 new verdicts in"), "{}", second_run.stderr);
+    assert!(second_run.stdout.contains("reused    1 of 1 verdict,"), "{}", second_run.stdout);
 }
 
 #[test]
@@ -39,35 +27,21 @@ fn run_without_verdicts_fails() {
     folder.write_cases(&cases);
     let output = folder.judge("out", &[]);
     assert_eq!(output.exit_code, 3, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("all records are unscored\nhint: "),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("all records are unscored\nhint: "), "{}", output.stderr);
     assert_eq!(folder.judge("out", &["--max-unscored", "100"]).exit_code, 0);
 }
 
 #[test]
 fn failure_before_first_record_leaves_no_files() {
     let folder = Folder::with_cases(2);
-    let failing_judge = [
-        "judge",
-        "cases",
-        "--panel",
-        "scripted:fail-after=0",
-        "--out",
-    ];
+    let failing_judge = ["judge", "cases", "--panel", "scripted:fail-after=0", "--out"];
     let run = |out: &str| folder.run(&[&failing_judge[..], &[out]].concat());
     assert_eq!(run("out").exit_code, 4);
     assert!(!folder.path("out").exists());
     std::fs::create_dir(folder.path("mine")).unwrap();
     folder.write("mine/notes.txt", "mine");
     assert_eq!(run("mine").exit_code, 4);
-    for (name, exists) in [
-        ("notes.txt", true),
-        ("records.jsonl", false),
-        ("run.json", false),
-    ] {
+    for (name, exists) in [("notes.txt", true), ("records.jsonl", false), ("run.json", false)] {
         assert_eq!(folder.path("mine").join(name).exists(), exists, "{name}");
     }
     // Earlier verdicts stay.
@@ -84,17 +58,10 @@ fn unwritable_stdout_exits_4() {
     let folder = Folder::with_cases(2);
     let judge = ["judge", "cases", "--out", "out", "--panel", "scripted:"];
     for args in [&judge[..], &["data", "check", "cases"]] {
-        let full_device = std::fs::OpenOptions::new()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+        let full_device = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = program_output(&folder.command(args).stdout(full_device).output().unwrap());
         assert_eq!(output.exit_code, 4, "{}", output.stderr);
-        assert!(
-            output.stderr.contains("cannot write to stdout"),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stderr.contains("cannot write to stdout"), "{}", output.stderr);
         assert!(output.stderr.contains("hint: "), "{}", output.stderr);
     }
     assert_eq!(folder.records("out").len(), 2);
@@ -139,10 +106,7 @@ fn python_json_lines_are_accepted() {
     let output = folder.judge("out", &["--format", "json"]);
     let summary: Value = serde_json::from_str(&output.stdout).unwrap();
     let counts = &summary["counts"];
-    assert_eq!(
-        (&counts["judged"], &counts["noted"]),
-        (&json!(3), &json!(1))
-    );
+    assert_eq!((&counts["judged"], &counts["noted"]), (&json!(3), &json!(1)));
     let records = folder.records("out");
     let text = records.last().unwrap()["responses"][0].as_str().unwrap();
     assert!(text.starts_with('\u{fffd}'), "{text}");
@@ -155,17 +119,9 @@ fn foreign_files_are_not_overwritten() {
     folder.write("out/run.json", "{\"hello\": 1}");
     let output = folder.judge("out", &[]);
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("not a run manifest of acem3"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("not a run manifest of acem3"), "{}", output.stderr);
     assert_eq!(folder.read("out/run.json"), "{\"hello\": 1}");
     folder.write("file", "");
     let output = folder.judge("file", &[]);
-    assert!(
-        output.stderr.contains("is a file, expected a folder"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("is a file, expected a folder"), "{}", output.stderr);
 }

@@ -38,9 +38,7 @@ impl Validator {
 }
 
 fn asset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("assets")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(name)
 }
 
 fn committed_schema(name: &str) -> PathBuf {
@@ -77,10 +75,9 @@ fn demo_cases_fit_the_schema() {
 fn demo_records_fit_the_schema() {
     let folder = Folder::empty();
     let demo = asset("demo").display().to_string();
-    for (out, flags) in [
-        ("full", ["--limit", "2"]),
-        ("scores", ["--scores-only", "--single-order"]),
-    ] {
+    for (out, flags) in
+        [("full", ["--limit", "2"]), ("scores", ["--scores-only", "--single-order"])]
+    {
         let judged = folder.run(&[&["judge", &demo, "--out", out], &flags[..]].concat());
         assert_eq!(judged.exit_code, 0, "{}", judged.stderr);
     }
@@ -108,11 +105,7 @@ fn unscored_and_noted_records_fit_the_schema() {
         altered(2, "image", json!("images/ct.dcm")),
         altered(3, "image", Value::Null),
         altered(4, "labels", json!({"final": [9, 1]})),
-        altered(
-            5,
-            "responses",
-            json!([{"model": "a", "text": "x"}, {"model": "b", "text": ""}]),
-        ),
+        altered(5, "responses", json!([{"model": "a", "text": "x"}, {"model": "b", "text": ""}])),
         altered(6, "question", json!(1)),
         "{\"id\": \"torn".to_owned(),
     ];
@@ -123,16 +116,9 @@ fn unscored_and_noted_records_fit_the_schema() {
     for record in &records {
         schema.assert_accepts(record);
     }
-    let statuses: BTreeSet<&str> = records
-        .iter()
-        .filter_map(|r| r["status"].as_str())
-        .collect();
+    let statuses: BTreeSet<&str> = records.iter().filter_map(|r| r["status"].as_str()).collect();
     assert_eq!(statuses, BTreeSet::from(["judged", "noted", "unscored"]));
-    assert!(
-        records
-            .iter()
-            .any(|record| record["image"]["view"].is_object())
-    );
+    assert!(records.iter().any(|record| record["image"]["view"].is_object()));
     assert!(records.iter().any(|record| record["case"].is_null()));
 }
 
@@ -157,9 +143,7 @@ fn malformed_records_do_not_fit_the_schema() {
         *changed.pointer_mut(pointer).unwrap() = value;
         assert!(!schema.accepts(&changed), "{pointer}");
     }
-    for field in [
-        "schema", "case", "pair", "line", "judge", "status", "scores", "orders",
-    ] {
+    for field in ["schema", "case", "pair", "line", "judge", "status", "scores", "orders"] {
         let mut changed = record.clone();
         changed.as_object_mut().unwrap().remove(field);
         assert!(!schema.accepts(&changed), "{field}");
@@ -198,18 +182,9 @@ fn case_schema_agrees_with_reader() {
         (true, with("meta", Value::Null)),
         (true, with("meta", json!({"organ": ["lung", 1]}))),
         (true, with("other", json!([1]))),
-        (
-            true,
-            labels(json!({"final": [0, 5], "criteria": {"factual_accuracy": [1.5, 2]}})),
-        ),
-        (
-            true,
-            labels(json!({"final": null, "aspects": {"expression": [1, 1]}})),
-        ),
-        (
-            true,
-            responses(json!({"model": "b", "text": "y", "tokens": 3})),
-        ),
+        (true, labels(json!({"final": [0, 5], "criteria": {"factual_accuracy": [1.5, 2]}}))),
+        (true, labels(json!({"final": null, "aspects": {"expression": [1, 1]}}))),
+        (true, responses(json!({"model": "b", "text": "y", "tokens": 3}))),
         (false, json!([1])),
         (false, without("id")),
         (false, without("question")),
@@ -235,21 +210,13 @@ fn case_schema_agrees_with_reader() {
         (false, labels(json!({"final": 3}))),
         (false, labels(json!({"aspects": null}))),
         (false, labels(json!({"aspects": {"charm": [1, 2]}}))),
-        (
-            false,
-            labels(json!({"criteria": {"factual_accuracy": [1, -1]}})),
-        ),
+        (false, labels(json!({"criteria": {"factual_accuracy": [1, -1]}}))),
     ];
     let folder = Folder::empty();
     for (fits, case) in cases {
         assert_eq!(schema.accepts(&case), fits, "schema: {case}");
         folder.write("cases/cases.jsonl", &format!("{case}\n"));
         let checked = folder.run(&["data", "check", "cases"]);
-        assert_eq!(
-            checked.exit_code == 0,
-            fits,
-            "reader: {case}\n{}",
-            checked.stdout
-        );
+        assert_eq!(checked.exit_code == 0, fits, "reader: {case}\n{}", checked.stdout);
     }
 }

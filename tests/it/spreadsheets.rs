@@ -31,9 +31,7 @@ fn statistics_by_target(output: &ProgramOutput) -> HashMap<String, Value> {
     let agreement: Value = serde_json::from_str(&output.stdout).unwrap();
     let sections = agreement["sections"].as_array().unwrap().iter();
     let target = |section: &Value| section["target"].as_str().unwrap().to_owned();
-    sections
-        .map(|section| (target(section), section["figures"].clone()))
-        .collect()
+    sections.map(|section| (target(section), section["figures"].clone())).collect()
 }
 
 /// Judges cases whose ids, model names and responses start like formulas.
@@ -128,11 +126,7 @@ fn report_table_is_read_as_labels_without_its_verdicts() {
     let table = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
     let output = run_agree(&folder, "report.csv", &table.stdout, &[]);
     assert_eq!(output.exit_code, 2, "{}", output.stdout);
-    assert!(
-        output.stderr.contains("no labels found"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("no labels found"), "{}", output.stderr);
 }
 
 /// Score that a rater gives to a response, 1 to 5.
@@ -150,28 +144,18 @@ fn label_tables_are_read_in_every_csv_dialect() {
         for (m, model) in ["alpha", "beta"].iter().enumerate() {
             for r in 0..3 {
                 let score = score(i, m, r);
-                let _ = writeln!(
-                    plain,
-                    "c{i},{model},dr{r},{score},{},{score},\"so, so\"",
-                    6 - score
-                );
+                let _ =
+                    writeln!(plain, "c{i},{model},dr{r},{score},{},{score},\"so, so\"", 6 - score);
             }
         }
     }
     let scale = ["--scale", "1,5"];
     let first = run_agree(&folder, "plain.csv", &plain, &scale);
-    assert!(
-        first.stderr.contains("ignored columns: comment"),
-        "{}",
-        first.stderr
-    );
+    assert!(first.stderr.contains("ignored columns: comment"), "{}", first.stderr);
     let first = statistics_by_target(&first);
     let mut targets: Vec<&str> = first.keys().map(String::as_str).collect();
     targets.sort_unstable();
-    assert_eq!(
-        targets,
-        ["clarity_of_response", "factual_accuracy", "final"]
-    );
+    assert_eq!(targets, ["clarity_of_response", "factual_accuracy", "final"]);
     let windows = format!("\u{feff}{}", plain.replace('\n', "\r\n"));
     let quoted = "\"so, so\"";
     let semicolons = plain.replace(quoted, "so so").replace(',', ";");
@@ -215,10 +199,7 @@ fn published_preference_spellings_are_read() {
 fn ambiguous_label_tables_are_rejected_with_a_hint() {
     let folder = judge_cases(&(0..3).map(valid_case).collect::<Vec<_>>());
     for (text, message) in [
-        (
-            "case,model,score,rating\nc0,alpha,3,4\n",
-            "`score` and `rating` both contain ratings",
-        ),
+        ("case,model,score,rating\nc0,alpha,3,4\n", "`score` and `rating` both contain ratings"),
         ("case,model,quality\nc0,alpha,3\n", "no rating column"),
         ("case,model,score\nc0,alpha,4/5\n", "found `4/5`"),
         ("prompt,model,score\nx,alpha,4\n", "no column `case`"),

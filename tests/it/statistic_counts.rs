@@ -27,20 +27,13 @@ fn run_agree(folder: &Folder, labels: &str) -> Value {
 
 fn find_statistic<'a>(agreement: &'a Value, name: &str) -> &'a Value {
     let sections = agreement["sections"].as_array().unwrap();
-    let mut statistics = sections
-        .iter()
-        .flat_map(|section| section["figures"].as_array().unwrap());
-    statistics
-        .find(|statistic| statistic["statistic"] == name)
-        .unwrap()
+    let mut statistics = sections.iter().flat_map(|section| section["figures"].as_array().unwrap());
+    statistics.find(|statistic| statistic["statistic"] == name).unwrap()
 }
 
 fn assert_near(value: &Value, expected: f64) {
     let value = value.as_f64().unwrap();
-    assert!(
-        (value - expected).abs() < 1e-9,
-        "{value}, expected {expected}"
-    );
+    assert!((value - expected).abs() < 1e-9, "{value}, expected {expected}");
 }
 
 #[test]
@@ -65,10 +58,7 @@ fn proportion_interval_is_clustered_by_image() {
     assert_eq!(strict_preferences, 4);
     let agreement = run_agree(&folder, &labels);
     let accuracy = find_statistic(&agreement, "accuracy_without_ties");
-    assert_eq!(
-        (&accuracy["value"], &accuracy["n"]),
-        (&json!(1.0), &json!(4))
-    );
+    assert_eq!((&accuracy["value"], &accuracy["n"]), (&json!(1.0), &json!(4)));
     assert_eq!(accuracy["images"], images.len());
     let [low, high] = wilson_interval(1.0, images.len() as f64);
     assert_near(&accuracy["interval"][0], low);
@@ -93,10 +83,7 @@ fn win_rate_interval_counts_only_images_of_the_model() {
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let ranking: Value = serde_json::from_str(&output.stdout).unwrap();
     let models = ranking["models"].as_array().unwrap();
-    let third = models
-        .iter()
-        .find(|model| model["model"] == "gamma")
-        .unwrap();
+    let third = models.iter().find(|model| model["model"] == "gamma").unwrap();
     assert_eq!(third["n"], 8);
     let [low, high] = wilson_interval(third["win_rate"].as_f64().unwrap(), 2.0);
     assert_near(&third["win_rate_interval"][0], low);
@@ -135,10 +122,7 @@ fn ceiling_uses_units_with_the_typical_number_of_ratings() {
     assert_near(&fleiss["value"], (0.75 - chance) / (1.0 - chance));
     assert_eq!(fleiss["n"], 24);
     assert_eq!(find_statistic(&agreement, "icc_1_1")["ceiling"]["n"], 24);
-    assert_eq!(
-        find_statistic(&agreement, "order_fleiss")["ceiling"]["n"],
-        12
-    );
+    assert_eq!(find_statistic(&agreement, "order_fleiss")["ceiling"]["n"], 12);
 }
 
 #[test]
@@ -146,22 +130,13 @@ fn raters_of_one_response_do_not_change_pair_orders() {
     let folder = judge_cases();
     let mut labels = "case,model,rater,score\n".to_owned();
     for i in 0..CASES {
-        let _ = writeln!(
-            labels,
-            "c{i},alpha,first,2\nc{i},beta,first,1\nc{i},beta,second,5"
-        );
+        let _ = writeln!(labels, "c{i},alpha,first,2\nc{i},beta,first,1\nc{i},beta,second,5");
     }
     let agreement = run_agree(&folder, &labels);
     let records = folder.records("out");
-    let correct = records
-        .iter()
-        .filter(|record| record["order"] == ">")
-        .count();
+    let correct = records.iter().filter(|record| record["order"] == ">").count();
     assert!(correct > 0);
-    assert_near(
-        &find_statistic(&agreement, "accuracy")["value"],
-        correct as f64 / CASES as f64,
-    );
+    assert_near(&find_statistic(&agreement, "accuracy")["value"], correct as f64 / CASES as f64);
 }
 
 #[test]
@@ -171,16 +146,9 @@ fn empty_table_and_mistyped_score_are_reported() {
         folder.write("labels.csv", empty);
         let output = folder.run(&["agree", "out", "--labels", "labels.csv"]);
         assert_eq!(output.exit_code, 2, "{}", output.stderr);
-        assert!(
-            output.stderr.contains("labels.csv: the table is empty"),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stderr.contains("labels.csv: the table is empty"), "{}", output.stderr);
     }
-    folder.write(
-        "labels.csv",
-        "case,model,score\nc0,alpha,5\nc0,beta,1\nc1,alpha,55\nc1,beta,2\n",
-    );
+    folder.write("labels.csv", "case,model,score\nc0,alpha,5\nc0,beta,1\nc1,alpha,55\nc1,beta,2\n");
     let output = folder.run(&["agree", "out", "--labels", "labels.csv"]);
     let warning = "1 of 4 scores are outside the judge's range 0 to 5, first 55 in line 4";
     assert!(output.stderr.contains(warning), "{}", output.stderr);

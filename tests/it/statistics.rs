@@ -83,15 +83,7 @@ fn score_pair(case: usize) -> [Vec<f64>; 2] {
 
 #[test]
 fn two_rater_statistics_match_scipy_and_scikit_learn() {
-    let names = [
-        "pearson",
-        "spearman",
-        "kendall",
-        "plain",
-        "linear",
-        "quadratic",
-        "mae",
-    ];
+    let names = ["pearson", "spearman", "kendall", "plain", "linear", "quadratic", "mae"];
     let all = expected_rows("pairs");
     assert_eq!(all.len(), 10_000);
     for (case, row) in all.iter().enumerate() {
@@ -99,10 +91,7 @@ fn two_rater_statistics_match_scipy_and_scikit_learn() {
         let cells = ContingencyCells::new(&x, &y);
         let evaluate =
             |statistic: &dyn Fn(&acem3::statistics::ContingencyTable<'_>) -> Defined<f64>| {
-                cells
-                    .as_ref()
-                    .map_err(|e| *e)
-                    .and_then(|c| statistic(&c.table()))
+                cells.as_ref().map_err(|e| *e).and_then(|c| statistic(&c.table()))
             };
         let got = [
             evaluate(&pearson),
@@ -143,13 +132,10 @@ fn random_ratings(case: usize) -> Vec<Vec<Option<f64>>> {
 fn multi_rater_statistics(rows: &[Vec<Option<f64>>]) -> Vec<Defined<f64>> {
     let ratings = RatingMatrix::from_rows(rows).unwrap();
     let (units, weights) = (ratings.to_rated_units(), vec![1.0; rows.len()]);
-    let mut got: Vec<Defined<f64>> = [
-        DistanceMetric::Nominal,
-        DistanceMetric::Ordinal,
-        DistanceMetric::Interval,
-    ]
-    .map(|metric| alpha(&units, metric, &weights))
-    .into();
+    let mut got: Vec<Defined<f64>> =
+        [DistanceMetric::Nominal, DistanceMetric::Ordinal, DistanceMetric::Interval]
+            .map(|metric| alpha(&units, metric, &weights))
+            .into();
     got.push(fleiss(&units, &weights));
     let squares = Icc::from_ratings(&ratings);
     got.extend(IccForm::ALL.map(|form| squares?.value(form)));
@@ -188,10 +174,7 @@ fn statistics_match_published_tables() {
         for ((got, want), printed) in got.iter().zip(want).zip(printed) {
             let got = got.unwrap();
             assert!((got - want).abs() < 1e-10, "{got}, expected {want}");
-            assert!(
-                (got - printed).abs() <= 0.501 * 10f64.powi(-digits),
-                "{got}, {printed}"
-            );
+            assert!((got - printed).abs() <= 0.501 * 10f64.powi(-digits), "{got}, {printed}");
         }
     };
     let krippendorff = multi_rater_statistics(&table("krippendorff"));
@@ -203,18 +186,10 @@ fn statistics_match_published_tables() {
     );
     let shrout_fleiss = multi_rater_statistics(&table("shrout_fleiss"));
     let printed = [0.17, 0.29, 0.71, 0.44, 0.62, 0.91];
-    assert_all_match(
-        &shrout_fleiss[4..10],
-        &exact["shrout_fleiss"]["icc"],
-        &printed,
-        2,
-    );
+    assert_all_match(&shrout_fleiss[4..10], &exact["shrout_fleiss"]["icc"], &printed, 2);
     let expected: Vec<f64> = serde_json::from_value(exact["shrout_fleiss"]["icc"].clone()).unwrap();
     for (got, want) in shrout_fleiss[10..].iter().zip(&expected[6..]) {
-        assert!(
-            (got.unwrap() - want).abs() < 1e-8,
-            "{got:?}, expected {want}"
-        );
+        assert!((got.unwrap() - want).abs() < 1e-8, "{got:?}, expected {want}");
     }
 }
 
@@ -236,9 +211,7 @@ fn fleiss_kappa_matches_printed_example() {
     ];
     let row = |counts: &[usize; 5]| -> Vec<Option<f64>> {
         let values = counts.iter().enumerate();
-        values
-            .flat_map(|(v, n)| std::iter::repeat_n(Some(v as f64), *n))
-            .collect()
+        values.flat_map(|(v, n)| std::iter::repeat_n(Some(v as f64), *n)).collect()
     };
     let rows: Vec<_> = counts.iter().map(row).collect();
     let units = RatingMatrix::from_rows(&rows).unwrap().to_rated_units();
@@ -264,18 +237,11 @@ fn quantiles_tail_probabilities_and_tests_match_references() {
     for row in rows("mcnemar") {
         let repeat = |pair, n: f64| std::iter::repeat_n(pair, n as usize);
         let pairs = repeat((true, false), row[0]).chain(repeat((false, true), row[1]));
-        assert_near(
-            mcnemar(pairs.chain([(true, true), (false, false)])).p,
-            row[2],
-            &row,
-        );
+        assert_near(mcnemar(pairs.chain([(true, true), (false, false)])).p, row[2], &row);
     }
     let values =
         |name: &str| -> Vec<f64> { serde_json::from_value(exact["holm"][name].clone()).unwrap() };
-    for (got, want) in holm_adjust(&values("p"))
-        .into_iter()
-        .zip(values("corrected"))
-    {
+    for (got, want) in holm_adjust(&values("p")).into_iter().zip(values("corrected")) {
         assert_near(got, want, &[]);
     }
 }
@@ -309,11 +275,7 @@ fn davidson_strengths_match_log_linear_model() {
     assert!(fitted > 200, "{fitted}");
     for (case, row) in all.iter().enumerate() {
         let (models, games) = tournament(case);
-        let fit = Davidson::fit(&PairwiseOutcomes::new(
-            models,
-            &games,
-            &vec![1.0; games.len()],
-        ));
+        let fit = Davidson::fit(&PairwiseOutcomes::new(models, &games, &vec![1.0; games.len()]));
         for (i, want) in row[..models].iter().enumerate() {
             let got = fit.as_ref().map(|f| f.strengths[i]).map_err(|e| *e);
             assert_matches(case, "strength", got, *want);

@@ -31,11 +31,7 @@ impl Expected<'_> {
 
     /// Returns a value in the range of acem3's column.
     fn scaled(&self, column: &str) -> f64 {
-        let scale = if column.starts_with("bleu") {
-            100.0
-        } else {
-            1.0
-        };
+        let scale = if column.starts_with("bleu") { 100.0 } else { 1.0 };
         scale * self.get(column)
     }
 }
@@ -89,19 +85,13 @@ fn lexical_metrics_match_reference() {
     let rows = fixture["values"].to_vec2::<f32>().unwrap();
     let mut compared = 0;
     for (i, (pair, values)) in generate_pairs(rows.len()).iter().zip(&rows).enumerate() {
-        let expected = Expected {
-            names: &names,
-            values,
-        };
+        let expected = Expected { names: &names, values };
         let answer = metric_answer(i, pair);
         let plain = score_answer(&answer, &METRICS, LexicalSettings::default());
         let stemmed = score_answer(
             &answer,
             &[Metric::Rouge],
-            LexicalSettings {
-                uses_stems: true,
-                ..LexicalSettings::default()
-            },
+            LexicalSettings { uses_stems: true, ..LexicalSettings::default() },
         );
         compared += assert_equal(&plain, &METRICS, &expected, "");
         compared += assert_equal(&stemmed, &[Metric::Rouge], &expected, "stem_");
@@ -113,19 +103,13 @@ fn lexical_metrics_match_reference() {
 #[test]
 fn chinese_bleu_matches_reference() {
     let wanted: Vec<[f64; 4]> = serde_json::from_value(text_json("chinese.json")).unwrap();
-    let settings = LexicalSettings {
-        is_chinese: true,
-        ..LexicalSettings::default()
-    };
+    let settings = LexicalSettings { is_chinese: true, ..LexicalSettings::default() };
     let mut compared = 0;
     for (i, (pair, wanted)) in generate_pairs(wanted.len()).iter().zip(&wanted).enumerate() {
         let scores = score_answer(&metric_answer(i, pair), &[Metric::Bleu], settings);
         for (name, wanted) in ["bleu1", "bleu2", "bleu3", "bleu4"].iter().zip(wanted) {
             if let MetricOutcome::Value(value) = scores.get(name).unwrap() {
-                assert!(
-                    (value - wanted).abs() < 1e-4,
-                    "{pair:?}: {name} {value}, not {wanted}"
-                );
+                assert!((value - wanted).abs() < 1e-4, "{pair:?}: {name} {value}, not {wanted}");
                 compared += 1;
             }
         }
@@ -140,11 +124,7 @@ fn corpus_bleu_matches_reference() {
         .iter()
         .enumerate()
         .map(|(i, pair)| {
-            score_answer(
-                &metric_answer(i, pair),
-                &[Metric::Bleu],
-                LexicalSettings::default(),
-            )
+            score_answer(&metric_answer(i, pair), &[Metric::Bleu], LexicalSettings::default())
         })
         .map(|scores| scores.bleu.unwrap_or_default())
         .collect();

@@ -18,11 +18,7 @@ const COLUMNS: [&str; 3] = ["bertscore_precision", "bertscore_recall", "bertscor
 
 fn answers(n: usize) -> Vec<MetricAnswer> {
     let pairs = generate_pairs(n);
-    pairs
-        .iter()
-        .enumerate()
-        .map(|(i, pair)| metric_answer(i, pair))
-        .collect()
+    pairs.iter().enumerate().map(|(i, pair)| metric_answer(i, pair)).collect()
 }
 
 fn bert_settings(name: &str, layer: usize) -> BertSettings {
@@ -59,21 +55,17 @@ fn bert_scores(
     settings: &BertSettings,
     batch: usize,
 ) -> Vec<AnswerScores> {
-    compute(answers, batch, |learned, scores| {
-        learned.add_bert_score(answers, scores, settings)
-    })
-    .unwrap()
-    .0
+    compute(answers, batch, |learned, scores| learned.add_bert_score(answers, scores, settings))
+        .unwrap()
+        .0
 }
 
 /// Asserts that columns are close to lists of values, and returns the largest difference.
 fn assert_close(scores: &[AnswerScores], columns: &[&str], expected: &Value) -> f64 {
     let mut max_difference = 0.0_f64;
     for (column, expected_value) in columns.iter().zip(expected.as_array().unwrap()) {
-        for (i, (scores, expected_value)) in scores
-            .iter()
-            .zip(expected_value.as_array().unwrap())
-            .enumerate()
+        for (i, (scores, expected_value)) in
+            scores.iter().zip(expected_value.as_array().unwrap()).enumerate()
         {
             match scores.get(column).unwrap() {
                 MetricOutcome::Value(value) => {
@@ -114,10 +106,7 @@ fn bertscore_matches_reference_at_every_layer() {
                 &COLUMNS,
                 &expected[format!("{name}_{layer}")],
             ));
-            let settings = BertSettings {
-                uses_idf: true,
-                ..settings
-            };
+            let settings = BertSettings { uses_idf: true, ..settings };
             let scores = bert_scores(&answers, &settings, 16);
             let expected = &expected[format!("{name}_{layer}_idf")];
             max_difference = max_difference.max(assert_close(&scores, &COLUMNS, expected));
@@ -136,11 +125,7 @@ fn rescaling_uses_the_baseline_of_the_layer() {
     let scores = bert_scores(&answers, &settings, 16);
     let columns = COLUMNS.map(|column| format!("{column}_rescaled"));
     let columns = columns.each_ref().map(String::as_str);
-    assert_close(
-        &scores,
-        &columns,
-        &text_json("models.json")["bert_2_rescaled"],
-    );
+    assert_close(&scores, &columns, &text_json("models.json")["bert_2_rescaled"]);
 }
 
 #[test]
@@ -158,10 +143,7 @@ fn old_and_new_checkpoint_files_give_equal_scores() {
     ] {
         std::fs::copy(text_golden().join(from).join(name), dir.path().join(name)).unwrap();
     }
-    assert_eq!(
-        bart_scores_of(dir.path()),
-        bart_scores_of(&text_golden().join("bart"))
-    );
+    assert_eq!(bart_scores_of(dir.path()), bart_scores_of(&text_golden().join("bart")));
 }
 
 fn bart_scores(
@@ -169,12 +151,8 @@ fn bart_scores(
     folder: &Path,
     batch: usize,
 ) -> anyhow::Result<(Vec<AnswerScores>, Vec<String>)> {
-    let settings = BartSettings {
-        model: folder.display().to_string(),
-    };
-    compute(answers, batch, |learned, scores| {
-        learned.add_bart_score(answers, scores, &settings)
-    })
+    let settings = BartSettings { model: folder.display().to_string() };
+    compute(answers, batch, |learned, scores| learned.add_bart_score(answers, scores, &settings))
 }
 
 #[test]
@@ -185,10 +163,7 @@ fn bartscore_matches_reference_in_both_directions() {
     let max_difference = assert_close(&scores, &columns, &text_json("models.json")["bart"]);
     assert!(max_difference < 2e-5, "{max_difference}");
     // Some of the texts have more than the model's 64 tokens.
-    assert!(
-        notes.iter().any(|note| note.contains("longer than")),
-        "{notes:?}"
-    );
+    assert!(notes.iter().any(|note| note.contains("longer than")), "{notes:?}");
 }
 
 /// bert-score matches padding tokens too, so its scores depend on the batch. Those of acem3 do not.
@@ -197,10 +172,7 @@ fn scores_do_not_depend_on_batch_size() {
     let answers = answers(60);
     let one = bert_scores(&answers, &bert_settings("roberta", 3), 1);
     for batch in [3, 64] {
-        assert_eq!(
-            bert_scores(&answers, &bert_settings("roberta", 3), batch),
-            one
-        );
+        assert_eq!(bert_scores(&answers, &bert_settings("roberta", 3), batch), one);
     }
     let bart = text_golden().join("bart");
     let one = bart_scores(&answers, &bart, 1).unwrap();

@@ -85,11 +85,7 @@ impl TextPairGenerator {
     pub(crate) fn pair(&mut self) -> [String; 2] {
         let max_pieces = [4, 12, 40][self.below(3)];
         let answer = self.text(max_pieces);
-        let reference = if self.below(3) == 0 {
-            self.text(max_pieces)
-        } else {
-            self.vary(&answer)
-        };
+        let reference = if self.below(3) == 0 { self.text(max_pieces) } else { self.vary(&answer) };
         [answer, reference]
     }
 }

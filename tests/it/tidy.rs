@@ -30,14 +30,8 @@ const MAX_LINES: usize = 400;
 /// Maximum size of the embedded panel in bytes.
 const MAX_PANEL_BYTES: u64 = 25_000_000;
 
-const PANICS: [&str; 6] = [
-    ".unwrap()",
-    ".expect(",
-    "panic!(",
-    "todo!(",
-    "unimplemented!(",
-    "unreachable!(",
-];
+const PANICS: [&str; 6] =
+    [".unwrap()", ".expect(", "panic!(", "todo!(", "unimplemented!(", "unreachable!("];
 const PRINTS: [&str; 3] = ["print!(", "println!(", "dbg!("];
 const MACHINE_PATHS: [&str; 5] = ["/home/", "/root/", "/tmp/", "/Users/", "C:\\"];
 
@@ -144,13 +138,9 @@ fn files_are_short() {
 #[test]
 fn every_file_starts_with_a_module_comment() {
     let without_comment = rust_files().filter(|(_, text)| !text.starts_with("//! "));
-    let without_comment: Vec<_> = without_comment
-        .map(|(path, _)| path.display().to_string())
-        .collect();
-    assert_no_violations(
-        &without_comment,
-        "a file starts with a `//! ` comment that describes it",
-    );
+    let without_comment: Vec<_> =
+        without_comment.map(|(path, _)| path.display().to_string()).collect();
+    assert_no_violations(&without_comment, "a file starts with a `//! ` comment that describes it");
 }
 
 #[test]
@@ -168,10 +158,7 @@ fn shipped_code_does_not_panic() {
         .filter(|(path, _)| is_shipped(path))
         .flat_map(|(path, text)| find_banned(&path, &text, &PANICS).collect::<Vec<_>>())
         .collect();
-    assert_no_violations(
-        &violations,
-        "shipped code returns errors instead of panicking",
-    );
+    assert_no_violations(&violations, "shipped code returns errors instead of panicking");
 }
 
 #[test]
@@ -201,11 +188,8 @@ fn files_contain_no_machine_paths() {
         let Ok(text) = fs::read_to_string(root().join(&path)) else {
             continue;
         };
-        let lines: Vec<_> = if rust {
-            lines_outside_tests(&text)
-        } else {
-            (1..).zip(text.lines()).collect()
-        };
+        let lines: Vec<_> =
+            if rust { lines_outside_tests(&text) } else { (1..).zip(text.lines()).collect() };
         for (number, line) in lines {
             if let Some(found) = MACHINE_PATHS.iter().find(|p| line.contains(**p)) {
                 violations.push(format!("{}:{number}: {found}", path.display()));
@@ -220,12 +204,8 @@ fn files_contain_no_machine_paths() {
 
 #[test]
 fn embedded_panel_is_small() {
-    let weights = source_files()
-        .into_iter()
-        .filter(|path| path.starts_with("assets/mini"));
-    let bytes: u64 = weights
-        .map(|path| root().join(path).metadata().unwrap().len())
-        .sum();
+    let weights = source_files().into_iter().filter(|path| path.starts_with("assets/mini"));
+    let bytes: u64 = weights.map(|path| root().join(path).metadata().unwrap().len()).sum();
     assert!(bytes > 0, "assets/mini is empty");
     assert!(
         bytes <= MAX_PANEL_BYTES,

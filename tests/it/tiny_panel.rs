@@ -27,10 +27,8 @@ pub(crate) const PROGRAM_TOKENS: [&str; 8] = [
     "Score:",
 ];
 /// Generation settings with a short token budget.
-pub(crate) const SETTINGS: GenerationSettings = GenerationSettings {
-    analysis_tokens: 6,
-    scores_only: false,
-};
+pub(crate) const SETTINGS: GenerationSettings =
+    GenerationSettings { analysis_tokens: 6, scores_only: false };
 /// Texts of every prompt. Each is one token, which keeps the prompts short.
 const PHRASES: [&str; 2] = [
     "\n### Instruction:\n## Evaluation Criterion: (higher score means better performance)\n",
@@ -72,10 +70,7 @@ pub(crate) fn tokenizer() -> TextTokenizer {
     tokens.extend(special.iter().cloned());
     let vocab: HashMap<&str, usize> = tokens.iter().map(String::as_str).zip(0..).collect();
     let special = special.iter().map(String::as_str);
-    let added_tokens: Vec<_> = (first_special..)
-        .zip(special)
-        .map(special_token_entry)
-        .collect();
+    let added_tokens: Vec<_> = (first_special..).zip(special).map(special_token_entry).collect();
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
     let json = json!({
         "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
@@ -151,20 +146,14 @@ pub(crate) fn trunk_and_heads(tokenizer: &TextTokenizer) -> (Trunk, Vec<Head>) {
     let config = config(tokenizer);
     let weights_of = |seed| var_builder(weights(tokenizer, seed));
     let heads = (2..5).map(|seed| Head::load(&weights_of(seed), &config, 2).unwrap());
-    (
-        Trunk::load(&weights_of(1), &config, 2).unwrap(),
-        heads.collect(),
-    )
+    (Trunk::load(&weights_of(1), &config, 2).unwrap(), heads.collect())
 }
 
 /// Creates the tiny panel with a context length.
 pub(crate) fn panel_with_context(context_length: usize, settings: GenerationSettings) -> Engine {
     let tokenizer = tokenizer();
     let (trunk, heads) = trunk_and_heads(&tokenizer);
-    let config = DecoderConfig {
-        max_position_embeddings: context_length,
-        ..config(&tokenizer)
-    };
+    let config = DecoderConfig { max_position_embeddings: context_length, ..config(&tokenizer) };
     Engine::new(trunk, heads, tokenizer, &config, settings).unwrap()
 }
 
@@ -200,14 +189,8 @@ pub(crate) fn tasks(
     let experts = branch_experts(PromptLayout::CaseFirst, engine.tokenizer());
     let image = image(image_key);
     let orders = [responses, [responses[1], responses[0]]].map(|responses| {
-        let input = JudgeInput {
-            has_image: true,
-            question,
-            responses,
-        };
-        experts
-            .tasks(&input, Some(&image), engine.tokenizer())
-            .unwrap()
+        let input = JudgeInput { has_image: true, question, responses };
+        experts.tasks(&input, Some(&image), engine.tokenizer()).unwrap()
     });
     orders.into_iter().flatten().collect()
 }

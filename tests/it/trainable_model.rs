@@ -60,9 +60,8 @@ pub(crate) fn sequence(seed: u32, has_image: bool, branches: &[&[u32]]) -> Seque
         PromptToken::Token(seed),
         PromptToken::Token(9),
     ];
-    let pixels: Arc<[f32]> = (0..3 * 12 * 12)
-        .map(|i| ((i as u32 * (seed + 3)) as f32 * 0.11).sin())
-        .collect();
+    let pixels: Arc<[f32]> =
+        (0..3 * 12 * 12).map(|i| ((i as u32 * (seed + 3)) as f32 * 0.11).sin()).collect();
     let mut sequence = if has_image {
         Sequence::new(&prompt, Some(pixels), config().image_tokens())
     } else {
@@ -91,11 +90,8 @@ fn loss_sum(model: &TrainableModel, sequences: &[Sequence]) -> f64 {
 fn loss_of_branches_equals_loss_of_separate_sequences() {
     let (_, model) = new_model();
     let (a, b, c) = ([1, 2, 3], [4, 5], [6, 7, 8, 9]);
-    let joined = [
-        sequence(1, true, &[&a, &b]),
-        sequence(2, false, &[&c]),
-        sequence(3, true, &[&c, &a, &b]),
-    ];
+    let joined =
+        [sequence(1, true, &[&a, &b]), sequence(2, false, &[&c]), sequence(3, true, &[&c, &a, &b])];
     let plain = [
         sequence(1, true, &[&a]),
         sequence(1, true, &[&b]),
@@ -104,15 +100,9 @@ fn loss_of_branches_equals_loss_of_separate_sequences() {
         sequence(3, true, &[&a]),
         sequence(3, true, &[&b]),
     ];
-    let expected: f64 = plain
-        .iter()
-        .map(|s| loss_sum(&model, std::slice::from_ref(s)))
-        .sum();
+    let expected: f64 = plain.iter().map(|s| loss_sum(&model, std::slice::from_ref(s))).sum();
     for loss in [loss_sum(&model, &joined), loss_sum(&model, &plain)] {
-        assert!(
-            (loss - expected).abs() / expected < 1e-6,
-            "{loss}, expected {expected}"
-        );
+        assert!((loss - expected).abs() / expected < 1e-6, "{loss}, expected {expected}");
     }
     // Two branches differ from one branch with the same tokens.
     let concatenated: Vec<u32> = [&a[..], &b[..]].concat();
@@ -130,10 +120,7 @@ fn every_sequence_uses_its_own_image() {
     let expected = alone + loss_sum(&model, std::slice::from_ref(&text_only));
     text_only.input = sequence(9, true, &[]).input;
     let loss = loss_sum(&model, &[text_only, with_image.clone()]);
-    assert!(
-        (loss - expected).abs() / expected < 1e-6,
-        "{loss}, expected {expected}"
-    );
+    assert!((loss - expected).abs() / expected < 1e-6, "{loss}, expected {expected}");
     // A prompt with an image, but a sequence without pixels.
     let mut without_pixels = with_image.clone();
     without_pixels.input = SequenceInput::Text;
@@ -157,23 +144,15 @@ fn cached_trunk_output_gives_same_loss_and_gradients() {
     let parameters = Parameters::uninitialized(5).freeze(&frozen.map(str::to_owned));
     let model = load_model(&parameters);
     let from_pixels = sequence(1, true, &[&[1, 2, 3], &[4, 5], &[1, 6, 2], &[3]]);
-    let trunk_output = model
-        .trunk_output(&Batch(std::slice::from_ref(&from_pixels)))
-        .unwrap();
+    let trunk_output = model.trunk_output(&Batch(std::slice::from_ref(&from_pixels))).unwrap();
     let mut from_cache = from_pixels.clone();
     from_cache.input = SequenceInput::Hidden(trunk_output[0].clone());
     let gradients = |sequence: &Sequence| {
         let sequence = sequence.select_branches(&[3, 4]).unwrap().0;
         let log_likelihoods = model.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
         let reference_log_likelihoods = log_likelihoods.unwrap()[0].map(|l| l + 0.5);
-        let pair = PreferenceExample {
-            sequence,
-            reference_log_likelihoods,
-        };
-        let config = DpoLossConfig {
-            beta: 0.3,
-            nll_weight: 0.2,
-        };
+        let pair = PreferenceExample { sequence, reference_log_likelihoods };
+        let config = DpoLossConfig { beta: 0.3, nll_weight: 0.2 };
         let loss = model.preference_loss(&[pair], config);
         let loss = loss.unwrap();
         let store = loss.backward().unwrap();
@@ -185,10 +164,7 @@ fn cached_trunk_output_gives_same_loss_and_gradients() {
     };
     let (expected_loss, expected) = gradients(&from_pixels);
     let (loss, found) = gradients(&from_cache);
-    assert!(
-        (loss - expected_loss).abs() < 1e-6,
-        "{loss} {expected_loss}"
-    );
+    assert!((loss - expected_loss).abs() < 1e-6, "{loss} {expected_loss}");
     assert!(expected.iter().any(|g| g.abs() > 1e-3));
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
@@ -200,36 +176,21 @@ fn cached_trunk_output_gives_same_loss_and_gradients() {
 #[test]
 fn recomputation_gives_same_loss_and_gradients() {
     let layers = ["model.layers.0.", "model.layers.1."];
-    let all = [
-        &FROZEN_PREFIXES[..],
-        &layers,
-        &["model.embed_tokens.", "model.mm_projector."],
-    ]
-    .concat();
-    let frozen_sets = [
-        &FROZEN_PREFIXES[..],
-        &[&FROZEN_PREFIXES[..], &layers].concat(),
-        &all,
-    ];
+    let all =
+        [&FROZEN_PREFIXES[..], &layers, &["model.embed_tokens.", "model.mm_projector."]].concat();
+    let frozen_sets = [&FROZEN_PREFIXES[..], &[&FROZEN_PREFIXES[..], &layers].concat(), &all];
     // In bf16 the embedding gradient is a sum of two terms with intermediate rounding.
     let dtypes = [(DType::F32, 1e-5), (DType::BF16, 1e-2)];
-    for (frozen, (dtype, tolerance)) in frozen_sets
-        .iter()
-        .flat_map(|frozen| dtypes.map(|dtype| (frozen, dtype)))
+    for (frozen, (dtype, tolerance)) in
+        frozen_sets.iter().flat_map(|frozen| dtypes.map(|dtype| (frozen, dtype)))
     {
         let frozen: Vec<String> = frozen.iter().map(|name| (*name).to_owned()).collect();
-        let parameters = Parameters::uninitialized(5)
-            .to_device(&Device::Cpu, dtype)
-            .unwrap();
+        let parameters = Parameters::uninitialized(5).to_device(&Device::Cpu, dtype).unwrap();
         let parameters = parameters.freeze(&frozen);
-        let (plain, recomputing) = (
-            load_model(&parameters),
-            load_model(&parameters).with_recomputation(true),
-        );
-        let mut batch = vec![
-            sequence(1, true, &[&[1, 2, 3], &[4, 5]]),
-            sequence(2, false, &[&[6, 7]]),
-        ];
+        let (plain, recomputing) =
+            (load_model(&parameters), load_model(&parameters).with_recomputation(true));
+        let mut batch =
+            vec![sequence(1, true, &[&[1, 2, 3], &[4, 5]]), sequence(2, false, &[&[6, 7]])];
         if frozen.len() == all.len() {
             let outputs = plain.trunk_output(&Batch(&batch)).unwrap();
             for (sequence, output) in batch.iter_mut().zip(outputs) {
@@ -274,10 +235,7 @@ fn cached_image_features_give_same_loss_as_pixels() {
     from_features.input = SequenceInput::Features(features.squeeze(0).unwrap());
     let expected = loss_sum(&model, &[from_pixels]);
     let loss = loss_sum(&model, &[from_features]);
-    assert!(
-        (expected - loss).abs() / expected < 1e-6,
-        "{expected} {loss}"
-    );
+    assert!((expected - loss).abs() / expected < 1e-6, "{expected} {loss}");
 }
 
 /// A batch may have no image by chance. Vision tower and projector then need a gradient of zero,

@@ -13,9 +13,7 @@ use candle::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
 
 fn golden_path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("assets/golden/vision")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/golden/vision").join(name)
 }
 
 fn load_tensors(name: &str) -> HashMap<String, Tensor> {
@@ -31,13 +29,7 @@ fn load_image(name: &str) -> DecodedImage {
 fn relative_difference(got: &Tensor, want: &Tensor) -> f32 {
     assert_eq!(got.dims(), want.dims());
     let largest = |t: &Tensor| {
-        let t = t
-            .to_dtype(DType::F32)
-            .unwrap()
-            .abs()
-            .unwrap()
-            .flatten_all()
-            .unwrap();
+        let t = t.to_dtype(DType::F32).unwrap().abs().unwrap().flatten_all().unwrap();
         t.max(0).unwrap().to_scalar::<f32>().unwrap()
     };
     largest(&(got - want).unwrap()) / largest(want)
@@ -58,9 +50,7 @@ fn load_clip() -> (VisionConfig, HashMap<String, Var>, HashMap<String, Tensor>) 
 }
 
 fn var_builder(weights: &HashMap<String, Var>) -> VarBuilder<'static> {
-    let weights = weights
-        .iter()
-        .map(|(name, var)| (name.clone(), var.as_tensor().clone()));
+    let weights = weights.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone()));
     VarBuilder::from_tensors(weights.collect(), DType::F32, &Device::Cpu)
 }
 
@@ -73,14 +63,9 @@ fn hidden_states_match_transformers() {
         (Activation::GeluPytorchTanh, "gelu_pytorch_tanh"),
     ];
     for (hidden_act, name) in activations {
-        let config = VisionConfig {
-            hidden_act,
-            ..config.clone()
-        };
+        let config = VisionConfig { hidden_act, ..config.clone() };
         let vit = Vit::load(&var_builder(&weights), &config).unwrap();
-        let states = vit
-            .hidden_states(&values["pixel_values"], vit.layer_count())
-            .unwrap();
+        let states = vit.hidden_states(&values["pixel_values"], vit.layer_count()).unwrap();
         assert_eq!(states.len(), 3);
         for (i, state) in states.iter().enumerate() {
             let difference = relative_difference(state, &values[&format!("{name}.{i}")]);
@@ -94,11 +79,8 @@ fn hidden_states_match_transformers() {
 #[test]
 fn select_layer_minus_2_is_the_state_before_the_last_block() {
     let (config, weights, values) = load_clip();
-    let selection = Selection {
-        select_layer: -2,
-        select_feature: SelectFeature::Patch,
-        post_norm: false,
-    };
+    let selection =
+        Selection { select_layer: -2, select_feature: SelectFeature::Patch, post_norm: false };
     let tower = VisionTower::load(&var_builder(&weights), &config, selection).unwrap();
     let features = tower.forward(&values["pixel_values"]).unwrap();
     let want = values["quick_gelu.1"].narrow(1, 1, 9).unwrap();
@@ -110,34 +92,19 @@ fn select_layer_minus_2_is_the_state_before_the_last_block() {
 fn gradients_match_torch() {
     let (config, weights, values) = load_clip();
     let vit = Vit::load(&var_builder(&weights), &config).unwrap();
-    let last = vit
-        .hidden_state(&values["pixel_values"], vit.layer_count())
-        .unwrap();
+    let last = vit.hidden_state(&values["pixel_values"], vit.layer_count()).unwrap();
     // `seed` is the gradient of the loss with respect to the last state.
-    let grads = (last * &values["seed"])
-        .unwrap()
-        .sum_all()
-        .unwrap()
-        .backward()
-        .unwrap();
+    let grads = (last * &values["seed"]).unwrap().sum_all().unwrap().backward().unwrap();
     let mut compared = 0;
     for (name, want) in &values {
         let Some(name) = name.strip_prefix("grad.") else {
             continue;
         };
-        let got = grads
-            .get(&weights[name])
-            .unwrap_or_else(|| panic!("{name} has no gradient"));
+        let got = grads.get(&weights[name]).unwrap_or_else(|| panic!("{name} has no gradient"));
         compared += 1;
         if name.ends_with("k_proj.bias") {
             // Zero except for rounding: adding a vector to all keys does not change the softmax.
-            let largest = got
-                .abs()
-                .unwrap()
-                .max(0)
-                .unwrap()
-                .to_scalar::<f32>()
-                .unwrap();
+            let largest = got.abs().unwrap().max(0).unwrap().to_scalar::<f32>().unwrap();
             assert!(largest < 1e-3, "{name}: {largest}");
             continue;
         }
@@ -152,9 +119,7 @@ fn gradients_match_torch() {
 fn missing_weight_is_named_in_the_error() {
     let (config, mut weights, _) = load_clip();
     weights.remove("embeddings.class_embedding").unwrap();
-    let error = Vit::load(&var_builder(&weights), &config)
-        .unwrap_err()
-        .to_string();
+    let error = Vit::load(&var_builder(&weights), &config).unwrap_err().to_string();
     assert!(error.contains("class_embedding"), "{error}");
 }
 
@@ -167,29 +132,22 @@ fn decoded_images_match_pillow() {
         assert_eq!(want.dims(), [got.height(), got.width(), 3], "{name}");
         let want = want.flatten_all().unwrap().to_vec1::<u8>().unwrap();
         let differences = want.iter().zip(got.data()).map(|(a, b)| a.abs_diff(*b));
-        let (worst, sum) = differences.fold((0, 0u32), |(worst, sum), d| {
-            (worst.max(d), sum + u32::from(d))
-        });
+        let (worst, sum) =
+            differences.fold((0, 0u32), |(worst, sum), d| (worst.max(d), sum + u32::from(d)));
         let mean = f64::from(sum) / want.len() as f64;
         // JPEG decoders round the inverse DCT and the chroma upsampling differently.
         let (max_difference, max_mean) = match name.rsplit_once('.') {
             Some((_, "jpg")) => (4, 0.5),
             _ => (0, 0.),
         };
-        assert!(
-            worst <= max_difference && mean <= max_mean,
-            "{name}: worst {worst}, mean {mean}"
-        );
+        assert!(worst <= max_difference && mean <= max_mean, "{name}: worst {worst}, mean {mean}");
     }
 }
 
 #[test]
 fn orientation_is_reported() {
     let rotated = load_image("turned.jpg");
-    assert_eq!(
-        (rotated.orientation(), rotated.stored_size()),
-        (6, (23, 17))
-    );
+    assert_eq!((rotated.orientation(), rotated.stored_size()), (6, (23, 17)));
     assert_eq!((rotated.width(), rotated.height()), (17, 23));
     assert_eq!(load_image("mirrored.jpg").orientation(), 5);
     assert_eq!(load_image("plain.jpg").orientation(), 1);
@@ -222,21 +180,12 @@ fn pixel_values_match_clip_and_llava() {
     let mixed = load_image("mixed.png");
     let expected = load_tensors("resized.safetensors");
     let settings = [
-        (
-            "clip",
-            r#"{"size": {"shortest_edge": 20}, "crop_size": 16}"#,
-        ),
-        (
-            "llava",
-            r#"{"size": {"height": 20, "width": 20}, "pad": "square"}"#,
-        ),
+        ("clip", r#"{"size": {"shortest_edge": 20}, "crop_size": 16}"#),
+        ("llava", r#"{"size": {"height": 20, "width": 20}, "pad": "square"}"#),
     ];
     for (name, json) in settings {
         let processor: ImageProcessor = serde_json::from_str(json).unwrap();
         let values = processor.preprocess(&mixed).unwrap();
-        assert!(
-            relative_difference(&values, &expected[name]) < 1e-6,
-            "{name}"
-        );
+        assert!(relative_difference(&values, &expected[name]) < 1e-6, "{name}");
     }
 }

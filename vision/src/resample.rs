@@ -19,9 +19,7 @@ impl TryFrom<u8> for Resample {
         match number {
             2 => Ok(Self::Bilinear),
             3 => Ok(Self::Bicubic),
-            _ => Err(format!(
-                "`resample` is {number}, expected 2 (bilinear) or 3 (bicubic)"
-            )),
+            _ => Err(format!("`resample` is {number}, expected 2 (bilinear) or 3 (bicubic)")),
         }
     }
 }
@@ -63,17 +61,9 @@ mod tests {
 
     #[test]
     fn filters_are_serialised_as_pillow_numbers() {
-        assert_eq!(
-            serde_json::from_str::<Resample>("3").unwrap(),
-            Resample::Bicubic
-        );
+        assert_eq!(serde_json::from_str::<Resample>("3").unwrap(), Resample::Bicubic);
         assert_eq!(serde_json::to_string(&Resample::Bilinear).unwrap(), "2");
-        let error = serde_json::from_str::<Resample>("1")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("expected 2 (bilinear) or 3 (bicubic)"),
-            "{error}"
-        );
+        let error = serde_json::from_str::<Resample>("1").unwrap_err().to_string();
+        assert!(error.contains("expected 2 (bilinear) or 3 (bicubic)"), "{error}");
     }
 }

@@ -85,29 +85,15 @@ impl FilterWeights {
                 });
                 let (upper, lower) = fixed_point
                     .map(|weight| {
-                        (
-                            (weight >> LOWER_BITS) as i16,
-                            (weight & ((1 << LOWER_BITS) - 1)) as i16,
-                        )
+                        ((weight >> LOWER_BITS) as i16, (weight & ((1 << LOWER_BITS) - 1)) as i16)
                     })
                     .unzip();
-                Taps {
-                    start,
-                    upper,
-                    lower,
-                }
+                Taps { start, upper, lower }
             })
             .collect();
         let start = taps.iter().map(|taps| taps.start).min().unwrap_or(0);
-        let end = taps
-            .iter()
-            .map(|taps| taps.start + taps.upper.len())
-            .max()
-            .unwrap_or(0);
-        Self {
-            taps,
-            input_range: start..end,
-        }
+        let end = taps.iter().map(|taps| taps.start + taps.upper.len()).max().unwrap_or(0);
+        Self { taps, input_range: start..end }
     }
 }
 
@@ -117,12 +103,9 @@ impl Taps {
     fn apply(&self, samples: &[i16]) -> u8 {
         let samples = samples.get(self.start..).unwrap_or_default();
         let dot = |weights: &[i16]| {
-            samples
-                .iter()
-                .zip(weights)
-                .fold(0i32, |sum, (sample, weight)| {
-                    sum.wrapping_add(i32::from(*sample) * i32::from(*weight))
-                })
+            samples.iter().zip(weights).fold(0i32, |sum, (sample, weight)| {
+                sum.wrapping_add(i32::from(*sample) * i32::from(*weight))
+            })
         };
         round_to_byte((dot(&self.upper) << LOWER_BITS).wrapping_add(dot(&self.lower)))
     }
@@ -135,10 +118,7 @@ fn round_to_byte(sum: i32) -> u8 {
 
 /// Returns the size of the buffer between the two passes in bytes, or `None` if it overflows.
 pub(crate) fn buffer_size(padded: &PaddedImage<'_>, region: &OutputRegion) -> Option<usize> {
-    padded
-        .height
-        .checked_mul(region.columns.len())?
-        .checked_mul(3)
+    padded.height.checked_mul(region.columns.len())?.checked_mul(3)
 }
 
 /// Resizes a padded image and returns the region, three bytes per pixel.
@@ -152,31 +132,26 @@ pub(crate) fn resize(padded: &PaddedImage<'_>, region: &OutputRegion, filter: Re
     }
     let first_row = row_weights.input_range.start;
     let mut buffer = vec![0u8; row_weights.input_range.len() * stride];
-    buffer
-        .par_chunks_mut(BLOCK_ROWS * stride)
-        .enumerate()
-        .for_each(|(block, rows)| {
-            let mut channels = ChannelRows::new(padded);
-            for (i, row) in rows.chunks_exact_mut(stride).enumerate() {
-                horizontal_pass(
-                    padded,
-                    first_row + block * BLOCK_ROWS + i,
-                    &column_weights,
-                    &mut channels,
-                    row,
-                );
-            }
-        });
+    buffer.par_chunks_mut(BLOCK_ROWS * stride).enumerate().for_each(|(block, rows)| {
+        let mut channels = ChannelRows::new(padded);
+        for (i, row) in rows.chunks_exact_mut(stride).enumerate() {
+            horizontal_pass(
+                padded,
+                first_row + block * BLOCK_ROWS + i,
+                &column_weights,
+                &mut channels,
+                row,
+            );
+        }
+    });
     let mut out = vec![0u8; region.rows.len() * stride];
-    out.par_chunks_mut(stride)
-        .zip(&row_weights.taps)
-        .for_each_init(
-            || vec![0i32; stride],
-            |sums, (row, taps)| {
-                let rows = buffer.chunks_exact(stride).skip(taps.start - first_row);
-                vertical_pass(rows, taps, sums, row);
-            },
-        );
+    out.par_chunks_mut(stride).zip(&row_weights.taps).for_each_init(
+        || vec![0i32; stride],
+        |sums, (row, taps)| {
+            let rows = buffer.chunks_exact(stride).skip(taps.start - first_row);
+            vertical_pass(rows, taps, sums, row);
+        },
+    );
     out
 }
 
@@ -186,11 +161,7 @@ struct ChannelRows([Vec<i16>; 3]);
 impl ChannelRows {
     /// Creates a row of background.
     fn new(padded: &PaddedImage<'_>) -> Self {
-        Self(
-            padded
-                .background
-                .map(|value| vec![i16::from(value); padded.width]),
-        )
+        Self(padded.background.map(|value| vec![i16::from(value); padded.width]))
     }
 
     /// Writes a row of the image at offset `left`. The background next to it does not change.
@@ -213,9 +184,7 @@ fn horizontal_pass(
     channels: &mut ChannelRows,
     out: &mut [u8],
 ) {
-    let image_y = y
-        .checked_sub(padded.top)
-        .filter(|y| *y < padded.image.height());
+    let image_y = y.checked_sub(padded.top).filter(|y| *y < padded.image.height());
     let Some(y) = image_y else {
         // The weights sum to one, so a row of one colour keeps its colour.
         out.as_chunks_mut::<3>().0.fill(padded.background);
@@ -255,9 +224,7 @@ mod tests {
         let mut state = 3u64;
         let data = (0..3 * width * height)
             .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 (state >> 56) as u8
             })
             .collect();
@@ -266,33 +233,18 @@ mod tests {
 
     fn unpadded(image: &DecodedImage) -> PaddedImage<'_> {
         let (width, height) = (image.width(), image.height());
-        PaddedImage {
-            image,
-            width,
-            height,
-            left: 0,
-            top: 0,
-            background: [0; 3],
-        }
+        PaddedImage { image, width, height, left: 0, top: 0, background: [0; 3] }
     }
 
     fn full_output(width: usize, height: usize) -> OutputRegion {
-        OutputRegion {
-            width,
-            height,
-            columns: 0..width,
-            rows: 0..height,
-        }
+        OutputRegion { width, height, columns: 0..width, rows: 0..height }
     }
 
     #[test]
     fn equal_size_returns_the_same_image() {
         let image = noise_image(9, 7);
         for filter in [Resample::Bicubic, Resample::Bilinear] {
-            assert_eq!(
-                resize(&unpadded(&image), &full_output(9, 7), filter),
-                image.data()
-            );
+            assert_eq!(resize(&unpadded(&image), &full_output(9, 7), filter), image.data());
         }
     }
 
@@ -300,11 +252,7 @@ mod tests {
     fn uniform_colour_is_preserved() {
         let image = DecodedImage::from_rgb(37, 5, [200, 3, 255].repeat(37 * 5)).unwrap();
         for (width, height) in [(1, 1), (4, 9), (100, 50)] {
-            let out = resize(
-                &unpadded(&image),
-                &full_output(width, height),
-                Resample::Bicubic,
-            );
+            let out = resize(&unpadded(&image), &full_output(width, height), Resample::Bicubic);
             assert_eq!(out, [200, 3, 255].repeat(width * height));
         }
     }
@@ -313,16 +261,10 @@ mod tests {
     fn region_equals_crop_of_full_output() {
         let image = noise_image(40, 23);
         let full = resize(&unpadded(&image), &full_output(17, 31), Resample::Bicubic);
-        let region = OutputRegion {
-            columns: 3..9,
-            rows: 11..30,
-            ..full_output(17, 31)
-        };
+        let region = OutputRegion { columns: 3..9, rows: 11..30, ..full_output(17, 31) };
         let part = resize(&unpadded(&image), &region, Resample::Bicubic);
-        let cropped: Vec<u8> = (11..30)
-            .flat_map(|y| &full[3 * (17 * y + 3)..3 * (17 * y + 9)])
-            .copied()
-            .collect();
+        let cropped: Vec<u8> =
+            (11..30).flat_map(|y| &full[3 * (17 * y + 3)..3 * (17 * y + 9)]).copied().collect();
         assert_eq!(part, cropped);
     }
 
@@ -333,23 +275,13 @@ mod tests {
         let mut stored = background.repeat(12 * 12);
         stored[3 * 12 * 3..][..3 * 12 * 5].copy_from_slice(image.data());
         let stored = DecodedImage::from_rgb(12, 12, stored).unwrap();
-        let padded = PaddedImage {
-            image: &image,
-            width: 12,
-            height: 12,
-            left: 0,
-            top: 3,
-            background,
-        };
+        let padded =
+            PaddedImage { image: &image, width: 12, height: 12, left: 0, top: 3, background };
         for side in [4, 12, 29] {
             let resized = resize(&padded, &full_output(side, side), Resample::Bicubic);
             assert_eq!(
                 resized,
-                resize(
-                    &unpadded(&stored),
-                    &full_output(side, side),
-                    Resample::Bicubic
-                )
+                resize(&unpadded(&stored), &full_output(side, side), Resample::Bicubic)
             );
         }
     }

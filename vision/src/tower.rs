@@ -20,9 +20,8 @@ impl VisionTower {
     /// Loads the encoder under `vb` (see [`Vit::load`]). Returns an error if the selected layer or
     /// norm does not exist.
     pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
-        let state_index = selection
-            .state_index(config.num_hidden_layers)
-            .map_err(candle::Error::wrap)?;
+        let state_index =
+            selection.state_index(config.num_hidden_layers).map_err(candle::Error::wrap)?;
         let vit = Vit::load(vb, config)?;
         if selection.post_norm && !vit.has_post_norm() {
             candle::bail!(
@@ -31,12 +30,7 @@ impl VisionTower {
                  hint: remove `post_norm`"
             );
         }
-        Ok(Self {
-            vit,
-            config: config.clone(),
-            selection,
-            state_index,
-        })
+        Ok(Self { vit, config: config.clone(), selection, state_index })
     }
 
     /// Computes the patch features of images. Differentiable. Blocks after the selected hidden
@@ -46,16 +40,13 @@ impl VisionTower {
     /// pixel values (b, 3, s, s) → (b, p, `c_v`) with `p` from [`Self::token_count`].
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let state = self.vit.hidden_state(pixel_values, self.state_index)?;
-        let state = if self.selection.post_norm {
-            self.vit.apply_post_norm(&state)?
-        } else {
-            state
-        };
+        let state =
+            if self.selection.post_norm { self.vit.apply_post_norm(&state)? } else { state };
         let class_tokens = self.config.class_token_count();
         match self.selection.select_feature {
-            SelectFeature::Patch if class_tokens > 0 => state
-                .narrow(1, class_tokens, self.token_count())?
-                .contiguous(),
+            SelectFeature::Patch if class_tokens > 0 => {
+                state.narrow(1, class_tokens, self.token_count())?.contiguous()
+            }
             SelectFeature::Patch | SelectFeature::ClsPatch => Ok(state),
         }
     }
@@ -100,28 +91,16 @@ mod tests {
         let pixels = Tensor::randn(0f32, 1., (2, 3, 10, 10), &Device::Cpu).unwrap();
         let flat = |t: Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for (select_layer, state) in [(-1, 3), (-2, 2), (0, 0)] {
-            let selection = Selection {
-                select_layer,
-                select_feature: SelectFeature::Patch,
-                post_norm: false,
-            };
+            let selection =
+                Selection { select_layer, select_feature: SelectFeature::Patch, post_norm: false };
             let tower = VisionTower::load(&vb, &tiny(), selection).unwrap();
             let features = tower.forward(&pixels).unwrap();
-            assert_eq!(
-                features.dims(),
-                [2, tower.token_count(), tower.hidden_size()]
-            );
+            assert_eq!(features.dims(), [2, tower.token_count(), tower.hidden_size()]);
             let states = tower.vit().hidden_states(&pixels, state).unwrap();
             assert_eq!(flat(features), flat(states[state].i((.., 1..)).unwrap()));
-            let selection = Selection {
-                select_feature: SelectFeature::ClsPatch,
-                ..selection
-            };
+            let selection = Selection { select_feature: SelectFeature::ClsPatch, ..selection };
             let tower = VisionTower::load(&vb, &tiny(), selection).unwrap();
-            assert_eq!(
-                flat(tower.forward(&pixels).unwrap()),
-                flat(states[state].clone())
-            );
+            assert_eq!(flat(tower.forward(&pixels).unwrap()), flat(states[state].clone()));
         }
     }
 
@@ -129,17 +108,9 @@ mod tests {
     fn selection_of_missing_layer_is_an_error() {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
-        let selection = Selection {
-            select_layer: 4,
-            select_feature: SelectFeature::Patch,
-            post_norm: false,
-        };
-        let error = VisionTower::load(&vb, &tiny(), selection)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("`select_layer` is 4, expected -4 to 3"),
-            "{error}"
-        );
+        let selection =
+            Selection { select_layer: 4, select_feature: SelectFeature::Patch, post_norm: false };
+        let error = VisionTower::load(&vb, &tiny(), selection).unwrap_err().to_string();
+        assert!(error.contains("`select_layer` is 4, expected -4 to 3"), "{error}");
     }
 }

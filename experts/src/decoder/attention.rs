@@ -13,11 +13,7 @@ use crate::ops::{AdaptedLinear, AttentionMask, RotaryTables, masked_softmax, rop
 /// Sequences of a forward pass. Their tokens are consecutive rows of the input.
 pub(super) enum AttentionBatch<'a> {
     /// Complete sequences of equal length without caches, for training.
-    Full {
-        batch_size: usize,
-        positions: Arc<[u32]>,
-        mask: AttentionMask,
-    },
+    Full { batch_size: usize, positions: Arc<[u32]>, mask: AttentionMask },
     /// New tokens of cached sequences, for generation.
     Cached {
         token_counts: &'a [usize],
@@ -74,11 +70,7 @@ impl DecoderAttention {
         } else {
             None
         };
-        let output_bias = if config.output_bias {
-            Some(vb.get(c, "o_proj.bias")?)
-        } else {
-            None
-        };
+        let output_bias = if config.output_bias { Some(vb.get(c, "o_proj.bias")?) } else { None };
         Ok(Self {
             query: AdaptedLinear::load(vb, (heads * d, c), "q_proj")?,
             key: AdaptedLinear::load(vb, (kv_heads * d, c), "k_proj")?,
@@ -106,33 +98,21 @@ impl DecoderAttention {
             }
         };
         let bias = |i: usize| self.biases.as_ref().and_then(|biases| biases.get(i));
-        let q = self
-            .query
-            .forward(x, bias(0))?
-            .reshape((n, self.heads, d))?;
-        let k = self
-            .key
-            .forward(x, bias(1))?
-            .reshape((n, self.kv_heads, d))?;
-        let v = self
-            .value
-            .forward(x, bias(2))?
-            .reshape((n, self.kv_heads, d))?;
+        let q = self.query.forward(x, bias(0))?.reshape((n, self.heads, d))?;
+        let k = self.key.forward(x, bias(1))?.reshape((n, self.kv_heads, d))?;
+        let v = self.value.forward(x, bias(2))?.reshape((n, self.kv_heads, d))?;
         let projected = Projected {
             q: rope(&q, &positions, &self.rotary)?,
             k: rope(&k, &positions, &self.rotary)?,
             v,
         };
         let attended = match batch {
-            AttentionBatch::Full {
-                batch_size, mask, ..
-            } => self.forward_full(&projected, *batch_size, mask)?,
-            AttentionBatch::Cached {
-                token_counts,
-                caches,
-                layer,
-                ..
-            } => self.forward_cached(&projected, token_counts, caches, *layer)?,
+            AttentionBatch::Full { batch_size, mask, .. } => {
+                self.forward_full(&projected, *batch_size, mask)?
+            }
+            AttentionBatch::Cached { token_counts, caches, layer, .. } => {
+                self.forward_cached(&projected, token_counts, caches, *layer)?
+            }
         };
         self.output.forward(&attended, self.output_bias.as_ref())
     }
@@ -173,9 +153,7 @@ impl DecoderAttention {
         let Projected { q, k, v } = projected;
         let (t, d) = (q.dim(0)? / batch_size, self.head_size);
         let split_heads = |x: &Tensor| {
-            x.reshape((batch_size, t, self.kv_heads, d))?
-                .transpose(1, 2)?
-                .contiguous()
+            x.reshape((batch_size, t, self.kv_heads, d))?.transpose(1, 2)?.contiguous()
         };
         let (q, k, v) = (self.group(q, batch_size)?, split_heads(k)?, split_heads(v)?);
         let scores = q.matmul(&k.transpose(2, 3)?)?;
@@ -194,15 +172,9 @@ impl DecoderAttention {
     ) -> Result<Tensor> {
         let Projected { q, k, v } = projected;
         if token_counts.len() != caches.len() {
-            bail!(
-                "{} sequences but {} caches",
-                token_counts.len(),
-                caches.len()
-            );
+            bail!("{} sequences but {} caches", token_counts.len(), caches.len());
         }
-        let starts = token_counts
-            .iter()
-            .scan(0, |sum, n| Some(std::mem::replace(sum, *sum + n)));
+        let starts = token_counts.iter().scan(0, |sum, n| Some(std::mem::replace(sum, *sum + n)));
         let jobs: Vec<(usize, usize, &mut LayerCache)> = starts
             .zip(token_counts)
             .zip(caches.iter_mut())
@@ -248,9 +220,7 @@ impl DecoderAttention {
             });
             start += t;
         }
-        let Some(attended) = attended else {
-            bail!("attention over an empty cache")
-        };
+        let Some(attended) = attended else { bail!("attention over an empty cache") };
         self.ungroup(&attended.unsqueeze(0)?, n)
     }
 }

@@ -18,10 +18,6 @@ pub struct BatchLayout {
 impl BatchLayout {
     /// Creates the layout of one causal sequence of `t` tokens.
     pub fn causal(t: usize) -> Self {
-        Self {
-            batch_size: 1,
-            positions: (0..t as u32).collect(),
-            mask: AttentionMask::Causal,
-        }
+        Self { batch_size: 1, positions: (0..t as u32).collect(), mask: AttentionMask::Causal }
     }
 }

@@ -45,10 +45,7 @@ pub struct KvCache {
 impl KvCache {
     /// Creates an empty cache for `layers` layers.
     pub fn new(layers: usize) -> Self {
-        Self {
-            layers: vec![LayerCache::default(); layers],
-            len: 0,
-        }
+        Self { layers: vec![LayerCache::default(); layers], len: 0 }
     }
 
     /// Returns the number of cached tokens.

@@ -63,18 +63,12 @@ fn default_theta() -> f64 {
     10_000.0
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(value: &usize) -> bool {
     *value == 0
 }
@@ -87,15 +81,13 @@ impl DecoderConfig {
 
     /// Returns the size of a head (`d`).
     pub fn head_size(&self) -> usize {
-        self.head_dim
-            .unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
+        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
     }
 
     /// Returns the number of tokens that a token of a layer attends to, including itself. `None`:
     /// all earlier tokens.
     pub fn window(&self, layer: usize) -> Option<usize> {
-        self.sliding_window
-            .filter(|_| layer >= self.max_window_layers)
+        self.sliding_window.filter(|_| layer >= self.max_window_layers)
     }
 
     /// Returns an error if a value is invalid.
@@ -107,9 +99,7 @@ impl DecoderConfig {
             ));
         }
         if d == 0 || d % 2 != 0 || d > MAX_HEAD_SIZE {
-            return Err(format!(
-                "head size {d}, expected an even size of at most {MAX_HEAD_SIZE}"
-            ));
+            return Err(format!("head size {d}, expected an even size of at most {MAX_HEAD_SIZE}"));
         }
         if self.vocab_size == 0 || self.num_hidden_layers == 0 || self.max_position_embeddings == 0
         {

@@ -62,10 +62,7 @@ impl DecoderLayer {
         let normed = rms_norm(x, &self.input_norm, self.eps)?;
         let x = (x + self.attention.forward(&normed, batch)?)?;
         let normed = rms_norm(&x, &self.post_norm, self.eps)?;
-        let inner = swiglu(
-            &self.gate.forward(&normed, None)?,
-            &self.up.forward(&normed, None)?,
-        )?;
+        let inner = swiglu(&self.gate.forward(&normed, None)?, &self.up.forward(&normed, None)?)?;
         x + self.down.forward(&inner, None)?
     }
 }

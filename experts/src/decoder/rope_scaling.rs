@@ -49,9 +49,7 @@ impl RopeScaling {
         };
         let is_invalid = |factor: &&f64| !(factor.is_finite() && **factor >= 1.0);
         if let Some(factor) = factors.iter().find(is_invalid) {
-            return Err(format!(
-                "rope_scaling: factor is {factor}, expected at least 1"
-            ));
+            return Err(format!("rope_scaling: factor is {factor}, expected at least 1"));
         }
         match *self {
             Self::Llama3 {

@@ -51,18 +51,13 @@ impl LayerStack {
     }
 
     fn forward_full(&self, x: &Tensor, layout: &BatchLayout) -> Result<Tensor> {
-        self.0
-            .iter()
-            .try_fold(x.clone(), |x, layer| layer.forward_full(&x, layout))
+        self.0.iter().try_fold(x.clone(), |x, layer| layer.forward_full(&x, layout))
     }
 
     fn forward_cached(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<Tensor> {
         let token_counts: Vec<usize> = sequences.iter().map(|s| s.new_tokens).collect();
         if token_counts.iter().sum::<usize>() != x.dim(0)? {
-            bail!(
-                "{} rows for sequences of {token_counts:?} tokens",
-                x.dim(0)?
-            );
+            bail!("{} rows for sequences of {token_counts:?} tokens", x.dim(0)?);
         }
         let positions: Arc<[u32]> = sequences
             .iter()

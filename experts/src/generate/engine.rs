@@ -86,10 +86,8 @@ impl Engine {
 
     /// Processes the pending tokens of all active texts and continues each text with its logits.
     fn decode_step(&self, active: &mut [&mut TextGeneration]) -> Result<(), Error> {
-        let pending: Vec<u32> = active
-            .iter()
-            .flat_map(|text| text.pending_tokens.iter().copied())
-            .collect();
+        let pending: Vec<u32> =
+            active.iter().flat_map(|text| text.pending_tokens.iter().copied()).collect();
         let hidden = {
             let mut sequences: Vec<CachedSequence> = active
                 .iter_mut()
@@ -104,10 +102,8 @@ impl Engine {
         let (mut first_text, mut first_row) = (0, 0);
         while first_text < active.len() {
             let member = active[first_text].member;
-            let count = active[first_text..]
-                .iter()
-                .take_while(|text| text.member == member)
-                .count();
+            let count =
+                active[first_text..].iter().take_while(|text| text.member == member).count();
             let texts = &mut active[first_text..first_text + count];
             let rows: usize = texts.iter().map(|text| text.pending_tokens.len()).sum();
             let logits = self.head_logits(member, &hidden.narrow(0, first_row, rows)?, texts)?;
@@ -163,11 +159,7 @@ impl Engine {
         });
         let evaluation = evaluation.sum();
         if prompt + evaluation > self.context {
-            return Err(Error::TooLong {
-                prompt,
-                evaluation,
-                context: self.context,
-            });
+            return Err(Error::TooLong { prompt, evaluation, context: self.context });
         }
         Ok(())
     }

@@ -13,9 +13,7 @@ impl PanelDecoder {
     /// Returns the head of a member.
     pub(super) fn head(&self, member: usize) -> Result<&Head, Error> {
         let missing = || {
-            Error::Candle(candle::Error::Msg(format!(
-                "the panel has no head for member {member}"
-            )))
+            Error::Candle(candle::Error::Msg(format!("the panel has no head for member {member}")))
         };
         self.heads.get(member).ok_or_else(missing)
     }

@@ -89,11 +89,8 @@ impl PrefixCache {
         for level in 0..levels {
             self.prefill_trunk_level(decoder, tasks, level)?;
             for member in 0..decoder.heads.len() {
-                let tasks_of_member: Vec<&GenerationTask> = tasks
-                    .iter()
-                    .copied()
-                    .filter(|t| t.member == member)
-                    .collect();
+                let tasks_of_member: Vec<&GenerationTask> =
+                    tasks.iter().copied().filter(|t| t.member == member).collect();
                 self.prefill_head_level(decoder, member, &tasks_of_member, level)?;
             }
         }
@@ -105,10 +102,7 @@ impl PrefixCache {
                     KvCache::new(decoder.head(task.member)?.depth()),
                 ));
             };
-            let stage = self
-                .stages
-                .get(&prefix_key(task, last))
-                .ok_or(Error::MissingPrefix)?;
+            let stage = self.stages.get(&prefix_key(task, last)).ok_or(Error::MissingPrefix)?;
             let head_cache = stage.head_cache(task.member)?;
             Ok((stage.trunk_cache.fork(), head_cache.fork()))
         });
@@ -144,9 +138,8 @@ impl PrefixCache {
             pending.push(PendingStage { key, input, cache });
         }
         self.computed_stages += pending.len() as u64;
-        let outputs = forward_batch(&mut pending, |x, sequences| {
-            decoder.trunk.forward_cached(x, sequences)
-        })?;
+        let outputs =
+            forward_batch(&mut pending, |x, sequences| decoder.trunk.forward_cached(x, sequences))?;
         for (PendingStage { key, cache, .. }, trunk_output) in pending.into_iter().zip(outputs) {
             let stage = CachedStage {
                 token_count: trunk_output.dim(0)?,
@@ -185,9 +178,7 @@ impl PrefixCache {
             let input = stage.trunk_output.clone();
             pending.push(PendingStage { key, input, cache });
         }
-        forward_batch(&mut pending, |x, sequences| {
-            head.forward_cached(x, sequences)
-        })?;
+        forward_batch(&mut pending, |x, sequences| head.forward_cached(x, sequences))?;
         for PendingStage { key, cache, .. } in pending {
             if let Some(stage) = self.stages.get_mut(&key) {
                 stage.head_caches.insert(member, Arc::new(cache));
@@ -241,10 +232,7 @@ fn forward_batch(
     let x = Tensor::cat(&inputs, 0)?;
     let sequences = pending.iter_mut().zip(&lengths);
     let mut sequences: Vec<CachedSequence> = sequences
-        .map(|(stage, length)| CachedSequence {
-            new_tokens: *length,
-            cache: &mut stage.cache,
-        })
+        .map(|(stage, length)| CachedSequence { new_tokens: *length, cache: &mut stage.cache })
         .collect();
     let output = forward(&x, &mut sequences)?;
     consecutive_ranges(lengths.into_iter())

@@ -43,12 +43,7 @@ impl GreedySampler {
         let allowed = (0..vocab_size as u32).map(is_allowed);
         let allowed = allowed.collect::<Result<_, Error>>()?;
         let stop_tokens = tokenizer.encode_quoted(STOP)?;
-        Ok(Self {
-            tokenizer,
-            settings,
-            stop_tokens,
-            allowed,
-        })
+        Ok(Self { tokenizer, settings, stop_tokens, allowed })
     }
 
     /// Returns the most probable allowed token, the lowest id on a tie.
@@ -64,10 +59,6 @@ impl GreedySampler {
 
     /// Returns the maximum number of tokens of one free text.
     pub(super) fn token_budget(&self) -> usize {
-        if self.settings.scores_only {
-            0
-        } else {
-            self.settings.analysis_tokens
-        }
+        if self.settings.scores_only { 0 } else { self.settings.analysis_tokens }
     }
 }

@@ -108,11 +108,7 @@ impl TextGeneration {
                 );
                 self.pending_tokens.push(tokens[usize::from(score.value)]);
                 let analysis = std::mem::take(&mut self.analysis);
-                self.ratings.push(Rating {
-                    analysis,
-                    cut: self.cut,
-                    score,
-                });
+                self.ratings.push(Rating { analysis, cut: self.cut, score });
                 self.step_index += 1;
                 self.advance(sampler);
             }

@@ -49,29 +49,17 @@ pub fn masked_softmax(
     let (b, _, _, keys) = scores.dims4()?;
     // A window that covers all keys masks nothing.
     let window = window.filter(|window| *window < keys);
-    if let AttentionMask::Branches {
-        branch_ids,
-        tokens_per_row,
-    } = mask
+    if let AttentionMask::Branches { branch_ids, tokens_per_row } = mask
         && (branch_ids.len() != b * tokens_per_row
             || *tokens_per_row != keys
             || query_count != keys)
     {
-        bail!(
-            "branch ids of {} tokens do not fit scores {:?}",
-            branch_ids.len(),
-            scores.shape()
-        );
+        bail!("branch ids of {} tokens do not fit scores {:?}", branch_ids.len(), scores.shape());
     }
     if window.is_some() && matches!(mask, AttentionMask::Branches { .. }) {
         bail!("{keys} tokens in branches exceed the sliding window");
     }
-    let op = MaskedSoftmax {
-        query_count,
-        scale,
-        mask: mask.clone(),
-        window,
-    };
+    let op = MaskedSoftmax { query_count, scale, mask: mask.clone(), window };
     if scores.device().is_cpu() {
         return scores.contiguous()?.apply_op1(op);
     }
@@ -89,18 +77,14 @@ struct MaskedSoftmax {
 impl MaskedSoftmax {
     /// Returns the first key inside the window of the query at a position.
     fn first_visible_key(&self, position: usize) -> usize {
-        self.window
-            .map_or(0, |window| (position + 1).saturating_sub(window))
+        self.window.map_or(0, |window| (position + 1).saturating_sub(window))
     }
 
     /// Returns true if the branches let a query attend to a key. Ignores positions and the window.
     fn is_visible(&self, batch_row: usize, query: usize, key: usize) -> bool {
         match &self.mask {
             AttentionMask::Causal => true,
-            AttentionMask::Branches {
-                branch_ids,
-                tokens_per_row,
-            } => {
+            AttentionMask::Branches { branch_ids, tokens_per_row } => {
                 let start = batch_row * tokens_per_row;
                 let (key_branch, query_branch) =
                     (branch_ids[start + key], branch_ids[start + query]);
@@ -130,11 +114,7 @@ impl MaskedSoftmax {
             let first = column(query_positions.iter().map(first).collect(), 1)?;
             visible = (visible * key_positions.broadcast_ge(&first)?)?;
         }
-        if let AttentionMask::Branches {
-            branch_ids,
-            tokens_per_row,
-        } = &self.mask
-        {
+        if let AttentionMask::Branches { branch_ids, tokens_per_row } = &self.mask {
             let branches_of_row = |batch_row: usize| {
                 query_positions
                     .iter()
@@ -157,9 +137,7 @@ impl MaskedSoftmax {
         let masked_out = Tensor::new(f32::NEG_INFINITY, scores.device())?.broadcast_as(shape)?;
         let visible = self.mask_tensor(scores)?.broadcast_as(shape)?;
         let scaled = visible.where_cond(&(scores.detach() * scale)?, &masked_out)?;
-        let weights = scaled
-            .broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?
-            .exp()?;
+        let weights = scaled.broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?.exp()?;
         let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
         with_gradient(scores, &weights, move |_, weights, upstream| {
             let weighted = (weights * upstream)?;
@@ -201,17 +179,11 @@ impl CustomOp1 for MaskedSoftmax {
         let scores = as_f32_slice(storage, layout, self.name())?;
         let (_, heads, query_rows, keys) = layout.shape().dims4()?;
         if self.query_count == 0 || self.query_count > keys || query_rows % self.query_count != 0 {
-            bail!(
-                "{} queries do not fit scores {:?}",
-                self.query_count,
-                layout.shape()
-            );
+            bail!("{} queries do not fit scores {:?}", self.query_count, layout.shape());
         }
         let mut out = vec![0.0f32; scores.len()];
-        for (i, (scores, out)) in scores
-            .chunks_exact(keys)
-            .zip(out.chunks_exact_mut(keys))
-            .enumerate()
+        for (i, (scores, out)) in
+            scores.chunks_exact(keys).zip(out.chunks_exact_mut(keys)).enumerate()
         {
             let position = keys - self.query_count + i % self.query_count;
             self.query_softmax(i / (heads * query_rows), position, scores, out);
@@ -221,10 +193,7 @@ impl CustomOp1 for MaskedSoftmax {
 
     fn bwd(&self, _scores: &Tensor, weights: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
         let keys = weights.dim(D::Minus1)?;
-        let op = SoftmaxBackward {
-            keys,
-            scale: self.scale,
-        };
+        let op = SoftmaxBackward { keys, scale: self.scale };
         Ok(Some(weights.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
     }
 }
@@ -250,9 +219,7 @@ impl candle::CustomOp2 for SoftmaxBackward {
         let weights = as_f32_slice(weights, weights_layout, self.name())?;
         let grad = as_f32_slice(grad, grad_layout, self.name())?;
         let mut out = vec![0.0f32; weights.len()];
-        let rows = weights
-            .chunks_exact(self.keys)
-            .zip(grad.chunks_exact(self.keys));
+        let rows = weights.chunks_exact(self.keys).zip(grad.chunks_exact(self.keys));
         for ((w, g), out) in rows.zip(out.chunks_exact_mut(self.keys)) {
             let dot: f32 = w.iter().zip(g).map(|(w, g)| w * g).sum();
             for ((out, w), g) in out.iter_mut().zip(w).zip(g) {
@@ -301,16 +268,9 @@ mod tests {
     fn fused_values_and_gradients_match_composed() -> Result<()> {
         let id = |(sequence, branch)| AttentionMask::branch_id(sequence, branch);
         let two_rows = [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 7)].map(id);
-        let op = |query_count, mask, window| MaskedSoftmax {
-            query_count,
-            scale: 0.5,
-            mask,
-            window,
-        };
-        let branches = AttentionMask::Branches {
-            branch_ids: two_rows.into(),
-            tokens_per_row: 3,
-        };
+        let op =
+            |query_count, mask, window| MaskedSoftmax { query_count, scale: 0.5, mask, window };
+        let branches = AttentionMask::Branches { branch_ids: two_rows.into(), tokens_per_row: 3 };
         assert_matches_composed([2, 2, 6, 3], &op(3, branches, None))?;
         assert_matches_composed([2, 1, 4, 5], &op(2, AttentionMask::Causal, None))?;
         assert_matches_composed([1, 2, 4, 5], &op(4, AttentionMask::Causal, Some(2)))
@@ -319,10 +279,7 @@ mod tests {
     #[test]
     fn branch_does_not_attend_to_its_sibling() -> Result<()> {
         let scores = Tensor::zeros((1, 1, 3, 3), candle::DType::F32, &Device::Cpu)?;
-        let mask = AttentionMask::Branches {
-            branch_ids: vec![0, 1, 2].into(),
-            tokens_per_row: 3,
-        };
+        let mask = AttentionMask::Branches { branch_ids: vec![0, 1, 2].into(), tokens_per_row: 3 };
         let weights = to_f32_vec(&masked_softmax(&scores, 3, 1.0, &mask, None)?)?;
         assert_eq!(weights, [1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.5]);
         Ok(())
@@ -348,19 +305,12 @@ mod tests {
         let causal = AttentionMask::Causal;
         let weights = to_f32_vec(&masked_softmax(&scores, 2, 1.0, &causal, Some(2))?)?;
         assert_eq!(weights, [0.5, 0.5, 0.0, 0.0, 0.5, 0.5]);
-        let op = MaskedSoftmax {
-            query_count: 2,
-            scale: 1.0,
-            mask: causal,
-            window: Some(2),
-        };
+        let op = MaskedSoftmax { query_count: 2, scale: 1.0, mask: causal, window: Some(2) };
         let visible = op.mask_tensor(&scores)?.flatten_all()?.to_vec1::<u8>()?;
         let has_weight = weights.iter().map(|w| u8::from(*w > 0.0));
         assert_eq!(visible, has_weight.collect::<Vec<_>>());
-        let branches = AttentionMask::Branches {
-            branch_ids: vec![0, 1, 2].into(),
-            tokens_per_row: 3,
-        };
+        let branches =
+            AttentionMask::Branches { branch_ids: vec![0, 1, 2].into(), tokens_per_row: 3 };
         let square = Tensor::zeros((1, 1, 3, 3), candle::DType::F32, &Device::Cpu)?;
         assert!(masked_softmax(&square, 3, 1.0, &branches, Some(2)).is_err());
         Ok(())

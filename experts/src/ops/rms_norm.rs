@@ -9,9 +9,7 @@ use candle::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bai
 /// `x`: `(..., c)`, `weight`: `(c)`; the result has the shape of `x`.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     if x.device().is_cpu() && x.dtype() == DType::F32 {
-        return x
-            .contiguous()?
-            .apply_op2(weight, RmsNorm { eps: eps as f32 });
+        return x.contiguous()?.apply_op2(weight, RmsNorm { eps: eps as f32 });
     }
     composed(x, weight, eps)
 }
@@ -102,10 +100,7 @@ impl CustomOp2 for RmsNorm {
             }
             let x_coefficient = dot * scale * scale * scale / c as f32;
             dx.extend(
-                row.iter()
-                    .zip(g_row)
-                    .zip(&ws)
-                    .map(|((v, g), w)| g * w * scale - v * x_coefficient),
+                row.iter().zip(g_row).zip(&ws).map(|((v, g), w)| g * w * scale - v * x_coefficient),
             );
         }
         let dx = Tensor::from_vec(dx, x.shape(), x.device())?;
@@ -138,9 +133,7 @@ mod tests {
             );
         }
         for (a, b) in pairs {
-            let max_difference = to_f32_vec(&(a - b)?.abs()?)?
-                .into_iter()
-                .fold(0.0, f32::max);
+            let max_difference = to_f32_vec(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
             assert!(max_difference < 1e-5, "difference {max_difference}");
         }
         Ok(())

@@ -42,12 +42,7 @@ impl RotaryTables {
         };
         let cos = (0..context * half).map(|i| angle(i).cos() as f32).collect();
         let sin = (0..context * half).map(|i| angle(i).sin() as f32).collect();
-        Self {
-            cos,
-            sin,
-            half,
-            context,
-        }
+        Self { cos, sin, half, context }
     }
 
     /// Returns the cosines and sines of positions, each `(n, 1, d / 2)`.
@@ -57,11 +52,7 @@ impl RotaryTables {
                 let start = *p as usize * self.half;
                 table[start..start + self.half].iter().copied()
             });
-            Tensor::from_vec(
-                rows.collect::<Vec<_>>(),
-                (positions.len(), 1, self.half),
-                device,
-            )
+            Tensor::from_vec(rows.collect::<Vec<_>>(), (positions.len(), 1, self.half), device)
         };
         Ok((select(&self.cos)?, select(&self.sin)?))
     }
@@ -74,24 +65,13 @@ impl RotaryTables {
 pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &RotaryTables) -> Result<Tensor> {
     let (n, _, d) = x.dims3()?;
     if positions.len() != n || d != rotary.half * 2 {
-        bail!(
-            "{} positions and head size {d} do not fit {:?}",
-            positions.len(),
-            x.shape()
-        );
+        bail!("{} positions and head size {d} do not fit {:?}", positions.len(), x.shape());
     }
     if let Some(position) = positions.iter().find(|p| **p as usize >= rotary.context) {
-        bail!(
-            "position {position} exceeds the model's context of {} tokens",
-            rotary.context
-        );
+        bail!("position {position} exceeds the model's context of {} tokens", rotary.context);
     }
     if x.device().is_cpu() && x.dtype() == DType::F32 {
-        let op = Rope {
-            positions: positions.clone(),
-            rotary: rotary.clone(),
-            is_inverse: false,
-        };
+        let op = Rope { positions: positions.clone(), rotary: rotary.clone(), is_inverse: false };
         return x.contiguous()?.apply_op1(op);
     }
     composed(x, positions, rotary)
@@ -171,21 +151,15 @@ mod tests {
         let x = Var::randn(0f32, 1.0, (4, 2, 6), &Device::Cpu)?;
         let upstream = Tensor::randn(0f32, 1.0, (4, 2, 6), &Device::Cpu)?;
         let positions: Arc<[u32]> = vec![0, 3, 15, 7].into();
-        let (fused, composed) = (
-            rope(&x, &positions, &rotary)?,
-            composed(&x, &positions, &rotary)?,
-        );
+        let (fused, composed) =
+            (rope(&x, &positions, &rotary)?, composed(&x, &positions, &rotary)?);
         let grads = [&fused, &composed].map(|y| (y * &upstream)?.sum_all()?.backward());
         let [fused_grads, composed_grads] = grads;
         let (fused_grads, composed_grads) = (fused_grads?, composed_grads?);
         let grads = (fused_grads.get(&x), composed_grads.get(&x));
-        let (Some(fused_grad), Some(composed_grad)) = grads else {
-            panic!("no gradient")
-        };
+        let (Some(fused_grad), Some(composed_grad)) = grads else { panic!("no gradient") };
         for (a, b) in [(&fused, &composed), (fused_grad, composed_grad)] {
-            let max_difference = to_f32_vec(&(a - b)?.abs()?)?
-                .into_iter()
-                .fold(0.0, f32::max);
+            let max_difference = to_f32_vec(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
             assert!(max_difference < 1e-5, "difference {max_difference}");
         }
         Ok(())

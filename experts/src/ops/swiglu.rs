@@ -49,17 +49,9 @@ impl CustomOp2 for SwiGlu {
         let gate = as_f32_slice(gate, gate_layout, self.name())?;
         let up = as_f32_slice(up, up_layout, self.name())?;
         if gate.len() != up.len() {
-            bail!(
-                "gate {:?} and up {:?} differ",
-                gate_layout.shape(),
-                up_layout.shape()
-            );
+            bail!("gate {:?} and up {:?} differ", gate_layout.shape(), up_layout.shape());
         }
-        let out = gate
-            .iter()
-            .zip(up)
-            .map(|(g, u)| g * sigmoid(*g) * u)
-            .collect();
+        let out = gate.iter().zip(up).map(|(g, u)| g * sigmoid(*g) * u).collect();
         Ok((CpuStorage::F32(out), gate_layout.shape().clone()))
     }
 
@@ -79,10 +71,7 @@ impl CustomOp2 for SwiGlu {
             dgate.push(upstream * u * s * (1.0 + g * (1.0 - s)));
         }
         let dgate = Tensor::from_vec(dgate, gate.shape(), gate.device())?;
-        Ok((
-            Some(dgate),
-            Some(Tensor::from_vec(dup, up.shape(), up.device())?),
-        ))
+        Ok((Some(dgate), Some(Tensor::from_vec(dup, up.shape(), up.device())?)))
     }
 }
 
@@ -102,14 +91,9 @@ mod tests {
         let by_autodiff = (gate.silu()? * up.as_tensor())?;
         for other in [composed(&gate, &up)?, by_autodiff] {
             assert!(max_abs((&fused - &other)?)? < 1e-6);
-            let (a, b) = (
-                fused.sqr()?.sum_all()?.backward()?,
-                other.sqr()?.sum_all()?.backward()?,
-            );
+            let (a, b) = (fused.sqr()?.sum_all()?.backward()?, other.sqr()?.sum_all()?.backward()?);
             for var in [&gate, &up] {
-                let (Some(a), Some(b)) = (a.get(var), b.get(var)) else {
-                    panic!("no gradient")
-                };
+                let (Some(a), Some(b)) = (a.get(var), b.get(var)) else { panic!("no gradient") };
                 assert!(max_abs((a - b)?)? < 1e-5);
             }
         }

@@ -79,11 +79,8 @@ mod tests {
     #[test]
     fn template_wraps_prompt_and_plain_adds_nothing() -> Result<(), Error> {
         let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
-        let prompt = vec![
-            trusted("Is it "),
-            PromptPiece::Quoted("large".to_owned()),
-            trusted("?\n"),
-        ];
+        let prompt =
+            vec![trusted("Is it "), PromptPiece::Quoted("large".to_owned()), trusted("?\n")];
         assert_eq!(ChatTemplate::by_name("plain")?, ChatTemplate::default());
         assert_eq!(ChatTemplate::default().wrap(prompt.clone()), prompt);
         let wrapped = ChatTemplate::by_name("mistral")?.wrap(prompt);
@@ -95,9 +92,6 @@ mod tests {
     #[test]
     fn unknown_name_error_lists_known_names() {
         let error = ChatTemplate::by_name("alpaca").unwrap_err().to_string();
-        assert!(
-            error.contains("alpaca") && error.contains("vicuna"),
-            "{error}"
-        );
+        assert!(error.contains("alpaca") && error.contains("vicuna"), "{error}");
     }
 }

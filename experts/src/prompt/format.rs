@@ -105,11 +105,7 @@ impl EvaluationFormat {
 /// Renders a free text as the model writes it: a space, one line, and [`STOP`].
 pub fn render_free_text(analysis: &str) -> String {
     let line = one_line(analysis);
-    if line.is_empty() {
-        STOP.to_owned()
-    } else {
-        format!(" {line}{STOP}")
-    }
+    if line.is_empty() { STOP.to_owned() } else { format!(" {line}{STOP}") }
 }
 
 /// Joins a text into one line, with single spaces between the words.
@@ -179,9 +175,7 @@ fn score_tokens(label: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u3
     for (score, score_token) in scores.iter_mut().enumerate() {
         let text = format!("{label} {score}");
         let mut tokens = tokenizer.encode_trusted(&text)?;
-        let last = tokens
-            .pop()
-            .ok_or_else(|| Error::ScoreTokens(text.clone()))?;
+        let last = tokens.pop().ok_or_else(|| Error::ScoreTokens(text.clone()))?;
         // Reject the unknown token, which is the same for all scores.
         let token_text = tokenizer.token_text(last).unwrap_or_default();
         let is_score = token_text.ends_with(&score.to_string());
@@ -199,9 +193,8 @@ mod tests {
 
     #[test]
     fn branch_format_matches_paper() {
-        let ratings: Vec<(String, u8)> = (0..6)
-            .map(|i| (format!("reason {i}."), (i % 6) as u8))
-            .collect();
+        let ratings: Vec<(String, u8)> =
+            (0..6).map(|i| (format!("reason {i}."), (i % 6) as u8)).collect();
         let text: String = EvaluationFormat::for_aspect(Aspect::MedicalKnowledge)
             .render_pieces(&ratings)
             .into_iter()

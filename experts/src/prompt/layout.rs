@@ -78,11 +78,7 @@ impl PromptLayout {
     /// heading is missing.
     pub fn detect(text: &str) -> Option<Self> {
         let [case_start, criteria_start] = HEADINGS.map(|heading| text.find(heading));
-        Some(if case_start? < criteria_start? {
-            Self::CaseFirst
-        } else {
-            Self::Paper
-        })
+        Some(if case_start? < criteria_start? { Self::CaseFirst } else { Self::Paper })
     }
 }
 
@@ -123,9 +119,9 @@ impl BranchPrompts {
     /// Builds the prompt of the expert of an aspect.
     pub fn pieces(&self, aspect: Aspect, input: &JudgeInput) -> Result<Vec<PromptPiece>, Error> {
         let pieces = self.template.fill(|name| match name {
-            "criteria" => Some(vec![PromptPiece::Trusted(
-                self.rubric.describe(aspect, self.detail),
-            )]),
+            "criteria" => {
+                Some(vec![PromptPiece::Trusted(self.rubric.describe(aspect, self.detail))])
+            }
             "aspect" => Some(vec![PromptPiece::Trusted(aspect.name().to_owned())]),
             _ => input.case_pieces(name),
         })?;

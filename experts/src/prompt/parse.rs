@@ -66,10 +66,7 @@ impl EvaluationFormat {
 /// Parses the integer from 0 to 5 at the start of a text. Other numbers give `None`.
 fn parse_score(text: &str) -> Option<u8> {
     let mut characters = text.chars();
-    let score = characters
-        .next()?
-        .to_digit(10)
-        .filter(|score| *score <= 5)?;
+    let score = characters.next()?.to_digit(10).filter(|score| *score <= 5)?;
     let rest = characters.as_str();
     let starts_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     let is_fraction = rest.strip_prefix(['.', ',']).is_some_and(starts_with_digit);
@@ -96,9 +93,8 @@ mod tests {
         for aspect in Aspect::ALL {
             let format = EvaluationFormat::for_aspect(aspect);
             let n = 2 * aspect.criteria().len();
-            let ratings: Vec<(String, u8)> = (0..n)
-                .map(|i| (format!("Réason {i}, 3 of 5."), (i % 6) as u8))
-                .collect();
+            let ratings: Vec<(String, u8)> =
+                (0..n).map(|i| (format!("Réason {i}, 3 of 5."), (i % 6) as u8)).collect();
             assert_eq!(format.parse(&render(&format, &ratings)).unwrap(), ratings);
         }
     }
@@ -109,10 +105,7 @@ mod tests {
                     **Response 2:**\nanalysis: Wrong.\nScore: 1.\nI hope this helps.";
         let ratings = EvaluationFormat::for_conclusion().parse(text).unwrap();
         let expected = [("Right, and short.", 4), ("Wrong.", 1)];
-        assert_eq!(
-            ratings,
-            expected.map(|(text, score)| (text.to_owned(), score))
-        );
+        assert_eq!(ratings, expected.map(|(text, score)| (text.to_owned(), score)));
     }
 
     #[test]
@@ -135,10 +128,6 @@ mod tests {
         let instructions = EvaluationFormat::for_conclusion().to_instructions();
         let first_response = "Response 1:\nAnalysis: <one or two sentences>\nScore: <0 to 5>\n";
         assert!(instructions.starts_with(first_response), "{instructions}");
-        assert!(
-            EvaluationFormat::for_conclusion()
-                .parse(&instructions)
-                .is_err()
-        );
+        assert!(EvaluationFormat::for_conclusion().parse(&instructions).is_err());
     }
 }

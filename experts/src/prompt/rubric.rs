@@ -43,14 +43,10 @@ impl Rubric {
     /// If the TOML is invalid or a criterion is missing.
     pub fn parse(source: &str) -> Result<Self, Error> {
         let mut rubric: Self = toml::from_str(source).map_err(|e| Error::Rubric(e.to_string()))?;
-        if let Some(missing) = Criterion::ALL
-            .iter()
-            .find(|criterion| !rubric.scales.contains_key(criterion))
+        if let Some(missing) =
+            Criterion::ALL.iter().find(|criterion| !rubric.scales.contains_key(criterion))
         {
-            return Err(Error::Rubric(format!(
-                "criterion `{}` is missing",
-                missing.key()
-            )));
+            return Err(Error::Rubric(format!("criterion `{}` is missing", missing.key())));
         }
         source.clone_into(&mut rubric.source);
         Ok(rubric)

@@ -91,24 +91,13 @@ mod tests {
             }])
         })?;
         let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
-        assert_eq!(
-            pieces,
-            [
-                trusted("a X"),
-                PromptPiece::Quoted("Y".to_owned()),
-                trusted(" b")
-            ]
-        );
+        assert_eq!(pieces, [trusted("a X"), PromptPiece::Quoted("Y".to_owned()), trusted(" b")]);
         Ok(())
     }
 
     #[test]
     fn unclosed_or_unknown_placeholder_is_an_error() {
         assert!(Template::parse("a {x").is_err());
-        assert!(
-            Template::parse("{x}")
-                .and_then(|t| t.fill(|_| None))
-                .is_err()
-        );
+        assert!(Template::parse("{x}").and_then(|t| t.fill(|_| None)).is_err());
     }
 }

@@ -26,12 +26,7 @@ pub struct AdamWConfig {
 
 impl Default for AdamWConfig {
     fn default() -> Self {
-        Self {
-            beta1: 0.9,
-            beta2: 0.98,
-            eps: 1e-8,
-            weight_decay: 0.01,
-        }
+        Self { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.01 }
     }
 }
 
@@ -61,12 +56,7 @@ impl AdamW {
             square: vec![0.0; var.elem_count()],
             master: None,
         };
-        Self {
-            config,
-            states: parameters.iter().map(state).collect(),
-            parameters,
-            step: 0,
-        }
+        Self { config, states: parameters.iter().map(state).collect(), parameters, step: 0 }
     }
 
     /// Adds a master weight to each parameter that is not in f32. `initial_value` returns its
@@ -105,11 +95,7 @@ impl AdamW {
     /// Updates each parameter with its gradient times `scale`, at learning rate `rate`.
     pub fn update(&mut self, gradients: &[Vec<f32>], scale: f32, rate: f64) -> Result<()> {
         if gradients.len() != self.parameters.len() {
-            bail!(
-                "AdamW: expected {} gradients, found {}",
-                self.parameters.len(),
-                gradients.len()
-            );
+            bail!("AdamW: expected {} gradients, found {}", self.parameters.len(), gradients.len());
         }
         self.step += 1;
         let config = &self.config;
@@ -119,17 +105,10 @@ impl AdamW {
         let (beta1, beta2) = (config.beta1 as f32, config.beta2 as f32);
         let step_size = (rate / mean_correction) as f32;
         let eps = config.eps as f32;
-        let updates = self
-            .parameters
-            .par_iter()
-            .zip(&mut self.states)
-            .zip(gradients);
+        let updates = self.parameters.par_iter().zip(&mut self.states).zip(gradients);
         updates.try_for_each(|(((name, var), state), gradient)| {
-            let decay = if var.rank() > 1 {
-                (1.0 - rate * config.weight_decay) as f32
-            } else {
-                1.0
-            };
+            let decay =
+                if var.rank() > 1 { (1.0 - rate * config.weight_decay) as f32 } else { 1.0 };
             let mut parameter_values;
             let values = match &mut state.master {
                 Some(master) => master,
@@ -183,19 +162,13 @@ mod tests {
                 m[i] = 0.9 * m[i] + 0.1 * g[i];
                 v[i] = 0.98 * v[i] + 0.02 * g[i] * g[i];
                 let t = i32::try_from(t + 1).unwrap();
-                let (mh, vh) = (
-                    m[i] / (1.0 - 0.9f64.powi(t)),
-                    v[i] / (1.0 - 0.98f64.powi(t)),
-                );
+                let (mh, vh) = (m[i] / (1.0 - 0.9f64.powi(t)), v[i] / (1.0 - 0.98f64.powi(t)));
                 value[i] = value[i] * (1.0 - 0.1 * 0.01) - 0.1 * mh / (vh.sqrt() + 1e-8);
             }
         }
         let updated = var.flatten_all()?.to_vec1::<f32>()?;
         for (updated, expected) in updated.iter().zip(value) {
-            assert!(
-                (f64::from(*updated) - expected).abs() < 1e-5,
-                "{updated} {expected}"
-            );
+            assert!((f64::from(*updated) - expected).abs() < 1e-5, "{updated} {expected}");
         }
         Ok(())
     }
@@ -209,10 +182,7 @@ mod tests {
         assert_eq!(to_f32_vec(&var)?, [1.0]);
         let parameters = vec![("w".to_owned(), var.clone())];
         let mut adam = AdamW::new(parameters, AdamWConfig::default());
-        assert!(
-            adam.update(&[vec![1.0]], 1.0, 4e-4).is_err(),
-            "no master weight"
-        );
+        assert!(adam.update(&[vec![1.0]], 1.0, 4e-4).is_err(), "no master weight");
         adam = AdamW::new(adam.parameters, adam.config)
             .with_master_weights(|_, _| Ok(start.clone()))?;
         let mut copies = Vec::new();
@@ -220,10 +190,7 @@ mod tests {
             adam.update(&[vec![1.0]], 1.0, 4e-4)?;
             let master = adam.f32_values()?.remove(0).1;
             copies.push(to_f32_vec(&var)?[0]);
-            assert_eq!(
-                to_f32_vec(&master.to_dtype(DType::BF16)?)?,
-                to_f32_vec(&var)?
-            );
+            assert_eq!(to_f32_vec(&master.to_dtype(DType::BF16)?)?, to_f32_vec(&var)?);
         }
         // With a constant gradient each step equals the learning rate.
         let master = to_f32_vec(&adam.f32_values()?.remove(0).1)?[0];

@@ -31,8 +31,8 @@ const PATCH_LOSS_WEIGHT: f32 = 0.1;
 /// (on the patch tokens).
 pub struct AttributeClassifier {
     tower: VisionTower,
-    attribute_classifier: (Tensor, Tensor),
-    patch_classifier: (Tensor, Tensor),
+    attribute_head: (Tensor, Tensor),
+    patch_head: (Tensor, Tensor),
     class_counts: Vec<usize>,
     image_size: usize,
     device: Device,
@@ -48,18 +48,15 @@ impl AttributeClassifier {
         class_counts: Vec<usize>,
     ) -> Result<Self, Error> {
         // The class token is the input of the attribute classifiers.
-        let selection = Selection {
-            select_feature: SelectFeature::ClsPatch,
-            ..selection
-        };
+        let selection = Selection { select_feature: SelectFeature::ClsPatch, ..selection };
         let classes: usize = class_counts.iter().sum();
         Ok(Self {
             tower: VisionTower::load(&vb.pp("model.vision_tower.vision_model"), config, selection)?,
-            attribute_classifier: (
+            attribute_head: (
                 vb.get((classes, config.hidden_size), "observer.weight")?,
                 vb.get(classes, "observer.bias")?,
             ),
-            patch_classifier: (
+            patch_head: (
                 vb.get((PATCH_CLASSES, config.hidden_size), "observer.marks.weight")?,
                 vb.get(PATCH_CLASSES, "observer.marks.bias")?,
             ),
@@ -74,14 +71,10 @@ impl AttributeClassifier {
     /// # Shapes
     /// `n` images to `(n, 1 + patches, c)`.
     fn features(&self, examples: &[AttributeExample]) -> Result<Tensor, Error> {
-        let values: Vec<f32> = examples
-            .iter()
-            .flat_map(|example| example.pixels.iter().copied())
-            .collect();
+        let values: Vec<f32> =
+            examples.iter().flat_map(|example| example.pixels.iter().copied()).collect();
         let shape = (examples.len(), 3, self.image_size, self.image_size);
-        Ok(self
-            .tower
-            .forward(&Tensor::from_vec(values, shape, &self.device)?)?)
+        Ok(self.tower.forward(&Tensor::from_vec(values, shape, &self.device)?)?)
     }
 
     /// Computes the logits of the classes of all attributes.
@@ -89,7 +82,7 @@ impl AttributeClassifier {
     /// # Shapes
     /// `(n, 1 + patches, c)` to `(n, Σ class_counts)`.
     fn logits(&self, features: &Tensor) -> Result<Tensor, Error> {
-        let (weight, bias) = &self.attribute_classifier;
+        let (weight, bias) = &self.attribute_head;
         let class_tokens = features.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
         Ok(matmul_transposed(&class_tokens, weight)?.broadcast_add(bias)?)
     }
@@ -105,7 +98,7 @@ impl AttributeClassifier {
         let patches = tokens - 1;
         let patch_tokens = features.narrow(1, 1, patches)?.contiguous()?;
         let patch_tokens = patch_tokens.reshape((n * patches, c))?;
-        let (weight, bias) = &self.patch_classifier;
+        let (weight, bias) = &self.patch_head;
         let logits = matmul_transposed(&patch_tokens, weight)?.broadcast_add(bias)?;
         let has_classes = |example: &AttributeExample| example.patch_classes.len() == patches;
         let patch_class = |example: &AttributeExample, i: usize| {
@@ -139,10 +132,8 @@ impl AttributeClassifier {
             start += size;
             let known_class =
                 |example: &AttributeExample| example.classes.get(attribute).copied().flatten();
-            let targets: Vec<u32> = examples
-                .iter()
-                .map(|example| known_class(example).unwrap_or(0) as u32)
-                .collect();
+            let targets: Vec<u32> =
+                examples.iter().map(|example| known_class(example).unwrap_or(0) as u32).collect();
             let weights: Vec<f32> = examples
                 .iter()
                 .map(|example| f32::from(u8::from(known_class(example).is_some())))
@@ -169,11 +160,8 @@ impl AttributeClassifier {
         let mut start = 0;
         let mut accuracies = Vec::with_capacity(self.class_counts.len());
         for (attribute, size) in self.class_counts.iter().enumerate() {
-            let predictions = logits
-                .narrow(1, start, *size)?
-                .contiguous()?
-                .argmax(1)?
-                .to_vec1::<u32>()?;
+            let predictions =
+                logits.narrow(1, start, *size)?.contiguous()?.argmax(1)?.to_vec1::<u32>()?;
             start += size;
             let known = examples.iter().zip(&predictions);
             let known = known.filter_map(|(example, prediction)| {

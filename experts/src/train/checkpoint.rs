@@ -44,17 +44,11 @@ pub fn save_checkpoint(
     // `safetensors::save` makes the file readable by its owner only. Create it first to get the
     // permissions of the umask.
     let created = fs::File::create(&partial).and_then(|file| file.metadata());
-    let permissions = created
-        .map_err(|e| checkpoint_error(&partial, &e))?
-        .permissions();
+    let permissions = created.map_err(|e| checkpoint_error(&partial, &e))?.permissions();
     candle::safetensors::save(&tensors, &partial).map_err(|e| checkpoint_error(&partial, &e))?;
     // Sync before the rename: after a power failure the old or the new file is complete.
-    let synced = fs::set_permissions(&partial, permissions).and_then(|()| {
-        fs::OpenOptions::new()
-            .write(true)
-            .open(&partial)?
-            .sync_all()
-    });
+    let synced = fs::set_permissions(&partial, permissions)
+        .and_then(|()| fs::OpenOptions::new().write(true).open(&partial)?.sync_all());
     synced.map_err(|e| checkpoint_error(&partial, &e))?;
     fs::rename(&partial, path).map_err(|e| checkpoint_error(path, &e))
 }
@@ -75,10 +69,7 @@ pub fn load_checkpoint(
         optimizer.step = step.to_vec1::<i64>()?.first().copied().unwrap_or(0).max(0) as u64;
         for ((name, var), state) in optimizer.parameters.iter().zip(&mut optimizer.states) {
             let master = state.master.as_mut().map(|master| ("", master));
-            let moments = [
-                (MEAN_PREFIX, &mut state.mean),
-                (SQUARE_PREFIX, &mut state.square),
-            ];
+            let moments = [(MEAN_PREFIX, &mut state.mean), (SQUARE_PREFIX, &mut state.square)];
             for (prefix, values) in moments.into_iter().chain(master) {
                 let key = format!("{prefix}{name}");
                 let tensor = tensors.get(&key).ok_or_else(|| missing(&key))?;

@@ -56,16 +56,10 @@ impl LoraConfig {
         decoder: &DecoderConfig,
         frozen: &[String],
     ) -> std::result::Result<(), String> {
-        let Self {
-            rank,
-            alpha,
-            targets,
-        } = self;
+        let Self { rank, alpha, targets } = self;
         let max_rank = decoder.hidden_size.max(decoder.intermediate_size);
         if *rank == 0 || *rank > max_rank {
-            return Err(format!(
-                "rank is {rank}, expected 1 to {max_rank}\nhint: use 8 or 16"
-            ));
+            return Err(format!("rank is {rank}, expected 1 to {max_rank}\nhint: use 8 or 16"));
         }
         if !(alpha.is_finite() && *alpha > 0.0) {
             return Err(format!(
@@ -133,10 +127,7 @@ impl Parameters {
     /// A target without a trainable weight.
     pub fn with_adapters(&self, lora: &LoraConfig, seed: u64) -> Result<Self> {
         let trainable = self.trainable();
-        let adapted: Vec<_> = trainable
-            .iter()
-            .filter(|(name, _)| lora.matches(name))
-            .collect();
+        let adapted: Vec<_> = trainable.iter().filter(|(name, _)| lora.matches(name)).collect();
         for target in &lora.targets {
             let suffix = format!(".{target}.weight");
             if !adapted.iter().any(|(name, _)| name.ends_with(&suffix)) {
@@ -184,9 +175,7 @@ impl Parameters {
                 return Ok((name.clone(), var.as_detached_tensor()));
             };
             let scale = f64::from(alpha.to_scalar::<f32>()?) / lora_a.dim(0)? as f64;
-            let product = lora_b
-                .as_detached_tensor()
-                .matmul(&lora_a.as_detached_tensor())?;
+            let product = lora_b.as_detached_tensor().matmul(&lora_a.as_detached_tensor())?;
             let sum = (var.as_detached_tensor() + (product * scale)?)?;
             Ok((name.clone(), sum))
         });
@@ -249,11 +238,7 @@ mod tests {
         assert!(values(&trained[1].1).iter().all(|v| *v == 0.0));
         let first_adapter = |seed| {
             values(
-                &parameters
-                    .with_adapters(&lora_config(&TARGETS), seed)
-                    .unwrap()
-                    .trainable()[0]
-                    .1,
+                &parameters.with_adapters(&lora_config(&TARGETS), seed).unwrap().trainable()[0].1,
             )
         };
         assert_eq!(lora_a, first_adapter(7));
@@ -265,19 +250,14 @@ mod tests {
         let start = two_layers();
         let adapted = start.with_adapters(&lora_config(&TARGETS), 7).unwrap();
         for (_, var) in adapted.trainable() {
-            var.set(&Tensor::full(0.5f32, var.shape(), &Device::Cpu).unwrap())
-                .unwrap();
+            var.set(&Tensor::full(0.5f32, var.shape(), &Device::Cpu).unwrap()).unwrap();
         }
         let merged = adapted.merge_adapters().unwrap();
         assert_eq!(merged.len(), start.all().len());
         for ((name, var), (_, before)) in merged.iter().zip(start.all()) {
             let targets = ["q_proj.weight", "down_proj.weight"];
             // 1 + 8 / 4 · (4 · ½ · ½).
-            let expected = if targets.iter().any(|t| name.ends_with(t)) {
-                3.0
-            } else {
-                1.0
-            };
+            let expected = if targets.iter().any(|t| name.ends_with(t)) { 3.0 } else { 1.0 };
             assert_eq!(values(var), vec![expected; 32 * 64], "{name}");
             assert_eq!(values(&before), vec![1.0; 32 * 64], "{name}");
         }
@@ -287,21 +267,9 @@ mod tests {
     fn target_without_trainable_weight_is_rejected() {
         let parameters =
             two_layers().freeze(&["model.layers.0.".to_owned(), weight_name(1, MATRICES[0])]);
-        let error = parameters
-            .with_adapters(&lora_config(&TARGETS), 7)
-            .err()
-            .unwrap()
-            .to_string();
+        let error = parameters.with_adapters(&lora_config(&TARGETS), 7).err().unwrap().to_string();
         assert!(error.contains("no weight `q_proj`") && error.contains("\nhint: "));
-        assert!(
-            parameters
-                .with_adapters(&lora_config(&["down_proj"]), 7)
-                .is_ok()
-        );
-        assert!(
-            Parameters::uninitialized(1)
-                .with_adapters(&lora_config(&TARGETS), 7)
-                .is_err()
-        );
+        assert!(parameters.with_adapters(&lora_config(&["down_proj"]), 7).is_ok());
+        assert!(Parameters::uninitialized(1).with_adapters(&lora_config(&TARGETS), 7).is_err());
     }
 }

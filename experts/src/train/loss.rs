@@ -56,11 +56,7 @@ impl ShardLoss {
     /// Drops the graph, which keeps all activations in memory.
     #[must_use]
     pub fn detach(self) -> Self {
-        Self {
-            surrogate: self.surrogate.detach(),
-            tape: None,
-            ..self
-        }
+        Self { surrogate: self.surrogate.detach(), tape: None, ..self }
     }
 
     /// Creates the result of a forward pass whose surrogate is the summed loss itself.

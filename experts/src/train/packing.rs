@@ -42,11 +42,7 @@ impl Packing {
             starts[i] = row * row_tokens + used[row];
             used[row] += length(&i);
         }
-        Self {
-            row_tokens,
-            rows: used.len(),
-            starts,
-        }
+        Self { row_tokens, rows: used.len(), starts }
     }
 
     /// Returns the number of tokens of all rows, including padding.
@@ -125,10 +121,8 @@ impl Packing {
             next_row += n;
             Ok((next_row - n..next_row).collect())
         };
-        let rows: Vec<Vec<u32>> = hidden_states
-            .iter()
-            .map(|hidden| table_rows(hidden))
-            .collect::<Result<_, _>>()?;
+        let rows: Vec<Vec<u32>> =
+            hidden_states.iter().map(|hidden| table_rows(hidden)).collect::<Result<_, _>>()?;
         let indices = Tensor::new(self.scatter(0, rows.into_iter()), first.device())?;
         let packed = Tensor::cat(&table, 0)?.index_select(&indices, 0)?;
         Ok(Some(packed.to_device(device)?))

@@ -17,11 +17,7 @@ pub fn map_on_device<S: Sync, T: Send>(
     items: &[S],
     work: impl Fn(&S) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
-    if device.is_cpu() {
-        parallel_map(items, work)
-    } else {
-        items.iter().map(work).collect()
-    }
+    if device.is_cpu() { parallel_map(items, work) } else { items.iter().map(work).collect() }
 }
 
 /// Runs `work` on every item, with one worker per processor, and returns the results in the order
@@ -50,9 +46,7 @@ pub(super) fn parallel_for_each_in_order<S: Sync, T: Send>(
     work: impl Fn(&S) -> Result<T, Error> + Sync,
     mut consume: impl FnMut(Result<T, Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let workers = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(items.len());
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(items.len());
     let next_item = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
     let run_worker = |sender: mpsc::Sender<(usize, Result<T, Error>)>| {

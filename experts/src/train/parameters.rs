@@ -60,10 +60,7 @@ impl Parameters {
     /// Creates an empty set. Each weight is initialised from `seed` and its name when a layer loads
     /// it.
     pub fn uninitialized(seed: u64) -> Self {
-        Self {
-            init_seed: Some(seed),
-            ..Self::default()
-        }
+        Self { init_seed: Some(seed), ..Self::default() }
     }
 
     /// Creates the weights of a checkpoint, in f32 on the CPU. Loading any other weight is an
@@ -74,19 +71,13 @@ impl Parameters {
             Ok((name, Var::from_tensor(&tensor)?))
         });
         let weights = vars.collect::<Result<BTreeMap<_, _>>>()?;
-        Ok(Self {
-            weights: Arc::new(Mutex::new(weights)),
-            ..Self::default()
-        })
+        Ok(Self { weights: Arc::new(Mutex::new(weights)), ..Self::default() })
     }
 
     /// Returns the same weights, frozen if their name has one of the prefixes `frozen`.
     #[must_use]
     pub fn freeze(&self, frozen: &[String]) -> Self {
-        Self {
-            trainable_set: TrainableSet::AllExcept(Arc::new(frozen.to_vec())),
-            ..self.clone()
-        }
+        Self { trainable_set: TrainableSet::AllExcept(Arc::new(frozen.to_vec())), ..self.clone() }
     }
 
     /// Returns the weights on a device, with matrices in `dtype` and all others in f32. Shares the
@@ -96,12 +87,8 @@ impl Parameters {
         if device.same_device(&self.device) && dtype == self.dtype {
             return Ok(self.clone());
         }
-        let converted = Self {
-            weights: Arc::default(),
-            device: device.clone(),
-            dtype,
-            ..self.clone()
-        };
+        let converted =
+            Self { weights: Arc::default(), device: device.clone(), dtype, ..self.clone() };
         for (name, var) in self.all() {
             let copy = converted.to_model_dtype(&var.as_detached_tensor())?;
             converted.lock_weights().insert(name, copy);
@@ -111,11 +98,7 @@ impl Parameters {
 
     /// Creates a variable from values, with the dtype and device of the weights.
     pub(super) fn to_model_dtype(&self, values: &Tensor) -> Result<Var> {
-        let dtype = if values.rank() == 2 {
-            self.dtype
-        } else {
-            DType::F32
-        };
+        let dtype = if values.rank() == 2 { self.dtype } else { DType::F32 };
         let values = values.to_dtype(dtype)?.to_device(&self.device)?;
         Var::from_tensor(&values)
     }
@@ -170,10 +153,7 @@ impl Parameters {
     /// Returns the same weights. Missing weights are initialised from `seed`.
     #[must_use]
     pub fn with_init_seed(&self, seed: u64) -> Self {
-        Self {
-            init_seed: Some(seed),
-            ..self.clone()
-        }
+        Self { init_seed: Some(seed), ..self.clone() }
     }
 
     /// Returns a builder from which layers load the weights, on their device.
@@ -185,18 +165,13 @@ impl Parameters {
     /// Returns the trainable weights with their names.
     pub fn trainable(&self) -> Vec<(String, Var)> {
         let all = self.all();
-        all.into_iter()
-            .filter(|(name, _)| !self.is_frozen(name))
-            .collect()
+        all.into_iter().filter(|(name, _)| !self.is_frozen(name)).collect()
     }
 
     /// Returns all weights with their names.
     pub fn all(&self) -> Vec<(String, Var)> {
         let weights = self.lock_weights();
-        weights
-            .iter()
-            .map(|(name, var)| (name.clone(), var.clone()))
-            .collect()
+        weights.iter().map(|(name, var)| (name.clone(), var.clone())).collect()
     }
 
     /// Locks the weights.
@@ -206,11 +181,7 @@ impl Parameters {
 
     /// Returns the tensor for a layer: a variable, or a constant if the weight is frozen.
     fn layer_tensor(&self, name: &str, var: &Var) -> Tensor {
-        if self.is_frozen(name) {
-            var.as_detached_tensor()
-        } else {
-            var.as_tensor().clone()
-        }
+        if self.is_frozen(name) { var.as_detached_tensor() } else { var.as_tensor().clone() }
     }
 
     fn is_frozen(&self, name: &str) -> bool {
@@ -241,10 +212,7 @@ impl SimpleBackend for Parameters {
             (None, None) => bail!("the checkpoint has no tensor `{name}`"),
         };
         if var.shape() != &shape {
-            bail!(
-                "tensor `{name}` has shape {:?}, expected {shape:?}",
-                var.shape()
-            );
+            bail!("tensor `{name}` has shape {:?}, expected {shape:?}", var.shape());
         }
         Ok(self.layer_tensor(name, &var))
     }
@@ -278,18 +246,16 @@ pub(super) fn init_weight(shape: &Shape, name: &str, seed: u64, device: &Device)
     }
     let fan_in: usize = shape.dims().iter().skip(1).product();
     // FNV-1a of the name, starting from the seed.
-    let name_seed = name.bytes().fold(seed, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let name_seed =
+        name.bytes().fold(seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     let mut rng = ChaCha8Rng::seed_from_u64(name_seed);
     if name.ends_with(LORA_A) {
         let bound = 1.0 / (fan_in as f64).sqrt();
         let values = (0..shape.elem_count()).map(|_| rng.random_range(-bound..bound) as f32);
         return Tensor::from_vec(values.collect(), shape.clone(), device);
     }
-    let writes_residual = ["o_proj", "down_proj", "out_proj", "fc2"]
-        .iter()
-        .any(|n| name.contains(n));
+    let writes_residual =
+        ["o_proj", "down_proj", "out_proj", "fc2"].iter().any(|n| name.contains(n));
     let std = match () {
         () if name.contains("embed") && !name.contains("patch") => 0.02,
         () if writes_residual => 0.25 / (fan_in as f64).sqrt(),

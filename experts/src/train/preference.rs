@@ -69,10 +69,8 @@ impl TrainableModel {
         // Absolute derivative of the loss with respect to each token's log-probability. A
         // cross-entropy with these weights has the gradient of the loss.
         let slopes: Vec<f64> = margins.iter().map(|m| beta * sigmoid(-m)).collect();
-        let chosen_weights: Vec<f64> = sequences
-            .iter()
-            .map(|s| nll_weight / s.target_count(1).max(1) as f64)
-            .collect();
+        let chosen_weights: Vec<f64> =
+            sequences.iter().map(|s| nll_weight / s.target_count(1).max(1) as f64).collect();
         let weights = predicted.targets.iter().map(|(row, target)| {
             Ok(match branch_index(target.branch)? {
                 0 => (slopes[*row] + chosen_weights[*row]) as f32,
@@ -115,9 +113,9 @@ fn branch_log_likelihoods(predicted: &TargetLogits, n: usize) -> Result<Vec<[f64
 fn branch_index(branch: u16) -> Result<usize, Error> {
     match branch {
         1 | 2 => Ok(usize::from(branch) - 1),
-        _ => Err(Error::Training(format!(
-            "preference pair: expected branch 1 or 2, found {branch}"
-        ))),
+        _ => {
+            Err(Error::Training(format!("preference pair: expected branch 1 or 2, found {branch}")))
+        }
     }
 }
 

@@ -34,12 +34,7 @@ mod tests {
 
     #[test]
     fn rate_warms_up_and_decays_to_floor() {
-        let schedule = Schedule {
-            peak: 1.0,
-            warmup: 10,
-            steps: 110,
-            floor: 0.1,
-        };
+        let schedule = Schedule { peak: 1.0, warmup: 10, steps: 110, floor: 0.1 };
         assert!((schedule.rate(0) - 0.1).abs() < 1e-12);
         assert!((schedule.rate(10) - 1.0).abs() < 1e-12);
         assert!((schedule.rate(60) - 0.55).abs() < 1e-12);

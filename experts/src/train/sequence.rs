@@ -72,12 +72,7 @@ impl Sequence {
         let start = self.tokens.len();
         for (i, (token, weight)) in tokens.into_iter().enumerate() {
             if let (Some(source_index), true) = (source_index, weight > 0.0) {
-                self.targets.push(TargetToken {
-                    source_index,
-                    token,
-                    weight,
-                    branch,
-                });
+                self.targets.push(TargetToken { source_index, token, weight, branch });
             }
             source_index = Some(start + i);
             self.tokens.push(token);
@@ -91,11 +86,7 @@ impl Sequence {
     pub fn select_branches(&self, branches: &[u16]) -> candle::Result<(Self, Vec<u32>)> {
         let new_number = |branch: u16| {
             let index = branches.iter().position(|selected| *selected == branch);
-            if branch == 0 {
-                Some(0)
-            } else {
-                index.map(|index| index as u16 + 1)
-            }
+            if branch == 0 { Some(0) } else { index.map(|index| index as u16 + 1) }
         };
         let mut selection = Self {
             image_start: self.image_start,
@@ -165,11 +156,7 @@ mod tests {
 
     #[test]
     fn branch_positions_continue_the_prefix() {
-        let prompt = [
-            PromptToken::Token(7),
-            PromptToken::Image,
-            PromptToken::Token(8),
-        ];
+        let prompt = [PromptToken::Token(7), PromptToken::Image, PromptToken::Token(8)];
         let mut sequence = Sequence::new(&prompt, None, 2);
         sequence.push_branch([(1, 0.0), (2, 1.0)]);
         sequence.push_branch([(3, 0.5)]);
@@ -182,10 +169,7 @@ mod tests {
             weight,
             branch,
         };
-        assert_eq!(
-            sequence.targets,
-            [target(4, 2, 1.0, 1), target(3, 3, 0.5, 2)]
-        );
+        assert_eq!(sequence.targets, [target(4, 2, 1.0, 1), target(3, 3, 0.5, 2)]);
         assert_eq!((sequence.len(), sequence.context_len()), (7, 6));
     }
 
@@ -213,10 +197,7 @@ mod tests {
         let SequenceInput::Hidden(hidden) = selection.input else {
             panic!("expected hidden states");
         };
-        assert_eq!(
-            hidden.flatten_all()?.to_vec1::<f32>()?,
-            [0., 1., 2., 3., 5., 6.]
-        );
+        assert_eq!(hidden.flatten_all()?.to_vec1::<f32>()?, [0., 1., 2., 3., 5., 6.]);
         Ok(())
     }
 }

@@ -34,10 +34,7 @@ pub(super) struct TargetLogits {
 impl TargetLogits {
     /// Returns the token ids of the targets.
     pub(super) fn target_tokens(&self) -> Vec<u32> {
-        self.targets
-            .iter()
-            .map(|(_, target)| target.token)
-            .collect()
+        self.targets.iter().map(|(_, target)| target.token).collect()
     }
 }
 
@@ -76,10 +73,7 @@ impl TrainableModel {
     /// the activations of only one layer in memory.
     #[must_use]
     pub fn with_recomputation(self, recompute_activations: bool) -> Self {
-        Self {
-            recompute_activations,
-            ..self
-        }
+        Self { recompute_activations, ..self }
     }
 
     /// Returns the number of image tokens of an image.
@@ -94,9 +88,7 @@ impl TrainableModel {
     pub fn encode_images(&self, images: &[Arc<[f32]>]) -> Result<Tensor, Error> {
         let values: Vec<f32> = images.iter().flat_map(|i| i.iter().copied()).collect();
         let shape = (images.len(), 3, self.image_size, self.image_size);
-        Ok(self
-            .tower
-            .forward(&Tensor::from_vec(values, shape, &self.device)?)?)
+        Ok(self.tower.forward(&Tensor::from_vec(values, shape, &self.device)?)?)
     }
 
     /// Computes the cross-entropy of the targets. Targets for which `is_counted` returns true count
@@ -110,24 +102,16 @@ impl TrainableModel {
         let (logits, targets) = (&predicted.logits, &predicted.targets);
         let weights: Vec<f32> = targets.iter().map(|(_, target)| target.weight).collect();
         let predictions = logits.detach().argmax(1)?.to_vec1::<u32>()?;
-        let counted = targets
-            .iter()
-            .zip(&predictions)
-            .filter(|((_, target), _)| is_counted(target));
+        let counted =
+            targets.iter().zip(&predictions).filter(|((_, target), _)| is_counted(target));
         let mut hits = Hits::default();
         for ((_, target), prediction) in counted {
-            hits += Hits {
-                correct: f64::from(u8::from(target.token == *prediction)),
-                total: 1.0,
-            };
+            hits += Hits { correct: f64::from(u8::from(target.token == *prediction)), total: 1.0 };
         }
         let weight_sum = weights.iter().map(|w| f64::from(*w)).sum();
         let loss_sum = cross_entropy(logits, &predicted.target_tokens(), &weights)?;
         let loss = ShardLoss::new(loss_sum, weight_sum, hits, predicted.tokens)?;
-        Ok(ShardLoss {
-            tape: predicted.tape,
-            ..loss
-        })
+        Ok(ShardLoss { tape: predicted.tape, ..loss })
     }
 
     /// Computes the logits of the targets.
@@ -148,9 +132,8 @@ impl TrainableModel {
         };
         let tokens = batch.0.iter().map(|s| s.len() as u64).sum();
         let sequences = batch.0.iter().enumerate();
-        let targets: Vec<(usize, TargetToken)> = sequences
-            .flat_map(|(i, s)| s.targets.iter().map(move |target| (i, *target)))
-            .collect();
+        let targets: Vec<(usize, TargetToken)> =
+            sequences.flat_map(|(i, s)| s.targets.iter().map(move |target| (i, *target))).collect();
         let indices: Vec<u32> = targets
             .iter()
             .map(|(i, target)| (packing.start(*i) + target.source_index) as u32)
@@ -171,10 +154,7 @@ impl TrainableModel {
     pub fn trunk_output(&self, batch: &Batch) -> Result<Vec<Tensor>, Error> {
         let packing = Packing::new(batch.0);
         let embedded = self.embed(batch.0, &packing)?;
-        let output = self
-            .trunk
-            .forward(&embedded, &packing.layout(batch.0))?
-            .detach();
+        let output = self.trunk.forward(&embedded, &packing.layout(batch.0))?.detach();
         let sequences = batch.0.iter().enumerate();
         let outputs = sequences.map(|(i, s)| output.narrow(0, packing.start(i), s.len()));
         Ok(outputs.collect::<candle::Result<_>>()?)

@@ -46,11 +46,7 @@ struct ShardResult {
 impl Trainer {
     /// Creates a trainer that clips gradients to a norm.
     pub fn new(optimizer: AdamW, schedule: Schedule, max_gradient_norm: f64) -> Self {
-        Self {
-            optimizer,
-            schedule,
-            max_gradient_norm,
-        }
+        Self { optimizer, schedule, max_gradient_norm }
     }
 
     /// Returns the number of completed steps.
@@ -99,9 +95,7 @@ impl Trainer {
         let weight = total.weight.max(1e-9);
         for ((name, _), gradient) in self.optimizer.parameters().iter().zip(&total.gradients) {
             if gradient.is_empty() {
-                return Err(Error::Training(format!(
-                    "`{name}` is trainable but has no gradient"
-                )));
+                return Err(Error::Training(format!("`{name}` is trainable but has no gradient")));
             }
         }
         let squares: f64 = total
@@ -119,13 +113,9 @@ impl Trainer {
             )));
         }
         let rate = self.schedule.rate(self.steps());
-        let clip_factor = if norm > self.max_gradient_norm {
-            self.max_gradient_norm / norm
-        } else {
-            1.0
-        };
-        self.optimizer
-            .update(&total.gradients, (clip_factor / weight) as f32, rate)?;
+        let clip_factor =
+            if norm > self.max_gradient_norm { self.max_gradient_norm / norm } else { 1.0 };
+        self.optimizer.update(&total.gradients, (clip_factor / weight) as f32, rate)?;
         Ok(StepReport {
             loss,
             accuracy: total.hits.accuracy(),

@@ -23,10 +23,7 @@ pub fn weight_names(
     load: impl FnOnce(&VarBuilder) -> std::result::Result<(), Error>,
 ) -> std::result::Result<BTreeSet<String>, Error> {
     let requested = Arc::default();
-    let recorder = NameRecorder {
-        known: known.clone(),
-        requested: Arc::clone(&requested),
-    };
+    let recorder = NameRecorder { known: known.clone(), requested: Arc::clone(&requested) };
     let vb = VarBuilder::from_backend(Box::new(recorder), DType::F32, Device::Cpu);
     load(&vb)?;
     let names = std::mem::take(&mut *lock_names(&requested));

@@ -81,18 +81,14 @@ pub struct Agreement {
 impl TargetAgreement {
     /// Finds a statistic.
     pub fn statistic(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
-        self.statistics
-            .iter()
-            .find(|found| found.statistic == statistic)
+        self.statistics.iter().find(|found| found.statistic == statistic)
     }
 }
 
 impl SubgroupAgreement {
     /// Finds a statistic.
     pub fn statistic(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
-        self.statistics
-            .iter()
-            .find(|found| found.statistic == statistic)
+        self.statistics.iter().find(|found| found.statistic == statistic)
     }
 }
 
@@ -125,19 +121,10 @@ pub fn compute_agreement(
         for group in find_subgroups(&verdicts.pairs, &config.group_by)? {
             let statistics = builder.estimate(target_units, Some(&group));
             let Subgroup { by, value, .. } = group;
-            groups.push(SubgroupAgreement {
-                by,
-                value,
-                statistics,
-            });
+            groups.push(SubgroupAgreement { by, value, statistics });
         }
     }
-    groups.retain(|group| {
-        group
-            .statistics
-            .iter()
-            .any(|statistic| statistic.coverage.labelled > 0)
-    });
+    groups.retain(|group| group.statistics.iter().any(|statistic| statistic.coverage.labelled > 0));
     Ok(Agreement {
         name: verdicts.name.clone(),
         judge: verdicts.judge.clone(),
@@ -161,11 +148,7 @@ fn select_targets<'a>(
     requested: &[ScoreTarget],
 ) -> Result<Vec<(ScoreTarget, &'a TargetUnits)>> {
     if requested.is_empty() {
-        return Ok(units
-            .targets
-            .iter()
-            .map(|(target, units)| (*target, units))
-            .collect());
+        return Ok(units.targets.iter().map(|(target, units)| (*target, units)).collect());
     }
     let mut selected = Vec::new();
     for target in requested {
@@ -201,9 +184,8 @@ impl StatisticsBuilder<'_> {
         let triples = units.triples.iter();
         let triples: Vec<_> = triples.filter(|u| is_included(u.verdict, None)).collect();
         let responses = units.responses.iter();
-        let responses: Vec<_> = responses
-            .filter(|u| is_included(u.verdict, Some(u.side)))
-            .collect();
+        let responses: Vec<_> =
+            responses.filter(|u| is_included(u.verdict, Some(u.side))).collect();
         let (verdicts, raters) = (self.verdicts, self.raters);
         let mut statistics = Vec::new();
         if !pairs.is_empty() {

@@ -94,18 +94,9 @@ pub fn compare_judges(
         .iter()
         .filter_map(|unit| {
             let (first_judge, verdict) = (unit.judge?, verdicts.pairs.get(unit.verdict)?);
-            let second = PairUnit {
-                judge: Some(scores.pair_order(verdict)?),
-                ..unit.clone()
-            };
+            let second = PairUnit { judge: Some(scores.pair_order(verdict)?), ..unit.clone() };
             unit.ratings.order(None)?;
-            Some([
-                PairUnit {
-                    judge: Some(first_judge),
-                    ..unit.clone()
-                },
-                second,
-            ])
+            Some([PairUnit { judge: Some(first_judge), ..unit.clone() }, second])
         })
         .collect();
     let responses: Vec<[ResponseUnit; 2]> = units
@@ -117,13 +108,7 @@ pub fn compare_judges(
                 judge: Some(scores.mean_score(verdict, unit.side)?),
                 ..unit.clone()
             };
-            Some([
-                ResponseUnit {
-                    judge: Some(first_judge),
-                    ..unit.clone()
-                },
-                second,
-            ])
+            Some([ResponseUnit { judge: Some(first_judge), ..unit.clone() }, second])
         })
         .collect();
     if pairs.is_empty() && responses.is_empty() {
@@ -144,9 +129,8 @@ pub fn compare_judges(
     });
     let [first, second] = &groups;
     let compared = first.iter().zip(second);
-    let mut differences: Vec<StatisticComparison> = compared
-        .flat_map(|(first, second)| compare_statistics(first, second, bootstrap))
-        .collect();
+    let mut differences: Vec<StatisticComparison> =
+        compared.flat_map(|(first, second)| compare_statistics(first, second, bootstrap)).collect();
     holm_correct(&mut differences);
     let is_correct = |unit: &PairUnit| unit.judge == unit.ratings.order(None);
     Ok(JudgeComparison {
@@ -178,18 +162,13 @@ fn compare_statistics(
 ) -> Vec<StatisticComparison> {
     let resamples = bootstrap.resample(&first.clusters, |weights| {
         let (a, b) = ((first.compute)(weights), (second.compute)(weights));
-        a.into_iter()
-            .zip(b)
-            .map(|(a, b)| Ok(a? - b?))
-            .collect::<Vec<Defined<f64>>>()
+        a.into_iter().zip(b).map(|(a, b)| Ok(a? - b?)).collect::<Vec<Defined<f64>>>()
     });
     let values = first.values().into_iter().zip(second.values()).enumerate();
     let compared = values.filter_map(|(i, (a, b))| {
         let statistic = *first.statistics.get(i)?;
-        let resampled: Vec<Defined<f64>> = resamples
-            .iter()
-            .filter_map(|resample| resample.get(i).copied())
-            .collect();
+        let resampled: Vec<Defined<f64>> =
+            resamples.iter().filter_map(|resample| resample.get(i).copied()).collect();
         let defined: Vec<f64> = resampled.iter().copied().filter_map(Result::ok).collect();
         let difference = a.and_then(|a| Ok(a - b?));
         let bounds = difference.and_then(|_| {
@@ -208,15 +187,11 @@ fn compare_statistics(
             interval: bounds.ok(),
             p: bounds.ok().map(|_| two_sided_p(&defined)),
             p_holm: None,
-            smallest_detectable: bounds
-                .and_then(|_| minimum_detectable_effect(&defined))
-                .ok(),
+            smallest_detectable: bounds.and_then(|_| minimum_detectable_effect(&defined)).ok(),
             undefined: reason.map(|r| r.with_names(["a judge's score", "the label"])),
         })
     });
-    compared
-        .filter(|c| COMPARED_STATISTICS.contains(&c.statistic))
-        .collect()
+    compared.filter(|c| COMPARED_STATISTICS.contains(&c.statistic)).collect()
 }
 
 /// Scores of the second judge on one target, by case and model.
@@ -240,25 +215,15 @@ impl<'a> SecondJudgeScores<'a> {
                 (*sum, *n) = (*sum + score, *n + 1.0);
             }
         }
-        Self {
-            target,
-            pairs,
-            responses,
-        }
+        Self { target, pairs, responses }
     }
 
     /// Returns the second judge's order of a pair. The order refers to the models as the first
     /// judge's verdict lists them.
     fn pair_order(&self, first: &PairVerdict) -> Option<Ordering> {
-        let verdict = self
-            .pairs
-            .get(&(first.case.as_str(), sorted_models(first)))?;
+        let verdict = self.pairs.get(&(first.case.as_str(), sorted_models(first)))?;
         let order = verdict.order(self.target)?;
-        Some(if verdict.pair == first.pair {
-            order
-        } else {
-            order.reverse()
-        })
+        Some(if verdict.pair == first.pair { order } else { order.reverse() })
     }
 
     /// Returns the second judge's mean score of a response.

@@ -75,10 +75,8 @@ impl AuditCases {
             }
         }
         let unjudged_record = |subject: &RecordSubject| {
-            let unscored = Unscored {
-                reason: UnscoredReason::Refused,
-                message: "not judged yet".to_owned(),
-            };
+            let unscored =
+                Unscored { reason: UnscoredReason::Refused, message: "not judged yet".to_owned() };
             Record::new(subject.clone(), RecordOutcome::Unscored(unscored))
         };
         let judge_name = judge.name();
@@ -124,9 +122,7 @@ impl AuditCases {
             self.pairs.get(other).map(|pair| Arc::clone(&pair.case))
         };
         let has_several = distinct.len() > 1;
-        (0..n)
-            .map(|i| has_several.then(|| other(i)).flatten())
-            .collect()
+        (0..n).map(|i| has_several.then(|| other(i)).flatten()).collect()
     }
 
     /// Evaluates the results of a plan.
@@ -149,9 +145,8 @@ impl AuditCases {
             .map(|(_, result)| result)
             .collect();
         let verdicts = self.original_verdicts(&originals)?;
-        let trials = self
-            .build_trials(plan, results, &originals)
-            .context("a pass without a result")?;
+        let trials =
+            self.build_trials(plan, results, &originals).context("a pass without a result")?;
         let audit_verdicts = AuditVerdicts::new(&verdicts, units, request.bootstrap);
         let labelled = self.label_trials(plan, &trials);
         let run_probe = |probe: &Probe| {
@@ -230,9 +225,7 @@ impl AuditCases {
         let perturbed = plan.passes.iter().filter(|p| p.perturbation.is_some());
         let labels = perturbed.map(|pass| self.pairs.get(pass.pair).and_then(|pair| pair.label));
         let labelled = trials.iter().zip(labels);
-        labelled
-            .map(|(trial, label)| LabelledTrial { trial, label })
-            .collect()
+        labelled.map(|(trial, label)| LabelledTrial { trial, label }).collect()
     }
 }
 
@@ -243,13 +236,8 @@ fn evaluate_trials(
     trials: &[LabelledTrial<'_>],
     request: &AuditRequest,
 ) -> Finding {
-    let of_probe = trials
-        .iter()
-        .filter(|labelled| labelled.trial.perturbation.probe() == probe);
-    let skipped = plan
-        .skipped
-        .iter()
-        .filter(|((skipped_by, _), _)| *skipped_by == probe);
+    let of_probe = trials.iter().filter(|labelled| labelled.trial.perturbation.probe() == probe);
+    let skipped = plan.skipped.iter().filter(|((skipped_by, _), _)| *skipped_by == probe);
     let not_applicable = plan.not_applicable.iter();
     let skipped = SkippedPairs {
         not_applicable: not_applicable

@@ -16,25 +16,15 @@ impl AuditResult {
     ) -> Self {
         let audit_verdicts = AuditVerdicts::new(verdicts, units, request.bootstrap);
         let probes = request.probes.iter();
-        let findings = probes
-            .map(|probe| audit_verdicts.run_probe(*probe))
-            .collect();
-        check_thresholds(
-            audit_result(&audit_verdicts, request, findings),
-            &request.thresholds,
-        )
+        let findings = probes.map(|probe| audit_verdicts.run_probe(*probe)).collect();
+        check_thresholds(audit_result(&audit_verdicts, request, findings), &request.thresholds)
     }
 }
 
 /// Compares an audit with thresholds.
 pub(super) fn check_thresholds(audit: AuditResult, thresholds: &[Threshold]) -> AuditResult {
-    let results = thresholds
-        .iter()
-        .map(|threshold| threshold.evaluate(&audit));
-    AuditResult {
-        thresholds: results.collect(),
-        ..audit
-    }
+    let results = thresholds.iter().map(|threshold| threshold.evaluate(&audit));
+    AuditResult { thresholds: results.collect(), ..audit }
 }
 
 /// Creates the result of an audit with these findings, before thresholds.

@@ -26,10 +26,7 @@ impl AuditResult {
             },
             match self.judged {
                 0 => String::new(),
-                n => format!(
-                    "; {} made for this audit",
-                    format_count(n as u64, "verdict")
-                ),
+                n => format!("; {} made for this audit", format_count(n as u64, "verdict")),
             },
         );
         let _ = writeln!(text, "{}\n", interval_caption(self.draws, self.seed));
@@ -167,10 +164,7 @@ impl AuditMeasure {
         let estimates = [
             (Some(&self.estimate), title.to_owned()),
             (self.control.as_ref(), format!("the control of {title}")),
-            (
-                self.difference.as_ref(),
-                format!("{title} net of the control"),
-            ),
+            (self.difference.as_ref(), format!("{title} net of the control")),
         ];
         let reasons = estimates.into_iter().filter_map(|(estimate, subject)| {
             let estimate = estimate?;
@@ -184,11 +178,8 @@ impl AuditMeasure {
     fn table_row(&self, has_control: bool) -> Vec<String> {
         let missing = || NOT_APPLICABLE.to_owned();
         let n = |estimate: &AuditEstimate| estimate.n.to_string();
-        let mut row = vec![
-            self.title.clone(),
-            estimate_cell(&self.estimate, self.unit),
-            n(&self.estimate),
-        ];
+        let mut row =
+            vec![self.title.clone(), estimate_cell(&self.estimate, self.unit), n(&self.estimate)];
         if has_control {
             let control = self.control.as_ref();
             row.push(control.map_or_else(missing, |c| estimate_cell(c, self.unit)));
@@ -206,8 +197,6 @@ fn estimate_cell(estimate: &AuditEstimate, unit: MeasureUnit) -> String {
     let Some(value) = estimate.value else {
         return UNDEFINED.to_owned();
     };
-    let interval = estimate
-        .interval
-        .map(|bounds| bounds.map(|bound| unit.format_value(bound)));
+    let interval = estimate.interval.map(|bounds| bounds.map(|bound| unit.format_value(bound)));
     format_with_interval(&(unit.format_value(value) + unit.table_suffix()), interval)
 }

@@ -78,11 +78,8 @@ impl TargetScores<'_> {
         let mapped: Vec<Option<f64>> = self.scores.iter().map(map).collect();
         let clusters = Clusters::new(self.clusters.iter().copied());
         // Each resample of the responses uses one bootstrap curve.
-        let curves: Vec<Isotonic> = fitted
-            .draws
-            .iter()
-            .map(|values| interpolate_curve(values))
-            .collect();
+        let curves: Vec<Isotonic> =
+            fitted.draws.iter().map(|values| interpolate_curve(values)).collect();
         let mapped_by_curve: Vec<Vec<Option<f64>>> = curves
             .iter()
             .map(|curve| self.scores.iter().map(|s| Some(curve.eval(*s))).collect())
@@ -109,9 +106,7 @@ impl TargetScores<'_> {
 
 /// Interpolates a bootstrap curve linearly between its stored values.
 fn interpolate_curve(values: &[f64]) -> Isotonic {
-    Isotonic {
-        points: score_grid().zip(values).map(|(x, y)| [x, *y]).collect(),
-    }
+    Isotonic { points: score_grid().zip(values).map(|(x, y)| [x, *y]).collect() }
 }
 
 impl Calibration {

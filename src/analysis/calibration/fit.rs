@@ -58,18 +58,13 @@ pub fn fit_calibration(
                 targets.insert(*target, fitted);
             }
             Err(reason) => {
-                left_out.insert(
-                    *target,
-                    reason.with_names(["the judge's score", "the label"]),
-                );
+                left_out.insert(*target, reason.with_names(["the judge's score", "the label"]));
             }
         }
     }
     if targets.is_empty() {
-        let reasons: Vec<String> = left_out
-            .iter()
-            .map(|(target, reason)| format!("{}: {reason}", target.key()))
-            .collect();
+        let reasons: Vec<String> =
+            left_out.iter().map(|(target, reason)| format!("{}: {reason}", target.key())).collect();
         bail!(
             "too few labels for a calibration ({})\n\
              hint: label at least {MIN_RESPONSES} responses on several images with scores",
@@ -118,10 +113,9 @@ impl ScoreLabelPairs {
                 needed: config.folds,
             });
         }
-        for (column, values) in [
-            (RatingColumn::First, &self.scores),
-            (RatingColumn::Second, &self.labels),
-        ] {
+        for (column, values) in
+            [(RatingColumn::First, &self.scores), (RatingColumn::Second, &self.labels)]
+        {
             // A map needs at least two distinct scores and labels.
             if values.iter().all(|v| Some(v) == values.first()) {
                 return Err(Undefined::Constant(column));
@@ -129,13 +123,9 @@ impl ScoreLabelPairs {
         }
         let unit_weights = vec![1.0; self.scores.len()];
         let curve = self.fit_curve(config.method, &unit_weights)?;
-        let curve_bootstrap = Bootstrap {
-            resamples: STORED_CURVES,
-            ..config.bootstrap
-        };
-        let curves = curve_bootstrap.resample(&self.clusters, |weights| {
-            self.fit_curve(config.method, weights)
-        });
+        let curve_bootstrap = Bootstrap { resamples: STORED_CURVES, ..config.bootstrap };
+        let curves = curve_bootstrap
+            .resample(&self.clusters, |weights| self.fit_curve(config.method, weights));
         let on_grid = |curve: Curve| score_grid().map(|x| round_to_4(curve.eval(x))).collect();
         Ok(FittedMap {
             before: self.measure_quality(&self.scores, config.bootstrap)?,
@@ -156,10 +146,7 @@ impl ScoreLabelPairs {
         let folds = self.clusters.folds(config.folds, config.bootstrap.seed);
         let mut mapped = self.scores.clone();
         for fold in 0..config.folds {
-            let others: Vec<f64> = folds
-                .iter()
-                .map(|f| f64::from(u8::from(*f != fold)))
-                .collect();
+            let others: Vec<f64> = folds.iter().map(|f| f64::from(u8::from(*f != fold))).collect();
             let curve = self.fit_curve(config.method, &others)?;
             let held_out = mapped.iter_mut().zip(&folds).filter(|(_, f)| **f == fold);
             held_out.for_each(|(score, _)| *score = curve.eval(*score));

@@ -89,24 +89,15 @@ impl Calibration {
                 format_signed_two_decimals(bin.score - bin.truth),
             ]);
         }
-        let title = format!(
-            "reliability before calibration (score target: {})",
-            target.key()
-        );
+        let title = format!("reliability before calibration (score target: {})", target.key());
         Some(TableSection::new(title, table))
     }
 }
 
 /// Returns the calibrated mean scores of models as a table.
 pub(crate) fn means_table(means: &[CalibratedMean]) -> TableSection {
-    let mut table = Table::new([
-        "model",
-        "target",
-        "n",
-        "coverage",
-        "score",
-        "calibrated [95 % CI]",
-    ]);
+    let mut table =
+        Table::new(["model", "target", "n", "coverage", "score", "calibrated [95 % CI]"]);
     for mean in means {
         table.push_row([
             mean.model.clone(),
@@ -125,20 +116,11 @@ pub(crate) fn means_table(means: &[CalibratedMean]) -> TableSection {
 
 /// Returns the calibrated mean scores of models as a table with one value per cell.
 pub(crate) fn means_csv_table(means: &[CalibratedMean]) -> Table {
-    let mut table = Table::new([
-        "model",
-        "of",
-        "n",
-        "coverage",
-        "score",
-        "calibrated",
-        "low",
-        "high",
-    ]);
+    let mut table =
+        Table::new(["model", "of", "n", "coverage", "score", "calibrated", "low", "high"]);
     for mean in means {
         let bound = |i: usize| {
-            mean.interval
-                .map_or("-".to_owned(), |bounds| format_two_decimals(bounds[i]))
+            mean.interval.map_or("-".to_owned(), |bounds| format_two_decimals(bounds[i]))
         };
         table.push_row([
             mean.model.clone(),

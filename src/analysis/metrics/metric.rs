@@ -52,13 +52,7 @@ const RESCALED_RANGE: [f64; 2] = [f64::NEG_INFINITY, 1.0];
 const LOG_RANGE: [f64; 2] = [f64::NEG_INFINITY, 0.0];
 
 const fn column(name: &'static str, metric: Metric) -> MetricColumn {
-    MetricColumn {
-        name,
-        metric,
-        range: UNIT_RANGE,
-        is_headline: true,
-        corpus_order: None,
-    }
+    MetricColumn { name, metric, range: UNIT_RANGE, is_headline: true, corpus_order: None }
 }
 
 /// Sets the range of a column.
@@ -68,18 +62,12 @@ const fn with_range(range: [f64; 2], column: MetricColumn) -> MetricColumn {
 
 /// Creates a BLEU column, with the range 0 to 100.
 const fn bleu_column(name: &'static str, corpus: Option<usize>) -> MetricColumn {
-    MetricColumn {
-        corpus_order: corpus,
-        ..with_range([0.0, 100.0], column(name, Metric::Bleu))
-    }
+    MetricColumn { corpus_order: corpus, ..with_range([0.0, 100.0], column(name, Metric::Bleu)) }
 }
 
 /// Creates a column that only files contain.
 const fn file_column(name: &'static str, metric: Metric) -> MetricColumn {
-    MetricColumn {
-        is_headline: false,
-        ..column(name, metric)
-    }
+    MetricColumn { is_headline: false, ..column(name, metric) }
 }
 
 /// All columns, grouped by metric.
@@ -110,31 +98,16 @@ pub const COLUMNS: [MetricColumn; 34] = [
     column("llava_med_closed", Metric::LlavaMedClosed),
     column("llava_med_recall", Metric::LlavaMedRecall),
     with_range(COSINE_RANGE, column("bertscore_f1", Metric::Bertscore)),
-    with_range(
-        COSINE_RANGE,
-        file_column("bertscore_precision", Metric::Bertscore),
-    ),
-    with_range(
-        COSINE_RANGE,
-        file_column("bertscore_recall", Metric::Bertscore),
-    ),
-    with_range(
-        RESCALED_RANGE,
-        column("bertscore_f1_rescaled", Metric::BertscoreRescaled),
-    ),
+    with_range(COSINE_RANGE, file_column("bertscore_precision", Metric::Bertscore)),
+    with_range(COSINE_RANGE, file_column("bertscore_recall", Metric::Bertscore)),
+    with_range(RESCALED_RANGE, column("bertscore_f1_rescaled", Metric::BertscoreRescaled)),
     with_range(
         RESCALED_RANGE,
         file_column("bertscore_precision_rescaled", Metric::BertscoreRescaled),
     ),
-    with_range(
-        RESCALED_RANGE,
-        file_column("bertscore_recall_rescaled", Metric::BertscoreRescaled),
-    ),
+    with_range(RESCALED_RANGE, file_column("bertscore_recall_rescaled", Metric::BertscoreRescaled)),
     with_range(LOG_RANGE, column("bartscore", Metric::Bartscore)),
-    with_range(
-        LOG_RANGE,
-        file_column("bartscore_reverse", Metric::Bartscore),
-    ),
+    with_range(LOG_RANGE, file_column("bartscore_reverse", Metric::Bartscore)),
     with_range(LOG_RANGE, file_column("bartscore_mean", Metric::Bartscore)),
 ];
 
@@ -147,14 +120,8 @@ impl MetricColumn {
 
 impl Metric {
     /// Default metrics.
-    pub const DEFAULT: [Self; 6] = [
-        Self::Em,
-        Self::Closed,
-        Self::OpenRecall,
-        Self::F1,
-        Self::Bleu,
-        Self::Rouge,
-    ];
+    pub const DEFAULT: [Self; 6] =
+        [Self::Em, Self::Closed, Self::OpenRecall, Self::F1, Self::Bleu, Self::Rouge];
 
     /// Returns the columns of the metric.
     pub fn columns(self) -> impl Iterator<Item = &'static MetricColumn> {
@@ -163,10 +130,7 @@ impl Metric {
 
     /// Returns true if the metric needs a model.
     pub fn is_learned(self) -> bool {
-        matches!(
-            self,
-            Self::Bertscore | Self::BertscoreRescaled | Self::Bartscore
-        )
+        matches!(self, Self::Bertscore | Self::BertscoreRescaled | Self::Bartscore)
     }
 
     /// Returns true if the metric applies to a question. If it is unknown whether the question is

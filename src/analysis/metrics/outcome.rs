@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::bleu::BleuCounts;
 use super::metric::Metric;
+use crate::analysis::metrics::lexical::bleu::BleuCounts;
 
 /// Outcome of a metric for one answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,8 +59,7 @@ impl AnswerScores {
     /// Adds values with their column names.
     pub fn add_values(&mut self, values: impl IntoIterator<Item = (&'static str, f64)>) {
         let values = values.into_iter();
-        self.outcomes
-            .extend(values.map(|(name, value)| (name, MetricOutcome::Value(value))));
+        self.outcomes.extend(values.map(|(name, value)| (name, MetricOutcome::Value(value))));
     }
 
     /// Returns the outcome in a column.

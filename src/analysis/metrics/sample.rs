@@ -1,7 +1,7 @@
 //! Values of one column and their estimate.
 
-use super::bleu::BleuCounts;
 use super::metric::MetricColumn;
+use crate::analysis::metrics::lexical::bleu::BleuCounts;
 use crate::statistics::{Bootstrap, Clusters, Defined, Estimate, mean, proportion_interval};
 
 /// Values of answers with their images.
@@ -31,9 +31,8 @@ impl<'a> ColumnSample<'a> {
         let clusters = Clusters::new(&self.clusters);
         let bootstrap = Bootstrap::default();
         if let Some(order) = column.corpus_order {
-            return bootstrap.estimate(&clusters, self.len(), |weights| {
-                self.corpus_bleu(order, weights)
-            });
+            return bootstrap
+                .estimate(&clusters, self.len(), |weights| self.corpus_bleu(order, weights));
         }
         let mean = |weights: &[f64]| mean(&self.values, weights);
         let mut estimate = bootstrap.estimate(&clusters, self.len(), mean);
@@ -86,24 +85,15 @@ mod tests {
         let estimate = sample.estimate(column("corpus_bleu4"));
         assert!((estimate.value.unwrap() - 50.0).abs() < 1e-9);
         let [low, high] = estimate.interval.unwrap();
-        assert!(
-            (low - 40.0).abs() < 2.0 && (high - 60.0).abs() < 2.0,
-            "{low} {high}"
-        );
+        assert!((low - 40.0).abs() < 2.0 && (high - 60.0).abs() < 2.0, "{low} {high}");
         let interval = sample.estimate(column("exact_match")).interval.unwrap();
-        assert!(
-            (interval[0] - low / 100.0).abs() < 1e-9,
-            "{interval:?} {low}"
-        );
+        assert!((interval[0] - low / 100.0).abs() < 1e-9, "{interval:?} {low}");
     }
 
     #[test]
     fn few_images_give_wide_intervals() {
         let images: Vec<String> = (0..4).map(|i| i.to_string()).collect();
-        let interval = halves(&images)
-            .estimate(column("exact_match"))
-            .interval
-            .unwrap();
+        let interval = halves(&images).estimate(column("exact_match")).interval.unwrap();
         assert!(interval[0] < 0.16 && interval[1] > 0.84, "{interval:?}");
         let none = ColumnSample::default().estimate(column("corpus_bleu1"));
         assert!(none.value.is_err() && none.interval.is_err());

@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 use super::outcome::{AnswerScores, MetricOutcome};
+use crate::analysis::metrics::answers::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 
 /// Line of an answer with its scores.
 #[derive(Serialize)]
@@ -45,13 +45,7 @@ pub fn to_json_lines(answers: &AnswerSet, scores: &[AnswerScores]) -> Result<Str
     for (answer, scores) in answers.answers.iter().zip(scores) {
         push(serde_json::to_string(&scored_line(answer, scores)))?;
     }
-    for MissingAnswer {
-        case,
-        line,
-        model,
-        message,
-    } in &answers.missing
-    {
+    for MissingAnswer { case, line, model, message } in &answers.missing {
         push(serde_json::to_string(&MissingLine {
             case: case.as_deref(),
             line: *line,

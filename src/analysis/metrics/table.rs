@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 use super::metric::{Metric, MetricColumn};
 use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
 use super::sample::ColumnSample;
+use crate::analysis::metrics::answers::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 
 /// Schema version of the JSON output. Fields are added, never renamed.
 const SCHEMA: u32 = 1;
@@ -82,12 +82,7 @@ impl MetricTable {
     pub fn new(answers: &AnswerSet, scores: &[AnswerScores], metrics: &[Metric]) -> Self {
         let mut models: Vec<&str> = Vec::new();
         let missing = answers.missing.iter().map(|m| m.model.as_str());
-        for model in answers
-            .answers
-            .iter()
-            .map(|a| a.model.as_str())
-            .chain(missing)
-        {
+        for model in answers.answers.iter().map(|a| a.model.as_str()).chain(missing) {
             if !models.contains(&model) {
                 models.push(model);
             }
@@ -148,7 +143,7 @@ impl MetricEstimate {
                     sample.push(&answer.cluster, value, scores.bleu);
                 }
                 Some(MetricOutcome::Uncounted(reason)) => {
-                    *uncounted.entry(reason).or_default() += 1
+                    *uncounted.entry(reason).or_default() += 1;
                 }
                 Some(MetricOutcome::NotApplicable) | None => {}
             }
@@ -168,19 +163,14 @@ impl MetricEstimate {
             metric: column.name,
             value,
             interval: estimate.interval.ok(),
-            no_interval: value
-                .and(estimate.interval.err())
-                .map(|reason| reason.to_string()),
+            no_interval: value.and(estimate.interval.err()).map(|reason| reason.to_string()),
             n,
             of,
             coverage: (of > 0).then(|| n as f64 / of as f64),
             bounds: is_bounded.then(|| column.range.map(bound)),
             images: estimate.clusters,
             range: column.range.map(|end| end.is_finite().then_some(end)),
-            uncounted: uncounted
-                .iter()
-                .map(|(reason, n)| (reason.to_string(), *n))
-                .collect(),
+            uncounted: uncounted.iter().map(|(reason, n)| (reason.to_string(), *n)).collect(),
             is_headline: column.is_headline,
         }
     }

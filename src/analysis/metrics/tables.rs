@@ -15,16 +15,9 @@ impl MetricTable {
     /// Returns the paragraph above the tables.
     pub fn intro(&self) -> String {
         let cases = format_count(self.cases, "case");
-        let mut text = format!(
-            "{cases} of {}; higher is better in every metric",
-            self.source
-        );
+        let mut text = format!("{cases} of {}; higher is better in every metric", self.source);
         if self.unreadable > 0 {
-            let _ = write!(
-                text,
-                "\n{} unreadable",
-                format_count(self.unreadable, "line")
-            );
+            let _ = write!(text, "\n{} unreadable", format_count(self.unreadable, "line"));
         }
         text
     }
@@ -81,9 +74,7 @@ fn model_table(model: &ModelMetrics) -> TableSection {
         let expected = format_count(model.expected, "answer");
         format!("{} of {expected}", model.answers)
     };
-    let notes = uncounted_notes(model)
-        .into_iter()
-        .chain(no_interval_notes(model));
+    let notes = uncounted_notes(model).into_iter().chain(no_interval_notes(model));
     TableSection::new(format!("{}: {answers}", model.model), table).with_notes(notes.collect())
 }
 
@@ -115,11 +106,8 @@ fn uncounted_notes(model: &ModelMetrics) -> Vec<String> {
         .collect();
     let all = headline_metrics(model).count();
     let note = |(reason, metrics): (String, Vec<String>)| {
-        let metrics = if metrics.len() == all {
-            "every metric".to_owned()
-        } else {
-            metrics.join(", ")
-        };
+        let metrics =
+            if metrics.len() == all { "every metric".to_owned() } else { metrics.join(", ") };
         format!("{reason} ({metrics})")
     };
     reasons.into_groups().into_iter().map(note).collect()
@@ -135,9 +123,7 @@ fn metric_cells(metric: &MetricEstimate) -> [String; 5] {
     };
     [
         metric.metric.to_owned(),
-        metric.value.map_or_else(missing, |value| {
-            format_with_interval(&number(value), interval)
-        }),
+        metric.value.map_or_else(missing, |value| format_with_interval(&number(value), interval)),
         metric.n.to_string(),
         metric.coverage.map_or_else(missing, format_floor_percent),
         format!("{} to {}", bound(low, "-∞"), bound(high, "∞")),

@@ -84,9 +84,7 @@ impl ComparisonData {
     pub(super) fn compute_strengths(&self, weights: &[f64]) -> ReplicateStrengths {
         let outcomes = self.outcomes(weights);
         ReplicateStrengths {
-            rates: (0..self.models.len())
-                .map(|i| outcomes.win_rate(i))
-                .collect(),
+            rates: (0..self.models.len()).map(|i| outcomes.win_rate(i)).collect(),
             fit: Davidson::fit(&outcomes),
             shrunk: Davidson::fit_shrunk(&outcomes),
         }
@@ -109,9 +107,7 @@ impl ComparisonData {
                 }
                 // In a direct pair each model is the other's opponent: use one index for both.
                 let opponent = if other == j { i } else { other };
-                let result = results
-                    .entry((self.case_indices[index], opponent))
-                    .or_default();
+                let result = results.entry((self.case_indices[index], opponent)).or_default();
                 result.cluster = self.clusters.cluster_of(index);
                 result.point_lead += if model == i { points } else { -points };
                 result.pair_surplus += if model == i { 1 } else { -1 };

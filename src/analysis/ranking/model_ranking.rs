@@ -102,10 +102,7 @@ pub fn rank_models(
     let unit_weights = vec![1.0; data.pairs.len()];
     let original = data.compute_strengths(&unit_weights);
     let resamples = bootstrap.resample(&data.clusters, |weights| data.compute_strengths(weights));
-    let fitted = resamples
-        .iter()
-        .filter(|resample| resample.fit.is_ok())
-        .count();
+    let fitted = resamples.iter().filter(|resample| resample.fit.is_ok()).count();
     let undefined = match &original.fit {
         Err(reason) => Some(reason.to_string()),
         Ok(_) if fitted * 20 < resamples.len() * 19 => Some(format!(
@@ -155,23 +152,15 @@ fn rank_model(
     let ties = sum(&|j| outcomes.ties(i, j));
     let losses = sum(&|j| outcomes.wins(j, i));
     let rate = original.rates[i];
-    let rate_interval = percentile_interval(
-        resamples.iter().map(|r| r.rates[i]).collect(),
-        &data.clusters,
-    );
+    let rate_interval =
+        percentile_interval(resamples.iter().map(|r| r.rates[i]).collect(), &data.clusters);
     let strength = |resample: &ReplicateStrengths| {
-        resample
-            .fit
-            .as_ref()
-            .map(|fit| fit.strengths[i])
-            .map_err(|e| *e)
+        resample.fit.as_ref().map(|fit| fit.strengths[i]).map_err(|e| *e)
     };
     let strength_interval =
         percentile_interval(resamples.iter().map(strength).collect(), &data.clusters);
     let n = wins + ties + losses;
-    let images = data
-        .clusters
-        .count_among(|index| data.pairs[index].0.contains(&i));
+    let images = data.clusters.count_among(|index| data.pairs[index].0.contains(&i));
     RankedModel {
         model: data.models[i].clone(),
         rank: original.fit_or_shrunk().ranks()[i],
@@ -195,16 +184,8 @@ fn rank_model(
 /// intervals of all models hold together with 95 % confidence (Mogstad, Romano, Shaikh and Wilhelm,
 /// Inference for ranks, 2024).
 fn rank_interval(model: &str, models: usize, comparisons: &[PairwiseComparison]) -> [usize; 2] {
-    let significant = || {
-        comparisons
-            .iter()
-            .filter(|comparison| comparison.is_significant())
-    };
-    let better = significant()
-        .filter(|comparison| comparison.second == model)
-        .count();
-    let worse = significant()
-        .filter(|comparison| comparison.first == model)
-        .count();
+    let significant = || comparisons.iter().filter(|comparison| comparison.is_significant());
+    let better = significant().filter(|comparison| comparison.second == model).count();
+    let worse = significant().filter(|comparison| comparison.first == model).count();
     [1 + better, models - worse]
 }

@@ -61,13 +61,8 @@ pub(super) fn pairwise_comparisons(
             comparisons.push(compare_pair(data, [*i, *j], &outcomes, original, resamples));
         }
     }
-    let p_values: Vec<f64> = comparisons
-        .iter()
-        .filter_map(|comparison| comparison.p)
-        .collect();
-    let tested = comparisons
-        .iter_mut()
-        .filter(|comparison| comparison.p.is_some());
+    let p_values: Vec<f64> = comparisons.iter().filter_map(|comparison| comparison.p).collect();
+    let tested = comparisons.iter_mut().filter(|comparison| comparison.p.is_some());
     for (comparison, p) in tested.zip(holm_adjust(&p_values)) {
         comparison.p_holm = Some(p);
     }
@@ -102,11 +97,7 @@ fn compare_pair(
     // A model can lead on common opponents but have the lower strength: then neither is better.
     let p = margins.map(|margins| {
         let agrees = margins.iter().sum::<i64>() as f64 * difference >= 0.0;
-        if agrees {
-            paired_permutation_test(&margins)
-        } else {
-            1.0
-        }
+        if agrees { paired_permutation_test(&margins) } else { 1.0 }
     });
     PairwiseComparison {
         first: data.models[i].clone(),

@@ -27,11 +27,7 @@ impl Ranking {
 
     /// Returns the tables: models, win / tie / loss matrix, and pairwise comparisons.
     pub fn tables(&self) -> Vec<TableSection> {
-        vec![
-            self.model_table(),
-            self.outcome_matrix(),
-            self.comparison_table(),
-        ]
+        vec![self.model_table(), self.outcome_matrix(), self.comparison_table()]
     }
 
     /// Returns one row per model, with one value per cell.
@@ -149,24 +145,16 @@ impl Ranking {
         let mut counts: HashMap<(&str, &str), [u64; 3]> = HashMap::new();
         for comparison in &self.comparisons {
             let (first, second) = (comparison.first.as_str(), comparison.second.as_str());
-            counts.insert(
-                (first, second),
-                [comparison.wins, comparison.ties, comparison.losses],
-            );
-            counts.insert(
-                (second, first),
-                [comparison.losses, comparison.ties, comparison.wins],
-            );
+            counts.insert((first, second), [comparison.wins, comparison.ties, comparison.losses]);
+            counts.insert((second, first), [comparison.losses, comparison.ties, comparison.wins]);
         }
         let names = self.models.iter().map(|model| model.model.as_str());
         let mut table = Table::new(std::iter::once("row vs column").chain(names.clone()));
         for row in names.clone() {
-            let cells = names
-                .clone()
-                .map(|column| match counts.get(&(row, column)) {
-                    Some([0, 0, 0]) | None => NOT_APPLICABLE.to_owned(),
-                    Some([win, tie, loss]) => format!("{win} / {tie} / {loss}"),
-                });
+            let cells = names.clone().map(|column| match counts.get(&(row, column)) {
+                Some([0, 0, 0]) | None => NOT_APPLICABLE.to_owned(),
+                Some([win, tie, loss]) => format!("{win} / {tie} / {loss}"),
+            });
             table.push_row(std::iter::once(row.to_owned()).chain(cells));
         }
         TableSection::new("win / tie / loss", table)
@@ -176,9 +164,7 @@ impl Ranking {
         let mut table = Table::new(["models", "difference [95 % CI]", "p", "p (Holm)", "pairs"]);
         for comparison in &self.comparisons {
             let p = |p: Option<f64>| p.map_or_else(|| NOT_APPLICABLE.to_owned(), format_p_value);
-            let interval = comparison
-                .interval
-                .map(|bounds| bounds.map(format_signed_two_decimals));
+            let interval = comparison.interval.map(|bounds| bounds.map(format_signed_two_decimals));
             table.push_row([
                 comparison.summary.clone(),
                 format_with_interval(&format_signed_two_decimals(comparison.difference), interval),

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::counts::RecordCounts;
-use super::groups::{GroupScores, compute_groups};
-use super::histogram::{Histogram, compute_histograms};
-use super::scores::{ModelScores, compute_model_scores};
 use crate::analysis::agreement::{Agreement, AgreementConfig, LabelledUnits, compute_agreement};
 use crate::analysis::audit::{AuditVerdicts, Finding, Probe};
 use crate::analysis::calibration::CalibratedMean;
 use crate::analysis::ranking::{Ranking, rank_models};
-use crate::analysis::report::record_summary::RecordSummary;
+use crate::analysis::report::verdicts::counts::RecordCounts;
+use crate::analysis::report::verdicts::groups::{GroupScores, compute_groups};
+use crate::analysis::report::verdicts::histogram::{Histogram, compute_histograms};
+use crate::analysis::report::verdicts::record_summary::RecordSummary;
+use crate::analysis::report::verdicts::scores::{ModelScores, compute_model_scores};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
@@ -85,10 +85,8 @@ impl JudgeReport {
         settings: &JudgeReportSettings,
     ) -> Result<Self> {
         let bootstrap = settings.bootstrap;
-        let agreement = units
-            .as_ref()
-            .map(|units| label_agreement(&verdicts, units, settings))
-            .transpose()?;
+        let agreement =
+            units.as_ref().map(|units| label_agreement(&verdicts, units, settings)).transpose()?;
         let targets: Vec<ScoreTarget> = ScoreTarget::all().collect();
         let has_scores = verdicts.pairs.iter().any(|pair| pair.scores.is_some());
         let ranking = has_scores
@@ -96,9 +94,7 @@ impl JudgeReport {
             .transpose()?;
         let audit_verdicts = AuditVerdicts::new(&verdicts, units.as_ref(), bootstrap);
         let probes = Probe::ALL.into_iter().filter(|p| !p.needs_judging());
-        let bias_findings = probes
-            .map(|probe| audit_verdicts.run_probe(probe))
-            .collect();
+        let bias_findings = probes.map(|probe| audit_verdicts.run_probe(probe)).collect();
         Ok(Self {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),
@@ -108,12 +104,7 @@ impl JudgeReport {
             models: compute_model_scores(verdicts.pairs.iter(), &targets, bootstrap),
             histograms: compute_histograms(&verdicts.pairs, settings.target),
             bias_findings,
-            groups: compute_groups(
-                &verdicts.pairs,
-                &settings.group_by,
-                settings.target,
-                bootstrap,
-            ),
+            groups: compute_groups(&verdicts.pairs, &settings.group_by, settings.target, bootstrap),
             agreement,
             calibrated: None,
             verdicts,
@@ -147,7 +138,5 @@ fn label_agreement(
 fn label_orders_of(units: Option<&LabelledUnits>, target: ScoreTarget) -> HashMap<usize, Ordering> {
     let target_units = units.and_then(|units| units.targets.get(&target));
     let pairs = target_units.into_iter().flat_map(|units| &units.pairs);
-    pairs
-        .filter_map(|unit| Some((unit.verdict, unit.ratings.order(None)?)))
-        .collect()
+    pairs.filter_map(|unit| Some((unit.verdict, unit.ratings.order(None)?))).collect()
 }

@@ -10,32 +10,24 @@
 //! can run. Equal records give equal bytes.
 
 mod audit;
-mod browser;
-mod case_lists;
-mod counts;
-mod embedded_images;
-mod groups;
-mod histogram;
-mod html;
 mod judge_agreement;
 mod judge_report;
 mod markdown;
+pub mod page;
 mod parquet;
-mod record_summary;
 mod report_data;
-mod scores;
 mod section;
 mod sections;
-mod verdict_table;
+pub mod verdicts;
 
-pub use crate::analysis::report::embedded_images::{EmbeddedImages, Thumbs};
 pub use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
-pub use crate::analysis::report::record_summary::{RecordSummary, read_summaries};
+pub use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser, PairOrientation};
+pub use crate::analysis::report::page::embedded_images::{EmbeddedImages, Thumbs};
+pub use crate::analysis::report::page::html::render_page;
 pub use crate::analysis::report::report_data::ReportData;
-pub use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
+pub use crate::analysis::report::verdicts::record_summary::{RecordSummary, read_summaries};
+pub use crate::analysis::report::verdicts::verdict_table::{CellValue, ColumnType, VerdictTable};
 pub use audit::ReportAudit;
-pub use browser::{BrowserEntry, CaseBrowser, PairOrientation};
-pub use html::render_page;
 pub use markdown::render_markdown;
 pub use parquet::to_parquet;
 pub use section::{ReportSection, SectionBlock};

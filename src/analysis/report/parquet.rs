@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
+use crate::analysis::report::verdicts::verdict_table::{CellValue, ColumnType, VerdictTable};
 
 /// Maximum number of rows in a row group.
 const ROWS_PER_GROUP: usize = 1 << 16;
@@ -50,9 +50,7 @@ fn write_file(table: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
         let mut writer = file.next_row_group()?;
         let mut index = 0;
         while let Some(mut column) = writer.next_column()? {
-            let cells = group
-                .iter()
-                .map(|row| row.get(index).and_then(Option::as_ref));
+            let cells = group.iter().map(|row| row.get(index).and_then(Option::as_ref));
             write_column(column.untyped(), &cells.collect::<Vec<_>>())?;
             column.close()?;
             index += 1;

@@ -34,11 +34,7 @@ pub enum SectionBlock {
 impl ReportSection {
     /// Creates an empty section.
     pub(super) fn new(id: &'static str, title: &'static str) -> Self {
-        Self {
-            id,
-            title,
-            blocks: Vec::new(),
-        }
+        Self { id, title, blocks: Vec::new() }
     }
 
     /// Adds a paragraph.
@@ -54,7 +50,6 @@ impl ReportSection {
 
     /// Adds tables.
     pub(super) fn tables(&mut self, tables: impl IntoIterator<Item = TableSection>) {
-        self.blocks
-            .extend(tables.into_iter().map(SectionBlock::Table));
+        self.blocks.extend(tables.into_iter().map(SectionBlock::Table));
     }
 }

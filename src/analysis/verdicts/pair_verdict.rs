@@ -59,18 +59,16 @@ impl PairVerdict {
             None => ImageCluster::Case(&case),
         };
         let responses = record.responses.as_ref();
-        let orders = record.orders.iter().map(|order| OrderScores {
-            swapped: order.swapped,
-            scores: order.scores,
-        });
+        let orders = record
+            .orders
+            .iter()
+            .map(|order| OrderScores { swapped: order.swapped, scores: order.scores });
         Some(Self {
             has_identical_responses: responses.is_some_and(|[first, second]| first == second),
             orders: orders.collect(),
             cluster: cluster.to_string(),
             scores: scores.filter(|_| record.status == SlimStatus::Judged),
-            words: responses.map_or([0; 2], |texts| {
-                texts.each_ref().map(|text| count_words(text))
-            }),
+            words: responses.map_or([0; 2], |texts| texts.each_ref().map(|text| count_words(text))),
             meta: record.meta,
             case,
             pair,
@@ -94,10 +92,8 @@ impl PairVerdict {
 
 /// Returns the chosen scores of a record.
 pub(super) fn chosen_scores(record: &SlimRecord<SkippedCriteria>) -> Option<TargetScoreMap> {
-    let aspects = record
-        .aspects
-        .iter()
-        .map(|(aspect, scores)| (ScoreTarget::Aspect(*aspect), *scores));
+    let aspects =
+        record.aspects.iter().map(|(aspect, scores)| (ScoreTarget::Aspect(*aspect), *scores));
     let criteria = record
         .criteria
         .iter()
@@ -112,19 +108,14 @@ pub(super) fn expected_scores(record: &SlimRecord<ExpectedCriteria>) -> Option<T
     let mut sums: BTreeMap<ScoreTarget, ([f64; 2], f64)> = BTreeMap::new();
     for (aspect, criteria) in record.orders.iter().flat_map(|order| &order.aspects) {
         for (criterion, scores) in criteria {
-            for target in [
-                ScoreTarget::Aspect(*aspect),
-                ScoreTarget::Criterion(*criterion),
-            ] {
+            for target in [ScoreTarget::Aspect(*aspect), ScoreTarget::Criterion(*criterion)] {
                 let (sum, n) = sums.entry(target).or_default();
                 *sum = [0, 1].map(|r| sum[r] + scores.expected[r]);
                 *n += 1.0;
             }
         }
     }
-    let means = sums
-        .into_iter()
-        .map(|(target, (sum, n))| (target, sum.map(|s| s / n)));
+    let means = sums.into_iter().map(|(target, (sum, n))| (target, sum.map(|s| s / n)));
     let final_score = (ScoreTarget::Final, record.expected?);
     Some(means.chain([final_score]).collect())
 }

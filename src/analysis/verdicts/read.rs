@@ -13,7 +13,7 @@ use super::verdicts::Verdicts;
 use crate::data::labels::{LabelEntry, labels_from_record};
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::Record;
-use crate::judging::run::record_reader::{RecordReader, parse_line};
+use crate::judging::run::record::record_reader::{RecordReader, parse_line};
 
 /// Reads the records of a file, or of the folder that `acem3 judge` wrote.
 ///
@@ -101,11 +101,7 @@ impl VerdictRow {
                 PairVerdict::from_record(record, scores, number)
             },
         };
-        if let Some(score) = row
-            .verdict
-            .as_ref()
-            .and_then(PairVerdict::first_out_of_range)
-        {
+        if let Some(score) = row.verdict.as_ref().and_then(PairVerdict::first_out_of_range) {
             bail!(
                 "a score of {score}, expected 0 to 5\n\
                  hint: the line was edited after `acem3 judge` wrote it; delete the line and run `acem3 judge` again"

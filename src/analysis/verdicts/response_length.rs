@@ -1,12 +1,8 @@
 //! Length of a response in words, and length bins.
 
 /// The bins of response lengths: the largest number of words and the name of each.
-const LENGTH_BINS: [(usize, &str); 4] = [
-    (5, "1-5 words"),
-    (20, "6-20 words"),
-    (80, "21-80 words"),
-    (usize::MAX, "over 80 words"),
-];
+const LENGTH_BINS: [(usize, &str); 4] =
+    [(5, "1-5 words"), (20, "6-20 words"), (80, "21-80 words"), (usize::MAX, "over 80 words")];
 
 /// Returns the bin of a response length: its index and its name.
 pub fn length_bin(words: usize) -> (usize, &'static str) {
@@ -21,9 +17,7 @@ pub(super) fn count_words(text: &str) -> usize {
         |c: &char| matches!(u32::from(*c), 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xAC00..=0xD7AF);
     let count = |word: &str| {
         let characters = word.chars().filter(is_unspaced).count();
-        let has_letters = word
-            .chars()
-            .any(|c| c.is_alphanumeric() && !is_unspaced(&c));
+        let has_letters = word.chars().any(|c| c.is_alphanumeric() && !is_unspaced(&c));
         characters + usize::from(has_letters)
     };
     text.split_whitespace().map(count).sum()

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::data::cases::CaseLabels;
-use crate::judging::run::record_reader::RecordRow;
+use crate::judging::run::record::record_reader::RecordRow;
 use crate::support::digest::Digest;
 
 /// A record; `A` is the part of the criteria that is read from its presentation orders.

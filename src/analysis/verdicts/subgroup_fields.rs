@@ -8,10 +8,7 @@ use super::pair_verdict::PairVerdict;
 /// sets.
 const SUBGROUP_FIELDS: [(&str, &[&str]); 6] = [
     ("data set", &["dataset", "data_set"]),
-    (
-        "question type",
-        &["answer_type", "question_type", "content_type", "question"],
-    ),
+    ("question type", &["answer_type", "question_type", "content_type", "question"]),
     ("modality", &["modality", "kind"]),
     ("organ", &["organ", "location", "image_organ"]),
     ("language", &["lang", "language", "q_lang"]),
@@ -26,17 +23,10 @@ const MAX_VALUES: usize = 40;
 pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
     let mut subgroup_fields = Vec::new();
     for (name, fields) in SUBGROUP_FIELDS {
-        let usable: Vec<&str> = fields
-            .iter()
-            .copied()
-            .filter(|field| makes_subgroups(verdicts, field))
-            .collect();
+        let usable: Vec<&str> =
+            fields.iter().copied().filter(|field| makes_subgroups(verdicts, field)).collect();
         for field in &usable {
-            let name = if usable.len() > 1 {
-                format!("{name} ({field})")
-            } else {
-                name.to_owned()
-            };
+            let name = if usable.len() > 1 { format!("{name} ({field})") } else { name.to_owned() };
             subgroup_fields.push((name, (*field).to_owned()));
         }
     }

@@ -108,9 +108,6 @@ impl Verdicts {
 
     /// Counts the pairs without a score.
     pub fn count_unscored(&self) -> usize {
-        self.pairs
-            .iter()
-            .filter(|pair| pair.scores.is_none())
-            .count()
+        self.pairs.iter().filter(|pair| pair.scores.is_none()).count()
     }
 }

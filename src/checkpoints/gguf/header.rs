@@ -1,8 +1,8 @@
 //! Header of a GGUF file, parsed by Candle: metadata, and the offset of each tensor.
 //!
 //! Candle checks lengths and counts against the size of its input. This module adds checks for
-//! errors that Candle accepts: an alignment of zero, duplicate names, text that is not UTF-8, and
-//! tensors that overlap, do not fit their type or exceed the file.
+//! errors that Candle accepts: an alignment of zero, duplicate names, strings that are not UTF-8,
+//! and tensors that overlap, do not fit their type or exceed the file.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -65,7 +65,7 @@ impl GgufHeader {
             bail!("two tensors or two metadata entries have the same name\n{DAMAGED_HINT}");
         }
         if has_replaced_bytes(&content, head) {
-            bail!("a text in the header is not UTF-8\n{DAMAGED_HINT}");
+            bail!("a string in the header is not UTF-8\n{DAMAGED_HINT}");
         }
         let infos = content.tensor_infos.into_iter();
         let tensors = infos
@@ -74,11 +74,8 @@ impl GgufHeader {
                 GgufTensorInfo::new(name, &info).context(context)
             })
             .collect::<Result<_>>()?;
-        let mut header = Self {
-            metadata: content.metadata.into_iter().collect(),
-            tensors,
-            data_start: 0,
-        };
+        let mut header =
+            Self { metadata: content.metadata.into_iter().collect(), tensors, data_start: 0 };
         header.locate_tensors(reader.position(), len)?;
         Ok(header)
     }
@@ -92,8 +89,7 @@ impl GgufHeader {
         };
         self.data_start = header_end.next_multiple_of(alignment);
         let available = len.saturating_sub(self.data_start);
-        self.tensors
-            .sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
+        self.tensors.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
         let mut end = 0;
         for info in &self.tensors {
             let name = &info.name;
@@ -123,9 +119,9 @@ impl GgufHeader {
         self.get(key, "an unsigned integer", |value| to_json(value)?.as_u64())
     }
 
-    /// Returns a text, if the key exists.
+    /// Returns a string, if the key exists.
     pub(crate) fn string(&self, key: &str) -> Result<Option<&str>> {
-        self.get(key, "a text", as_string)
+        self.get(key, "a string", as_string)
     }
 
     /// Returns a boolean, if the key exists.
@@ -133,9 +129,9 @@ impl GgufHeader {
         self.get(key, "true or false", |value| to_json(value)?.as_bool())
     }
 
-    /// Returns a list of texts, if the key exists.
+    /// Returns a list of strings, if the key exists.
     pub(crate) fn strings(&self, key: &str) -> Result<Option<Vec<&str>>> {
-        self.get(key, "a list of texts", |value| match value {
+        self.get(key, "a list of strings", |value| match value {
             Value::Array(list) => list.iter().map(as_string).collect(),
             _ => None,
         })
@@ -177,28 +173,16 @@ impl GgufTensorInfo {
             )
         })?;
         let bytes = encoding.byte_len(&shape).with_context(|| {
-            format!(
-                "shape {shape:?} does not fit type {}\n{DAMAGED_HINT}",
-                encoding.name()
-            )
+            format!("shape {shape:?} does not fit type {}\n{DAMAGED_HINT}", encoding.name())
         })?;
-        Ok(Self {
-            offset: info.offset,
-            name,
-            encoding,
-            shape,
-            byte_len: bytes as u64,
-        })
+        Ok(Self { offset: info.offset, name, encoding, shape, byte_len: bytes as u64 })
     }
 }
 
 /// Returns the numbers of tensors and metadata entries. Checks magic number and version.
 fn parse_preamble(head: &[u8]) -> Result<[u64; 2]> {
     let Some((preamble, _)) = head.split_first_chunk::<PREAMBLE_LEN>() else {
-        bail!(
-            "truncated after {} bytes\nhint: download the file again",
-            head.len()
-        );
+        bail!("truncated after {} bytes\nhint: download the file again", head.len());
     };
     let (words, _) = preamble.as_chunks::<8>();
     let [first, tensors, entries] =
@@ -222,9 +206,7 @@ fn has_zero_alignment(head: &[u8]) -> bool {
     let key = ALIGNMENT_KEY.as_bytes();
     let windows = head.windows(8 + key.len()).enumerate();
     let positions = windows.filter(|(_, window)| window.ends_with(key));
-    positions
-        .filter_map(|(i, _)| is_zero_alignment(head.get(i..)?))
-        .any(|zero| zero)
+    positions.filter_map(|(i, _)| is_zero_alignment(head.get(i..)?)).any(|zero| zero)
 }
 
 /// Returns true if an entry, starting at its key length, is an alignment of zero. Candle ignores
@@ -244,7 +226,7 @@ fn is_zero_alignment(entry: &[u8]) -> Option<bool> {
     Some(zeros(key.strip_prefix(ALIGNMENT_KEY.as_bytes())?) && zeros(rest.get(..value_len)?))
 }
 
-/// Returns true if Candle replaced invalid UTF-8. The parsed texts then have more replacement
+/// Returns true if Candle replaced invalid UTF-8. The parsed strings then have more replacement
 /// characters than the file.
 fn has_replaced_bytes(content: &Content, head: &[u8]) -> bool {
     const REPLACEMENT: &str = "\u{FFFD}";
@@ -257,11 +239,9 @@ fn has_replaced_bytes(content: &Content, head: &[u8]) -> bool {
     }
     let names = content.metadata.keys().chain(content.tensor_infos.keys());
     let names: usize = names.map(|key| key.matches(REPLACEMENT).count()).sum();
-    let in_texts = names + content.metadata.values().map(count).sum::<usize>();
-    let in_file = head
-        .windows(REPLACEMENT.len())
-        .filter(|bytes| *bytes == REPLACEMENT.as_bytes());
-    in_texts > in_file.count()
+    let in_strings = names + content.metadata.values().map(count).sum::<usize>();
+    let in_file = head.windows(REPLACEMENT.len()).filter(|bytes| *bytes == REPLACEMENT.as_bytes());
+    in_strings > in_file.count()
 }
 
 fn as_string(value: &Value) -> Option<&str> {
@@ -273,7 +253,7 @@ fn as_string(value: &Value) -> Option<&str> {
 
 /// Converts a value to JSON; `None` for a number that is not finite.
 ///
-/// An f32 becomes the shortest decimal that rounds to it. A list becomes a text with its length.
+/// An f32 becomes the shortest decimal that rounds to it. A list becomes a string with its length.
 pub(crate) fn to_json(value: &Value) -> Option<Json> {
     let float = |value: f64| Number::from_f64(value).map(Json::Number);
     Some(match value {

@@ -50,10 +50,7 @@ fn open(path: &Path) -> Result<GgufFile> {
 /// Reads exactly `n` bytes.
 fn read_exact(source: impl Read, n: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let count = source
-        .take(n)
-        .read_to_end(&mut bytes)
-        .context("cannot be read")?;
+    let count = source.take(n).read_to_end(&mut bytes).context("cannot be read")?;
     if (count as u64) < n {
         bail!("unexpected end of file\nhint: download the file again");
     }
@@ -78,10 +75,7 @@ pub(crate) fn read(
         let context = || format!("tensor `{}`", info.name);
         let mut bytes = read_exact(&mut source, info.byte_len).with_context(context)?;
         position = offset + info.byte_len;
-        let TensorMapping {
-            name,
-            permuted_heads,
-        } = map_tensor(info)?;
+        let TensorMapping { name, permuted_heads } = map_tensor(info)?;
         if let Some(heads) = permuted_heads {
             bytes = unpermute_rope_rows(&bytes, &info.shape, heads).with_context(context)?;
         }

@@ -13,9 +13,7 @@ use super::unpermute_rope_rows;
 /// Builds a file with these entries and an 8 x 256 tensor of each type.
 fn build_file(metadata: &[(&str, Value)], types: &[GgmlDType]) -> Vec<u8> {
     let tensor = Tensor::zeros((8, 256), candle::DType::F32, &Device::Cpu).unwrap();
-    let quantized = types
-        .iter()
-        .map(|dtype| QTensor::quantize(&tensor, *dtype).unwrap());
+    let quantized = types.iter().map(|dtype| QTensor::quantize(&tensor, *dtype).unwrap());
     let quantized: Vec<QTensor> = quantized.collect();
     let names: Vec<String> = types.iter().map(|dtype| format!("{dtype:?}")).collect();
     let tensors: Vec<(&str, &QTensor)> = names.iter().map(String::as_str).zip(&quantized).collect();
@@ -93,15 +91,9 @@ fn metadata_round_trips() -> Result<()> {
     assert_eq!(json("below"), Some((-7).into()));
     assert_eq!(json("nan"), None);
     assert_eq!(json("texts"), Some("a list of 2".into()));
-    assert_eq!(
-        (header.number("above")?, header.number("none")?),
-        (Some(7), None)
-    );
+    assert_eq!((header.number("above")?, header.number("none")?), (Some(7), None));
     assert!(header.number("below").is_err() && header.number("truth").is_err());
-    assert_eq!(
-        (header.boolean("truth")?, header.string("name")?),
-        (Some(true), Some("x"))
-    );
+    assert_eq!((header.boolean("truth")?, header.string("name")?), (Some(true), Some("x")));
     assert!(header.boolean("above").is_err() && header.string("above").is_err());
     assert_eq!(header.strings("texts")?.unwrap(), ["a b", "ü\u{FFFD}"]);
     assert_eq!(header.numbers("numbers")?.unwrap(), [-1.0, 3.0]);
@@ -133,59 +125,32 @@ fn weight_types_are_read_and_others_rejected() -> Result<()> {
         let info = header.tensor(&format!("{dtype:?}")).unwrap();
         let blocks = 8 * 256 / dtype.block_size();
         assert_eq!(info.shape, [8, 256]);
-        assert_eq!(
-            info.byte_len as usize,
-            blocks * dtype.type_size(),
-            "{dtype:?}"
-        );
+        assert_eq!(info.byte_len as usize, blocks * dtype.type_size(), "{dtype:?}");
     }
-    assert_rejected(
-        &build_file(&[], &[GgmlDType::Q8K]),
-        &["tensor `Q8K`", "not supported"],
-    );
+    assert_rejected(&build_file(&[], &[GgmlDType::Q8K]), &["tensor `Q8K`", "not supported"]);
     Ok(())
 }
 
 #[test]
 fn alignments_are_checked() -> Result<()> {
     let with_alignment = |value| build_file(&[("general.alignment", value)], &[]);
-    let zeros = [
-        Value::U8(0),
-        Value::I8(0),
-        Value::U16(0),
-        Value::I16(0),
-        Value::U32(0),
-        Value::I32(0),
-    ];
+    let zeros =
+        [Value::U8(0), Value::I8(0), Value::U16(0), Value::I16(0), Value::U32(0), Value::I32(0)];
     for zero in zeros {
         assert_rejected(&with_alignment(zero), &["general.alignment is 0"]);
     }
     assert_rejected(&with_alignment(Value::U64(0)), &["general.alignment is 0"]);
-    assert_rejected(
-        &with_alignment(Value::U32(12)),
-        &["general.alignment is 12"],
-    );
-    assert_rejected(
-        &with_alignment(Value::I32(-8)),
-        &["general.alignment is not"],
-    );
-    assert_rejected(
-        &with_alignment(text_value("8")),
-        &["general.alignment is not"],
-    );
+    assert_rejected(&with_alignment(Value::U32(12)), &["general.alignment is 12"]);
+    assert_rejected(&with_alignment(Value::I32(-8)), &["general.alignment is not"]);
+    assert_rejected(&with_alignment(text_value("8")), &["general.alignment is not"]);
     // Candle ignores NUL after a key, and uses the last of two entries.
     let padded = build_raw_file(&[&key_bytes("general.alignment\0\0"), &[4, 0, 0, 0], &[0; 4]]);
     assert_rejected(&padded, &["general.alignment is 0"]);
-    let duplicates = [
-        ("general.alignment", Value::U32(64)),
-        ("general.alignment", Value::U32(0)),
-    ];
+    let duplicates = [("general.alignment", Value::U32(64)), ("general.alignment", Value::U32(0))];
     assert_rejected(&build_file(&duplicates, &[]), &["general.alignment is 0"]);
     // Similar keys and texts are accepted.
-    let similar = [
-        ("x.general.alignment", Value::U32(0)),
-        ("name", text_value("general.alignment 0")),
-    ];
+    let similar =
+        [("x.general.alignment", Value::U32(0)), ("name", text_value("general.alignment 0"))];
     parse(&build_file(&similar, &[]))?;
     for alignment in [Value::U32(4096), Value::U64(256)] {
         assert_eq!(
@@ -213,16 +178,10 @@ fn lengths_are_checked_before_allocation() {
         (&[ARRAY, ARRAY], 1 << 29),
         (&[ARRAY, 0], 1 << 29),
     ] {
-        let value_types: Vec<u8> = value_types
-            .iter()
-            .flat_map(|value_type| [*value_type, 0, 0, 0])
-            .collect();
-        let bytes = build_raw_file(&[
-            &key_bytes("key"),
-            &value_types,
-            &len.to_le_bytes(),
-            b"short",
-        ]);
+        let value_types: Vec<u8> =
+            value_types.iter().flat_map(|value_type| [*value_type, 0, 0, 0]).collect();
+        let bytes =
+            build_raw_file(&[&key_bytes("key"), &value_types, &len.to_le_bytes(), b"short"]);
         assert_rejected(&bytes, &["the header is damaged", "hint:"]);
     }
     // Deeply nested lists.
@@ -233,14 +192,8 @@ fn lengths_are_checked_before_allocation() {
         &build_raw_file(&[&key_bytes("key"), &[13, 0, 0, 0], &[0; 8]]),
         &["value-type"],
     );
-    assert_rejected(
-        &build_raw_file(&[&key_bytes("key"), &[7, 0, 0, 0], &[2]]),
-        &["bool value 2"],
-    );
-    assert_rejected(
-        &build_raw_file(&[&length_bytes(usize::MAX), b"short"]),
-        &["string length"],
-    );
+    assert_rejected(&build_raw_file(&[&key_bytes("key"), &[7, 0, 0, 0], &[2]]), &["bool value 2"]);
+    assert_rejected(&build_raw_file(&[&length_bytes(usize::MAX), b"short"]), &["string length"]);
 }
 
 #[test]
@@ -250,12 +203,8 @@ fn duplicate_names_and_invalid_utf8_are_rejected() {
     let tensors = [GgmlDType::F32, GgmlDType::F32];
     assert_rejected(&build_file(&[], &tensors), &["same name", "hint:"]);
     // A truncated UTF-8 sequence of three bytes, as long as its replacement.
-    let broken = build_raw_file(&[
-        &key_bytes("key"),
-        &[8, 0, 0, 0],
-        &length_bytes(3),
-        &[0xf0, 0x9f, 0x98],
-    ]);
+    let broken =
+        build_raw_file(&[&key_bytes("key"), &[8, 0, 0, 0], &length_bytes(3), &[0xf0, 0x9f, 0x98]]);
     assert_rejected(&broken, &["not UTF-8"]);
     let broken = build_raw_file(&[&length_bytes(2), &[b'k', 0xff], &[0, 0, 0, 0, 1]]);
     assert_rejected(&broken, &["not UTF-8"]);

@@ -72,7 +72,8 @@ impl RepoCache {
 
     /// Reads the list of all files of a commit, written by acem3 or by the Python tools.
     pub(super) fn read_listing(&self, commit: &str) -> Option<Vec<String>> {
-        let stored = |folder: &str| fs::read(self.repo_folder(folder).join(format!("{commit}.json"))).ok();
+        let stored =
+            |folder: &str| fs::read(self.repo_folder(folder).join(format!("{commit}.json"))).ok();
         let json = stored(LISTINGS).or_else(|| stored("trees"))?;
         let json: Value = serde_json::from_slice(&json).ok()?;
         let names: Vec<String> = json.get("files")?.as_object()?.keys().cloned().collect();
@@ -200,16 +201,17 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), HubError> {
 
 /// Creates a file atomically: `create` writes to a temporary path next to `path`, which is then
 /// renamed. The temporary name contains the process id.
-fn write_then_rename(path: &Path, create: impl Fn(&Path) -> io::Result<()>) -> Result<(), HubError> {
+fn write_then_rename(
+    path: &Path,
+    create: impl Fn(&Path) -> io::Result<()>,
+) -> Result<(), HubError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let _ = fs::remove_file(&temporary);
-    create(&temporary)
-        .and_then(|()| fs::rename(&temporary, path))
-        .map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            HubError::disk(path, &error)
-        })
+    create(&temporary).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        HubError::disk(path, &error)
+    })
 }
 
 #[cfg(unix)]
@@ -232,11 +234,7 @@ mod tests {
     #[test]
     fn second_process_waits_for_lock() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = RepoCache {
-            root: dir.path().to_owned(),
-            name: "a".to_owned(),
-            symlinks: true,
-        };
+        let cache = RepoCache { root: dir.path().to_owned(), name: "a".to_owned(), symlinks: true };
         let (first_done, waited) = (AtomicBool::new(false), AtomicBool::new(false));
         let first = cache.lock("b", || panic!("the lock is free")).unwrap();
         std::thread::scope(|scope| {
@@ -258,17 +256,7 @@ mod tests {
         for name in ["a", "a/b.c", "..a"] {
             assert!(is_safe_path(name), "{name}");
         }
-        for name in [
-            "../x",
-            "/x",
-            "a/../../x",
-            "a//b",
-            "",
-            "./a",
-            "C:\\x",
-            "a\\..\\b",
-            "a/",
-        ] {
+        for name in ["../x", "/x", "a/../../x", "a//b", "", "./a", "C:\\x", "a\\..\\b", "a/"] {
             assert!(!is_safe_path(name), "{name}");
         }
     }
@@ -276,11 +264,7 @@ mod tests {
     #[test]
     fn own_and_python_file_lists_are_read() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = RepoCache {
-            root: dir.path().to_owned(),
-            name: "a".to_owned(),
-            symlinks: true,
-        };
+        let cache = RepoCache { root: dir.path().to_owned(), name: "a".to_owned(), symlinks: true };
         assert_eq!(cache.read_listing("1"), None);
         let names = ["b", "c/d"].map(str::to_owned).to_vec();
         cache.write_listing("1", &names).unwrap();
@@ -288,11 +272,7 @@ mod tests {
         let tree = r#"{"format_version": 1, "files": {"x": {"size": 7, "blob_id": "0"}}}"#;
         write(&dir.path().join("a/trees/2.json"), tree.as_bytes()).unwrap();
         assert_eq!(cache.read_listing("2"), Some(vec!["x".to_owned()]));
-        write(
-            &dir.path().join("a/trees/3.json"),
-            br#"{"files": {"../x": {}}}"#,
-        )
-        .unwrap();
+        write(&dir.path().join("a/trees/3.json"), br#"{"files": {"../x": {}}}"#).unwrap();
         assert_eq!(cache.read_listing("3"), None);
     }
 }

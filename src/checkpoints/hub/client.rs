@@ -12,7 +12,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 use tokio::runtime::{Builder, Runtime};
 
-use super::error::{HubError, HubErrorKind, ErrorResponse};
+use super::error::{ErrorResponse, HubError, HubErrorKind};
 use super::id::is_commit;
 use super::remote_file::{Checksum, RemoteFile};
 use super::{HubSettings, RepoRef};
@@ -87,11 +87,9 @@ impl<'a> HubClient<'a> {
         let commit = info.sha.filter(|sha| is_commit(sha));
         let commit = commit.ok_or_else(|| self.bad_response(None, "the response has no commit"))?;
         let files = info.siblings;
-        let files = files.ok_or_else(|| self.bad_response(None, "the response has no list of files"))?;
-        Ok((
-            commit,
-            files.into_iter().map(|file| file.rfilename).collect(),
-        ))
+        let files =
+            files.ok_or_else(|| self.bad_response(None, "the response has no list of files"))?;
+        Ok((commit, files.into_iter().map(|file| file.rfilename).collect()))
     }
 
     /// Requests size and hash of a file from the hub itself: redirects to other hosts are not
@@ -100,23 +98,14 @@ impl<'a> HubClient<'a> {
         let response = self.retry(|| self.block_on(self.request_headers(commit, name)))?;
         let invalid = |why: &str| Err(self.bad_response(Some(name), why));
         if let Some(other) = header(&response, "x-repo-commit").filter(|other| *other != commit) {
-            return invalid(&format!(
-                "expected commit {commit}, found {other}"
-            ));
+            return invalid(&format!("expected commit {commit}, found {other}"));
         }
         let length = header(&response, "content-length");
         let length = length.filter(|_| response.status().is_success());
         let size = header(&response, "x-linked-size").or(length);
         let etag = header(&response, "x-linked-etag").or_else(|| header(&response, "etag"));
-        match (
-            etag.and_then(Checksum::parse),
-            size.and_then(|size| size.parse().ok()),
-        ) {
-            (Some(hash), Some(size)) => Ok(RemoteFile {
-                name: name.to_owned(),
-                size,
-                hash,
-            }),
+        match (etag.and_then(Checksum::parse), size.and_then(|size| size.parse().ok())) {
+            (Some(hash), Some(size)) => Ok(RemoteFile { name: name.to_owned(), size, hash }),
             (None, _) => invalid("the response has no hash, so the file cannot be verified"),
             (_, None) => invalid("the response has no size"),
         }
@@ -134,10 +123,7 @@ impl<'a> HubClient<'a> {
         name: &str,
         range: Range<u64>,
     ) -> Result<
-        (
-            Option<u64>,
-            impl Stream<Item = Result<impl AsRef<[u8]>, HFError>> + Unpin,
-        ),
+        (Option<u64>, impl Stream<Item = Result<impl AsRef<[u8]>, HFError>> + Unpin),
         HubError,
     > {
         let request = self.model.download_file_stream();
@@ -207,7 +193,7 @@ impl<'a> HubClient<'a> {
         let (name, hub) = (self.display_name(file), &self.settings.endpoint);
         let message = format!("{name}: the connection to {hub} failed: {why}");
         let hint = "check the network, the proxy and HF_ENDPOINT, then run the same command again: \
-                    downloads resume; --offline uses what is downloaded";
+                    downloads resume; pass --offline to use downloaded files";
         HubError::new(HubErrorKind::Unavailable, message, hint)
     }
 
@@ -233,9 +219,7 @@ impl<'a> HubClient<'a> {
         for _ in 0..=MAX_REDIRECTS {
             let request = self.no_redirects.head(url.clone());
             let token = self.settings.token.iter();
-            let request = token.fold(request, |request, token| {
-                request.bearer_auth(token.secret())
-            });
+            let request = token.fold(request, |request, token| request.bearer_auth(token.secret()));
             let response = request.send().await;
             let response = response.map_err(|error| self.connection_error(Some(name), &error))?;
             let status = response.status();
@@ -273,10 +257,8 @@ impl<'a> HubClient<'a> {
         }
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
         let mut result = self.transient_error(file, &why);
-        if matches!(
-            kind,
-            Some(HostUnreachable | NetworkUnreachable | PermissionDenied)
-        ) || why.starts_with("failed to lookup address")
+        if matches!(kind, Some(HostUnreachable | NetworkUnreachable | PermissionDenied))
+            || why.starts_with("failed to lookup address")
         {
             result.kind = HubErrorKind::Unreachable;
         }

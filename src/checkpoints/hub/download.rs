@@ -54,7 +54,9 @@ impl Downloader<'_> {
             let before = file_len(part);
             match self.append(file, part, bar_start) {
                 // An attempt that receives new bytes does not count against the limit.
-                Err(error) if error.kind == HubErrorKind::Unavailable && file_len(part) > before => {
+                Err(error)
+                    if error.kind == HubErrorKind::Unavailable && file_len(part) > before =>
+                {
                     Ok(false)
                 }
                 result => result.map(|()| true),
@@ -78,10 +80,10 @@ impl Downloader<'_> {
         let (name, size) = (&file.name, file.size);
         let disk_error = |error| HubError::disk(part, &error);
         let output = OpenOptions::new().create(true).append(true).open(part);
-        let mut output = output.map_err(disk)?;
-        let mut received = output.metadata().map_err(disk)?.len();
+        let mut output = output.map_err(disk_error)?;
+        let mut received = output.metadata().map_err(disk_error)?.len();
         if received > size {
-            output.set_len(0).map_err(disk)?;
+            output.set_len(0).map_err(disk_error)?;
             received = 0;
         }
         self.bar.set_position(bar_start + received);
@@ -91,7 +93,7 @@ impl Downloader<'_> {
         let opened = self.client.open(self.commit, name, received..size);
         let (length, mut bytes) = match opened {
             Err(error) if received > 0 && error.kind == HubErrorKind::BadResponse => {
-                output.set_len(0).map_err(disk)?;
+                output.set_len(0).map_err(disk_error)?;
                 return Err(self
                     .client
                     .transient_error(Some(name), "the server does not support range requests"));
@@ -100,14 +102,11 @@ impl Downloader<'_> {
         };
         if received > 0 && length != Some(size - received) {
             // The server ignores the range and sends the complete file.
-            output.set_len(0).map_err(disk)?;
+            output.set_len(0).map_err(disk_error)?;
             received = 0;
         }
         if let Some(found) = length.filter(|length| received + length != size) {
-            return Err(mismatch_error(
-                file,
-                &format!("expected {size} bytes, found {found}"),
-            ));
+            return Err(mismatch_error(file, &format!("expected {size} bytes, found {found}")));
         }
         while let Some(chunk) = self.client.block_on(bytes.next()) {
             let chunk = chunk.map_err(|error| self.client.hub_error(Some(name), error))?;
@@ -116,14 +115,14 @@ impl Downloader<'_> {
                 let details = format!("expected {size} bytes, found at least {received}");
                 return Err(mismatch_error(file, &details));
             }
-            output.write_all(chunk.as_ref()).map_err(disk)?;
+            output.write_all(chunk.as_ref()).map_err(disk_error)?;
             self.bar.set_position(bar_start + received);
         }
         if received < size {
             let why = format!("closed after {received} of {size} bytes");
             return Err(self.client.transient_error(Some(name), &why));
         }
-        output.sync_all().map_err(disk)
+        output.sync_all().map_err(disk_error)
     }
 }
 

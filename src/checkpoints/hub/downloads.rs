@@ -16,10 +16,7 @@ pub struct HubDownloads {
 impl HubDownloads {
     /// Creates an empty list of snapshots. `quiet` hides the progress bar and the notes.
     pub fn new(flags: HubArgs, quiet: bool) -> Self {
-        Self {
-            access: Some((flags, quiet)),
-            snapshots: Vec::new(),
-        }
+        Self { access: Some((flags, quiet)), snapshots: Vec::new() }
     }
 
     /// Downloads the files that the filter selects from the repository `owner/name[@revision]`.
@@ -34,24 +31,22 @@ impl HubDownloads {
             return Ok(None);
         };
         let mut known = self.snapshots.iter();
-        if let Some((_, _, snapshot)) = known.find(|(name, known_filter, _)| name == id && known_filter == filter) {
+        if let Some((_, _, snapshot)) =
+            known.find(|(name, known_filter, _)| name == id && known_filter == filter)
+        {
             return Ok(Some(snapshot.folder.clone()));
         }
         let Some(snapshot) = snapshot_by_id(id, filter, flags, quiet)? else {
             return Ok(None);
         };
         let folder = snapshot.folder.clone();
-        self.snapshots
-            .push((id.to_owned(), filter.clone(), snapshot));
+        self.snapshots.push((id.to_owned(), filter.clone(), snapshot));
         Ok(Some(folder))
     }
 
     /// Returns the origins of the snapshots, in order.
     pub fn sources(&self) -> Vec<HubSource> {
-        let sources = self
-            .snapshots
-            .iter()
-            .map(|(_, _, snapshot)| snapshot.source.clone());
+        let sources = self.snapshots.iter().map(|(_, _, snapshot)| snapshot.source.clone());
         sources.collect()
     }
 }

@@ -49,11 +49,7 @@ pub(super) struct ErrorResponse<'a> {
 impl HubError {
     /// Creates an error. `hint`: the text after `hint:`.
     pub(super) fn new(kind: HubErrorKind, message: impl Into<String>, hint: &str) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            hint: hint.to_owned(),
-        }
+        Self { kind, message: message.into(), hint: hint.to_owned() }
     }
 
     /// Creates an error for a response about a repository or file that cannot be used.
@@ -75,23 +71,19 @@ impl HubError {
             }
             _ => "check the disk, or set HF_HUB_CACHE to another folder",
         };
-        Self::new(
-            HubErrorKind::Disk,
-            format!("{}: {error}", path.display()),
-            hint,
-        )
+        Self::new(HubErrorKind::Disk, format!("{}: {error}", path.display()), hint)
     }
 
     /// Creates an error from an error response about a repository or one of its files
     /// (reference: `huggingface_hub`, `utils/_http.py`, `hf_raise_for_status`).
-    pub(super) fn from_response(id: &str, revision: &str, file: Option<&str>, response: &ErrorResponse) -> Self {
+    pub(super) fn from_response(
+        id: &str,
+        revision: &str,
+        file: Option<&str>,
+        response: &ErrorResponse,
+    ) -> Self {
         use HubErrorKind::{BadResponse, MissingFile, Rejected, Unavailable};
-        let &ErrorResponse {
-            status,
-            code,
-            had_token,
-            ..
-        } = response;
+        let &ErrorResponse { status, code, had_token, .. } = response;
         let is_invalid_token = response.message.contains("Invalid credentials");
         let (kind, what, hint) = match (status, code) {
             (_, "RevisionNotFound") => {
@@ -109,11 +101,7 @@ impl HubError {
             }
             (401, _) if !had_token => {
                 let hint = "check the spelling, or set HF_TOKEN to a token with read access";
-                (
-                    Rejected,
-                    "not found, or private and no token is set".to_owned(),
-                    hint,
-                )
+                (Rejected, "not found, or private and no token is set".to_owned(), hint)
             }
             (403, _) => {
                 let hint = "give the token read access to this repository";
@@ -154,67 +142,20 @@ mod tests {
         use HubErrorKind::{BadResponse, MissingFile, Rejected, Unavailable};
         let file = Some("x");
         let cases = [
-            (
-                404,
-                "RevisionNotFound",
-                false,
-                None,
-                Rejected,
-                "no revision `v1`",
-            ),
-            (
-                404,
-                "EntryNotFound",
-                false,
-                file,
-                MissingFile,
-                "no file x at v1",
-            ),
+            (404, "RevisionNotFound", false, None, Rejected, "no revision `v1`"),
+            (404, "EntryNotFound", false, file, MissingFile, "no file x at v1"),
             (404, "", false, file, MissingFile, "no file x at v1"),
-            (
-                404,
-                "RepoNotFound",
-                true,
-                None,
-                Rejected,
-                "no such repository (404)",
-            ),
-            (
-                401,
-                "RepoNotFound",
-                true,
-                None,
-                Rejected,
-                "no such repository (401)",
-            ),
-            (
-                401,
-                "RepoNotFound",
-                false,
-                None,
-                Rejected,
-                "no token is set (401)",
-            ),
+            (404, "RepoNotFound", true, None, Rejected, "no such repository (404)"),
+            (401, "RepoNotFound", true, None, Rejected, "no such repository (401)"),
+            (401, "RepoNotFound", false, None, Rejected, "no token is set (401)"),
             (401, "", true, None, Rejected, "rejects the token (401)"),
-            (
-                403,
-                "GatedRepo",
-                true,
-                None,
-                Rejected,
-                "access is gated (403)",
-            ),
+            (403, "GatedRepo", true, None, Rejected, "access is gated (403)"),
             (403, "", true, None, Rejected, "access is forbidden (403)"),
             (500, "", true, file, Unavailable, "for x (500)"),
             (416, "", true, file, BadResponse, "for x (416)"),
         ];
         for (status, code, had_token, file, kind, expected) in cases {
-            let mut response = ErrorResponse {
-                status,
-                code,
-                message: "",
-                had_token,
-            };
+            let mut response = ErrorResponse { status, code, message: "", had_token };
             let error = HubError::from_response("a/b", "v1", file, &response);
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.to_string().contains(expected), "{error}");

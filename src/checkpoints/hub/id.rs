@@ -6,10 +6,10 @@ use super::error::{HubError, HubErrorKind};
 
 /// The default revision.
 const MAIN: &str = "main";
-/// The longest owner or name (reference: `utils/_validators.py`).
+/// Maximum length of an owner or name (reference: `huggingface_hub`, `utils/_validators.py`).
 const MAX_LEN: usize = 96;
 
-/// A model repository on the hub at a revision.
+/// Model repository on the hub, at a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoRef {
     id: String,
@@ -17,8 +17,8 @@ pub struct RepoRef {
 }
 
 impl RepoRef {
-    /// True if a text has the shape of an id, valid or not: two words with one `/` between them,
-    /// perhaps with a revision. Paths that begin with `.`, `/` or `~` have not.
+    /// Returns true if a text looks like an id, valid or not: two parts separated by one `/`,
+    /// optionally with a revision. Returns false for paths that begin with `.`, `/` or `~`.
     pub fn looks_like_id(text: &str) -> bool {
         let id = text.split_once('@').map_or(text, |(id, _)| id);
         let halves = id.split_once('/');
@@ -27,38 +27,36 @@ impl RepoRef {
             && halves.is_some_and(|(_, name)| !name.is_empty() && !name.contains('/'))
     }
 
-    /// Parses an id and its revision; without one the revision is `main`.
+    /// Parses an id and its revision. The default revision is `main`.
     ///
     /// # Errors
     ///
-    /// The id or the revision is invalid.
+    /// If the id or the revision is invalid.
     pub fn parse(text: &str) -> Result<Self, HubError> {
         let (id, revision) = text.split_once('@').unwrap_or((text, MAIN));
-        let is_valid =
-            |(owner, name)| is_name(owner) && is_name(name) && id.strip_suffix(".git").is_none();
+        let is_valid = |(owner, name)| {
+            is_valid_name(owner) && is_valid_name(name) && id.strip_suffix(".git").is_none()
+        };
         if !id.split_once('/').is_some_and(is_valid) {
             let message = format!("`{text}` is not a repository id");
-            let hint = "expected owner/name[@revision] of letters, digits, `-`, `_` and `.`, at most 96 each, or the \
-                        path of a folder that exists";
+            let hint = "expected owner/name[@revision], with at most 96 letters, digits, `-`, `_` \
+                        and `.` in owner and in name, or the path of an existing folder";
             return Err(HubError::new(HubErrorKind::Input, message, hint));
         }
-        if !is_revision(revision) {
+        if !is_valid_revision(revision) {
             let message = format!("`{revision}` is not a valid revision");
-            let hint = "expected a branch, tag or commit after the @, as in owner/name@main";
+            let hint = "expected a branch, tag or commit after the @, for example owner/name@main";
             return Err(HubError::new(HubErrorKind::Input, message, hint));
         }
-        Ok(Self {
-            id: id.to_owned(),
-            revision: revision.to_owned(),
-        })
+        Ok(Self { id: id.to_owned(), revision: revision.to_owned() })
     }
 
-    /// `owner/name`.
+    /// Returns `owner/name`.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The branch, tag or commit.
+    /// Returns the branch, tag or commit.
     pub fn revision(&self) -> &str {
         &self.revision
     }
@@ -74,22 +72,20 @@ impl fmt::Display for RepoRef {
     }
 }
 
-/// True if a text can be an owner or a name.
-fn is_name(text: &str) -> bool {
-    let is_edge = ['-', '.'];
+/// Returns true if a text is valid as an owner or a name.
+fn is_valid_name(text: &str) -> bool {
+    let forbidden_ends = ['-', '.'];
     (1..=MAX_LEN).contains(&text.len())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-        && !text.starts_with(is_edge)
-        && !text.ends_with(is_edge)
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && !text.starts_with(forbidden_ends)
+        && !text.ends_with(forbidden_ends)
         && !text.contains("--")
         && !text.contains("..")
 }
 
-/// True if a text can name a branch, tag or commit, and a file below `refs`.
-fn is_revision(text: &str) -> bool {
-    let is_part = |part: &str| {
+/// Returns true if a text is valid as a revision and as a file path below `refs`.
+fn is_valid_revision(text: &str) -> bool {
+    let is_valid_part = |part: &str| {
         !part.is_empty()
             && !part.starts_with('.')
             && part != "@"
@@ -97,18 +93,18 @@ fn is_revision(text: &str) -> bool {
     };
     let forbidden = |c: char| c.is_control() || " ~^:?*[\\\"<>|%#".contains(c);
     text.len() <= 200
-        && text.split('/').all(is_part)
+        && text.split('/').all(is_valid_part)
         && !text.contains("..")
         && !text.contains("@{")
         && !text.contains(forbidden)
 }
 
-/// True if a text is a commit: 40 hexadecimal digits.
+/// Returns true if a text is a full commit hash: 40 hexadecimal digits.
 pub(super) fn is_commit(text: &str) -> bool {
     text.len() == 40 && is_hex(text)
 }
 
-/// True if all characters are lower-case hexadecimal digits.
+/// Returns true if all characters are lower-case hexadecimal digits.
 pub(super) fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -122,59 +118,33 @@ mod tests {
         for id in ["a/b", "a/b@main", "owner/na.me-1@refs/pr/3", "bad--id/x"] {
             assert!(RepoRef::looks_like_id(id), "{id}");
         }
-        for path in [
-            "a", "a/b/c", "./a/b", "../b", "/a/b", "~/a", "a/", "C:/b", "a\\b",
-        ] {
+        for path in ["a", "a/b/c", "./a/b", "../b", "/a/b", "~/a", "a/", "C:/b", "a\\b"] {
             assert!(!RepoRef::looks_like_id(path), "{path}");
         }
     }
 
     #[test]
-    fn the_revision_is_optional() {
+    fn revision_is_optional() {
         let repo = RepoRef::parse("liuhaotian/llava-v1.5-7b").unwrap();
-        assert_eq!(
-            (repo.id(), repo.revision()),
-            ("liuhaotian/llava-v1.5-7b", "main")
-        );
+        assert_eq!((repo.id(), repo.revision()), ("liuhaotian/llava-v1.5-7b", "main"));
         let repo = RepoRef::parse("a/b@refs/pr/3").unwrap();
-        assert_eq!(
-            (repo.revision(), repo.to_string().as_str()),
-            ("refs/pr/3", "a/b@refs/pr/3")
-        );
+        assert_eq!((repo.revision(), repo.to_string().as_str()), ("refs/pr/3", "a/b@refs/pr/3"));
     }
 
     #[test]
-    fn invalid_ids_and_revisions_are_refused() {
+    fn invalid_ids_and_revisions_are_rejected() {
         let long = format!("a/{}", "b".repeat(97));
-        let bad = [
-            "a--b/c", "a/b..c", "a/.b", "-a/b", "a/b.git", "a/b c", "a/bé", "a", "a/b/c", &long,
-        ];
+        let bad =
+            ["a--b/c", "a/b..c", "a/.b", "-a/b", "a/b.git", "a/b c", "a/bé", "a", "a/b/c", &long];
         for id in bad {
             let error = RepoRef::parse(id).unwrap_err();
             assert_eq!(error.kind, HubErrorKind::Input);
-            assert!(
-                error.to_string().contains("is not a repository id"),
-                "{id}: {error}"
-            );
+            assert!(error.to_string().contains("is not a repository id"), "{id}: {error}");
         }
-        let bad = [
-            "",
-            "..",
-            "../x",
-            "a//b",
-            "a b",
-            "/x",
-            ".git",
-            "x\0",
-            "a/../../b",
-            "x?y",
-        ];
+        let bad = ["", "..", "../x", "a//b", "a b", "/x", ".git", "x\0", "a/../../b", "x?y"];
         for revision in bad {
             let error = RepoRef::parse(&format!("a/b@{revision}")).unwrap_err();
-            assert!(
-                error.to_string().contains("is not a valid revision"),
-                "{revision}"
-            );
+            assert!(error.to_string().contains("is not a valid revision"), "{revision}");
         }
     }
 }

@@ -1,21 +1,23 @@
-//! Checkpoints from the hub: `owner/name[@revision]` to a folder on this machine.
+//! Download of the repository `owner/name[@revision]` from the Hugging Face Hub into a local cache.
 //!
-//! The cache has the layout of the Python tools, so that each finds what the other has downloaded
-//! (reference: `huggingface_hub`, `file_download.py` and `_snapshot_download.py`):
+//! The cache has the layout of the Python tools, so that both share their downloads (reference:
+//! `huggingface_hub`, `file_download.py` and `_snapshot_download.py`):
 //!
 //! ```text
-//! HF_HUB_CACHE/models--owner--name/blobs/<hash>              the content of a file
-//!                                 /blobs/<hash>.incomplete   a content during its download
+//! HF_HUB_CACHE/models--owner--name/blobs/<hash>              a blob: the content of a file
+//!                                 /blobs/<hash>.incomplete   a blob during its download
 //!                                 /refs/<revision>           the commit of a branch or tag
-//!                                 /snapshots/<commit>/<file> a link to the content
-//!                                 /listings/<commit>.json    the names of all files of a commit (ours)
+//!                                 /snapshots/<commit>/<file> a symlink to the blob
+//!                                 /listings/<commit>.json    all file names of a commit
 //! HF_HUB_CACHE/.locks/models--owner--name/<hash>.lock        locked during a download
 //! ```
 //!
-//! Contents are verified before they get their final name, links follow once all contents are complete, and the
-//! reference comes last: an interrupted download never looks complete, and the same command resumes it.
+//! `listings` is an addition of acem3. A blob is verified before it gets its final name. Symlinks
+//! are created after all blobs are complete, and the reference is written last. An interrupted
+//! download therefore never looks complete, and the same command resumes it.
 //!
-//! `hf-hub` streams the bytes. Its own cache is not used: it neither verifies hashes nor resumes over HTTP.
+//! `hf-hub` streams the bytes. Its own cache is not used, because it does not verify hashes or
+//! resume over HTTP.
 
 mod cache;
 mod client;
@@ -40,7 +42,7 @@ pub use id::RepoRef;
 pub use settings::{AccessToken, HubSettings, RetryPolicy};
 pub use snapshot::{Hub, HubSource, Snapshot};
 
-/// The flags of commands that can download from the hub.
+/// Flags of commands that can download from the hub.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct HubArgs {
     /// Never contact the Hugging Face Hub; use files downloaded before (like `HF_HUB_OFFLINE=1`)
@@ -48,8 +50,8 @@ pub struct HubArgs {
     pub offline: bool,
 }
 
-/// The snapshot of the repository that a flag names by its id. `None` if the text is the path of a file or folder
-/// that exists, or does not have the shape of an id.
+/// Downloads the snapshot of a repository. Returns `None` if `text` is the path of an existing file
+/// or folder, or does not look like a hub id.
 ///
 /// # Errors
 ///
@@ -66,7 +68,7 @@ pub fn snapshot_unless_path(
     snapshot_by_id(text, filter, flags, quiet)
 }
 
-/// The snapshot of the repository with this id; `None` if the text does not have the shape of an id.
+/// Downloads the snapshot of a repository. Returns `None` if `text` does not look like a hub id.
 fn snapshot_by_id(
     text: &str,
     filter: &FileFilter,

@@ -4,18 +4,18 @@ use super::id::is_hex;
 
 /// A file to download.
 pub(super) struct RemoteFile {
-    /// Its path in the repository.
+    /// Path in the repository.
     pub(super) name: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(super) size: u64,
-    /// Its hash, which is the name of its content in the cache.
+    /// Hash of its content.
     pub(super) hash: Checksum,
 }
 
-/// The hash of a content, which is also its name in the cache.
+/// Hash of a file's content, and the name of its blob in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Checksum {
-    /// SHA-256 of the bytes, for files in LFS.
+    /// SHA-256 of the bytes, for files in Git LFS.
     Sha256(String),
     /// Git blob hash, the SHA-1 of `blob <size>\0` and the bytes, for all other files.
     GitBlob(String),
@@ -32,7 +32,7 @@ impl Checksum {
         }
     }
 
-    /// The hexadecimal digits.
+    /// Returns the hexadecimal digits.
     pub(super) fn hex(&self) -> &str {
         match self {
             Self::Sha256(hex) | Self::GitBlob(hex) => hex,

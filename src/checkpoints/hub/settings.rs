@@ -1,5 +1,6 @@
-//! Settings of the hub, from the environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
-//! `hf-hub` reads some of them itself; they are read here so that all are honoured and checked.
+//! Settings of the hub, from the environment variables of the Python tools (reference:
+//! `huggingface_hub`, `constants.py`). `hf-hub` reads only some of them, so this module reads
+//! and checks all of them.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,13 +12,13 @@ use reqwest::Url;
 
 use super::error::{HubError, HubErrorKind};
 
-/// The default of `HF_ENDPOINT`.
-const ENDPOINT: &str = "https://huggingface.co";
+/// Default of `HF_ENDPOINT`.
+const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 
-/// Where the hub and the cache are, and how to use them.
+/// Location of the hub and of the cache, access token and retry policy.
 #[derive(Clone, Debug)]
 pub struct HubSettings {
-    /// The hub's URL, without a `/` at its end.
+    /// URL of the hub, without a trailing `/`.
     pub endpoint: String,
     /// The folder of the cache.
     pub cache: PathBuf,
@@ -25,22 +26,22 @@ pub struct HubSettings {
     pub token: Option<AccessToken>,
     /// The flag or variable that forbids network access, if one is set.
     pub offline: Option<&'static str>,
-    /// False if snapshots hold copies instead of links.
+    /// False if snapshots contain copies instead of symlinks.
     pub symlinks: bool,
     /// Timeouts and retries.
     pub retry: RetryPolicy,
 }
 
-/// Timeouts of requests, and how often they are repeated.
+/// Timeouts and number of attempts of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Timeout of a connection attempt.
     pub connect_timeout: Duration,
-    /// Timeout of each read of an answer.
+    /// Timeout of each read of a response.
     pub read_timeout: Duration,
-    /// Attempts in a row that bring no new byte before the request fails.
+    /// Maximum number of consecutive attempts without a new byte.
     pub attempts: u32,
-    /// The pause after the first failed attempt; it doubles with each further one.
+    /// Pause after the first failed attempt, doubled after each further one.
     pub pause: Duration,
 }
 
@@ -55,18 +56,18 @@ impl Default for RetryPolicy {
     }
 }
 
-/// An access token. `Debug` hides it.
+/// Access token, hidden in `Debug` output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessToken(String);
 
 impl AccessToken {
-    /// A token from a variable or file; `None` if it is blank.
+    /// Creates a token from the text of a variable or file. Returns `None` if it is blank.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The token itself.
+    /// Returns the token.
     pub(super) fn secret(&self) -> &str {
         &self.0
     }
@@ -79,7 +80,7 @@ impl fmt::Debug for AccessToken {
 }
 
 impl HubSettings {
-    /// True if the hub runs on this machine: a proxy would look for it elsewhere.
+    /// Returns true if the hub runs on this machine. A proxy cannot reach it there.
     pub(super) fn is_local(&self) -> bool {
         let url = Url::parse(&self.endpoint).ok();
         let host = url.as_ref().and_then(Url::host_str);
@@ -90,31 +91,31 @@ impl HubSettings {
     ///
     /// # Errors
     ///
-    /// A variable or the token file is invalid.
+    /// If a variable or the token file is invalid.
     pub fn from_env(offline: bool) -> Result<Self, HubError> {
         Self::read(&|name| std::env::var_os(name), offline)
     }
 
-    /// Reads the settings from variables.
+    /// Reads the settings from the variables that `get` returns.
     ///
     /// # Errors
     ///
-    /// A variable or the token file is invalid.
+    /// If a variable or the token file is invalid.
     pub fn read(get: &dyn Fn(&str) -> Option<OsString>, offline: bool) -> Result<Self, HubError> {
-        let set = |name: &str| get(name).filter(|value| !value.is_empty());
-        let text = |name: &str| set(name).map(|v| v.to_string_lossy().into_owned());
+        let non_empty = |name: &str| get(name).filter(|value| !value.is_empty());
+        let text = |name: &str| non_empty(name).map(|v| v.to_string_lossy().into_owned());
         let is_on = |name: &str| text(name).is_some_and(|value| is_true(&value));
-        let home = set("HOME")
-            .or_else(|| set("USERPROFILE"))
-            .map(PathBuf::from);
-        let path = |name: &str| set(name).map(|value| expand(Path::new(&value), home.as_deref()));
+        let home = non_empty("HOME").or_else(|| non_empty("USERPROFILE")).map(PathBuf::from);
+        let path = |name: &str| {
+            non_empty(name).map(|value| expand_home(Path::new(&value), home.as_deref()))
+        };
         let caches = path("XDG_CACHE_HOME").or_else(|| Some(home.as_ref()?.join(".cache")));
         let hf_home = path("HF_HOME").or_else(|| Some(caches?.join("huggingface")));
         let cache = path("HF_HUB_CACHE")
             .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
             .or_else(|| Some(hf_home.as_ref()?.join("hub")))
             .ok_or_else(|| {
-                invalid(
+                setting_error(
                     "HF_HOME",
                     "neither it nor HOME is set",
                     "set HF_HOME to a folder for downloads",
@@ -127,12 +128,9 @@ impl HubSettings {
             None if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") => None,
             None => token_file.as_deref().map(read_token).transpose()?.flatten(),
         };
-        if token
-            .as_ref()
-            .is_some_and(|token| !token.0.bytes().all(|b| b.is_ascii_graphic()))
-        {
-            let why = "the token contains a blank or a character that is not ASCII";
-            return Err(invalid(
+        if token.as_ref().is_some_and(|token| !token.0.bytes().all(|b| b.is_ascii_graphic())) {
+            let why = "the token contains a space or a character that is not ASCII";
+            return Err(setting_error(
                 "HF_TOKEN",
                 why,
                 "copy it again; it is one word that begins with hf_",
@@ -140,40 +138,38 @@ impl HubSettings {
         }
         let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
         Ok(Self {
-            endpoint: endpoint(text("HF_ENDPOINT"))?,
+            endpoint: parse_endpoint(text("HF_ENDPOINT"))?,
             cache,
             token,
-            offline: if offline {
-                Some("--offline")
-            } else {
-                variables.find(|name| is_on(name))
-            },
+            offline: if offline { Some("--offline") } else { variables.find(|name| is_on(name)) },
             symlinks: !is_on("HF_HUB_DISABLE_SYMLINKS"),
             retry: RetryPolicy::default(),
         })
     }
 }
 
-fn invalid(name: &str, why: &str, hint: &str) -> HubError {
+fn setting_error(name: &str, why: &str, hint: &str) -> HubError {
     HubError::new(HubErrorKind::Input, format!("{name}: {why}"), hint)
 }
 
-fn endpoint(value: Option<String>) -> Result<String, HubError> {
-    let endpoint = value.unwrap_or_else(|| ENDPOINT.to_owned());
+fn parse_endpoint(value: Option<String>) -> Result<String, HubError> {
+    let endpoint = value.unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
     let endpoint = endpoint.trim().trim_end_matches('/');
     let is_valid = |url: &Url| {
-        let plain = url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
-        matches!(url.scheme(), "http" | "https") && url.has_host() && plain
+        let has_only_path =
+            url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && has_only_path
     };
     if !Url::parse(endpoint).as_ref().is_ok_and(is_valid) {
         let why = "expected a URL that begins with https://, without user or query";
         let hint = "unset it for the public hub, or set it to your mirror";
-        return Err(invalid("HF_ENDPOINT", why, hint));
+        return Err(setting_error("HF_ENDPOINT", why, hint));
     }
     Ok(endpoint.to_owned())
 }
 
-/// The token in a file. An unreadable file is an error: without the token, the hub's answer would mislead.
+/// Reads the token file; `None` if it does not exist. An unreadable file is an error, because an
+/// error of the hub about a missing token would be misleading.
 fn read_token(path: &Path) -> Result<Option<AccessToken>, HubError> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::read_to_string(path) {
@@ -182,13 +178,13 @@ fn read_token(path: &Path) -> Result<Option<AccessToken>, HubError> {
         Err(error) => {
             let why = format!("cannot read the token: {error}");
             let hint = "make the file readable, or set HF_TOKEN";
-            Err(invalid(&path.display().to_string(), &why, hint))
+            Err(setting_error(&path.display().to_string(), &why, hint))
         }
     }
 }
 
-/// Replaces a leading `~` by the home folder.
-fn expand(path: &Path, home: Option<&Path>) -> PathBuf {
+/// Replaces a leading `~` with the home folder.
+fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_owned(),
@@ -196,8 +192,8 @@ fn expand(path: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 fn is_true(value: &str) -> bool {
-    let mut words = ["1", "on", "yes", "true"].iter();
-    words.any(|word| value.eq_ignore_ascii_case(word))
+    let mut true_values = ["1", "on", "yes", "true"].iter();
+    true_values.any(|text| value.eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]
@@ -213,33 +209,24 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_where_the_python_tools_have_it() {
+    fn cache_folder_matches_python_tools() {
         let cache = |variables: &[(&str, &str)]| read(variables, false).unwrap().cache;
         let home = ("HOME", "/h");
         assert_eq!(cache(&[home]), Path::new("/h/.cache/huggingface/hub"));
-        assert_eq!(
-            cache(&[home, ("XDG_CACHE_HOME", "/c")]),
-            Path::new("/c/huggingface/hub")
-        );
+        assert_eq!(cache(&[home, ("XDG_CACHE_HOME", "/c")]), Path::new("/c/huggingface/hub"));
         assert_eq!(cache(&[home, ("HF_HOME", "~/hf")]), Path::new("/h/hf/hub"));
-        assert_eq!(
-            cache(&[("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/x")]),
-            Path::new("/x")
-        );
+        assert_eq!(cache(&[("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/x")]), Path::new("/x"));
         assert!(read(&[], false).is_err());
     }
 
     #[test]
-    fn the_token_comes_from_the_variable_before_the_file() {
+    fn token_variable_precedes_token_file() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("token"), "hf_file\n").unwrap();
         let home = ("HF_HOME", dir.path().to_str().unwrap());
         let token = |more: &[(&str, &str)]| read(&[&[home], more].concat(), false).unwrap().token;
         assert_eq!(token(&[]), AccessToken::new("hf_file"));
-        assert_eq!(
-            token(&[("HF_TOKEN", " hf_named ")]),
-            AccessToken::new("hf_named")
-        );
+        assert_eq!(token(&[("HF_TOKEN", " hf_named ")]), AccessToken::new("hf_named"));
         assert_eq!(token(&[("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]), None);
         assert_eq!(format!("{:?}", token(&[])), "Some(AccessToken(…))");
         let error = read(&[home, ("HF_TOKEN", "hf_a\u{e9}b")], false).unwrap_err();
@@ -247,31 +234,26 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_or_variable_that_forbids_access_is_named() {
+    fn offline_names_its_flag_or_variable() {
         let offline = |pairs: &[(&str, &str)], flag| {
-            read(&[&[("HOME", "/h")], pairs].concat(), flag)
-                .unwrap()
-                .offline
+            read(&[&[("HOME", "/h")], pairs].concat(), flag).unwrap().offline
         };
         assert_eq!(offline(&[], false), None);
         assert_eq!(offline(&[("HF_HUB_OFFLINE", "0")], false), None);
-        assert_eq!(
-            offline(&[("HF_HUB_OFFLINE", "YES")], false),
-            Some("HF_HUB_OFFLINE")
-        );
+        assert_eq!(offline(&[("HF_HUB_OFFLINE", "YES")], false), Some("HF_HUB_OFFLINE"));
         assert_eq!(offline(&[("HF_HUB_OFFLINE", "1")], true), Some("--offline"));
     }
 
     #[test]
-    fn the_endpoint_is_a_url() {
-        let of = |value: &str| read(&[("HOME", "/h"), ("HF_ENDPOINT", value)], false);
+    fn endpoint_must_be_a_url() {
+        let with_endpoint = |value: &str| read(&[("HOME", "/h"), ("HF_ENDPOINT", value)], false);
         assert_eq!(
-            of("https://mirror.example/hub/").unwrap().endpoint,
+            with_endpoint("https://mirror.example/hub/").unwrap().endpoint,
             "https://mirror.example/hub"
         );
-        assert_eq!(of("").unwrap().endpoint, ENDPOINT);
+        assert_eq!(with_endpoint("").unwrap().endpoint, DEFAULT_ENDPOINT);
         for bad in ["mirror.example", "ftp://x", "https://", "https://user@x"] {
-            assert!(of(bad).is_err(), "{bad}");
+            assert!(with_endpoint(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A repository at a commit, as a folder on this machine.
+//! Snapshot of a repository: a local folder with files of one commit.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use super::{HubSettings, RepoRef};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::support::terminal::progress::print_lines;
 
-/// A hub and a cache.
+/// Client of a hub with a local cache.
 #[derive(Debug)]
 pub struct Hub {
     settings: HubSettings,
     quiet: bool,
 }
 
-/// A folder with files of a repository, and its origin.
+/// Folder with files of a repository, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The folder.
@@ -33,25 +33,25 @@ pub struct Snapshot {
     pub source: HubSource,
 }
 
-/// The origin of files from the hub.
+/// Origin of files from the hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubSource {
     /// `owner/name`.
     pub id: String,
-    /// The branch, tag or commit that the user named.
+    /// The branch, tag or commit that the user passed.
     pub revision: String,
     /// The commit of the revision.
     pub commit: String,
 }
 
 impl Hub {
-    /// A hub with a cache. `quiet` hides the progress bar and the notes.
+    /// Creates a client. `quiet` hides the progress bar and the notes.
     pub fn new(settings: HubSettings, quiet: bool) -> Self {
         Self { settings, quiet }
     }
 
-    /// The folder of a repository with the files that the filter selects. Missing files are downloaded. If the
-    /// hub is unavailable, a complete snapshot in the cache is used.
+    /// Returns the snapshot of a repository with the files that the filter selects. Downloads
+    /// missing files. If the hub is unavailable, uses a complete snapshot from the cache.
     ///
     /// # Errors
     ///
@@ -59,19 +59,20 @@ impl Hub {
     pub fn snapshot(&self, repo: &RepoRef, filter: &FileFilter) -> Result<Snapshot, HubError> {
         let cache = RepoCache::new(&self.settings, repo);
         if let Some(setting) = self.settings.offline {
-            return cached(&cache, repo, filter)?.ok_or_else(|| {
+            return cached_snapshot(&cache, repo, filter)?.ok_or_else(|| {
                 let why = format!(", and {setting} forbids access to the hub");
-                let hint = format!("run the same command once without {setting}, or name a folder");
-                not_cached(&cache, &repo.to_string(), &why, &hint)
+                let hint = format!("run the same command once without {setting}, or pass a folder");
+                not_cached_error(&cache, &repo.to_string(), &why, &hint)
             });
         }
         let client = HubClient::new(&self.settings, repo)?;
         let stored = Some(repo.revision()).filter(|revision| is_commit(revision));
-        let stored = stored.and_then(|commit| Some((commit.to_owned(), cache.read_listing(commit)?)));
+        let stored =
+            stored.and_then(|commit| Some((commit.to_owned(), cache.read_listing(commit)?)));
         let (commit, names) = match stored.map_or_else(|| client.list_files(), Ok) {
             Ok(found) => found,
             Err(error) if matches!(error.kind, Unavailable | Unreachable) => {
-                let Ok(Some(found)) = cached(&cache, repo, filter) else {
+                let Ok(Some(found)) = cached_snapshot(&cache, repo, filter) else {
                     return Err(error);
                 };
                 let commit = &found.source.commit;
@@ -85,7 +86,7 @@ impl Hub {
             let why = format!("the hub lists a file outside of the repository: `{name}`");
             return Err(HubError::bad_response(repo.id(), &why));
         }
-        let mut missing = select(repo, filter, &names)?;
+        let mut missing = select_files(repo, filter, &names)?;
         missing.retain(|name| !cache.has_file(&commit, name));
         if missing.is_empty() {
             // A complete cache may be read-only.
@@ -98,15 +99,15 @@ impl Hub {
                 client: &client,
                 cache: &cache,
                 commit: &commit,
-                bar: self.bar(),
+                bar: self.progress_bar(),
             };
             self.download(&download, &missing)?;
             cache.write_ref(repo.revision(), &commit)?;
         }
-        Ok(snapshot(&cache, repo, commit))
+        Ok(build_snapshot(&cache, repo, commit))
     }
 
-    /// Downloads files, and links them into the snapshot once all are complete.
+    /// Downloads files. Links them into the snapshot after all are complete.
     fn download(&self, download: &Downloader, names: &[String]) -> Result<(), HubError> {
         let (bar, commit) = (&download.bar, download.commit);
         let remote_file = |name: &String| download.client.remote_file(commit, name);
@@ -124,7 +125,7 @@ impl Hub {
         files.try_for_each(|file| download.cache.link_file(commit, &file.name, file.hash.hex()))
     }
 
-    fn bar(&self) -> ProgressBar {
+    fn progress_bar(&self) -> ProgressBar {
         let target = if !self.quiet && io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
         } else {
@@ -145,8 +146,9 @@ impl Hub {
     }
 }
 
-/// The snapshot in the cache, if the cache has the revision. A missing file is an error.
-fn cached(
+/// Returns the snapshot from the cache, or `None` if the cache does not contain the revision. A
+/// missing file is an error.
+fn cached_snapshot(
     cache: &RepoCache,
     repo: &RepoRef,
     filter: &FileFilter,
@@ -161,29 +163,29 @@ fn cached(
     let incomplete = |file: &str| {
         let hint =
             "run the same command once with access to the hub; only missing files are downloaded";
-        not_cached(cache, &format!("{repo}: {file}"), "", hint)
+        not_cached_error(cache, &format!("{repo}: {file}"), "", hint)
     };
     let selected = match cache.read_listing(&commit) {
-        Some(names) => select(repo, filter, &names)?,
-        // Without a list of all files, those in the cache have to suffice.
-        None => (filter.select(&present)).map_err(|missing| incomplete(&missing.file))?,
+        Some(names) => select_files(repo, filter, &names)?,
+        // Without a list of all files, selects from the cached ones.
+        None => filter.select(&present).map_err(|missing| incomplete(&missing.file))?,
     };
     match selected.iter().find(|name| !cache.has_file(&commit, name)) {
         Some(missing) => Err(incomplete(missing)),
-        None => Ok(Some(snapshot(cache, repo, commit))),
+        None => Ok(Some(build_snapshot(cache, repo, commit))),
     }
 }
 
-fn not_cached(cache: &RepoCache, what: &str, why: &str, hint: &str) -> HubError {
+fn not_cached_error(cache: &RepoCache, what: &str, why: &str, hint: &str) -> HubError {
     let root = cache.root().display();
-    HubError::new(
-        MissingFile,
-        format!("{what} is not in the cache {root}{why}"),
-        hint,
-    )
+    HubError::new(MissingFile, format!("{what} is not in the cache {root}{why}"), hint)
 }
 
-fn select(repo: &RepoRef, filter: &FileFilter, names: &[String]) -> Result<Vec<String>, HubError> {
+fn select_files(
+    repo: &RepoRef,
+    filter: &FileFilter,
+    names: &[String],
+) -> Result<Vec<String>, HubError> {
     filter.select(names).map_err(|missing| {
         let (id, revision, file) = (repo.id(), repo.revision(), missing.file);
         let message = format!("{id}: no file {file} at {revision}");
@@ -191,7 +193,7 @@ fn select(repo: &RepoRef, filter: &FileFilter, names: &[String]) -> Result<Vec<S
     })
 }
 
-fn snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {
+fn build_snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {
     Snapshot {
         folder: cache.snapshot_folder(&commit),
         source: HubSource {

@@ -21,16 +21,14 @@ pub(super) fn verify_hash(file: &RemoteFile, path: &Path) -> Result<(), HubError
     if found == expected {
         return Ok(());
     }
-    Err(mismatch_error(
-        file,
-        &format!("expected {kind} {expected}, found {found}"),
-    ))
+    Err(mismatch_error(file, &format!("expected {kind} {expected}, found {found}")))
 }
 
-/// Other bytes than the hub states.
-pub(super) fn mismatch_error(file: &RemoteFile, what: &str) -> HubError {
-    let message = format!("{}: {what}", file.name);
-    let hint = "the download was deleted; try again, and if the error stays, check the proxy and HF_ENDPOINT";
+/// Creates the error for a file whose size or hash differs from the hub's.
+pub(super) fn mismatch_error(file: &RemoteFile, details: &str) -> HubError {
+    let message = format!("{}: {details}", file.name);
+    let hint = "the download was deleted; try again, and if the error persists, check the proxy \
+                and HF_ENDPOINT";
     HubError::new(HubErrorKind::Mismatch, message, hint)
 }
 
@@ -57,16 +55,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn etags_that_are_no_hash_are_ignored() {
+    fn etags_without_hash_are_ignored() {
         let git = "ce013625030ba8dba906f756967f9e9ca394464a";
-        assert_eq!(
-            Checksum::parse(&format!("W/\"{git}\"")),
-            Some(Checksum::GitBlob(git.into()))
-        );
-        assert!(matches!(
-            Checksum::parse(&"0".repeat(64)),
-            Some(Checksum::Sha256(_))
-        ));
+        assert_eq!(Checksum::parse(&format!("W/\"{git}\"")), Some(Checksum::GitBlob(git.into())));
+        assert!(matches!(Checksum::parse(&"0".repeat(64)), Some(Checksum::Sha256(_))));
         for none in ["", "\"abc\"", "../../../../../../../../../../../../../x"] {
             assert_eq!(Checksum::parse(none), None, "{none}");
         }
@@ -74,22 +66,15 @@ mod tests {
     }
 
     #[test]
-    fn small_files_have_the_hash_of_git() {
+    fn git_blob_hash_matches_git() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         std::fs::write(&path, "hello\n").unwrap();
         // `printf 'hello\n' | git hash-object --stdin`
         let git = Checksum::GitBlob(String::new());
-        assert_eq!(
-            hash_file(&git, &path).unwrap(),
-            "ce013625030ba8dba906f756967f9e9ca394464a"
-        );
+        assert_eq!(hash_file(&git, &path).unwrap(), "ce013625030ba8dba906f756967f9e9ca394464a");
         std::fs::write(&path, "abc").unwrap();
         let sha256 = Checksum::Sha256(String::new());
-        assert!(
-            hash_file(&sha256, &path)
-                .unwrap()
-                .starts_with("ba7816bf8f01cfea")
-        );
+        assert!(hash_file(&sha256, &path).unwrap().starts_with("ba7816bf8f01cfea"));
     }
 }

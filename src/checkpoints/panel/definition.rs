@@ -34,7 +34,7 @@ pub(crate) struct PanelDefinition {
 }
 
 /// Hint for files that cannot be read.
-const REREAD_HINT: &str =
+const UNREADABLE_HINT: &str =
     "the file is damaged or has another format; download or write all files of the panel again";
 
 /// Returns the name of a published checkpoint: its id if it is in the hub cache, otherwise the name
@@ -61,7 +61,7 @@ impl PanelDefinition {
         downloads: HubDownloads,
     ) -> Result<Self> {
         let definition = Self::from_files(files, placement, downloads);
-        definition.map_err(|error| with_hint(error, REREAD_HINT))
+        definition.map_err(|error| with_hint(error, UNREADABLE_HINT))
     }
 
     fn from_files(
@@ -93,11 +93,7 @@ impl PanelDefinition {
         let rubric = Rubric::built_in()?;
         let layout = definition.prompt_config.layout;
         let merge = acem3_conclusion::prompt_source(layout);
-        let texts = [
-            ("rubric", rubric.source()),
-            ("layout", layout.source()),
-            ("merge", merge),
-        ];
+        let texts = [("rubric", rubric.source()), ("layout", layout.source()), ("merge", merge)];
         let texts = texts.map(|(name, text)| (name.to_owned(), Digest::sha256(text.as_bytes())));
         let texts = texts.map(|(name, digest)| (name, digest.to_string()));
         definition.hashes.extend(texts);
@@ -108,9 +104,7 @@ impl PanelDefinition {
     /// Reads a folder with a `panel.toml`, or the embedded panel.
     fn read_panel(files: &PanelFiles, weight_files: &mut WeightFiles) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
-        let spec = std::str::from_utf8(&text)
-            .context("not UTF-8")
-            .and_then(PanelSpec::parse);
+        let spec = std::str::from_utf8(&text).context("not UTF-8").and_then(PanelSpec::parse);
         let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
         let json = files.read(TOKENIZER_FILE)?;
         let file = files.describe(TOKENIZER_FILE);
@@ -183,24 +177,16 @@ impl PanelDefinition {
             let model =
                 serde_json::to_vec(&model).context("cannot serialize the model configuration")?;
             hashes.insert(format!("{name} model"), Digest::sha256(&model).to_string());
-            hashes.insert(
-                format!("{name} weights"),
-                member.weights.digest().to_string(),
-            );
+            hashes.insert(format!("{name} weights"), member.weights.digest().to_string());
             hashes.insert(format!("{name} tokenizer"), member.tokenizer.hash.clone());
             members.push(member);
         }
         let prompt_bytes =
             serde_json::to_vec(&(prompt_config.rubric, prompt_config.analysis_tokens));
-        let prompt_bytes =
-            Digest::sha256(&prompt_bytes.context("cannot serialize the prompt configuration")?);
-        hashes.insert("asking".to_owned(), prompt_bytes.to_string());
-        Ok(Self {
-            prompt_config,
-            members,
-            hashes,
-            hub: Vec::new(),
-        })
+        let prompt_bytes = prompt_bytes.context("cannot serialize the prompt configuration")?;
+        let prompt_digest = Digest::sha256(&prompt_bytes);
+        hashes.insert("asking".to_owned(), prompt_digest.to_string());
+        Ok(Self { prompt_config, members, hashes, hub: Vec::new() })
     }
 }
 

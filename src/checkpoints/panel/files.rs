@@ -15,22 +15,10 @@ use crate::checkpoints::published::config_json::is_gguf;
 
 /// Files of the embedded panel: name and content.
 const EMBEDDED_FILES: &[(&str, &[u8])] = &[
-    (
-        "panel.toml",
-        include_bytes!("../../../assets/mini/panel.toml"),
-    ),
-    (
-        "tokenizer.json",
-        include_bytes!("../../../assets/mini/tokenizer.json"),
-    ),
-    (
-        "trunk.safetensors",
-        include_bytes!("../../../assets/mini/trunk.safetensors"),
-    ),
-    (
-        "expression.safetensors",
-        include_bytes!("../../../assets/mini/expression.safetensors"),
-    ),
+    ("panel.toml", include_bytes!("../../../assets/mini/panel.toml")),
+    ("tokenizer.json", include_bytes!("../../../assets/mini/tokenizer.json")),
+    ("trunk.safetensors", include_bytes!("../../../assets/mini/trunk.safetensors")),
+    ("expression.safetensors", include_bytes!("../../../assets/mini/expression.safetensors")),
     (
         "medical_knowledge.safetensors",
         include_bytes!("../../../assets/mini/medical_knowledge.safetensors"),
@@ -39,10 +27,7 @@ const EMBEDDED_FILES: &[(&str, &[u8])] = &[
         "patient_relevance.safetensors",
         include_bytes!("../../../assets/mini/patient_relevance.safetensors"),
     ),
-    (
-        "conclusion.safetensors",
-        include_bytes!("../../../assets/mini/conclusion.safetensors"),
-    ),
+    ("conclusion.safetensors", include_bytes!("../../../assets/mini/conclusion.safetensors")),
 ];
 
 /// Location of a panel.
@@ -68,8 +53,8 @@ impl PanelFiles {
         }
     }
 
-    /// Locates a panel or checkpoint, and downloads it if it is a hub id. `by`: the flag or setting
-    /// that messages name.
+    /// Locates a panel or checkpoint, and downloads it if it is a hub id. `setting`: the flag or
+    /// TOML key for error messages.
     pub fn resolve(setting: &str, panel: &str, downloads: &mut HubDownloads) -> Result<Self> {
         if Path::new(panel).exists() {
             return Self::resolve_local(setting, panel);

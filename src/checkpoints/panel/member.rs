@@ -80,8 +80,6 @@ impl Member {
             && self.decoder == other.decoder
             && self.chat_template == other.chat_template
             && self.tokenizer.hash == other.tokenizer.hash
-            && parts
-                .iter()
-                .all(|part| self.weights.has_equal_tensors(&other.weights, part))
+            && parts.iter().all(|part| self.weights.has_equal_tensors(&other.weights, part))
     }
 }

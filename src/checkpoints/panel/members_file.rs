@@ -76,12 +76,7 @@ struct MemberTable {
 impl MemberEntries {
     /// Returns the four entries in the order of [`MEMBERS`].
     fn in_member_order(&self) -> [&MemberEntry; 4] {
-        [
-            &self.expression,
-            &self.medical_knowledge,
-            &self.patient_relevance,
-            &self.conclusion,
-        ]
+        [&self.expression, &self.medical_knowledge, &self.patient_relevance, &self.conclusion]
     }
 }
 
@@ -127,10 +122,7 @@ impl MembersFile {
                     MemberEntry::Table(entry) => entry.reward_token.as_ref(),
                     MemberEntry::Folder(_) => None,
                 };
-                reward_token
-                    .or(self.reward_token.as_ref())
-                    .cloned()
-                    .unwrap_or_default()
+                reward_token.or(self.reward_token.as_ref()).cloned().unwrap_or_default()
             }),
             name: default.name,
         }
@@ -143,13 +135,10 @@ impl MembersFile {
         downloads: &mut HubDownloads,
     ) -> Result<Vec<CheckpointSource>> {
         let base = path.parent().unwrap_or(Path::new(""));
-        let sources = MEMBERS
-            .iter()
-            .zip(self.members.in_member_order())
-            .map(|(name, entry)| {
-                let source = self.member_source(entry, base, downloads);
-                source.with_context(|| format!("{}: members.{name}", path.display()))
-            });
+        let sources = MEMBERS.iter().zip(self.members.in_member_order()).map(|(name, entry)| {
+            let source = self.member_source(entry, base, downloads);
+            source.with_context(|| format!("{}: members.{name}", path.display()))
+        });
         sources.collect()
     }
 

@@ -18,9 +18,5 @@ pub(crate) struct PromptConfig {
 }
 
 /// The names of the four members, in order.
-pub const MEMBERS: [&str; 4] = [
-    "expression",
-    "medical_knowledge",
-    "patient_relevance",
-    "conclusion",
-];
+pub const MEMBERS: [&str; 4] =
+    ["expression", "medical_knowledge", "patient_relevance", "conclusion"];

@@ -57,7 +57,8 @@ pub struct MemberFiles {
 }
 
 impl MemberFiles {
-    /// Returns the names and files of the four members, in the order of an engine's heads.
+    /// Returns the names and files of the four members, in the order of
+    /// [`MEMBERS`](super::prompt_config::MEMBERS).
     pub fn members(&self) -> [(&'static str, &[String]); 4] {
         [
             ("expression", &self.expression),
@@ -72,12 +73,7 @@ impl From<[Vec<String>; 4]> for MemberFiles {
     /// Converts four lists in the order of [`MemberFiles::members`].
     fn from(files: [Vec<String>; 4]) -> Self {
         let [expression, medical_knowledge, patient_relevance, conclusion] = files;
-        Self {
-            expression,
-            medical_knowledge,
-            patient_relevance,
-            conclusion,
-        }
+        Self { expression, medical_knowledge, patient_relevance, conclusion }
     }
 }
 
@@ -101,15 +97,8 @@ impl PanelSpec {
         if let Err(problem) = spec.model.validate() {
             bail!("model.{problem}");
         }
-        for name in spec
-            .members
-            .members()
-            .into_iter()
-            .flat_map(|(_, files)| files)
-        {
-            let is_file_name = Path::new(name)
-                .components()
-                .eq([Component::Normal(name.as_ref())]);
+        for name in spec.members.members().into_iter().flat_map(|(_, files)| files) {
+            let is_file_name = Path::new(name).components().eq([Component::Normal(name.as_ref())]);
             if !is_file_name {
                 bail!("members: `{name}`, expected the name of a file in the panel's folder");
             }

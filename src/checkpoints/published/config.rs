@@ -41,7 +41,8 @@ impl CheckpointConfig {
                 Self::parse_llava(kind, fields, DecoderFamily::Llama, ignored)
             }
             "llava" | "llava_next" => Self::parse_transformers(kind, fields, ignored),
-            // A language model trained with LLaVA's code keeps its type and has a projector.
+            // LLaVA's training code may keep the `model_type` of the language model. The field
+            // `mm_vision_tower` then marks the model as multimodal.
             other if fields.has("mm_vision_tower") => {
                 let family = DecoderFamily::from_model_type(other)?;
                 Self::parse_llava(kind, fields, family, ignored)
@@ -118,9 +119,7 @@ impl CheckpointConfig {
         mut fields: ConfigFields,
         ignored: &[String],
     ) -> Result<Self> {
-        let mut text = fields
-            .take_object("text_config")?
-            .context("text_config is missing")?;
+        let mut text = fields.take_object("text_config")?.context("text_config is missing")?;
         let model_type: String = text.take_or("model_type", "llama".to_owned())?;
         let family = DecoderFamily::from_model_type(&model_type).context("text_config")?;
         // The outer `tie_word_embeddings` applies to the complete model and takes precedence.
@@ -231,10 +230,7 @@ impl AspectRatioMode {
                 bail!("image_aspect_ratio is `{other}`, only pad, square and anyres are supported")
             }
         };
-        Ok(Self {
-            pads_to_square: aspect == "pad",
-            pinpoints,
-        })
+        Ok(Self { pads_to_square: aspect == "pad", pinpoints })
     }
 }
 
@@ -262,9 +258,5 @@ fn parse_selection(select_layer: i64, feature: &str) -> Result<Selection> {
         "cls_patch" => SelectFeature::ClsPatch,
         other => bail!("mm_vision_select_feature is `{other}`, expected patch or cls_patch"),
     };
-    Ok(Selection {
-        select_layer,
-        select_feature,
-        post_norm: false,
-    })
+    Ok(Selection { select_layer, select_feature, post_norm: false })
 }

@@ -107,10 +107,7 @@ pub(crate) struct ConfigFields {
 impl ConfigFields {
     /// Wraps an object at a path such as `text_config.`; empty for the root.
     pub(crate) fn new(path: &str, fields: Map<String, Value>) -> Self {
-        Self {
-            path: path.to_owned(),
-            remaining: fields,
-        }
+        Self { path: path.to_owned(), remaining: fields }
     }
 
     /// Consumes a field. Returns `None` if it is absent or null.
@@ -120,9 +117,7 @@ impl ConfigFields {
             Some(value) => {
                 let excerpt: String = value.to_string().chars().take(60).collect();
                 let value = serde_json::from_value(value);
-                value
-                    .map(Some)
-                    .with_context(|| format!("{}{name} is {excerpt}", self.path))
+                value.map(Some).with_context(|| format!("{}{name} is {excerpt}", self.path))
             }
         }
     }
@@ -149,7 +144,7 @@ impl ConfigFields {
         Ok(map.map(|map| Self::new(&format!("{}{name}.", self.path), map)))
     }
 
-    /// Consumes a field. Returns an error if it has another value than `value`.
+    /// Consumes a field. Returns an error if it is set to a value other than `value`.
     pub(crate) fn expect_value(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
         match self.remaining.remove(name) {

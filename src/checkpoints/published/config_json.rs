@@ -9,8 +9,7 @@ pub(crate) const CONFIG_FILE: &str = "config.json";
 
 /// Returns true if the file name has the extension `.gguf`.
 pub(crate) fn is_gguf(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
 }
 
 /// Reads a JSON file that contains one object of at most 64 MiB.

@@ -133,11 +133,7 @@ fn parse_sliding_window(
             let is_enabled = fields.take_or("use_sliding_window", false)?;
             let window = fields.take_or("sliding_window", 4096)?;
             let first_layer = fields.take_or("max_window_layers", 28)?;
-            if is_enabled {
-                (Some(window), first_layer)
-            } else {
-                (None, 0)
-            }
+            if is_enabled { (Some(window), first_layer) } else { (None, 0) }
         }
     };
     if family == DecoderFamily::Llama && window.is_some() {
@@ -146,11 +142,7 @@ fn parse_sliding_window(
     if let Some(types) = fields.take::<Vec<String>>("layer_types")? {
         let slides = |i: usize| window.is_some() && i >= first_layer;
         let name = |i| {
-            if slides(i) {
-                "sliding_attention"
-            } else {
-                "full_attention"
-            }
+            if slides(i) { "sliding_attention" } else { "full_attention" }
         };
         let implied: Vec<&str> = (0..layers.min(types.len() + 1)).map(name).collect();
         if types != implied {
@@ -181,9 +173,7 @@ fn parse_rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
     let kind = kind.or(old_kind).unwrap_or_else(|| "default".to_owned());
     let rope_scaling = match kind.as_str() {
         "default" => None,
-        "linear" => Some(RopeScaling::Linear {
-            factor: scaling.require("factor")?,
-        }),
+        "linear" => Some(RopeScaling::Linear { factor: scaling.require("factor")? }),
         "llama3" => Some(RopeScaling::Llama3 {
             factor: scaling.require("factor")?,
             low_freq_factor: scaling.require("low_freq_factor")?,

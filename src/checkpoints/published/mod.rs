@@ -43,29 +43,29 @@ impl CheckpointSource {
         }
         let path = self.path.join(CONFIG_FILE);
         let file = path.display().to_string();
-        let published = read_json(&path)
+        let config = read_json(&path)
             .and_then(|map| CheckpointConfig::parse(map, &self.ignore_config))
             .with_context(|| file.clone())?;
         let tokenizer = tokenizer::read(&self.path)?;
         let token_count = tokenizer.text.vocab_size();
-        if token_count > published.decoder.vocab_size {
+        if token_count > config.decoder.vocab_size {
             bail!(
                 "{}: {token_count} tokens, more than the vocab_size of {file}, {}\n\
                  hint: use the tokenizer of this checkpoint",
                 tokenizer.file,
-                published.decoder.vocab_size
+                config.decoder.vocab_size
             );
         }
         let mut files = BTreeMap::new();
         let mut weights = Checkpoint::for_member(name);
         let shards = shards::read(&self.path, weight_files, &mut files)?;
         for (tensor, stored) in shards {
-            if let Some(model_name) = published.layout.rename(&tensor, self.text_only) {
+            if let Some(model_name) = config.layout.rename(&tensor, self.text_only) {
                 weights.add(&model_name, stored)?;
             }
         }
-        tensor_names::remove_tied_output(&mut weights, published.decoder.tie_word_embeddings)?;
-        let vision = match &published.vision {
+        tensor_names::remove_tied_output(&mut weights, config.decoder.tie_word_embeddings)?;
+        let vision = match &config.vision {
             Some(vision_part) if !self.text_only => {
                 let setup = tower::load_vision_tower(
                     self,
@@ -78,15 +78,12 @@ impl CheckpointSource {
             }
             _ => None,
         };
-        let dialogue = self
-            .chat_template
-            .as_deref()
-            .unwrap_or(published.default_chat_template);
+        let dialogue = self.chat_template.as_deref().unwrap_or(config.default_chat_template);
         Ok(Member {
             origin: file,
-            model_type: published.model_type,
+            model_type: config.model_type,
             vision,
-            decoder: published.decoder,
+            decoder: config.decoder,
             tokenizer: Arc::new(tokenizer),
             chat_template: ChatTemplate::by_name(dialogue)?,
             files,

@@ -53,10 +53,7 @@ fn read_index(path: &Path) -> Result<BTreeMap<String, String>> {
         serde_json::from_value(weight_map).context("weight_map does not map tensors to files")?;
     for file in weight_map.values() {
         let mut parts = Path::new(file).components();
-        if !matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        ) {
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
             bail!("`{file}`, expected the name of a file in the folder");
         }
     }
@@ -97,10 +94,7 @@ fn read_shards(
     let names: BTreeSet<&String> = tensors.iter().map(|(name, _)| name).collect();
     let is_missing = |(name, _): &(&String, _)| !names.contains(name) && !is_buffer(name);
     if let Some((name, file)) = weight_map.iter().find(is_missing) {
-        bail!(
-            "{}: missing tensor `{name}`, listed in {index}",
-            folder.join(file).display()
-        );
+        bail!("{}: missing tensor `{name}`, listed in {index}", folder.join(file).display());
     }
     Ok(tensors)
 }

@@ -140,14 +140,8 @@ mod tests {
             ),
             ("language_model.lm_head.weight", "lm_head.weight"),
             ("lm_head.weight", "lm_head.weight"),
-            (
-                "multi_modal_projector.linear_1.bias",
-                "model.mm_projector.0.bias",
-            ),
-            (
-                "model.multi_modal_projector.linear_2.weight",
-                "model.mm_projector.2.weight",
-            ),
+            ("multi_modal_projector.linear_1.bias", "model.mm_projector.0.bias"),
+            ("model.multi_modal_projector.linear_2.weight", "model.mm_projector.2.weight"),
             (
                 "vision_tower.vision_model.pre_layrnorm.bias",
                 "model.vision_tower.vision_model.pre_layrnorm.bias",
@@ -161,9 +155,7 @@ mod tests {
         ];
         for (published_name, model_name) in pairs {
             assert_eq!(
-                CheckpointLayout::Transformers
-                    .rename(published_name, false)
-                    .as_deref(),
+                CheckpointLayout::Transformers.rename(published_name, false).as_deref(),
                 Some(model_name)
             );
         }

@@ -33,17 +33,12 @@ const TEXT_BEFORE_IMAGE: &str =
 const TEXT_AFTER_IMAGE: &str = "\nIs there a mass, and how large is it? ASSISTANT:";
 
 fn golden_path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("assets/golden")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/golden").join(name)
 }
 
 fn expected_values() -> HashMap<String, Tensor> {
-    candle::safetensors::load(
-        golden_path("checkpoints/expected.safetensors"),
-        &Device::Cpu,
-    )
-    .unwrap()
+    candle::safetensors::load(golden_path("checkpoints/expected.safetensors"), &Device::Cpu)
+        .unwrap()
 }
 
 fn load_member(folder: &str) -> Member {
@@ -67,10 +62,7 @@ pub(super) fn to_token_ids(tensor: &Tensor) -> Vec<u32> {
 
 pub(super) fn assert_near(actual: &Tensor, expected: &Tensor, what: &str) {
     let difference = relative_difference(actual, expected);
-    assert!(
-        difference <= 1e-4,
-        "{what}: relative difference {difference}"
-    );
+    assert!(difference <= 1e-4, "{what}: relative difference {difference}");
 }
 
 /// Returns the largest difference relative to the largest magnitude.
@@ -79,10 +71,7 @@ fn relative_difference(actual: &Tensor, expected: &Tensor) -> f32 {
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (actual, expected) = (flat(actual), flat(expected));
     let scale = expected.iter().fold(0f32, |max, v| max.max(v.abs()));
-    let differences = actual
-        .iter()
-        .zip(&expected)
-        .map(|(a, e)| (a - e).abs() / scale);
+    let differences = actual.iter().zip(&expected).map(|(a, e)| (a - e).abs() / scale);
     assert!(scale > 0.0);
     differences.fold(0f32, f32::max)
 }
@@ -111,16 +100,9 @@ pub(super) fn decode_greedily(
     let (mut input, mut generated, mut first) = (prompt, Vec::new(), None);
     while generated.len() < count {
         let tokens = input.dim(0).unwrap();
-        let sequence = |cache| CachedSequence {
-            new_tokens: tokens,
-            cache,
-        };
-        let hidden = trunk
-            .forward_cached(&input, &mut [sequence(&mut trunk_cache)])
-            .unwrap();
-        let hidden = head
-            .forward_cached(&hidden, &mut [sequence(&mut head_cache)])
-            .unwrap();
+        let sequence = |cache| CachedSequence { new_tokens: tokens, cache };
+        let hidden = trunk.forward_cached(&input, &mut [sequence(&mut trunk_cache)]).unwrap();
+        let hidden = head.forward_cached(&hidden, &mut [sequence(&mut head_cache)]).unwrap();
         let logits = head.logits(&hidden).unwrap();
         let last = logits.narrow(0, tokens - 1, 1).unwrap();
         first.get_or_insert(logits);
@@ -168,17 +150,11 @@ fn both_layouts_reproduce_reference_preprocessing() {
     for folder in ["llava", "llava-original"] {
         let vision = load_member(folder).vision.unwrap();
         let actual = vision.processor.preprocess(&image).unwrap();
-        let differences = (actual.unsqueeze(0).unwrap() - expected_pixels)
-            .unwrap()
-            .abs()
-            .unwrap();
+        let differences = (actual.unsqueeze(0).unwrap() - expected_pixels).unwrap().abs().unwrap();
         let differences = differences.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         // One grey level of 255, divided by the smallest standard deviation.
         let max_difference = differences.into_iter().fold(0f32, f32::max);
-        assert!(
-            max_difference <= 1.01 / 255.0 / 0.261,
-            "{folder}: {max_difference}"
-        );
+        assert!(max_difference <= 1.01 / 255.0 / 0.261, "{folder}: {max_difference}");
     }
 }
 
@@ -188,26 +164,14 @@ fn prompt_tokens_match_reference() {
     let expected = expected_values();
     for folder in ["llava", "llava-original"] {
         let tokenizer = &load_member(folder).tokenizer.text;
-        let fixed = |text: &str| PromptPiece::Trusted(text.to_owned());
-        let pieces = [
-            fixed(TEXT_BEFORE_IMAGE),
-            PromptPiece::Image,
-            fixed(TEXT_AFTER_IMAGE),
-        ];
-        let slots = StagedPrompt::new(&pieces, tokenizer).unwrap();
-        let head = to_token_ids(&expected["head"])
-            .into_iter()
-            .map(PromptToken::Token);
-        let tail = to_token_ids(&expected["tail"])
-            .into_iter()
-            .map(PromptToken::Token);
+        let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
+        let pieces = [trusted(TEXT_BEFORE_IMAGE), PromptPiece::Image, trusted(TEXT_AFTER_IMAGE)];
+        let prompt = StagedPrompt::new(&pieces, tokenizer).unwrap();
+        let head = to_token_ids(&expected["head"]).into_iter().map(PromptToken::Token);
+        let tail = to_token_ids(&expected["tail"]).into_iter().map(PromptToken::Token);
         let expected_tokens: Vec<PromptToken> =
             head.chain([PromptToken::Image]).chain(tail).collect();
-        assert_eq!(
-            slots.tokens().collect::<Vec<_>>(),
-            expected_tokens,
-            "{folder}"
-        );
+        assert_eq!(prompt.tokens().collect::<Vec<_>>(), expected_tokens, "{folder}");
     }
 }
 
@@ -247,10 +211,7 @@ fn converted_tokenizer_escapes_control_tokens() {
         assert!(tokens.iter().all(|t| !tokenizer.is_special(*t)), "{text}");
         assert_eq!(tokenizer.decode(&tokens).unwrap().trim_start(), text);
     }
-    let joined = [
-        tokenizer.encode_quoted("Sco").unwrap(),
-        tokenizer.encode_quoted("re").unwrap(),
-    ]
-    .concat();
+    let joined =
+        [tokenizer.encode_quoted("Sco").unwrap(), tokenizer.encode_quoted("re").unwrap()].concat();
     assert_eq!(tokenizer.decode(&joined).unwrap(), "Score");
 }

@@ -61,11 +61,7 @@ pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
         Ok((tokenizer, Digest::sha256(&hashed_bytes).to_string()))
     };
     let (tokenizer, hash) = read().with_context(|| file.clone())?;
-    Ok(MemberTokenizer {
-        text: TextTokenizer::new(tokenizer),
-        file,
-        hash,
-    })
+    Ok(MemberTokenizer { text: TextTokenizer::new(tokenizer), file, hash })
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
@@ -103,14 +99,9 @@ fn read_added_tokens(folder: &Path) -> Result<BTreeMap<u32, AddedToken>> {
         let mut map = read_json(&path).with_context(|| path.display().to_string())?;
         let decoder = map.remove("added_tokens_decoder").unwrap_or_default();
         for (id, token) in decoder.as_object().into_iter().flatten() {
-            let id = id
-                .parse()
-                .with_context(|| format!("{TOKENIZER_CONFIG}: id `{id}`"))?;
+            let id = id.parse().with_context(|| format!("{TOKENIZER_CONFIG}: id `{id}`"))?;
             let token = serde_json::from_value(token.clone());
-            added.insert(
-                id,
-                token.with_context(|| format!("{TOKENIZER_CONFIG}: token {id}"))?,
-            );
+            added.insert(id, token.with_context(|| format!("{TOKENIZER_CONFIG}: token {id}"))?);
         }
     }
     Ok(added)

@@ -28,10 +28,7 @@ pub(super) fn load_vision_tower(
     weight_files: &mut WeightFiles,
     files: &mut BTreeMap<String, String>,
 ) -> Result<VisionSetup> {
-    let has_tower = weights
-        .tensors
-        .keys()
-        .any(|name| name.starts_with(TOWER_PREFIX));
+    let has_tower = weights.tensors.keys().any(|name| name.starts_with(TOWER_PREFIX));
     let folder = match (
         find_tower_folder(source, vision_part.tower_name.as_deref()),
         &vision_part.tower_name,
@@ -70,8 +67,8 @@ pub(super) fn load_vision_tower(
     })
 }
 
-/// Returns the tower's configuration: from the checkpoint, from the tower's folder, or the known
-/// one of its name.
+/// Returns the tower's configuration: from the checkpoint, from the tower's folder, or the built-in
+/// one for a known repository name.
 fn tower_network(
     source: &CheckpointSource,
     vision_part: &VisionPart,
@@ -114,10 +111,8 @@ fn find_tower_folder(source: &CheckpointSource, name: Option<&str>) -> Option<Pa
     let name = name?;
     let short_name = name.rsplit('/').next().unwrap_or(name);
     let bases = [Some(source.path.as_path()), source.path.parent()];
-    let candidates = bases
-        .into_iter()
-        .flatten()
-        .flat_map(|base| [base.join(name), base.join(short_name)]);
+    let candidates =
+        bases.into_iter().flatten().flat_map(|base| [base.join(name), base.join(short_name)]);
     let mut found = candidates.filter(|candidate| candidate.join(CONFIG_FILE).is_file());
     found.find(|candidate| *candidate != source.path)
 }

@@ -13,10 +13,8 @@ use super::vision_part::VisionPart;
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Files with the image preprocessing, the older format first, with the key of the settings.
-const PROCESSOR_FILES: [(&str, Option<&str>); 2] = [
-    ("preprocessor_config.json", None),
-    ("processor_config.json", Some("image_processor")),
-];
+const PROCESSOR_FILES: [(&str, Option<&str>); 2] =
+    [("preprocessor_config.json", None), ("processor_config.json", Some("image_processor"))];
 
 /// Parses the `vision_config` of a checkpoint.
 pub(super) fn from_vision_config(value: Value, ignored: &[String]) -> Result<EncoderNetwork> {
@@ -103,20 +101,15 @@ fn build_processor(
     if vision_part.pads_to_square {
         processor.pad = Pad::Square;
     }
-    let published = PublishedEncoder {
-        layout: network.layout,
-        config: network.config.clone(),
-        processor,
-    };
+    let published =
+        PublishedEncoder { layout: network.layout, config: network.config.clone(), processor };
     published.check()?;
     let processor = published.processor;
     let settings = file.get("image_processor").unwrap_or(file);
     let processor_type = settings.get("image_processor_type").and_then(Value::as_str);
     match &vision_part.pinpoints {
         Some(pinpoints) => {
-            let file_pinpoints = settings
-                .get("image_grid_pinpoints")
-                .filter(|v| !v.is_null());
+            let file_pinpoints = settings.get("image_grid_pinpoints").filter(|v| !v.is_null());
             if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
                 bail!(
                     "image_grid_pinpoints differ from those in {CONFIG_FILE}\n\

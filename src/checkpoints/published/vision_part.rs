@@ -19,6 +19,6 @@ pub(super) struct VisionPart {
     pub hidden_size: usize,
     /// True if images are padded to a square.
     pub pads_to_square: bool,
-    /// Heights and widths of the tile layouts, if images are tiled.
+    /// Candidate resolutions (height, width) in pixels, if images are also encoded in tiles.
     pub pinpoints: Option<Vec<[usize; 2]>>,
 }

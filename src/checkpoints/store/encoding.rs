@@ -76,20 +76,11 @@ mod tests {
     #[test]
     fn rows_are_whole_blocks() {
         let q4 = TensorEncoding::from_ggml_type(GgmlDType::Q4K).unwrap();
-        assert_eq!(
-            (q4.name(), q4.byte_len(&[3, 512])),
-            ("Q4_K", Some(3 * 2 * 144))
-        );
+        assert_eq!((q4.name(), q4.byte_len(&[3, 512])), ("Q4_K", Some(3 * 2 * 144)));
         // The values fill two blocks, but each block would span two rows.
         assert_eq!(q4.byte_len(&[4, 128]), None);
-        assert_eq!(
-            TensorEncoding::from(DType::BF16).byte_len(&[3, 5]),
-            Some(30)
-        );
-        assert_eq!(
-            TensorEncoding::Plain(DType::F32).byte_len(&[usize::MAX, 2]),
-            None
-        );
+        assert_eq!(TensorEncoding::from(DType::BF16).byte_len(&[3, 5]), Some(30));
+        assert_eq!(TensorEncoding::Plain(DType::F32).byte_len(&[usize::MAX, 2]), None);
         assert_eq!(TensorEncoding::from_ggml_type(GgmlDType::Q8K), None);
     }
 }

@@ -60,10 +60,7 @@ pub(crate) struct TensorStore {
 impl TensorStore {
     /// Creates an empty store for a device and dtype.
     pub(crate) fn new(placement: &Placement) -> Self {
-        Self {
-            placement: placement.clone(),
-            tensors: HashMap::new(),
-        }
+        Self { placement: placement.clone(), tensors: HashMap::new() }
     }
 
     /// Interns a tensor: converts the bytes of the file unless an equal tensor is stored.
@@ -94,18 +91,13 @@ impl TensorStore {
                 _ => {
                     let values = decode_values(bytes, encoding, shape).with_context(context)?;
                     check_finite(name, &values)?;
-                    self.to_store_dtype(name, values)?
-                        .to_device(&self.placement.device)?
+                    self.to_store_dtype(name, values)?.to_device(&self.placement.device)?
                 }
             };
             self.tensors.insert(identity.clone(), values.clone());
             values
         };
-        Ok(StoredTensor {
-            identity,
-            values,
-            file: file.clone(),
-        })
+        Ok(StoredTensor { identity, values, file: file.clone() })
     }
 
     /// Converts a matrix to the dtype of the store. Other tensors are unchanged.
@@ -137,10 +129,7 @@ fn checked_quantised_rows(
     if TensorEncoding::Blocks(blocks).byte_len(&[rows, columns]) != Some(bytes.len())
         || bytes.is_empty()
     {
-        bail!(
-            "{} bytes do not fit {rows} rows of {columns} values",
-            bytes.len()
-        );
+        bail!("{} bytes do not fit {rows} rows of {columns} values", bytes.len());
     }
     let rows_of_bytes = Tensor::from_slice(bytes, (rows, bytes.len() / rows), &Device::Cpu)?;
     for start in (0..rows).step_by(ROWS_PER_CHECK) {
@@ -153,11 +142,7 @@ fn checked_quantised_rows(
 /// Returns the values of a tensor in f32, on the CPU.
 fn decode_values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Tensor> {
     if encoding.byte_len(shape) != Some(bytes.len()) {
-        bail!(
-            "{} bytes do not fit shape {shape:?} in {}",
-            bytes.len(),
-            encoding.name()
-        );
+        bail!("{} bytes do not fit shape {shape:?} in {}", bytes.len(), encoding.name());
     }
     let values = match encoding {
         TensorEncoding::Plain(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => {

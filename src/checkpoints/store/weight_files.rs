@@ -35,11 +35,7 @@ pub(crate) struct WeightFiles {
 impl WeightFiles {
     /// Creates an empty cache.
     pub(crate) fn new(placement: &Placement, downloads: HubDownloads) -> Self {
-        Self {
-            downloads,
-            store: TensorStore::new(placement),
-            files: HashMap::new(),
-        }
+        Self { downloads, store: TensorStore::new(placement), files: HashMap::new() }
     }
 
     /// Reads the hash and tensors of a file in a panel's folder.
@@ -103,9 +99,7 @@ pub(crate) fn read_weights(path: &Path) -> Result<HashMap<String, Tensor>> {
     let loaded =
         WeightFiles::new(&Placement::cpu(), HubDownloads::default()).read_checkpoint_file(path)?;
     let tensors = loaded.1.iter();
-    Ok(tensors
-        .map(|(name, stored)| (name.clone(), stored.values.clone()))
-        .collect())
+    Ok(tensors.map(|(name, stored)| (name.clone(), stored.values.clone())).collect())
 }
 
 /// Returns true for buffers: tables that older versions of transformers saved with the weights, and
@@ -133,11 +127,7 @@ impl Checkpoint {
 
     /// Creates an empty checkpoint.
     pub(crate) fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            tensors: BTreeMap::new(),
-            used: Arc::default(),
-        }
+        Self { name: name.to_owned(), tensors: BTreeMap::new(), used: Arc::default() }
     }
 
     /// Reads files of a panel's folder. Also returns the hash of each file.
@@ -161,10 +151,7 @@ impl Checkpoint {
 
     /// Returns a checkpoint with the same tensors for another member.
     pub(crate) fn with_owner(&self, name: &str) -> Self {
-        Self {
-            tensors: self.tensors.clone(),
-            ..Self::for_member(name)
-        }
+        Self { tensors: self.tensors.clone(), ..Self::for_member(name) }
     }
 
     /// Returns the hash of all names, encodings, shapes and values, independent of the split into
@@ -172,11 +159,7 @@ impl Checkpoint {
     pub(crate) fn digest(&self) -> Digest {
         let mut text = String::new();
         for (name, stored) in &self.tensors {
-            let TensorIdentity {
-                digest,
-                encoding,
-                shape,
-            } = &*stored.identity;
+            let TensorIdentity { digest, encoding, shape } = &*stored.identity;
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} {} {shape:?} {digest}", encoding.name());
         }
@@ -202,24 +185,18 @@ impl Checkpoint {
     pub(crate) fn check_all_used(&self) -> Result<()> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         match self.tensors.iter().find(|(name, _)| !used.contains(*name)) {
-            Some((name, stored)) => bail!(
-                "{}: the {} has an unused tensor `{name}`",
-                stored.file,
-                self.name
-            ),
+            Some((name, stored)) => {
+                bail!("{}: the {} has an unused tensor `{name}`", stored.file, self.name)
+            }
             None => Ok(()),
         }
     }
 
-    /// Returns true if both have the same names with this prefix, and equal tensors under them.
+    /// Returns true if the tensors with this name prefix are equal in both.
     pub(crate) fn has_equal_tensors(&self, other: &Self, prefix: &str) -> bool {
         let tensors_of = |checkpoint: &Self| -> Vec<(String, Arc<TensorIdentity>)> {
-            let all = checkpoint
-                .tensors
-                .iter()
-                .filter(|(name, _)| name.starts_with(prefix));
-            all.map(|(name, stored)| (name.clone(), stored.identity.clone()))
-                .collect()
+            let all = checkpoint.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
+            all.map(|(name, stored)| (name.clone(), stored.identity.clone())).collect()
         };
         tensors_of(self) == tensors_of(other)
     }
@@ -243,17 +220,11 @@ pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) ->
     let Some((first, others)) = checkpoints.split_first() else {
         return 0;
     };
-    let equal = |prefix: &str| {
-        others
-            .iter()
-            .all(|other| first.has_equal_tensors(other, prefix))
-    };
+    let equal = |prefix: &str| others.iter().all(|other| first.has_equal_tensors(other, prefix));
     if !equal("model.embed_tokens.") {
         return 0;
     }
-    (0..layers)
-        .take_while(|i| equal(&format!("model.layers.{i}.")))
-        .count()
+    (0..layers).take_while(|i| equal(&format!("model.layers.{i}."))).count()
 }
 
 /// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block
@@ -277,10 +248,7 @@ impl SimpleBackend for Checkpoint {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
             let tensor_name = split_block_name(name).map_or(name, |(tensor_name, _)| tensor_name);
-            let file = self
-                .tensors
-                .get(tensor_name)
-                .map_or("", |stored| &stored.file);
+            let file = self.tensors.get(tensor_name).map_or("", |stored| &stored.file);
             candle::bail!(
                 "{file}: the {}'s tensor `{name}` has shape {:?}, expected {shape:?}",
                 self.name,
@@ -293,11 +261,7 @@ impl SimpleBackend for Checkpoint {
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
         let tensor_name = split_block_name(name).map_or(name, |(tensor_name, _)| tensor_name);
         let Some(stored) = self.tensors.get(tensor_name) else {
-            candle::bail!(
-                "{}: the {} has no tensor `{name}`",
-                self.describe_files(),
-                self.name
-            );
+            candle::bail!("{}: the {} has no tensor `{name}`", self.describe_files(), self.name);
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.insert(tensor_name.to_owned());

@@ -107,10 +107,7 @@ fn read_entry<R: Read + Seek>(
         .read_to_end(&mut bytes)
         .with_context(|| format!("archive entry `{name}` cannot be read"))?;
     if bytes.len() as u64 != size {
-        bail!(
-            "archive entry `{name}` ends after {} of {size} bytes",
-            bytes.len()
-        );
+        bail!("archive entry `{name}` ends after {} of {size} bytes", bytes.len());
     }
     Ok(bytes)
 }

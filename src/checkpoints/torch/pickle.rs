@@ -56,10 +56,7 @@ impl Pickle {
         };
         while machine.step()? {}
         let root = machine.pop()?;
-        Ok(Self {
-            values: machine.values,
-            root,
-        })
+        Ok(Self { values: machine.values, root })
     }
 
     /// Returns the root value.
@@ -89,10 +86,8 @@ struct PickleMachine<'a> {
 
 impl<'a> PickleMachine<'a> {
     fn read_bytes(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (bytes, rest) = self
-            .rest
-            .split_at_checked(n)
-            .context("unexpected end of the pickle")?;
+        let (bytes, rest) =
+            self.rest.split_at_checked(n).context("unexpected end of the pickle")?;
         self.rest = rest;
         Ok(bytes)
     }
@@ -185,15 +180,12 @@ impl<'a> PickleMachine<'a> {
 
     fn memo_get(&mut self, key: u64) -> Result<()> {
         let value = self.memo.get(&u32::try_from(key)?);
-        self.stack
-            .push(*value.context("GET of an unset memo entry")?);
+        self.stack.push(*value.context("GET of an unset memo entry")?);
         Ok(())
     }
 
     fn push_tuple(&mut self, n: usize) -> Result<()> {
-        let mut items = (0..n)
-            .map(|_| self.pop())
-            .collect::<Result<Vec<ValueId>>>()?;
+        let mut items = (0..n).map(|_| self.pop()).collect::<Result<Vec<ValueId>>>()?;
         items.reverse();
         self.push(PickleValue::Tuple(items));
         Ok(())
@@ -228,7 +220,7 @@ impl<'a> PickleMachine<'a> {
             b'X' => {
                 let n = self.read_uint(4)? as usize;
                 let text =
-                    std::str::from_utf8(self.read_bytes(n)?).context("a text is not UTF-8")?;
+                    std::str::from_utf8(self.read_bytes(n)?).context("a string is not UTF-8")?;
                 self.push(PickleValue::Text(text.to_owned()));
             }
             b'c' => self.push_global()?,
@@ -320,17 +312,7 @@ mod tests {
     #[test]
     fn truncated_or_malformed_pickle_is_rejected() {
         let long: &[u8] = b"X\xff\xff\xff\xffa";
-        for malformed in [
-            long,
-            b"",
-            b"R.",
-            b"h\x07.",
-            b"t.",
-            b"(0.",
-            b"\x8a\x09",
-            b"]u.",
-            b"a.",
-        ] {
+        for malformed in [long, b"", b"R.", b"h\x07.", b"t.", b"(0.", b"\x8a\x09", b"]u.", b"a."] {
             assert!(Pickle::read(malformed).is_err(), "{malformed:?}");
         }
     }

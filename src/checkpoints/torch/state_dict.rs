@@ -46,13 +46,11 @@ impl TensorView {
 /// Parses the tensors of a pickled state dict.
 pub(super) fn parse_tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
     let pickle = Pickle::read(bytes)?;
-    let PickleValue::Dict(items) = pickle.root() else {
-        bail!("expected a dict of tensors")
-    };
+    let PickleValue::Dict(items) = pickle.root() else { bail!("expected a dict of tensors") };
     let mut views = Vec::new();
     for (key, value) in items {
         let PickleValue::Text(name) = pickle.get(*key) else {
-            bail!("tensor name is not a text")
+            bail!("tensor name is not a string")
         };
         let view = parse_view(&pickle, name, *value).with_context(|| format!("`{name}`"))?;
         views.push(view);
@@ -61,9 +59,7 @@ pub(super) fn parse_tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
 }
 
 fn parse_view(pickle: &Pickle, name: &str, value: ValueId) -> Result<TensorView> {
-    let PickleValue::Call(callee, arguments) = pickle.get(value) else {
-        bail!("not a tensor")
-    };
+    let PickleValue::Call(callee, arguments) = pickle.get(value) else { bail!("not a tensor") };
     let arguments = as_tuple(pickle, *arguments)?;
     match pickle.get(*callee) {
         // The first argument of a parameter is its tensor. Parameters do not nest.
@@ -89,10 +85,7 @@ fn is_tensor(pickle: &Pickle, callee: ValueId) -> bool {
 /// `_utils.py`). Further arguments do not affect the values.
 fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[ValueId]) -> Result<TensorView> {
     let [storage, offset, shape, strides, ..] = arguments else {
-        bail!(
-            "tensor with {} arguments, expected at least 4",
-            arguments.len()
-        )
+        bail!("tensor with {} arguments, expected at least 4", arguments.len())
     };
     let (storage, dtype) = parse_storage(pickle, *storage)?;
     let shape = parse_sizes(pickle, *shape)?;
@@ -102,9 +95,7 @@ fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[ValueId]) -> Result<Te
         if *size > 1 && *stride != expected_stride {
             bail!("strides {strides:?} of shape {shape:?} are not contiguous");
         }
-        expected_stride = expected_stride
-            .checked_mul(*size)
-            .context("shape is too large")?;
+        expected_stride = expected_stride.checked_mul(*size).context("shape is too large")?;
     }
     if shape.len() != strides.len() {
         bail!("{} sizes but {} strides", shape.len(), strides.len());
@@ -123,16 +114,10 @@ fn parse_storage(pickle: &Pickle, id: ValueId) -> Result<(String, DType)> {
     let PickleValue::Persistent(id) = pickle.get(id) else {
         bail!("storage is not a persistent id")
     };
-    let parts: Vec<&PickleValue> = as_tuple(pickle, *id)?
-        .iter()
-        .map(|id| pickle.get(*id))
-        .collect();
-    let [
-        PickleValue::Text(kind),
-        PickleValue::Global(class),
-        PickleValue::Text(name),
-        ..,
-    ] = parts.as_slice()
+    let parts: Vec<&PickleValue> =
+        as_tuple(pickle, *id)?.iter().map(|id| pickle.get(*id)).collect();
+    let [PickleValue::Text(kind), PickleValue::Global(class), PickleValue::Text(name), ..] =
+        parts.as_slice()
     else {
         bail!("storage without type and name")
     };
@@ -194,10 +179,7 @@ mod tests {
         };
         assert_eq!(view.byte_range(14)?, 2..14);
         assert!(view.byte_range(13).is_err());
-        let huge = TensorView {
-            shape: vec![usize::MAX, 2],
-            ..view
-        };
+        let huge = TensorView { shape: vec![usize::MAX, 2], ..view };
         assert!(huge.byte_range(14).is_err());
         Ok(())
     }

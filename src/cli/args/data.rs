@@ -50,12 +50,7 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     /// Require at least N responses per case
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        env = "ACEM3_MIN_RESPONSES"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 2, env = "ACEM3_MIN_RESPONSES")]
     pub min_responses: usize,
     /// Print the problems in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
@@ -69,13 +64,7 @@ pub struct PhantomArgs {
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Generate N cases
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        default_value_t = 12,
-        env = "ACEM3_COUNT"
-    )]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 12, env = "ACEM3_COUNT")]
     pub count: u64,
     /// Seed the random numbers with SEED; equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
@@ -94,13 +83,7 @@ pub struct PreferenceArgs {
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Generate N phantoms, with one pair for each of the four members of a panel
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        env = "ACEM3_COUNT"
-    )]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, env = "ACEM3_COUNT")]
     pub count: u64,
     /// Seed the random numbers with SEED; equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
@@ -129,8 +112,8 @@ pub struct QualityArgs {
     /// Evaluations: JSONL with `prompt`, `completion` (or `chosen`) and, if rated, `quality`
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
-    /// Write the lines to FILE, with the probability of the better-rated half as `quality`; ratings
-    /// move to `rated`
+    /// Write the lines to FILE; `quality` becomes the probability that the evaluation belongs to
+    /// the better-rated half, and ratings move to `rated`
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Seed the folds and the confidence interval with SEED

@@ -67,9 +67,7 @@ fn write_preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Res
         write_stdout(&format!("{pairs} in {out}\n"))?;
         if written.skipped > 0 {
             let skipped = format_count(written.skipped, "evaluation");
-            print_lines(&format!(
-                "{skipped} skipped: no method of --negatives applies"
-            ));
+            print_lines(&format!("{skipped} skipped: no method of --negatives applies"));
         }
     }
     Ok(Exit::Done)
@@ -77,10 +75,7 @@ fn write_preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Res
 
 fn rate_quality(args: &QualityArgs) -> anyhow::Result<Exit> {
     let evaluations = read_evaluations(&args.path)?.items;
-    let bootstrap = Bootstrap {
-        seed: args.seed,
-        ..Bootstrap::default()
-    };
+    let bootstrap = Bootstrap { seed: args.seed, ..Bootstrap::default() };
     let quality = predict_quality(&evaluations, bootstrap)
         .with_context(|| args.path.display().to_string())?;
     write_rated(&args.path, &args.out, &quality.probabilities)?;
@@ -167,11 +162,7 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
                 report.cases += 1;
                 report.responses += case.responses.len() as u64;
                 report.images += u64::from(case.image.is_some());
-                image_problem(
-                    &case,
-                    &mut images,
-                    &relative_path(source.case_file(), &root),
-                )
+                image_problem(&case, &mut images, &relative_path(source.case_file(), &root))
             }
             Err(problem) => Some(ListedProblem::from_problem(problem, &root)),
         };
@@ -182,27 +173,15 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     }
     report.unused_answers = source.unmatched_answers();
     report.print(args.format)?;
-    Ok(if report.problems > 0 {
-        Exit::Failed
-    } else {
-        Exit::Done
-    })
+    Ok(if report.problems > 0 { Exit::Failed } else { Exit::Done })
 }
 
 fn image_problem(case: &Case, images: &mut ImageReader, file: &str) -> Option<ListedProblem> {
     let source = case.image.as_ref()?;
-    let loaded = images
-        .read(source)
-        .and_then(|image| image.load(images.limits()));
+    let loaded = images.read(source).and_then(|image| image.load(images.limits()));
     let message = loaded.err()?;
     let (file, case, line) = (file.to_owned(), Some(case.id.clone()), case.line);
-    Some(ListedProblem {
-        file,
-        line,
-        case,
-        reason: UnscoredReason::Image,
-        message,
-    })
+    Some(ListedProblem { file, line, case, reason: UnscoredReason::Image, message })
 }
 
 impl ListedProblem {
@@ -220,9 +199,10 @@ impl ListedProblem {
         let text = match format {
             OutputFormat::Json => serde_json::to_string(self).context("cannot write a problem")?,
             OutputFormat::Text => {
-                let case = self.case.as_ref().map_or(String::new(), |id| {
-                    format!(" case {}:", escape_control_chars(id))
-                });
+                let case = self
+                    .case
+                    .as_ref()
+                    .map_or(String::new(), |id| format!(" case {}:", escape_control_chars(id)));
                 let lines: Vec<String> = self.message.lines().map(escape_control_chars).collect();
                 let message = lines.join("\n  ");
                 let reason = self.reason.name();

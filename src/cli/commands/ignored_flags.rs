@@ -8,19 +8,11 @@ pub(super) fn ignored_flags(args: &SourceArgs, kind: SourceKind) -> Vec<String> 
     let path = args.path.display();
     let mut warnings = Vec::new();
     let has_splits = !matches!(kind, SourceKind::Cases | SourceKind::Questions);
-    if let Some(split) = args
-        .split
-        .as_ref()
-        .filter(|_| !has_splits || !args.path.is_dir())
-    {
-        warnings.push(format!(
-            "--split {split} has no effect: {path} has no splits"
-        ));
+    if let Some(split) = args.split.as_ref().filter(|_| !has_splits || !args.path.is_dir()) {
+        warnings.push(format!("--split {split} has no effect: {path} has no splits"));
     }
     if args.lang.is_some_and(|lang| lang != Lang::All) && kind != SourceKind::Slake {
-        warnings.push(format!(
-            "--lang has no effect: {path} has no language field"
-        ));
+        warnings.push(format!("--lang has no effect: {path} has no language field"));
     }
     warnings
 }

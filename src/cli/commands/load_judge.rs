@@ -23,8 +23,6 @@ pub(super) fn load_judge(
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
     let panel = Panel::load(&files, args.scores_only, &placement, downloads)?;
     let hub = panel.hub().to_vec();
-    let options = JudgeOptions {
-        single_order: args.single_order,
-    };
+    let options = JudgeOptions { single_order: args.single_order };
     Ok((Box::new(PanelJudge::new(panel, options)), hub))
 }

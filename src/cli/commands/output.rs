@@ -23,10 +23,7 @@ pub(super) fn write_stdout(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result
 
 /// Returns an introduction and tables as Markdown, or as text that fits the terminal.
 pub(super) fn render_tables(intro: &str, tables: &[TableSection], format: TableFormat) -> String {
-    let style = if format == TableFormat::Markdown {
-        TableStyle::Markdown
-    } else {
-        TableStyle::terminal()
-    };
+    let style =
+        if format == TableFormat::Markdown { TableStyle::Markdown } else { TableStyle::terminal() };
     render_sections(intro, tables, style)
 }

@@ -1,34 +1,16 @@
 //! Completes drafts to cases, by the same rules for every layout.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
 use super::case::{Case, InputProblem, ProblemScope, Response};
 use super::source_options::{CaseResult, SourceOptions};
-use crate::data::cases::answer_index::AnswerIndex;
-use crate::data::cases::answer_matches::AnswerMatchCounts;
-use crate::data::cases::case_labels;
+use crate::data::cases::answers::answer_index::AnswerIndex;
+use crate::data::cases::answers::answer_matches::AnswerMatchCounts;
+use crate::data::cases::case::case_labels;
+use crate::data::cases::draft::Draft;
 use crate::data::cases::removed_responses::{RemovedResponse, check_responses, remove_responses};
-
-/// A case as read from its file, before answers are attached.
-pub(super) struct Draft {
-    /// The case with the responses of its own file, often none.
-    pub(super) case: Case,
-    /// Ids under which answers files may refer to it.
-    pub(super) keys: Vec<String>,
-    /// The file.
-    pub(super) file: Arc<Path>,
-    /// Problems in fields that the judge does not see. These fields are left out.
-    pub(super) field_problems: Vec<String>,
-    /// True if the language of the question is selected.
-    pub(super) is_selected: bool,
-}
-
-/// The stream of drafts of a reader.
-pub(super) type Drafts = Box<dyn Iterator<Item = Result<Draft, InputProblem>> + Send>;
 
 /// Completes drafts to cases: attaches answers and checks the result.
 pub(super) struct CaseAssembler {
@@ -81,13 +63,7 @@ impl CaseAssembler {
     /// Completes a draft. Returns the problems of its responses, followed by the case or by a
     /// problem of the whole case.
     pub(super) fn assemble(&mut self, draft: Draft) -> Vec<CaseResult> {
-        let Draft {
-            mut case,
-            keys,
-            file,
-            mut field_problems,
-            ..
-        } = draft;
+        let Draft { mut case, keys, file, mut field_problems, .. } = draft;
         let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
         let has_own_responses = !models.is_empty();
         models.retain(|model| !model.trim().is_empty());
@@ -106,19 +82,10 @@ impl CaseAssembler {
             Ok(removed) => (removed, None),
             Err(message) => (Vec::new(), Some(message)),
         };
-        let entries = ignored_fields.chain(removed).map(
-            |RemovedResponse {
-                 message,
-                 model,
-                 pairs,
-             }| {
-                Err(problem(
-                    &case,
-                    message,
-                    ProblemScope::Response { model, pairs },
-                ))
-            },
-        );
+        let entries =
+            ignored_fields.chain(removed).map(|RemovedResponse { message, model, pairs }| {
+                Err(problem(&case, message, ProblemScope::Response { model, pairs }))
+            });
         let duplicates = self.answers.unusable_lines().take_duplicates(&keys);
         let mut entries: Vec<CaseResult> = duplicates.into_iter().map(Err).chain(entries).collect();
         entries.push(match error {
@@ -149,9 +116,8 @@ impl CaseAssembler {
         let mut missing = check_responses(&case.responses)?;
         missing.extend(self.answers.attach(keys, &mut case.responses));
         let labels = case.labels.as_ref();
-        let checked = labels.map_or(Ok(()), |labels| {
-            case_labels::check_score_counts(labels, case.responses.len())
-        });
+        let checked = labels
+            .map_or(Ok(()), |labels| case_labels::check_score_counts(labels, case.responses.len()));
         if let Err(message) = checked {
             field_problems.push(case_labels::labels_ignored_message(&message));
             case.labels = None;
@@ -191,11 +157,7 @@ impl CaseAssembler {
             [one] => format!("one response (model {one})"),
             many => format!("{n} responses ({})", many.join(", ")),
         };
-        let needed = if minimum == 2 {
-            "two".to_owned()
-        } else {
-            minimum.to_string()
-        };
+        let needed = if minimum == 2 { "two".to_owned() } else { minimum.to_string() };
         let reference = match &case.reference {
             Some(_) if !self.with_reference => ", or --with-reference to judge the reference too",
             _ => "",
@@ -214,14 +176,9 @@ fn add_reference_response(case: &mut Case) -> Result<(), String> {
         return Ok(());
     };
     if case.responses.iter().any(|r| r.model == MODEL) {
-        return Err(format!(
-            "a model is named `{MODEL}`, which --with-reference adds"
-        ));
+        return Err(format!("a model is named `{MODEL}`, which --with-reference adds"));
     }
-    case.responses.push(Response {
-        model: MODEL.into(),
-        text,
-    });
+    case.responses.push(Response { model: MODEL.into(), text });
     Ok(())
 }
 
@@ -249,17 +206,14 @@ mod tests {
         Draft {
             case,
             keys: vec![id.into()],
-            file: Path::new("cases.jsonl").into(),
+            file: std::path::Path::new("cases.jsonl").into(),
             field_problems: Vec::new(),
             is_selected: true,
         }
     }
 
     fn assembler(with_reference: bool) -> CaseAssembler {
-        let options = SourceOptions {
-            with_reference,
-            ..SourceOptions::default()
-        };
+        let options = SourceOptions { with_reference, ..SourceOptions::default() };
         CaseAssembler::new(AnswerIndex::default(), &options)
     }
 
@@ -275,10 +229,7 @@ mod tests {
         assert!(finish(&mut assembly, draft("x", 3, &two)).is_ok());
         assert!(finish(&mut assembly, draft("y", 4, &two)).is_ok());
         let problem = finish(&mut assembly, draft("x", 9, &two)).unwrap_err();
-        assert!(
-            problem.message.contains("line 3 and on line 9"),
-            "{problem}"
-        );
+        assert!(problem.message.contains("line 3 and on line 9"), "{problem}");
         assert_eq!((problem.line, problem.id.as_deref()), (9, Some("x")));
     }
 
@@ -289,13 +240,7 @@ mod tests {
         assert!(problem.message.contains("two or more"), "{problem}");
         assert!(problem.message.contains("--with-reference"), "{problem}");
         let case = finish(&mut assembler(true), draft("x", 1, &one)).unwrap();
-        assert_eq!(
-            case.responses[1],
-            Response {
-                model: "reference".into(),
-                text: "yes".into()
-            }
-        );
+        assert_eq!(case.responses[1], Response { model: "reference".into(), text: "yes".into() });
         let twice =
             finish(&mut assembler(true), draft("x", 1, &[("reference", "no")])).unwrap_err();
         assert!(twice.message.contains("reference"));
@@ -306,21 +251,13 @@ mod tests {
         let mut assembly = assembler(false);
         let empty =
             finish(&mut assembly, draft("x", 1, &[("a", "yes"), ("b", " \n")])).unwrap_err();
-        assert!(
-            empty.message.contains("response 2 (model b) is empty"),
-            "{empty}"
-        );
+        assert!(empty.message.contains("response 2 (model b) is empty"), "{empty}");
         let double =
             finish(&mut assembly, draft("y", 2, &[("a", "yes"), ("a", "no")])).unwrap_err();
         assert!(double.message.contains("two responses"), "{double}");
         let mut blank = draft("z", 3, &[("a", "yes"), ("b", "no")]);
         blank.case.question = "\t".into();
-        assert!(
-            finish(&mut assembly, blank)
-                .unwrap_err()
-                .message
-                .contains("question is empty")
-        );
+        assert!(finish(&mut assembly, blank).unwrap_err().message.contains("question is empty"));
     }
 
     #[test]
@@ -332,28 +269,16 @@ mod tests {
             ..Default::default()
         });
         let entries = assembler(false).assemble(draft);
-        let [Err(b), Err(d), Ok(case)] = entries.as_slice() else {
-            panic!("{entries:?}")
-        };
-        let pairs = |p: &InputProblem| {
-            p.affected_pairs()
-                .iter()
-                .map(|p| p.concat())
-                .collect::<Vec<_>>()
-        };
+        let [Err(b), Err(d), Ok(case)] = entries.as_slice() else { panic!("{entries:?}") };
+        let pairs =
+            |p: &InputProblem| p.affected_pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
         assert_eq!(pairs(b), ["ab", "bc", "bd"]);
         assert_eq!(pairs(d), ["ad", "cd"]);
-        assert_eq!(
-            (b.line, b.id.as_deref(), b.affects_whole_case()),
-            (5, Some("x"), false)
-        );
+        assert_eq!((b.line, b.id.as_deref(), b.affects_whole_case()), (5, Some("x"), false));
         assert!(d.message.contains("response 4 (model d) is empty"), "{d}");
         let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
         assert_eq!(models, ["a", "c"]);
-        assert_eq!(
-            case.labels.as_ref().unwrap().final_scores,
-            Some(vec![1.0, 3.0])
-        );
+        assert_eq!(case.labels.as_ref().unwrap().final_scores, Some(vec![1.0, 3.0]));
     }
 
     #[test]

@@ -34,16 +34,9 @@ const KNOWN_LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv an
 /// The path does not exist, has no known layout, or has several splits.
 pub(super) fn detect(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     if !path.exists() {
-        bail!(
-            "{} does not exist\nhint: expected {KNOWN_LAYOUTS}",
-            path.display()
-        );
+        bail!("{} does not exist\nhint: expected {KNOWN_LAYOUTS}", path.display());
     }
-    if path.is_dir() {
-        detect_folder(path, split)
-    } else {
-        detect_file(path)
-    }
+    if path.is_dir() { detect_folder(path, split) } else { detect_file(path) }
 }
 
 fn detect_file(path: &Path) -> Result<SourceLayout> {
@@ -71,9 +64,7 @@ fn detect_by_content(path: &Path) -> Result<Option<SourceLayout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
     let file = regular_file::open(path).with_context(unreadable)?;
-    file.take(1 << 16)
-        .read_to_end(&mut start)
-        .with_context(unreadable)?;
+    file.take(1 << 16).read_to_end(&mut start).with_context(unreadable)?;
     let text = String::from_utf8_lossy(&start);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let path = path.to_path_buf();
@@ -157,11 +148,7 @@ fn select_split(
 fn find_shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     let mut folders = vec![path.to_path_buf()];
-    folders.extend(
-        list_folder(path)?
-            .into_iter()
-            .filter(|entry| entry.is_dir()),
-    );
+    folders.extend(list_folder(path)?.into_iter().filter(|entry| entry.is_dir()));
     for folder in folders {
         for file in files_with_extension(&folder, "parquet")? {
             let name = file_stem(&file);
@@ -200,10 +187,7 @@ fn contains_preferences(file: &Path) -> bool {
     let read = regular_file::open(file)
         .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
     let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
-    read.is_ok()
-        && ["prompt", "chosen", "rejected"]
-            .iter()
-            .all(|name| value.get(name).is_some())
+    read.is_ok() && ["prompt", "chosen", "rejected"].iter().all(|name| value.get(name).is_some())
 }
 
 fn list_folder(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -219,22 +203,14 @@ fn list_folder(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Returns the files of a folder with an extension, sorted by name.
 pub(super) fn files_with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let has_extension = |path: &PathBuf| {
-        path.is_file()
-            && path
-                .extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case(extension))
+        path.is_file() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
     };
-    Ok(list_folder(folder)?
-        .into_iter()
-        .filter(has_extension)
-        .collect())
+    Ok(list_folder(folder)?.into_iter().filter(has_extension).collect())
 }
 
 /// Returns the name of a file without its extension.
 pub(super) fn file_stem(path: &Path) -> String {
-    path.file_stem()
-        .map(|s| s.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -258,47 +234,28 @@ mod tests {
         let found = detect(cases.path(), None).unwrap();
         assert_eq!(found, SourceLayout::Cases(cases.path().join("cases.jsonl")));
         let table = create_files(&[("questions.csv", ""), ("answers/a.jsonl", "")]);
-        assert!(matches!(
-            detect(table.path(), None).unwrap(),
-            SourceLayout::Questions(_)
-        ));
+        assert!(matches!(detect(table.path(), None).unwrap(), SourceLayout::Questions(_)));
         let rad = create_files(&[
             ("VQA_RAD Dataset Public.json", "[{\"image_name\": 1}]"),
             ("x.json", "{}"),
         ]);
-        assert!(matches!(
-            detect(rad.path(), None).unwrap(),
-            SourceLayout::VqaRad(_)
-        ));
+        assert!(matches!(detect(rad.path(), None).unwrap(), SourceLayout::VqaRad(_)));
     }
 
     #[test]
     fn several_splits_need_a_flag() {
-        let slake = create_files(&[
-            ("train.json", "[{\"img_name\": 1}]"),
-            ("test.json", "[\"img_name\"]"),
-        ]);
+        let slake =
+            create_files(&[("train.json", "[{\"img_name\": 1}]"), ("test.json", "[\"img_name\"]")]);
         let error = detect(slake.path(), None).unwrap_err().to_string();
-        assert!(
-            error.contains("test, train") && error.contains("hint:"),
-            "{error}"
-        );
+        assert!(error.contains("test, train") && error.contains("hint:"), "{error}");
         let selected = detect(slake.path(), Some("train")).unwrap();
-        assert_eq!(
-            selected,
-            SourceLayout::Slake(slake.path().join("train.json"))
-        );
+        assert_eq!(selected, SourceLayout::Slake(slake.path().join("train.json")));
         let error = detect(slake.path(), Some("dev")).unwrap_err().to_string();
         assert!(error.contains("no split dev"), "{error}");
 
-        let names = [
-            "data/a-00001-of-00002.parquet",
-            "data/a-00000-of-00002.parquet",
-        ];
+        let names = ["data/a-00001-of-00002.parquet", "data/a-00000-of-00002.parquet"];
         let hub = create_files(&[(names[0], ""), (names[1], ""), ("README.md", "")]);
-        let shards = [names[1], names[0]]
-            .map(|name| hub.path().join(name))
-            .to_vec();
+        let shards = [names[1], names[0]].map(|name| hub.path().join(name)).to_vec();
         assert_eq!(detect(hub.path(), None).unwrap(), SourceLayout::Hub(shards));
         let converted = create_files(&[("train/0000.parquet", ""), ("test/0000.parquet", "")]);
         let error = detect(converted.path(), None).unwrap_err().to_string();
@@ -315,39 +272,14 @@ mod tests {
             ("e.json", "[{\"id\": 1}]"),
         ]);
         let detect_in_dir = |name: &str| detect(&dir.path().join(name), None);
-        assert!(matches!(
-            detect_in_dir("a.json").unwrap(),
-            SourceLayout::Slake(_)
-        ));
-        assert!(matches!(
-            detect_in_dir("b.json").unwrap(),
-            SourceLayout::VqaRad(_)
-        ));
-        assert!(matches!(
-            detect_in_dir("c.json").unwrap(),
-            SourceLayout::Cases(_)
-        ));
-        assert!(matches!(
-            detect_in_dir("d.bin").unwrap(),
-            SourceLayout::Hub(_)
-        ));
-        assert!(
-            detect_in_dir("e.json")
-                .unwrap_err()
-                .to_string()
-                .contains("one per line")
-        );
-        assert!(
-            detect_in_dir("none")
-                .unwrap_err()
-                .to_string()
-                .contains("does not exist")
-        );
+        assert!(matches!(detect_in_dir("a.json").unwrap(), SourceLayout::Slake(_)));
+        assert!(matches!(detect_in_dir("b.json").unwrap(), SourceLayout::VqaRad(_)));
+        assert!(matches!(detect_in_dir("c.json").unwrap(), SourceLayout::Cases(_)));
+        assert!(matches!(detect_in_dir("d.bin").unwrap(), SourceLayout::Hub(_)));
+        assert!(detect_in_dir("e.json").unwrap_err().to_string().contains("one per line"));
+        assert!(detect_in_dir("none").unwrap_err().to_string().contains("does not exist"));
         let nothing = create_files(&[("mine.jsonl", ""), ("images/a.png", "")]);
         let error = detect(nothing.path(), None).unwrap_err().to_string();
-        assert!(
-            error.contains("cases.jsonl") && error.contains("mine.jsonl"),
-            "{error}"
-        );
+        assert!(error.contains("cases.jsonl") && error.contains("mine.jsonl"), "{error}");
     }
 }

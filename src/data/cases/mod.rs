@@ -8,40 +8,26 @@
 //! drafts: cases without the responses of answers files. The `CaseAssembler` completes all drafts
 //! by the same rules.
 
-mod answer_index;
-mod answer_line;
-mod answer_matches;
+pub mod answers;
 mod case;
 mod case_assembler;
-mod case_id;
-mod case_labels;
-mod case_line;
-mod csv;
-mod csv_rows;
-mod hub_parquet;
-mod json_array;
-mod jsonl;
+mod draft;
+pub mod formats;
 mod layout;
-mod lines;
-mod panic_guard;
-mod parquet;
-mod python_json;
+pub mod layouts;
 mod removed_responses;
-mod slake;
 mod source;
 mod source_options;
-mod unusable_lines;
-mod vqa_rad;
 
-pub(crate) use crate::data::cases::case_id::{json_type, parse_id};
-pub(crate) use crate::data::cases::case_labels::parse as parse_labels;
-pub(crate) use crate::data::cases::csv_rows::CsvSheet;
-pub(crate) use lines::Lines;
+pub(crate) use crate::data::cases::case::case_id::{json_type, parse_id};
+pub(crate) use crate::data::cases::case::case_labels::parse as parse_labels;
+pub(crate) use crate::data::cases::formats::csv_rows::CsvSheet;
+pub(crate) use crate::data::cases::formats::lines::Lines;
 pub(crate) use source::base_folder;
 
+pub use crate::data::cases::case::case_line::CaseLine;
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
-pub use case_line::CaseLine;
 pub use source::{CaseSource, open};
 pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};

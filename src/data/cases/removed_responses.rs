@@ -1,8 +1,8 @@
 //! Checks the responses of a case and removes those that cannot be judged.
 
 use super::case::{Case, Response};
-use crate::data::cases::answer_index::MissingResponse;
-use crate::data::cases::case_labels;
+use crate::data::cases::answers::answer_index::MissingResponse;
+use crate::data::cases::case::case_labels;
 
 /// Problem in a case, with the response that was removed because of it, if any.
 pub(super) struct RemovedResponse {
@@ -25,18 +25,14 @@ pub(super) fn remove_responses(
     for (i, a) in models.iter().enumerate() {
         for b in models.iter().skip(i + 1) {
             // A pair of two missing responses is listed only once.
-            if let Some(affected) = missing_index(a)
-                .or(missing_index(b))
-                .and_then(|index| pairs.get_mut(index))
+            if let Some(affected) =
+                missing_index(a).or(missing_index(b)).and_then(|index| pairs.get_mut(index))
             {
                 affected.push([(*a).clone(), (*b).clone()]);
             }
         }
     }
-    let kept: Vec<bool> = models
-        .iter()
-        .map(|model| missing_index(model).is_none())
-        .collect();
+    let kept: Vec<bool> = models.iter().map(|model| missing_index(model).is_none()).collect();
     if let Some(labels) = &mut case.labels {
         case_labels::retain_responses(labels, &kept);
     }

@@ -9,10 +9,11 @@ use anyhow::{Result, bail};
 use super::case::{InputProblem, ProblemScope};
 use super::layout::{self, SourceLayout, detect};
 use super::source_options::{CaseResult, SourceKind, SourceOptions};
-use super::{csv, jsonl, slake, vqa_rad};
-use crate::data::cases::answer_index::AnswerIndex;
-use crate::data::cases::case_assembler::{CaseAssembler, Drafts};
-use crate::data::cases::hub_parquet;
+use crate::data::cases::answers::answer_index::AnswerIndex;
+use crate::data::cases::case_assembler::CaseAssembler;
+use crate::data::cases::draft::Drafts;
+use crate::data::cases::layouts::hub_parquet;
+use crate::data::cases::layouts::{csv, jsonl, slake, vqa_rad};
 
 /// Maximum size in bytes of a file that is read in advance to count its cases.
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
@@ -41,9 +42,7 @@ impl CaseSource {
     /// and questions in other languages are matched too. A number above zero after the last case
     /// means that some question ids do not match.
     pub fn unmatched_answers(&self) -> u64 {
-        self.assembler
-            .match_counts
-            .unmatched(self.assembler.answers())
+        self.assembler.match_counts.unmatched(self.assembler.answers())
     }
 
     /// Returns the number of answers to questions in other languages.
@@ -87,7 +86,7 @@ impl Iterator for CaseSource {
         while self.queued.is_empty() {
             match self.drafts.next() {
                 Some(Ok(draft)) if !draft.is_selected => {
-                    self.assembler.count_unselected(&draft.keys)
+                    self.assembler.count_unselected(&draft.keys);
                 }
                 Some(Ok(draft)) => {
                     self.file = Arc::clone(&draft.file);
@@ -158,31 +157,21 @@ fn open_drafts(
     options: &SourceOptions,
 ) -> Result<(SourceKind, Vec<PathBuf>, Drafts)> {
     Ok(match layout {
-        SourceLayout::Cases(file) => (
-            SourceKind::Cases,
-            vec![file.clone()],
-            jsonl::read_drafts(file)?,
-        ),
-        SourceLayout::Questions(file) => (
-            SourceKind::Questions,
-            vec![file.clone()],
-            csv::read_drafts(file)?,
-        ),
-        SourceLayout::VqaRad(file) => (
-            SourceKind::VqaRad,
-            vec![file.clone()],
-            vqa_rad::read_drafts(file)?,
-        ),
-        SourceLayout::Slake(file) => (
-            SourceKind::Slake,
-            vec![file.clone()],
-            slake::read_drafts(file, options.lang)?,
-        ),
-        SourceLayout::Hub(shards) => (
-            SourceKind::Parquet,
-            shards.clone(),
-            hub_parquet::read_drafts(shards)?,
-        ),
+        SourceLayout::Cases(file) => {
+            (SourceKind::Cases, vec![file.clone()], jsonl::read_drafts(file)?)
+        }
+        SourceLayout::Questions(file) => {
+            (SourceKind::Questions, vec![file.clone()], csv::read_drafts(file)?)
+        }
+        SourceLayout::VqaRad(file) => {
+            (SourceKind::VqaRad, vec![file.clone()], vqa_rad::read_drafts(file)?)
+        }
+        SourceLayout::Slake(file) => {
+            (SourceKind::Slake, vec![file.clone()], slake::read_drafts(file, options.lang)?)
+        }
+        SourceLayout::Hub(shards) => {
+            (SourceKind::Parquet, shards.clone(), hub_parquet::read_drafts(shards)?)
+        }
     })
 }
 
@@ -195,8 +184,7 @@ fn count_cases(
         return hub_parquet::count_rows(shards).map(Some);
     }
     let is_small = |file: &PathBuf| {
-        file.metadata()
-            .is_ok_and(|data| data.is_file() && data.len() <= MAX_COUNTED_BYTES)
+        file.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_COUNTED_BYTES)
     };
     if !files.iter().all(is_small) {
         return Ok(None);
@@ -222,17 +210,13 @@ fn find_answers_files(layout: &SourceLayout, path: &Path) -> Result<Vec<PathBuf>
         _ => return Ok(Vec::new()),
     };
     let folder = cases.parent().unwrap_or(Path::new("")).join("answers");
-    if folder.is_dir() {
-        layout::files_with_extension(&folder, "jsonl")
-    } else {
-        Ok(Vec::new())
-    }
+    if folder.is_dir() { layout::files_with_extension(&folder, "jsonl") } else { Ok(Vec::new()) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::parquet::tests::{ParquetCells, write_parquet};
     use super::*;
+    use crate::data::cases::formats::parquet::tests::{ParquetCells, write_parquet};
 
     #[test]
     fn case_file_is_its_shard_and_answers_after_the_last_row_are_counted() {
@@ -256,9 +240,6 @@ mod tests {
             files.push(source.case_file().to_path_buf());
         }
         assert_eq!(files, [shard(0), shard(1)]);
-        assert_eq!(
-            (source.answers_beyond_last_row(), source.unmatched_answers()),
-            (3, 3)
-        );
+        assert_eq!((source.answers_beyond_last_row(), source.unmatched_answers()), (3, 3));
     }
 }

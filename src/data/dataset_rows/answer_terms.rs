@@ -45,33 +45,19 @@ const SYNONYMS: [&[&str]; 23] = [
 ///
 /// "x-ray", "x ray" and "xray" are one word; other hyphens separate words.
 pub(super) fn canonical_words(text: &str) -> Vec<String> {
-    let text = text
-        .to_lowercase()
-        .replace("x-ray", "xray")
-        .replace("x ray", "xray");
-    let text = text
-        .replace("ct scan", "ct")
-        .replace("hyper dense", "hyperdense");
+    let text = text.to_lowercase().replace("x-ray", "xray").replace("x ray", "xray");
+    let text = text.replace("ct scan", "ct").replace("hyper dense", "hyperdense");
     let text = text.replace("hypo dense", "hypodense");
-    let split = text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty());
+    let split = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
     split.map(|word| canonical(singular(word))).collect()
 }
 
 /// Returns the set of meaningful words, or of all words if none is meaningful.
 pub(super) fn terms(text: &str) -> BTreeSet<String> {
     let words = canonical_words(text);
-    let meaningful: BTreeSet<String> = words
-        .iter()
-        .filter(|w| !FILLERS.contains(&w.as_str()))
-        .cloned()
-        .collect();
-    if meaningful.is_empty() {
-        words.into_iter().collect()
-    } else {
-        meaningful
-    }
+    let meaningful: BTreeSet<String> =
+        words.iter().filter(|w| !FILLERS.contains(&w.as_str())).cloned().collect();
+    if meaningful.is_empty() { words.into_iter().collect() } else { meaningful }
 }
 
 /// Normalises an answer: its canonical words, separated by single spaces.
@@ -96,8 +82,7 @@ pub(super) fn overlaps(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
         return false;
     }
     let includes = |many: &BTreeSet<String>, few: &BTreeSet<String>| {
-        few.iter()
-            .all(|word| many.iter().any(|other| is_same_word(word, other)))
+        few.iter().all(|word| many.iter().any(|other| is_same_word(word, other)))
     };
     includes(b, a) || includes(a, b)
 }
@@ -113,10 +98,7 @@ fn is_same_word(a: &str, b: &str) -> bool {
 /// letters.
 fn is_one_edit_apart(a: &str, b: &str) -> bool {
     let prefix = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    let (x, y) = (
-        suffix_from(a.as_bytes(), prefix),
-        suffix_from(b.as_bytes(), prefix),
-    );
+    let (x, y) = (suffix_from(a.as_bytes(), prefix), suffix_from(b.as_bytes(), prefix));
     let is_swap = match (x, y) {
         ([x0, x1, x_rest @ ..], [y0, y1, y_rest @ ..]) => x0 == y1 && x1 == y0 && x_rest == y_rest,
         _ => false,
@@ -140,10 +122,7 @@ fn singular(word: &str) -> &str {
 
 fn canonical(word: &str) -> String {
     let group = SYNONYMS.iter().find(|group| group.contains(&word));
-    group
-        .and_then(|g| g.first())
-        .map_or(word, |first| first)
-        .to_owned()
+    group.and_then(|g| g.first()).map_or(word, |first| first).to_owned()
 }
 
 #[cfg(test)]
@@ -189,11 +168,7 @@ mod tests {
             assert!(!do_overlap(a, b), "{a} / {b}");
         }
         assert_eq!(
-            (
-                parse_yes_no("Yes. "),
-                parse_yes_no("NO"),
-                parse_yes_no("maybe")
-            ),
+            (parse_yes_no("Yes. "), parse_yes_no("NO"), parse_yes_no("maybe")),
             (Some(true), Some(false), None)
         );
     }

@@ -114,11 +114,7 @@ pub fn load_dataset_items(data_root: &Path, split: DatasetSplit) -> Result<Vec<D
 fn to_item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<DatasetItem> {
     let normalize_spaces = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let meta = |name: &str| {
-        let value = case
-            .meta
-            .get(name)
-            .and_then(|v| v.as_str())
-            .unwrap_or_default();
+        let value = case.meta.get(name).and_then(|v| v.as_str()).unwrap_or_default();
         Some(value.to_owned()).filter(|v| !v.is_empty())
     };
     let answer = normalize_spaces(case.reference.as_deref()?);
@@ -150,12 +146,7 @@ fn to_item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<
 
 /// Returns the first of VQA-RAD's question types, with two known misspellings corrected.
 fn normalize_question_type(kind: &str) -> String {
-    let first = kind
-        .split(',')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_uppercase();
+    let first = kind.split(',').next().unwrap_or_default().trim().to_uppercase();
     match first.as_str() {
         "ATRIB" => "ATTRIB".into(),
         "PRSE" => "PRES".into(),
@@ -164,11 +155,7 @@ fn normalize_question_type(kind: &str) -> String {
 }
 
 fn first_words(question: &str) -> String {
-    let words: Vec<_> = question
-        .split_whitespace()
-        .take(2)
-        .map(str::to_lowercase)
-        .collect();
+    let words: Vec<_> = question.split_whitespace().take(2).map(str::to_lowercase).collect();
     words.join(" ")
 }
 
@@ -176,9 +163,7 @@ fn first_words(question: &str) -> String {
 /// other images.
 fn is_held_out(image_key: &str) -> bool {
     let digest = Sha256::digest(image_key.as_bytes());
-    let number = digest
-        .first_chunk::<8>()
-        .map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    let number = digest.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
     number.is_multiple_of(10)
 }
 
@@ -193,30 +178,18 @@ impl ImagePool {
     pub(super) fn intern(&mut self, image: ImageSource, dataset: &str) -> (ImageSource, String) {
         match image {
             ImageSource::File(path) => {
-                let name = path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 // In SLAKE, each image is a file `source.jpg` in a separate folder.
                 let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-                let key = if dataset == "slake" {
-                    folder.to_string_lossy().into_owned()
-                } else {
-                    name
-                };
+                let key =
+                    if dataset == "slake" { folder.to_string_lossy().into_owned() } else { name };
                 (ImageSource::File(path), format!("{dataset}/{key}"))
             }
             ImageSource::Bytes { name, bytes } => {
                 let digest: [u8; 32] = Sha256::digest(&bytes).into();
                 let bytes = Arc::clone(self.by_content.entry(digest).or_insert(bytes));
-                let short = digest
-                    .first_chunk::<8>()
-                    .map_or(0, |d| u64::from_be_bytes(*d));
-                (
-                    ImageSource::Bytes { name, bytes },
-                    format!("{dataset}/{short:016x}"),
-                )
+                let short = digest.first_chunk::<8>().map_or(0, |d| u64::from_be_bytes(*d));
+                (ImageSource::Bytes { name, bytes }, format!("{dataset}/{short:016x}"))
             }
         }
     }
@@ -229,10 +202,7 @@ mod tests {
     #[test]
     fn equal_images_share_bytes() {
         let mut images = ImagePool::default();
-        let image = |name: &str| ImageSource::Bytes {
-            name: name.into(),
-            bytes: [1, 2].into(),
-        };
+        let image = |name: &str| ImageSource::Bytes { name: name.into(), bytes: [1, 2].into() };
         let (a, a_key) = images.intern(image("a"), "path_vqa");
         let (b, b_key) = images.intern(image("b"), "path_vqa");
         assert_eq!(a_key, b_key);
@@ -247,9 +217,8 @@ mod tests {
 
     #[test]
     fn about_one_tenth_is_held_out() {
-        let held_out = (0..10_000)
-            .filter(|i| is_held_out(&format!("vqa_rad/synpic{i}.jpg")))
-            .count();
+        let held_out =
+            (0..10_000).filter(|i| is_held_out(&format!("vqa_rad/synpic{i}.jpg"))).count();
         assert!((900..1100).contains(&held_out), "{held_out}");
         assert_eq!(normalize_question_type("PRSE, ABN "), "PRES");
     }

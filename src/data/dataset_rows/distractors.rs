@@ -95,24 +95,15 @@ impl DistractorPool {
         };
         pool.index_words(items);
         pool.collect_answers(items);
-        for item in items
-            .iter()
-            .filter(|item| parse_yes_no(&item.answer).is_none())
-        {
+        for item in items.iter().filter(|item| parse_yes_no(&item.answer).is_none()) {
             let key = (item.dataset, normalize(&item.answer));
             let Some(&answer) = pool.by_normal_form.get(&key) else {
                 continue;
             };
             let index = pool.uses.len();
-            pool.uses.push(AnswerUse {
-                answer,
-                question: pool.word_ids(&item.question),
-            });
+            pool.uses.push(AnswerUse { answer, question: pool.word_ids(&item.question) });
             for kind in [item.question_type.as_str(), ""] {
-                pool.uses_by_type
-                    .entry((item.dataset, kind.to_owned()))
-                    .or_default()
-                    .push(index);
+                pool.uses_by_type.entry((item.dataset, kind.to_owned())).or_default().push(index);
             }
         }
         pool
@@ -129,8 +120,7 @@ impl DistractorPool {
         }
         for (id, (word, count)) in counts.into_iter().enumerate() {
             self.vocabulary.insert(word, id as u32);
-            self.rarity
-                .push((items.len() as f32 / count as f32).ln() + 0.1);
+            self.rarity.push((items.len() as f32 / count as f32).ln() + 0.1);
         }
     }
 
@@ -138,15 +128,12 @@ impl DistractorPool {
     fn collect_answers(&mut self, items: &[DatasetItem]) {
         let mut spellings: BTreeMap<(&'static str, String), BTreeMap<&str, u32>> = BTreeMap::new();
         for item in items {
-            let counts = spellings
-                .entry((item.dataset, normalize(&item.answer)))
-                .or_default();
+            let counts = spellings.entry((item.dataset, normalize(&item.answer))).or_default();
             *counts.entry(&item.answer).or_default() += 1;
         }
         for (key, counts) in spellings {
-            let most_frequent = counts
-                .into_iter()
-                .max_by_key(|&(text, count)| (count, Reverse(text)));
+            let most_frequent =
+                counts.into_iter().max_by_key(|&(text, count)| (count, Reverse(text)));
             let text = most_frequent.map_or("", |(text, _)| text);
             self.by_normal_form.insert(key, self.answers.len());
             self.answers.push(PooledAnswer {
@@ -158,10 +145,8 @@ impl DistractorPool {
     }
 
     fn word_ids(&self, question: &str) -> Vec<u32> {
-        let mut ids: Vec<u32> = terms(question)
-            .iter()
-            .filter_map(|word| self.vocabulary.get(word).copied())
-            .collect();
+        let mut ids: Vec<u32> =
+            terms(question).iter().filter_map(|word| self.vocabulary.get(word).copied()).collect();
         ids.sort_unstable();
         ids
     }
@@ -183,9 +168,7 @@ impl DistractorPool {
         let wrong = self.candidates(item);
         let nearest = self.nearest(item, &wrong, rng);
         let chosen = nearest.get(rng.random_range(0..nearest.len().max(1)))?;
-        self.answers
-            .get(chosen.answer)
-            .map(|answer| answer.text.clone())
+        self.answers.get(chosen.answer).map(|answer| answer.text.clone())
     }
 
     /// Returns wrong answers to questions of the item's type (of any type if there are none), with
@@ -210,9 +193,7 @@ impl DistractorPool {
                 })
             });
             let has_same_shape = |answer_use: &&AnswerUse| {
-                self.answers
-                    .get(answer_use.answer)
-                    .is_some_and(|a| a.shape == shape)
+                self.answers.get(answer_use.answer).is_some_and(|a| a.shape == shape)
             };
             if wrong.iter().any(has_same_shape) {
                 wrong.retain(has_same_shape);
@@ -239,26 +220,14 @@ impl DistractorPool {
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         let larger = (ranked.len() / 4).clamp(NEAREST_QUESTIONS, MAX_NEAREST_QUESTIONS);
-        let size = if rng.random_bool(0.5) {
-            NEAREST_QUESTIONS
-        } else {
-            larger
-        };
-        ranked
-            .into_iter()
-            .take(size)
-            .map(|(_, answer_use)| answer_use)
-            .collect()
+        let size = if rng.random_bool(0.5) { NEAREST_QUESTIONS } else { larger };
+        ranked.into_iter().take(size).map(|(_, answer_use)| answer_use).collect()
     }
 
     /// Returns the rarity-weighted Jaccard similarity of the words of two questions, 0 to 1.
     fn question_similarity(&self, a: &[u32], b: &[u32]) -> f32 {
         let weight = |word: &u32| self.rarity.get(*word as usize).copied().unwrap_or(0.0);
-        let shared: f32 = a
-            .iter()
-            .filter(|word| b.binary_search(word).is_ok())
-            .map(weight)
-            .sum();
+        let shared: f32 = a.iter().filter(|word| b.binary_search(word).is_ok()).map(weight).sum();
         let all: f32 = a.iter().chain(b).map(weight).sum::<f32>() - shared;
         if all > 0.0 { shared / all } else { 0.0 }
     }
@@ -303,9 +272,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut counts = BTreeMap::new();
         for _ in 0..400 {
-            *counts
-                .entry(pool.sample(&items[index], &mut rng).unwrap())
-                .or_default() += 1;
+            *counts.entry(pool.sample(&items[index], &mut rng).unwrap()).or_default() += 1;
         }
         counts
     }
@@ -313,14 +280,8 @@ mod tests {
     #[test]
     fn yes_and_no_are_paired_in_same_style() {
         let items = [item("Is it?", "Yes.", "A"), item("Is it?", "no", "A")];
-        assert_eq!(
-            sample_counts(&items, 0).into_keys().collect::<Vec<_>>(),
-            ["No."]
-        );
-        assert_eq!(
-            sample_counts(&items, 1).into_keys().collect::<Vec<_>>(),
-            ["yes"]
-        );
+        assert_eq!(sample_counts(&items, 0).into_keys().collect::<Vec<_>>(), ["No."]);
+        assert_eq!(sample_counts(&items, 1).into_keys().collect::<Vec<_>>(), ["yes"]);
     }
 
     #[test]
@@ -330,14 +291,8 @@ mod tests {
             item("Which is seen?", "Spleen", "Organ"),
             item("Which is bigger, lung or kidney?", "Lung", "Size"),
         ];
-        assert_eq!(
-            sample_counts(&items, 0).into_keys().collect::<Vec<_>>(),
-            ["Spleen"]
-        );
-        assert_eq!(
-            sample_counts(&items, 2).into_keys().collect::<Vec<_>>(),
-            ["Kidney"]
-        );
+        assert_eq!(sample_counts(&items, 0).into_keys().collect::<Vec<_>>(), ["Spleen"]);
+        assert_eq!(sample_counts(&items, 2).into_keys().collect::<Vec<_>>(), ["Kidney"]);
     }
 
     #[test]
@@ -358,15 +313,9 @@ mod tests {
     fn numbers_are_paired_with_numbers() {
         let items =
             ["2", "1", "both lungs", "three", "Yes"].map(|a| item("How many?", a, "Quantity"));
-        assert_eq!(
-            sample_counts(&items, 0).into_keys().collect::<Vec<_>>(),
-            ["1", "three"]
-        );
+        assert_eq!(sample_counts(&items, 0).into_keys().collect::<Vec<_>>(), ["1", "three"]);
         let alone = [item("How many?", "2", "Quantity")];
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        assert_eq!(
-            DistractorPool::new(&alone).sample(&alone[0], &mut rng),
-            None
-        );
+        assert_eq!(DistractorPool::new(&alone).sample(&alone[0], &mut rng), None);
     }
 }

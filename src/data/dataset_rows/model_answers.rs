@@ -59,14 +59,7 @@ pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<Mo
 }
 
 fn model_pairs(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
-    let Case {
-        image,
-        question,
-        responses,
-        reference,
-        line,
-        ..
-    } = case;
+    let Case { image, question, responses, reference, line, .. } = case;
     let (Some(image), Some(reference)) = (image, reference) else {
         return Vec::new();
     };
@@ -74,10 +67,8 @@ fn model_pairs(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
         return Vec::new();
     }
     let (image, image_key) = images.intern(image, "path_vqa");
-    let verdicts: Vec<_> = responses
-        .iter()
-        .map(|r| matches_reference(&r.text, &reference, true))
-        .collect();
+    let verdicts: Vec<_> =
+        responses.iter().map(|r| matches_reference(&r.text, &reference, true)).collect();
     let judged: Vec<_> = responses.iter().zip(verdicts).collect();
     let mut pairs = Vec::new();
     for (index, (first, a)) in judged.iter().enumerate() {
@@ -112,12 +103,7 @@ mod tests {
             model: model.to_owned(),
             text: text.to_owned(),
         };
-        let texts = [
-            ("a", "Yes, it does."),
-            ("b", "no"),
-            ("c", "A phone."),
-            ("d", "yes"),
-        ];
+        let texts = [("a", "Yes, it does."), ("b", "no"), ("c", "A phone."), ("d", "yes")];
         let case = Case {
             id: "x".into(),
             image: Some(ImageSource::File("a.jpg".into())),
@@ -137,18 +123,10 @@ mod tests {
                 (models, p.better, p.opposed)
             })
             .collect();
-        let expected = [
-            ("ab", 0, true),
-            ("ac", 0, false),
-            ("bd", 1, true),
-            ("cd", 1, false),
-        ];
+        let expected = [("ab", 0, true), ("ac", 0, false), ("bd", 1, true), ("cd", 1, false)];
         assert_eq!(found, expected.map(|(m, b, o)| (m.to_owned(), b, o)));
         assert_eq!(pairs[0].row, 7);
-        let open = Case {
-            reference: Some("a nodule".into()),
-            ..case
-        };
+        let open = Case { reference: Some("a nodule".into()), ..case };
         assert!(model_pairs(open, &mut ImagePool::default()).is_empty());
     }
 }

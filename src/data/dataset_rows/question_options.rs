@@ -17,11 +17,7 @@ pub(super) fn other_options(question: &str, reference: &str) -> Vec<String> {
     if word_count > MAX_OPTION_WORDS {
         return Vec::new();
     }
-    let mut parts: Vec<&str> = before
-        .split(',')
-        .map(str::trim)
-        .filter(|s| !s.is_empty())
-        .collect();
+    let mut parts: Vec<&str> = before.split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
     let mut options = Vec::new();
     // "Which is bigger, lung, liver or heart": the first part is the question itself.
     // "Is it solid or cystic": the first part ends with an option.
@@ -38,10 +34,7 @@ pub(super) fn other_options(question: &str, reference: &str) -> Vec<String> {
         return Vec::new();
     }
     options.retain(|option| !option.is_empty() && !is_reference(option));
-    options
-        .into_iter()
-        .map(|option| complete_option(option, reference, before))
-        .collect()
+    options.into_iter().map(|option| complete_option(option, reference, before)).collect()
 }
 
 /// Appends the last word of the reference to an option that lacks it: for "gray or white matter"
@@ -72,9 +65,8 @@ const LEADING_WORDS: [&str; 6] = ["a", "an", "the", "in", "on", "either"];
 
 /// Returns the first `n` words after any [`LEADING_WORDS`].
 fn first_words(text: &str, n: usize) -> String {
-    let words = text
-        .split_whitespace()
-        .skip_while(|w| LEADING_WORDS.contains(&w.to_lowercase().as_str()));
+    let words =
+        text.split_whitespace().skip_while(|w| LEADING_WORDS.contains(&w.to_lowercase().as_str()));
     words.take(n).collect::<Vec<_>>().join(" ")
 }
 
@@ -93,31 +85,17 @@ mod tests {
     fn other_option_is_found() {
         for (question, reference, other) in [
             ("Which organ is abnormal, heart or lung?", "Heart", "lung"),
-            (
-                "Is the lesion seen in the gray or white matter?",
-                "White matter",
-                "gray matter",
-            ),
+            ("Is the lesion seen in the gray or white matter?", "White matter", "gray matter"),
             ("Is this a solid or cystic lesion?", "Solid", "cystic"),
-            (
-                "Is this a contrast CT or a non-contrast CT?",
-                "Contrast CT",
-                "non-contrast CT",
-            ),
-            (
-                "Is the lung on the right or left side?",
-                "Left side",
-                "right side",
-            ),
+            ("Is this a contrast CT or a non-contrast CT?", "Contrast CT", "non-contrast CT"),
+            ("Is the lung on the right or left side?", "Left side", "right side"),
             ("Is this an AP or PA film?", "PA", "AP"),
         ] {
             let found = other_options(question, reference);
             assert_eq!(found, [other], "{question}");
         }
-        let three = other_options(
-            "Which is the biggest in this image,lung,liver or heart?",
-            "Lung",
-        );
+        let three =
+            other_options("Which is the biggest in this image,lung,liver or heart?", "Lung");
         assert_eq!(three, ["liver", "heart"]);
     }
 

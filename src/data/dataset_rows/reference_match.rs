@@ -19,11 +19,7 @@ pub fn matches_reference(answer_text: &str, reference: &str, closed: bool) -> Op
     if reference_words.is_empty() {
         return None;
     }
-    Some(
-        answer_words
-            .windows(reference_words.len())
-            .any(|part| part == reference_words),
-    )
+    Some(answer_words.windows(reference_words.len()).any(|part| part == reference_words))
 }
 
 #[cfg(test)]
@@ -32,23 +28,11 @@ mod tests {
 
     #[test]
     fn first_yes_or_no_decides() {
-        assert_eq!(
-            matches_reference("Yes, the image shows no fracture.", "yes", true),
-            Some(true)
-        );
-        assert_eq!(
-            matches_reference("There is no fracture, yes.", "Yes", true),
-            Some(false)
-        );
+        assert_eq!(matches_reference("Yes, the image shows no fracture.", "yes", true), Some(true));
+        assert_eq!(matches_reference("There is no fracture, yes.", "Yes", true), Some(false));
         assert_eq!(matches_reference("No.", "no", true), Some(true));
-        assert_eq!(
-            matches_reference("The image shows a nodule.", "yes", true),
-            None
-        );
-        assert_eq!(
-            matches_reference("Normal findings, noted yesterday", "no", true),
-            None
-        );
+        assert_eq!(matches_reference("The image shows a nodule.", "yes", true), None);
+        assert_eq!(matches_reference("Normal findings, noted yesterday", "no", true), None);
     }
 
     #[test]
@@ -57,10 +41,7 @@ mod tests {
             matches_reference("It is an MRI of the left lungs.", "Left Lung", false),
             Some(true)
         );
-        assert_eq!(
-            matches_reference("It is the lung.", "Left Lung", false),
-            Some(false)
-        );
+        assert_eq!(matches_reference("It is the lung.", "Left Lung", false), Some(false));
         assert_eq!(matches_reference("The heart.", "Heart", true), Some(true));
         assert_eq!(matches_reference("Anything", "", false), None);
     }

@@ -21,9 +21,5 @@ pub(crate) fn image_from_pixels(name: &str, decoded: DecodedImage) -> Arc<Loaded
     let mut bytes = decoded.width().to_le_bytes().to_vec();
     bytes.extend_from_slice(decoded.data());
     let sha256 = Digest::sha256(&bytes);
-    Arc::new(LoadedImage {
-        name: name.to_owned(),
-        sha256,
-        decoded,
-    })
+    Arc::new(LoadedImage { name: name.to_owned(), sha256, decoded })
 }

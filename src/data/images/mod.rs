@@ -85,11 +85,7 @@ impl EncodedImage {
         let load = || {
             let decoded = decode_with_view(&self.bytes, limits, &self.view)
                 .map_err(|error| format!("{}: {error}", self.name))?;
-            Ok(Arc::new(LoadedImage {
-                name: self.name.clone(),
-                sha256: self.sha256,
-                decoded,
-            }))
+            Ok(Arc::new(LoadedImage { name: self.name.clone(), sha256: self.sha256, decoded }))
         };
         self.loaded.get_or_init(load).clone()
     }
@@ -141,10 +137,8 @@ impl ImageReader {
     ///
     /// If the image cannot be read. The message starts with the image's name.
     pub fn read(&mut self, source: &ImageSource) -> Result<Arc<EncodedImage>, String> {
-        if let Some((_, image)) = self
-            .recent
-            .iter()
-            .find(|(cached, _)| is_same_source(cached, source))
+        if let Some((_, image)) =
+            self.recent.iter().find(|(cached, _)| is_same_source(cached, source))
         {
             return Ok(Arc::clone(image));
         }
@@ -193,10 +187,8 @@ impl ImageReader {
             _ => format!("cannot be read: {error}"),
         };
         let file = regular_file::open(path).map_err(describe)?;
-        let (length, max_bytes) = (
-            file.metadata().map_err(describe)?.len(),
-            self.limits.bytes as u64,
-        );
+        let (length, max_bytes) =
+            (file.metadata().map_err(describe)?.len(), self.limits.bytes as u64);
         if length > max_bytes {
             let size = usize::try_from(length).unwrap_or(usize::MAX);
             let limit = self.limits.bytes;
@@ -204,9 +196,7 @@ impl ImageReader {
         }
         let mut bytes = Vec::new();
         // The file may grow while it is read, or its metadata may not give a length.
-        file.take(max_bytes.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .map_err(describe)?;
+        file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(describe)?;
         Ok(bytes.into())
     }
 }
@@ -233,12 +223,8 @@ pub fn relative_path(path: &Path, root: &Path) -> String {
     let original = path;
     let strip_root = |path: &Path, root: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
     // One path may be absolute and the other relative to the working folder.
-    let strip_absolute = || {
-        strip_root(
-            &std::path::absolute(path).ok()?,
-            &std::path::absolute(root).ok()?,
-        )
-    };
+    let strip_absolute =
+        || strip_root(&std::path::absolute(path).ok()?, &std::path::absolute(root).ok()?);
     let path = strip_root(path, root).or_else(strip_absolute);
     let path = path.as_deref().unwrap_or(original);
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
@@ -262,9 +248,7 @@ mod tests {
 
     fn png_bytes() -> Vec<u8> {
         let mut bytes = io::Cursor::new(Vec::new());
-        image::GrayImage::new(2, 1)
-            .write_to(&mut bytes, image::ImageFormat::Png)
-            .unwrap();
+        image::GrayImage::new(2, 1).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
         bytes.into_inner()
     }
 
@@ -295,50 +279,23 @@ mod tests {
         let mut error = |name: &str| {
             let source = ImageSource::File(dir.path().join(name));
             let limits = *images.limits();
-            images
-                .read(&source)
-                .and_then(|image| image.load(&limits))
-                .unwrap_err()
+            images.read(&source).and_then(|image| image.load(&limits)).unwrap_err()
         };
         let absent = error("a.png");
-        assert!(
-            absent.starts_with("a.png: no such file\nhint: "),
-            "{absent}"
-        );
-        assert!(
-            error("b.png").starts_with("b.png: unknown image format"),
-            "{}",
-            error("b.png")
-        );
-        assert!(
-            error("").contains("expected an image file, found a folder"),
-            "{}",
-            error("")
-        );
+        assert!(absent.starts_with("a.png: no such file\nhint: "), "{absent}");
+        assert!(error("b.png").starts_with("b.png: unknown image format"), "{}", error("b.png"));
+        assert!(error("").contains("expected an image file, found a folder"), "{}", error(""));
         std::fs::write(dir.path().join("c.png"), png_bytes()).unwrap();
-        let mut images = ImageReader::new(
-            dir.path().to_owned(),
-            ImageLimits {
-                bytes: 10,
-                pixels: 1,
-            },
-        );
+        let mut images =
+            ImageReader::new(dir.path().to_owned(), ImageLimits { bytes: 10, pixels: 1 });
         let source = ImageSource::File(dir.path().join("c.png"));
-        assert!(
-            images
-                .read(&source)
-                .unwrap_err()
-                .contains("the limit is 10")
-        );
+        assert!(images.read(&source).unwrap_err().contains("the limit is 10"));
     }
 
     #[test]
     fn cache_size_is_limited() {
         let mut images = ImageReader::new(PathBuf::new(), ImageLimits::default());
-        let embedded = |n: u8| ImageSource::Bytes {
-            name: n.to_string(),
-            bytes: vec![n].into(),
-        };
+        let embedded = |n: u8| ImageSource::Bytes { name: n.to_string(), bytes: vec![n].into() };
         let sources: Vec<_> = (0..20).map(embedded).collect();
         for source in &sources {
             images.read(source).unwrap();

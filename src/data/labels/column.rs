@@ -29,43 +29,15 @@ pub(super) enum LabelColumn {
 
 /// Column names without case and punctuation, and their content.
 const KNOWN_NAMES: [(&[&str], LabelColumn); 9] = [
-    (
-        &[
-            "case",
-            "caseid",
-            "id",
-            "questionid",
-            "qid",
-            "item",
-            "itemid",
-        ],
-        LabelColumn::Case,
-    ),
+    (&["case", "caseid", "id", "questionid", "qid", "item", "itemid"], LabelColumn::Case),
     (&["model", "modelid", "system"], LabelColumn::Model),
+    (&["modela", "model1", "systema", "system1", "first"], LabelColumn::PairModel(0)),
+    (&["modelb", "model2", "systemb", "system2", "second"], LabelColumn::PairModel(1)),
     (
-        &["modela", "model1", "systema", "system1", "first"],
-        LabelColumn::PairModel(0),
-    ),
-    (
-        &["modelb", "model2", "systemb", "system2", "second"],
-        LabelColumn::PairModel(1),
-    ),
-    (
-        &[
-            "rater",
-            "raterid",
-            "annotator",
-            "annotatorid",
-            "reviewer",
-            "doctor",
-            "evaluator",
-        ],
+        &["rater", "raterid", "annotator", "annotatorid", "reviewer", "doctor", "evaluator"],
         LabelColumn::Rater,
     ),
-    (
-        &["criterion", "aspect", "dimension", "target", "on"],
-        LabelColumn::Target,
-    ),
+    (&["criterion", "aspect", "dimension", "target", "on"], LabelColumn::Target),
     (
         &[
             "score",
@@ -83,25 +55,13 @@ const KNOWN_NAMES: [(&[&str], LabelColumn); 9] = [
         ],
         LabelColumn::Value,
     ),
-    (
-        &["scorea", "score1", "ratinga", "rating1"],
-        LabelColumn::PairScore(0),
-    ),
-    (
-        &["scoreb", "score2", "ratingb", "rating2"],
-        LabelColumn::PairScore(1),
-    ),
+    (&["scorea", "score1", "ratinga", "rating1"], LabelColumn::PairScore(0)),
+    (&["scoreb", "score2", "ratingb", "rating2"], LabelColumn::PairScore(1)),
 ];
 
 /// Prefixes of column names that contain the ratings of one rater.
-const RATER_PREFIXES: [&str; 6] = [
-    "rater",
-    "annotator",
-    "doctor",
-    "reviewer",
-    "evaluator",
-    "physician",
-];
+const RATER_PREFIXES: [&str; 6] =
+    ["rater", "annotator", "doctor", "reviewer", "evaluator", "physician"];
 
 impl LabelColumn {
     /// Returns the content of a column with this name. `rater_columns` lists columns
@@ -111,9 +71,7 @@ impl LabelColumn {
             return Self::RaterRating(name.to_owned());
         }
         let plain = normalize_name(name);
-        let known = KNOWN_NAMES
-            .iter()
-            .find(|(names, _)| names.contains(&plain.as_str()));
+        let known = KNOWN_NAMES.iter().find(|(names, _)| names.contains(&plain.as_str()));
         if let Some((_, column)) = known {
             return column.clone();
         }

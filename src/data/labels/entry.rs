@@ -55,10 +55,10 @@ pub(super) fn parse_row(
         match column {
             LabelColumn::Value => entries.push(row.parse_cell(&row.rater, row.target, name, text)?),
             LabelColumn::TargetRating(target) => {
-                entries.push(row.parse_cell(&row.rater, *target, name, text)?)
+                entries.push(row.parse_cell(&row.rater, *target, name, text)?);
             }
             LabelColumn::RaterRating(rater) => {
-                entries.push(row.parse_cell(rater, row.target, name, text)?)
+                entries.push(row.parse_cell(rater, row.target, name, text)?);
             }
             LabelColumn::PairScore(i) => {
                 pair_scores.insert(*i, parse_score(name, text)?);
@@ -114,14 +114,9 @@ impl LabelRow {
             Some(name) => ScoreTarget::parse_name(&name).ok_or_else(|| unknown_target(&name))?,
             None => ScoreTarget::Final,
         };
-        let models = match (
-            cell(&LabelColumn::PairModel(0)),
-            cell(&LabelColumn::PairModel(1)),
-        ) {
+        let models = match (cell(&LabelColumn::PairModel(0)), cell(&LabelColumn::PairModel(1))) {
             (Some(a), Some(b)) if a == b => {
-                return Err(format!(
-                    "both models are `{a}`, expected two different models"
-                ));
+                return Err(format!("both models are `{a}`, expected two different models"));
             }
             (Some(a), Some(b)) => Some([a, b]),
             (None, None) => None,
@@ -146,14 +141,10 @@ impl LabelRow {
         text: &str,
     ) -> Result<LabelEntry, String> {
         let value = match &self.model {
-            Some(model) => LabelValue::Score {
-                model: model.clone(),
-                value: parse_score(name, text)?,
-            },
-            None => LabelValue::Preference {
-                models: self.models.clone(),
-                vote: Vote::parse(text),
-            },
+            Some(model) => {
+                LabelValue::Score { model: model.clone(), value: parse_score(name, text)? }
+            }
+            None => LabelValue::Preference { models: self.models.clone(), vote: Vote::parse(text) },
         };
         Ok(self.new_entry(rater, target, value))
     }
@@ -172,18 +163,12 @@ impl LabelRow {
 /// Returns the error message for an unknown score target.
 pub(super) fn unknown_target(name: &str) -> String {
     let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
-    format!(
-        "unknown criterion `{name}`\nhint: expected one of {}",
-        all.join(", ")
-    )
+    format!("unknown criterion `{name}`\nhint: expected one of {}", all.join(", "))
 }
 
 /// Returns true if a cell contains no rating.
 fn is_missing(text: &str) -> bool {
-    matches!(
-        text.trim().to_lowercase().as_str(),
-        "" | "na" | "n/a" | "nan" | "null" | "none" | "-"
-    )
+    matches!(text.trim().to_lowercase().as_str(), "" | "na" | "n/a" | "nan" | "null" | "none" | "-")
 }
 
 /// Parses a finite number with a decimal point or decimal comma.
@@ -207,13 +192,7 @@ mod tests {
         let cells: Vec<_> = header
             .iter()
             .zip(cells)
-            .map(|(name, text)| {
-                (
-                    LabelColumn::from_header(name, &[]),
-                    *name,
-                    (*text).to_owned(),
-                )
-            })
+            .map(|(name, text)| (LabelColumn::from_header(name, &[]), *name, (*text).to_owned()))
             .collect();
         parse_row(3, &cells)
     }
@@ -223,11 +202,7 @@ mod tests {
             LabelValue::Score { model, value } => (model, entry.rater, entry.target.key(), value),
             LabelValue::Preference { .. } => panic!("expected a score"),
         };
-        read(header, cells)
-            .unwrap()
-            .into_iter()
-            .map(score)
-            .collect()
+        read(header, cells).unwrap().into_iter().map(score).collect()
     }
 
     #[test]
@@ -236,48 +211,30 @@ mod tests {
             &["case", "model", "rater", "criterion", "score"],
             &["c1", "m", "dr-1", "Factual Accuracy", "4,5"],
         );
-        assert_eq!(
-            found,
-            [("m".into(), "dr-1".into(), "factual_accuracy", 4.5)]
-        );
+        assert_eq!(found, [("m".into(), "dr-1".into(), "factual_accuracy", 4.5)]);
     }
 
     #[test]
     fn columns_per_criterion_or_rater_are_read() {
-        let found = scores(
-            &["id", "system", "final", "EXP", "note"],
-            &["1", "m", "3", "", "x"],
-        );
+        let found = scores(&["id", "system", "final", "EXP", "note"], &["1", "m", "3", "", "x"]);
         assert_eq!(found, [("m".into(), UNNAMED_RATER.into(), "final", 3.0)]);
-        let found = scores(
-            &["id", "model", "rater_1", "rater_2"],
-            &["1", "m", "3", "5"],
-        );
+        let found = scores(&["id", "model", "rater_1", "rater_2"], &["1", "m", "3", "5"]);
         let raters: Vec<_> = found.iter().map(|f| (f.1.as_str(), f.3)).collect();
         assert_eq!(raters, [("rater_1", 3.0), ("rater_2", 5.0)]);
     }
 
     #[test]
     fn preferences_and_pair_scores_are_read() {
-        let found = read(
-            &["idx", "id", "annotator1", "annotator2"],
-            &["9", "1", "2", "0"],
-        )
-        .unwrap();
+        let found =
+            read(&["idx", "id", "annotator1", "annotator2"], &["9", "1", "2", "0"]).unwrap();
         let votes: Vec<_> = found.into_iter().map(|entry| entry.value).collect();
-        let vote = |text: &str| LabelValue::Preference {
-            models: None,
-            vote: Vote::Text(text.into()),
-        };
+        let vote =
+            |text: &str| LabelValue::Preference { models: None, vote: Vote::Text(text.into()) };
         assert_eq!(votes, [vote("2"), vote("0")]);
         let header = ["case", "model_a", "model_b", "score_a", "score_b"];
         let found = scores(&header, &["1", "x", "y", "2", "4"]);
         assert_eq!((found[0].0.as_str(), found[1].3), ("x", 4.0));
-        let found = read(
-            &["case", "model_a", "model_b", "winner"],
-            &["1", "x", "y", "y"],
-        )
-        .unwrap();
+        let found = read(&["case", "model_a", "model_b", "winner"], &["1", "x", "y", "y"]).unwrap();
         assert_eq!(
             found[0].value,
             LabelValue::Preference {

@@ -39,14 +39,12 @@ impl LabelFile {
             LabelValue::Preference { .. } => None,
         });
         let scores: Vec<(u64, f64)> = scores.collect();
-        let out_of_range = scores
-            .iter()
-            .filter(|(_, score)| !(0.0..=5.0).contains(score));
+        let out_of_range = scores.iter().filter(|(_, score)| !(0.0..=5.0).contains(score));
         let (line, first) = out_of_range.clone().next()?;
-        let range = scores.iter().fold(
-            [f64::INFINITY, -f64::INFINITY],
-            |[low, high], (_, score)| [low.min(*score), high.max(*score)],
-        );
+        let range =
+            scores.iter().fold([f64::INFINITY, -f64::INFINITY], |[low, high], (_, score)| {
+                [low.min(*score), high.max(*score)]
+            });
         Some(format!(
             "{} of {} scores are outside the judge's range 0 to 5, first {first} in line {line}; the scores range from {} to \
              {}\nhint: correct mistyped scores; if the labels use another scale, pass --scale MIN,MAX to make errors and \
@@ -75,11 +73,7 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let json = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("jsonl") || e.eq_ignore_ascii_case("json"));
-    let mut file = if json {
-        read_objects(path, options)?
-    } else {
-        read_table(path, options)?
-    };
+    let mut file = if json { read_objects(path, options)? } else { read_table(path, options)? };
     if file.entries.is_empty() {
         bail!(
             "{}: no labels found\nhint: run `acem3 agree --help` for the formats of label files",
@@ -88,9 +82,7 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     }
     if let Some(scale) = options.scale {
         for entry in &mut file.entries {
-            entry
-                .rescale(scale)
-                .map_err(|error| line_error(path, entry.line, &error))?;
+            entry.rescale(scale).map_err(|error| line_error(path, entry.line, &error))?;
         }
     }
     Ok(file)
@@ -119,11 +111,7 @@ fn read_table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     for (line, row) in sheet.rows {
         let row = row.map_err(|error| line_error(path, line, &error))?;
         if row.len() != columns.len() {
-            let error = format!(
-                "the row has {} columns, expected {}",
-                row.len(),
-                columns.len()
-            );
+            let error = format!("the row has {} columns, expected {}", row.len(), columns.len());
             let hint = "quote texts that contain commas or quotes";
             return Err(line_error(path, line, &format!("{error}\nhint: {hint}")));
         }
@@ -131,11 +119,7 @@ fn read_table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| line_error(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((
-                column.clone(),
-                name,
-                csv_formula::unescape_formula(text).to_owned(),
-            ));
+            cells.push((column.clone(), name, csv_formula::unescape_formula(text).to_owned()));
         }
         let found = parse_row(line, &cells).map_err(|error| line_error(path, line, &error))?;
         file.entries.extend(found);
@@ -146,10 +130,7 @@ fn read_table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
 /// Ignores the judge's columns in a table written by `acem3 report`: `order` always, and `label` if
 /// a rater added another rating column.
 fn ignore_judge_columns(columns: &mut [LabelColumn], names: &[String]) {
-    if !REPORT_COLUMNS
-        .iter()
-        .all(|name| names.iter().any(|known| known == name))
-    {
+    if !REPORT_COLUMNS.iter().all(|name| names.iter().any(|known| known == name)) {
         return;
     }
     let judge_columns = ["order", "label"];
@@ -185,10 +166,7 @@ fn check_columns(
              model_b and preference; see `acem3 agree --help`"
         ));
     }
-    let values = columns
-        .iter()
-        .zip(names)
-        .filter(|(c, _)| **c == LabelColumn::Value);
+    let values = columns.iter().zip(names).filter(|(c, _)| **c == LabelColumn::Value);
     let values: Vec<&str> = values.map(|(_, name)| name.as_str()).collect();
     if let [first, second, ..] = values[..] {
         return Err(format!(
@@ -233,8 +211,7 @@ fn read_objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         } else {
             parse_object(line, &object, options, &mut file.unused_columns)
         };
-        file.entries
-            .extend(found.map_err(|error| line_error(path, line, &error))?);
+        file.entries.extend(found.map_err(|error| line_error(path, line, &error))?);
     }
     Ok(file)
 }
@@ -256,14 +233,11 @@ fn parse_object(
             }
             Value::Null => String::new(),
             Value::Number(number) if column != LabelColumn::Case => number.to_string(),
-            other => parse_id(other)
-                .or_else(|| other.as_str().map(str::to_owned))
-                .ok_or_else(|| {
-                    format!(
-                        "`{name}`: expected a number or a string, found {}",
-                        json_type(other)
-                    )
-                })?,
+            other => {
+                parse_id(other).or_else(|| other.as_str().map(str::to_owned)).ok_or_else(|| {
+                    format!("`{name}`: expected a number or a string, found {}", json_type(other))
+                })?
+            }
         };
         cells.push((column, name, text));
     }
@@ -274,11 +248,8 @@ fn parse_object(
 fn parse_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>, String> {
     let labels = object.remove("labels").unwrap_or_default();
     let labels = parse_labels(labels)?;
-    let text = |names: [&str; 2]| {
-        names
-            .iter()
-            .find_map(|name| object.get(*name).and_then(parse_id))
-    };
+    let text =
+        |names: [&str; 2]| names.iter().find_map(|name| object.get(*name).and_then(parse_id));
     let case = text(["case", "id"]).ok_or("the case id is missing")?;
     let rater = text(["rater", "annotator"]).unwrap_or_else(|| UNNAMED_RATER.to_owned());
     let model = |value: &Value| match value {

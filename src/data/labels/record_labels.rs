@@ -25,18 +25,9 @@ pub(super) fn entries_per_model(
     rater: &str,
     (models, labels): (&[String], &CaseLabels),
 ) -> Result<Vec<LabelEntry>, String> {
-    let final_scores = labels
-        .final_scores
-        .iter()
-        .map(|scores| (ScoreTarget::Final, scores));
-    let aspects = labels
-        .aspects
-        .iter()
-        .map(|(a, scores)| (ScoreTarget::Aspect(*a), scores));
-    let criteria = labels
-        .criteria
-        .iter()
-        .map(|(c, scores)| (ScoreTarget::Criterion(*c), scores));
+    let final_scores = labels.final_scores.iter().map(|scores| (ScoreTarget::Final, scores));
+    let aspects = labels.aspects.iter().map(|(a, scores)| (ScoreTarget::Aspect(*a), scores));
+    let criteria = labels.criteria.iter().map(|(c, scores)| (ScoreTarget::Criterion(*c), scores));
     let mut entries = Vec::new();
     for (target, scores) in final_scores.chain(aspects).chain(criteria) {
         if scores.len() != models.len() {
@@ -52,10 +43,7 @@ pub(super) fn entries_per_model(
             case: case.to_owned(),
             rater: rater.to_owned(),
             target,
-            value: LabelValue::Score {
-                model: model.clone(),
-                value: *value,
-            },
+            value: LabelValue::Score { model: model.clone(), value: *value },
         }));
     }
     Ok(entries)

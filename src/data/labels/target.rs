@@ -102,11 +102,7 @@ mod tests {
             assert_eq!(ScoreTarget::parse_name(target.key()), Some(target));
             assert_eq!(ScoreTarget::parse_name(target.title()), Some(target));
             for short in target.abbreviations() {
-                assert_eq!(
-                    ScoreTarget::parse_name(&short.to_uppercase()),
-                    Some(target),
-                    "{short}"
-                );
+                assert_eq!(ScoreTarget::parse_name(&short.to_uppercase()), Some(target), "{short}");
             }
         }
         assert_eq!(ScoreTarget::all().count(), 14);

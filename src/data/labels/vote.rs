@@ -92,9 +92,7 @@ impl Vote {
             Self::Text(text) => text,
         };
         let plain = normalize_name(text);
-        let position = POSITION_WORDS
-            .iter()
-            .find(|(_, texts)| texts.contains(&plain.as_str()));
+        let position = POSITION_WORDS.iter().find(|(_, texts)| texts.contains(&plain.as_str()));
         let position = position.map(|(order, _)| *order);
         let model = models.iter().position(|model| model == text);
         let model = model.map(|i| [Ordering::Greater, Ordering::Less][i]);

@@ -79,18 +79,11 @@ fn prepare_folder(dir: &Path) -> Result<()> {
     let marker = marker.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let is_ours = marker.is_some_and(|marker| marker["generator"] == GENERATOR);
     let images = dir.join("images");
-    let image_names = if images.is_dir() {
-        list_names(&images)?
-    } else {
-        Vec::new()
-    };
+    let image_names = if images.is_dir() { list_names(&images)? } else { Vec::new() };
     // An interrupted run may leave `cases.part` or `phantoms.part`, which `write_atomic` renames.
     let is_known = |name: &&String| {
         let part = name.strip_suffix(".part").unwrap_or(name);
-        part == "images"
-            || [MARKER_FILE, "cases.jsonl"]
-                .iter()
-                .any(|file| file.starts_with(part))
+        part == "images" || [MARKER_FILE, "cases.jsonl"].iter().any(|file| file.starts_with(part))
     };
     let foreign = names.iter().find(|name| !is_known(name));
     let foreign = foreign.or_else(|| image_names.iter().find(|name| !is_generated_name(name)));
@@ -99,9 +92,7 @@ fn prepare_folder(dir: &Path) -> Result<()> {
             "--out {}: expected an empty folder or an earlier output of this command, found {}\n\
              hint: choose a folder that does not exist yet",
             dir.display(),
-            foreign
-                .or(names.first())
-                .map_or("other files", String::as_str)
+            foreign.or(names.first()).map_or("other files", String::as_str)
         );
     }
     for name in &image_names {
@@ -159,10 +150,7 @@ fn case_meta(phantom: &Phantom) -> Map<String, Value> {
         ("size", json!(scene.size.map_or("none", |size| size.key()))),
         ("tone", json!(scene.tone.map_or("none", |tone| tone.key()))),
         ("question", json!(phantom.question.kind.key())),
-        (
-            "defects",
-            json!(phantom.responses.each_ref().map(defect_keys)),
-        ),
+        ("defects", json!(phantom.responses.each_ref().map(defect_keys))),
     ];
     let named = fields.map(|(name, value)| (name.to_owned(), value));
     named.into_iter().collect()
@@ -202,10 +190,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         make_folder(&dir.path().join("a"), 5, 9).unwrap();
         make_folder(&dir.path().join("b"), 5, 9).unwrap();
-        assert_eq!(
-            read_files(&dir.path().join("a")),
-            read_files(&dir.path().join("b"))
-        );
+        assert_eq!(read_files(&dir.path().join("a")), read_files(&dir.path().join("b")));
     }
 
     #[test]
@@ -225,10 +210,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
         let error = make_folder(dir.path(), 2, 8).unwrap_err().to_string();
-        assert!(
-            error.contains("--out") && error.contains("hint:"),
-            "{error}"
-        );
+        assert!(error.contains("--out") && error.contains("hint:"), "{error}");
         assert_eq!(list_names(dir.path()).unwrap(), ["thesis.txt"]);
     }
 

@@ -5,34 +5,26 @@
 //! verdict, so errors of a judge that ignores the image are visible. A phantom is a pure function
 //! of a seed and an index, with equal bytes on every platform.
 
-pub(crate) mod body_frame;
 pub mod case_folder;
-mod claim;
-pub mod defect_table;
 mod draw;
-mod fact;
-pub mod lesion;
-mod lesion_layout;
-mod question;
 mod random_choice;
-mod response;
-pub mod response_writer;
-pub mod rules;
 mod scene;
-mod scene_facts;
+pub mod text;
 
-pub use crate::data::phantoms::response_writer::{ExactRating, WrittenResponse};
-pub use claim::Claim;
+pub use crate::data::phantoms::scene::lesion::{
+    Lesion, LesionSide, LesionSize, LesionTone, PhantomKind,
+};
+pub use crate::data::phantoms::text::claim::Claim;
+pub use crate::data::phantoms::text::fact::{Concern, Fact};
+pub use crate::data::phantoms::text::question::{Question, QuestionKind};
+pub use crate::data::phantoms::text::response_writer::{ExactRating, WrittenResponse};
+pub use crate::data::phantoms::text::rules::Defect;
 pub use draw::draw;
-pub use fact::{Concern, Fact};
-pub use lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
-pub use question::{Question, QuestionKind};
-pub use rules::Defect;
 pub use scene::{Attributes, SIDE, Scene, generate_scene};
 
+use crate::data::phantoms::text::response::FactMix;
 use image::RgbImage;
 use rand_chacha::ChaCha8Rng;
-use response::FactMix;
 
 /// A synthetic case with a known right verdict.
 #[derive(Clone, Debug)]
@@ -70,15 +62,14 @@ fn generate_with_mix(seed: u64, index: u64, mix: FactMix) -> Phantom {
     let scene = generate_scene(seed, index);
     let (question, responses, mut rng) = question_and_responses(&scene, (seed, index), mix);
     let truth = question.correct_facts(&scene);
-    let reference = claim::write_sentence(&question, &truth, scene.lesion_count() > 1, &mut rng);
+    let reference = crate::data::phantoms::text::claim::write_sentence(
+        &question,
+        &truth,
+        scene.lesion_count() > 1,
+        &mut rng,
+    );
     let image = draw(&scene);
-    Phantom {
-        scene,
-        question,
-        image,
-        responses,
-        reference,
-    }
+    Phantom { scene, question, image, responses, reference }
 }
 
 /// Returns the question, the responses, and the random generator that continues after them.
@@ -93,6 +84,7 @@ fn question_and_responses(
         u64::from_le_bytes(*b"words\0\0\0"),
     );
     let question = Question::sample_applicable(scene, &mut rng);
-    let responses = response::response_pair(scene, &question, mix, &mut rng);
+    let responses =
+        crate::data::phantoms::text::response::response_pair(scene, &question, mix, &mut rng);
     (question, responses, rng)
 }

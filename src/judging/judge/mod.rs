@@ -32,12 +32,7 @@ impl PairJob {
 
     /// Returns the texts of the two responses, in pair order.
     pub fn responses(&self) -> [&str; 2] {
-        self.pair.map(|i| {
-            self.case
-                .responses
-                .get(i)
-                .map_or("", |response| &response.text)
-        })
+        self.pair.map(|i| self.case.responses.get(i).map_or("", |response| &response.text))
     }
 }
 

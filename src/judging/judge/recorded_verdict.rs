@@ -126,16 +126,10 @@ impl RecordedVerdict {
             all.find(|criterion| !rated(order, *criterion))
         });
         if let Some(criterion) = missing {
-            anyhow::bail!(
-                "the judge returned a verdict without the criterion {}",
-                criterion.key()
-            );
+            anyhow::bail!("the judge returned a verdict without the criterion {}", criterion.key());
         }
         let all_finite = |o: &OrderVerdict| {
-            let branches = o
-                .branches
-                .iter()
-                .flat_map(|b| b.ratings.iter().map(|(_, pair)| pair));
+            let branches = o.branches.iter().flat_map(|b| b.ratings.iter().map(|(_, pair)| pair));
             branches.chain([&o.conclusion]).flatten().all(is_finite)
         };
         anyhow::ensure!(
@@ -154,11 +148,7 @@ impl RecordedVerdict {
                 .map(|c| (c, verdict.criterion_scores(c).map(round_to_4_decimals)))
                 .into(),
             flip: verdict.is_flipped(),
-            orders: verdict
-                .orders
-                .iter()
-                .map(RecordedOrder::from_order)
-                .collect(),
+            orders: verdict.orders.iter().map(RecordedOrder::from_order).collect(),
         })
     }
 }
@@ -166,10 +156,8 @@ impl RecordedVerdict {
 impl RecordedOrder {
     fn from_order(order: &OrderVerdict) -> Self {
         let branches = order.branches.iter().map(|branch| {
-            let criteria = branch
-                .ratings
-                .iter()
-                .map(|(c, pair)| (*c, ScorePair::from_ratings(pair)));
+            let criteria =
+                branch.ratings.iter().map(|(c, pair)| (*c, ScorePair::from_ratings(pair)));
             (branch.aspect, criteria.collect())
         });
         let conclusion = ScorePair::from_ratings(&order.conclusion);
@@ -194,11 +182,8 @@ impl ScorePair {
             spread: each.map(|rating| round_to_4_decimals(rating.score.std_dev())),
             analyses: analysed.then(|| each.map(|rating| rating.analysis.clone())),
             cut: cut.contains(&true).then_some(cut),
-            probabilities: each.map(|r| {
-                r.score
-                    .probabilities
-                    .map(|p| round_to_4_decimals(f64::from(p)))
-            }),
+            probabilities: each
+                .map(|r| r.score.probabilities.map(|p| round_to_4_decimals(f64::from(p)))),
         }
     }
 }
@@ -221,11 +206,7 @@ mod tests {
     fn rating(value: u8, analysis: &str) -> Rating {
         let mut logits = [0.1; 6];
         logits[usize::from(value)] = 3.3;
-        Rating {
-            analysis: analysis.into(),
-            cut: false,
-            score: Score::from_logits(logits),
-        }
+        Rating { analysis: analysis.into(), cut: false, score: Score::from_logits(logits) }
     }
 
     fn order(swapped: bool, scores: [u8; 2]) -> OrderVerdict {
@@ -246,16 +227,10 @@ mod tests {
 
     #[test]
     fn recorded_verdict_round_trips_through_json() {
-        let verdict = Verdict {
-            orders: vec![order(false, [4, 1]), order(true, [2, 3])],
-        };
+        let verdict = Verdict { orders: vec![order(false, [4, 1]), order(true, [2, 3])] };
         let recorded = RecordedVerdict::from_verdict(&verdict).unwrap();
         assert_eq!(recorded.order, PairOrder::FirstBetter);
-        assert!(
-            serde_json::to_string(&recorded)
-                .unwrap()
-                .contains(r#""scores":[3.0,2.0]"#)
-        );
+        assert!(serde_json::to_string(&recorded).unwrap().contains(r#""scores":[3.0,2.0]"#));
         assert_eq!(recorded.flip, Some(true));
         assert_eq!(recorded.orders[0].conclusion.analyses, None);
         let text = serde_json::to_string(&recorded).unwrap();
@@ -268,12 +243,7 @@ mod tests {
     fn verdict_with_nan_or_no_order_is_rejected() {
         let mut broken = order(false, [1, 2]);
         broken.conclusion[1].score.probabilities[3] = f32::NAN;
-        assert!(
-            RecordedVerdict::from_verdict(&Verdict {
-                orders: vec![broken]
-            })
-            .is_err()
-        );
+        assert!(RecordedVerdict::from_verdict(&Verdict { orders: vec![broken] }).is_err());
         assert!(RecordedVerdict::from_verdict(&Verdict { orders: vec![] }).is_err());
     }
 }

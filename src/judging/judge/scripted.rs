@@ -39,11 +39,7 @@ impl ScriptedJudge {
     ///
     /// An unknown option.
     pub fn parse(script: &str, single_order: bool, scores_only: bool) -> anyhow::Result<Self> {
-        let mut judge = Self {
-            single_order,
-            scores_only,
-            ..Self::default()
-        };
+        let mut judge = Self { single_order, scores_only, ..Self::default() };
         for part in script.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, "30"));
             match (name, value.parse::<u64>()) {
@@ -79,9 +75,8 @@ impl ScriptedJudge {
         let input = format!("{} {name} {image:?} {}", self.seed, job.question());
         let text = job.responses()[r];
         let mut logits = [0.0; 6];
-        for (logit, byte) in logits
-            .iter_mut()
-            .zip(Digest::sha256(format!("{input} {text}").as_bytes()).as_bytes())
+        for (logit, byte) in
+            logits.iter_mut().zip(Digest::sha256(format!("{input} {text}").as_bytes()).as_bytes())
         {
             *logit = f32::from(*byte) / 48.0;
         }
@@ -90,16 +85,9 @@ impl ScriptedJudge {
             logits[5] += 0.7;
         }
         let score = Score::from_logits(logits);
-        let analysis = if self.scores_only {
-            String::new()
-        } else {
-            format!("{name} is {}", score.value)
-        };
-        Rating {
-            analysis,
-            cut: false,
-            score,
-        }
+        let analysis =
+            if self.scores_only { String::new() } else { format!("{name} is {}", score.value) };
+        Rating { analysis, cut: false, score }
     }
 }
 
@@ -116,19 +104,8 @@ impl Judge for ScriptedJudge {
         let entries = [
             ("panel", "scripted".to_owned()),
             ("seed", self.seed.to_string()),
-            (
-                "orders",
-                if self.single_order { "single" } else { "both" }.to_owned(),
-            ),
-            (
-                "texts",
-                if self.scores_only {
-                    "scores only"
-                } else {
-                    "analyses"
-                }
-                .to_owned(),
-            ),
+            ("orders", if self.single_order { "single" } else { "both" }.to_owned()),
+            ("texts", if self.scores_only { "scores only" } else { "analyses" }.to_owned()),
         ];
         entries.map(|(name, value)| (name.to_owned(), value)).into()
     }
@@ -138,24 +115,12 @@ impl Judge for ScriptedJudge {
             sleep(self.delay);
             if job.responses().iter().any(|text| text.contains(TOO_LONG)) {
                 let message = "a response does not fit into the context".to_owned();
-                return Err(Unscored {
-                    reason: UnscoredReason::Truncated,
-                    message,
-                });
+                return Err(Unscored { reason: UnscoredReason::Truncated, message });
             }
-            let orders: &[bool] = if self.single_order {
-                &[false]
-            } else {
-                &[false, true]
-            };
-            Ok(Verdict {
-                orders: orders.iter().map(|s| self.order(job, *s)).collect(),
-            })
+            let orders: &[bool] = if self.single_order { &[false] } else { &[false, true] };
+            Ok(Verdict { orders: orders.iter().map(|s| self.order(job, *s)).collect() })
         };
-        if self
-            .fail_after
-            .is_some_and(|limit| self.judged + jobs.len() as u64 > limit)
-        {
+        if self.fail_after.is_some_and(|limit| self.judged + jobs.len() as u64 > limit) {
             bail!("scripted to fail here");
         }
         let verdicts = jobs.iter().map(verdict).collect();

@@ -82,21 +82,14 @@ impl ImageEncoder {
     /// `(p, c)`.
     pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
         let pixel_values = tiles.pixel_values.to_device(&self.device)?;
-        let tokens = self
-            .projector
-            .forward(&self.tower.forward(&pixel_values)?)?;
+        let tokens = self.projector.forward(&self.tower.forward(&pixel_values)?)?;
         match &self.newline {
             None => tokens.squeeze(0),
             Some(newline) => {
                 let (rows, columns) = tiles.grid;
                 let (token_rows, token_columns) =
                     tiles.content_region(self.tower.config().grid_side());
-                let layout = TileLayout {
-                    rows,
-                    columns,
-                    token_rows,
-                    token_columns,
-                };
+                let layout = TileLayout { rows, columns, token_rows, token_columns };
                 pack_tiles(&tokens, &layout, newline)
             }
         }

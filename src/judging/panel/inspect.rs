@@ -140,10 +140,7 @@ pub fn inspect(
         trunks.push(TrunkReport {
             members: names.collect(),
             shared_layers: trunk_layers(&definition.members, &group),
-            layers: layers
-                .map(|m| m.decoder.num_hidden_layers)
-                .max()
-                .unwrap_or(0),
+            layers: layers.map(|m| m.decoder.num_hidden_layers).max().unwrap_or(0),
         });
         TrunkGroup::new(
             &definition.members,
@@ -173,10 +170,8 @@ pub fn inspect(
 impl MemberReport {
     fn new(name: &'static str, member: &Member) -> Self {
         let tensors = member.weights.tensors.values();
-        let mut dtypes: Vec<&'static str> = tensors
-            .clone()
-            .map(|t| t.identity.encoding.name())
-            .collect();
+        let mut dtypes: Vec<&'static str> =
+            tensors.clone().map(|t| t.identity.encoding.name()).collect();
         dtypes.sort_unstable();
         dtypes.dedup();
         Self {

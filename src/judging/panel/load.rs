@@ -37,29 +37,16 @@ impl Panel {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let PanelDefinition {
-            prompt_config,
-            members,
-            hashes,
-            hub,
-        } = PanelDefinition::read(files, placement, downloads)?;
-        let settings = GenerationSettings {
-            analysis_tokens: prompt_config.analysis_tokens,
-            scores_only,
-        };
+        let PanelDefinition { prompt_config, members, hashes, hub } =
+            PanelDefinition::read(files, placement, downloads)?;
+        let settings =
+            GenerationSettings { analysis_tokens: prompt_config.analysis_tokens, scores_only };
         let groups = group_members(&members).into_iter();
         let groups = groups.map(|group| {
             TrunkGroup::new(&members, group, &prompt_config, settings, &placement.device)
         });
         let groups = groups.collect::<Result<_>>()?;
-        Ok(Self {
-            prompt_config,
-            groups,
-            hashes,
-            settings,
-            placement: placement.clone(),
-            hub,
-        })
+        Ok(Self { prompt_config, groups, hashes, settings, placement: placement.clone(), hub })
     }
 
     /// Returns the panel's name in tables and records.

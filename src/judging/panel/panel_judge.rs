@@ -91,18 +91,10 @@ impl PanelJudge {
                 Some(image) => self.encode_image(image)?,
                 None => Ok(self.panel.groups.iter().map(|_| None).collect()),
             };
-            let orders: &[bool] = if self.options.single_order {
-                &[false]
-            } else {
-                &[false, true]
-            };
+            let orders: &[bool] = if self.options.single_order { &[false] } else { &[false, true] };
             for swapped in orders {
                 let [first, second] = job.responses();
-                let responses = if *swapped {
-                    [second, first]
-                } else {
-                    [first, second]
-                };
+                let responses = if *swapped { [second, first] } else { [first, second] };
                 passes.push(PairPass {
                     job: i,
                     swapped: *swapped,
@@ -133,10 +125,8 @@ impl PanelJudge {
 
     /// Generates the evaluations of the three branch experts for all passes.
     fn run_branches(&mut self, passes: &mut [PairPass]) -> Result<()> {
-        let mut open_passes: Vec<&mut PairPass> = passes
-            .iter_mut()
-            .filter(|pass| pass.branches.is_ok())
-            .collect();
+        let mut open_passes: Vec<&mut PairPass> =
+            passes.iter_mut().filter(|pass| pass.branches.is_ok()).collect();
         // Output of each expert for each pass, in the order of the aspects.
         let mut outputs: Vec<[Option<MemberOutput>; 3]> =
             open_passes.iter().map(|_| Default::default()).collect();
@@ -146,9 +136,7 @@ impl PanelJudge {
             let mut positions = Vec::new();
             for (pass_index, pass) in open_passes.iter().enumerate() {
                 let (input, image) = pass.input_for(group_index);
-                let branch_tasks = group
-                    .branches
-                    .tasks(&input, image, group.engine.tokenizer())?;
+                let branch_tasks = group.branches.tasks(&input, image, group.engine.tokenizer())?;
                 for (aspect, mut task) in branch_tasks.into_iter().enumerate() {
                     if let Some(head) = group.head_index(aspect) {
                         task.member = head;
@@ -159,9 +147,7 @@ impl PanelJudge {
             }
             let generated = group.engine.generate(&tasks, &mut cache.prefixes)?;
             for ((pass_index, aspect), output) in positions.into_iter().zip(generated) {
-                let slot = outputs
-                    .get_mut(pass_index)
-                    .and_then(|outputs| outputs.get_mut(aspect));
+                let slot = outputs.get_mut(pass_index).and_then(|outputs| outputs.get_mut(aspect));
                 if let Some(slot) = slot {
                     *slot = Some(output);
                 }
@@ -187,12 +173,7 @@ impl PanelJudge {
         let groups = self.panel.groups.iter().zip(&mut self.caches);
         let indexed_groups = groups.enumerate();
         let mut indexed_groups = indexed_groups.filter_map(|(group_index, (group, cache))| {
-            Some((
-                group_index,
-                group.head_index(CONCLUSION_MEMBER)?,
-                group,
-                cache,
-            ))
+            Some((group_index, group.head_index(CONCLUSION_MEMBER)?, group, cache))
         });
         let (group_index, head, group, cache) =
             indexed_groups.next().context("no conclusion model")?;
@@ -206,19 +187,10 @@ impl PanelJudge {
                 tasks.push(task);
             }
         }
-        let mut outputs = group
-            .engine
-            .generate(&tasks, &mut cache.prefixes)?
-            .into_iter();
+        let mut outputs = group.engine.generate(&tasks, &mut cache.prefixes)?.into_iter();
         Ok(passes
             .iter()
-            .map(|pass| {
-                if pass.branches.is_ok() {
-                    outputs.next()
-                } else {
-                    None
-                }
-            })
+            .map(|pass| if pass.branches.is_ok() { outputs.next() } else { None })
             .collect())
     }
 }
@@ -227,10 +199,7 @@ impl PairPass<'_> {
     /// Returns the input for a trunk group. Text-only groups get no image.
     fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
         let image = self.images.get(group).and_then(Option::as_ref);
-        let input = JudgeInput {
-            has_image: image.is_some(),
-            ..self.input.clone()
-        };
+        let input = JudgeInput { has_image: image.is_some(), ..self.input.clone() };
         (input, image)
     }
 }
@@ -250,23 +219,15 @@ impl GroupCache {
         if let Some(tokens) = self.images.get(&key) {
             return Ok(Ok(Some(tokens.clone())));
         }
-        let encoded = image_encoder
-            .encode(&image.decoded)
-            .with_context(|| image.name.clone())?;
+        let encoded = image_encoder.encode(&image.decoded).with_context(|| image.name.clone())?;
         let tokens = match encoded {
             Ok(tokens) => tokens,
             Err(error) => {
                 let message = format!("{}: {error}", image.name);
-                return Ok(Err(Unscored {
-                    reason: UnscoredReason::Image,
-                    message,
-                }));
+                return Ok(Err(Unscored { reason: UnscoredReason::Image, message }));
             }
         };
-        let tokens = Arc::new(ImageTokens {
-            key: key.clone(),
-            tokens,
-        });
+        let tokens = Arc::new(ImageTokens { key: key.clone(), tokens });
         let lengths = self.images.values().map(|cached| cached.tokens.dim(0));
         let cached_tokens = lengths.sum::<candle::Result<usize>>()?;
         if cached_tokens + tokens.tokens.dim(0)? > MAX_CACHED_TOKENS {
@@ -295,16 +256,8 @@ impl Judge for PanelJudge {
     fn provenance(&self) -> Provenance {
         let mut provenance: Provenance = self.panel.hashes.clone().into_iter().collect();
         let settings = self.panel.settings;
-        let orders = if self.options.single_order {
-            "single"
-        } else {
-            "both"
-        };
-        let texts = if settings.scores_only {
-            "scores-only"
-        } else {
-            "analyses"
-        };
+        let orders = if self.options.single_order { "single" } else { "both" };
+        let texts = if settings.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("engine".to_owned(), "greedy f32, version 1".to_owned());
         if self.panel.placement.dtype != DType::F32 {
             let dtype = self.panel.placement.dtype.as_str();
@@ -319,10 +272,8 @@ impl Judge for PanelJudge {
         let mut passes = self.create_passes(jobs)?;
         self.run_branches(&mut passes)?;
         let conclusions = self.run_conclusion(&passes)?;
-        let mut verdicts: Vec<Result<Verdict, Unscored>> = jobs
-            .iter()
-            .map(|_| Ok(Verdict { orders: Vec::new() }))
-            .collect();
+        let mut verdicts: Vec<Result<Verdict, Unscored>> =
+            jobs.iter().map(|_| Ok(Verdict { orders: Vec::new() })).collect();
         for (pass, conclusion) in passes.into_iter().zip(conclusions) {
             let verdict = &mut verdicts[pass.job];
             let order = match (pass.branches, conclusion) {
@@ -358,26 +309,20 @@ fn to_pair_order(
             pair.reverse();
         }
     }
-    OrderVerdict {
-        swapped,
-        branches,
-        conclusion,
-    }
+    OrderVerdict { swapped, branches, conclusion }
 }
 
 /// Converts errors about a single case (too long, values that are not finite) to unscored; returns
 /// other errors.
 fn to_unscored(error: Error) -> Result<Unscored> {
     match error {
-        Error::TooLong { .. } => Ok(Unscored {
-            reason: UnscoredReason::Truncated,
-            message: error.to_string(),
-        }),
+        Error::TooLong { .. } => {
+            Ok(Unscored { reason: UnscoredReason::Truncated, message: error.to_string() })
+        }
         // A retry would fail again, and an error would end the run before the remaining cases.
-        Error::NotFinite => Ok(Unscored {
-            reason: UnscoredReason::Refused,
-            message: error.to_string(),
-        }),
+        Error::NotFinite => {
+            Ok(Unscored { reason: UnscoredReason::Refused, message: error.to_string() })
+        }
         error => Err(error.into()),
     }
 }

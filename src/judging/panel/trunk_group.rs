@@ -42,11 +42,7 @@ pub(super) fn group_members(members: &[Member]) -> Vec<Vec<usize>> {
             let first = group.first().and_then(|first| members.get(*first));
             first.is_some_and(|first| first.shares_trunk_with(member))
         };
-        match groups
-            .iter()
-            .position(shares_trunk)
-            .and_then(|i| groups.get_mut(i))
-        {
+        match groups.iter().position(shares_trunk).and_then(|i| groups.get_mut(i)) {
             Some(group) => group.push(i),
             None => groups.push(vec![i]),
         }
@@ -57,9 +53,7 @@ pub(super) fn group_members(members: &[Member]) -> Vec<Vec<usize>> {
 /// Returns the number of trunk layers of a group. Each head keeps at least one layer.
 pub(super) fn trunk_layers(members: &[Member], group: &[usize]) -> usize {
     let group_members: Vec<&Member> = group.iter().filter_map(|i| members.get(*i)).collect();
-    let layers = group_members
-        .first()
-        .map_or(0, |m| m.decoder.num_hidden_layers);
+    let layers = group_members.first().map_or(0, |m| m.decoder.num_hidden_layers);
     let weights: Vec<&Checkpoint> = group_members.iter().map(|m| &m.weights).collect();
     count_shared_layers(&weights, layers).min(layers.saturating_sub(1))
 }
@@ -92,16 +86,11 @@ impl TrunkGroup {
         }
         let (member, image_encoder, trunk) = shared.context("group without members")?;
         if let Some(image_encoder) = &image_encoder {
-            image_encoder
-                .self_test()
-                .with_context(|| member.origin.clone())?;
+            image_encoder.self_test().with_context(|| member.origin.clone())?;
         }
         let tokenizer = &member.tokenizer;
-        let prompts = BranchPrompts::new(
-            prompt_config.layout,
-            Rubric::built_in()?,
-            prompt_config.rubric,
-        )?;
+        let prompts =
+            BranchPrompts::new(prompt_config.layout, Rubric::built_in()?, prompt_config.rubric)?;
         let prompts = prompts.with_chat_template(member.chat_template.clone());
         let build = || {
             let text_tokenizer = tokenizer.text.clone();

@@ -14,9 +14,9 @@ use crate::checkpoints::hub::HubSource;
 use crate::data::cases::SourceKind;
 use crate::judging::judge::Judge;
 use crate::judging::provenance::{Provenance, judge_digest};
-use crate::judging::run::counts::RunCounts;
 use crate::judging::run::record::SCHEMA;
-use crate::judging::run::tally::Tally;
+use crate::judging::run::summary::counts::RunCounts;
+use crate::judging::run::summary::tally::Tally;
 use crate::support::digest::Digest;
 use crate::support::terminal::clock::format_rfc3339;
 use crate::support::terminal::exit::RunFailure;
@@ -77,10 +77,7 @@ impl SourceInfo {
     pub fn new(path: &Path, kind: SourceKind) -> Self {
         let kind = serde_json::to_value(kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str());
-        Self {
-            path: path.display().to_string(),
-            kind: kind.unwrap_or_default().to_owned(),
-        }
+        Self { path: path.display().to_string(), kind: kind.unwrap_or_default().to_owned() }
     }
 }
 
@@ -110,9 +107,7 @@ impl Manifest {
         Self {
             schema: Self::SCHEMA,
             version: Self::VERSION.to_owned(),
-            argv: std::env::args_os()
-                .map(|arg| arg.to_string_lossy().into_owned())
-                .collect(),
+            argv: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
             source,
             judge: judge.name(),
             judge_sha256: judge_digest(&provenance),
@@ -198,32 +193,18 @@ pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
     let Ok(manifest) = Manifest::read(folder) else {
         return String::new();
     };
-    let mut names: Vec<_> = manifest
-        .provenance
-        .keys()
-        .chain(provenance.keys())
-        .collect();
+    let mut names: Vec<_> = manifest.provenance.keys().chain(provenance.keys()).collect();
     names.sort();
     names.dedup();
     let value_of =
         |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| shorten(v));
-    let differing = names
-        .iter()
-        .filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
+    let differing = names.iter().filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
     let parts: Vec<String> = differing
         .map(|n| {
-            format!(
-                "{n} was {}, is {}",
-                value_of(&manifest.provenance, n),
-                value_of(provenance, n)
-            )
+            format!("{n} was {}, is {}", value_of(&manifest.provenance, n), value_of(provenance, n))
         })
         .collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", parts.join("; "))
-    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
 /// Shortens a value for a message.

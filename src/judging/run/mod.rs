@@ -4,20 +4,14 @@
 //! becomes an unscored record with the reason. Only a failure of the judge or of the journal ends
 //! the run with an error.
 
-pub mod counts;
 pub mod journal;
 pub mod manifest;
 pub mod output;
 pub mod pairs;
 mod pending;
 pub mod record;
-pub mod record_reader;
 pub mod replay;
 pub mod summary;
-pub mod superseded;
-pub mod tally;
-pub mod torn_line;
-pub mod unscored_causes;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -32,11 +26,11 @@ use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
+use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::pairs::{select_affected_pairs, select_pairs};
 use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
-use crate::judging::run::superseded::SUPERSEDED_FILE;
-use crate::judging::run::tally::{Origin, Tally};
+use crate::judging::run::summary::tally::{Origin, Tally};
 use crate::support::digest::Digest;
 use crate::support::terminal::exit::RunFailure;
 use crate::support::terminal::interrupt::Interrupt;
@@ -151,11 +145,8 @@ impl<'a> Run<'a> {
             pairs.push(None);
         }
         let last = pairs.len() - 1;
-        let item = if problem.affects_whole_case() {
-            InputItem::Unreadable
-        } else {
-            InputItem::LeftOut
-        };
+        let item =
+            if problem.affects_whole_case() { InputItem::Unreadable } else { InputItem::LeftOut };
         for (i, pair) in pairs.into_iter().enumerate() {
             let subject = RecordSubject::from_problem(problem, pair, file.clone(), &self.digest);
             let completes = (i == last).then_some(item);
@@ -214,37 +205,22 @@ impl<'a> Run<'a> {
                 return self.push_unscored(subject, UnscoredReason::Image, message, completes);
             }
         };
-        let mut job = PairJob {
-            case: Arc::clone(case),
-            pair,
-            image: None,
-        };
+        let mut job = PairJob { case: Arc::clone(case), pair, image: None };
         let hash = image.map(|image| image.key());
         let key = pair_key(&self.digest, job.question(), job.responses(), hash.as_ref());
         subject.key = Some(key);
         if let Some(outcome) = self.journal.lookup(&key)? {
             let outcome = PendingOutcome::Known(outcome, Origin::Earlier);
-            return self.push(PendingRecord {
-                subject,
-                outcome,
-                completes,
-            });
+            return self.push(PendingRecord { subject, outcome, completes });
         }
         self.report_divergence();
-        match image
-            .map(|image| image.load(self.images.limits()))
-            .transpose()
-        {
+        match image.map(|image| image.load(self.images.limits())).transpose() {
             Ok(image) => job.image = image,
             Err(message) => {
                 return self.push_unscored(subject, UnscoredReason::Image, message, completes);
             }
         }
-        self.push(PendingRecord {
-            subject,
-            outcome: PendingOutcome::AwaitingJudge(job),
-            completes,
-        })
+        self.push(PendingRecord { subject, outcome: PendingOutcome::AwaitingJudge(job), completes })
     }
 
     /// Decodes a DICOM image and returns the frame and window in use.
@@ -280,11 +256,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let full = self.pending_pairs >= self.batch_size || self.batch_pixels >= BATCH_PIXELS;
-        if full || self.pending.len() >= MAX_PENDING {
-            self.flush()
-        } else {
-            Ok(())
-        }
+        if full || self.pending.len() >= MAX_PENDING { self.flush() } else { Ok(()) }
     }
 
     /// Judges the pending pairs and writes all pending records.
@@ -330,9 +302,9 @@ impl<'a> Run<'a> {
             jobs.len()
         );
         let outcome = |result: Result<_, Unscored>| match result {
-            Ok(verdict) => Ok(RecordOutcome::Judged(Box::new(
-                RecordedVerdict::from_verdict(&verdict)?,
-            ))),
+            Ok(verdict) => {
+                Ok(RecordOutcome::Judged(Box::new(RecordedVerdict::from_verdict(&verdict)?)))
+            }
             Err(unscored) => Ok(RecordOutcome::Unscored(unscored)),
         };
         results.into_iter().map(outcome).collect()
@@ -378,14 +350,9 @@ impl<'a> Run<'a> {
         let case = subject.case.as_deref().unwrap_or("without id");
         let case = escape_control_chars(case);
         let first = message.lines().next().unwrap_or_default();
-        let file = subject
-            .file
-            .as_ref()
-            .map_or(String::new(), |file| format!("{file} "));
-        self.progress.note_verbose(&format!(
-            "{status}: {file}line {}, case {case}: {first}",
-            subject.line
-        ));
+        let file = subject.file.as_ref().map_or(String::new(), |file| format!("{file} "));
+        self.progress
+            .note_verbose(&format!("{status}: {file}line {}, case {case}: {first}", subject.line));
     }
 
     fn report_divergence(&mut self) {

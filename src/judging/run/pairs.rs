@@ -21,9 +21,7 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
         ));
     }
     let Some(baseline) = baseline else {
-        return Ok((0..n)
-            .flat_map(|i| (i + 1..n).map(move |j| [i, j]))
-            .collect());
+        return Ok((0..n).flat_map(|i| (i + 1..n).map(move |j| [i, j])).collect());
     };
     let is_baseline = |i: &usize| case.responses.get(*i).is_some_and(|r| r.model == baseline);
     let (base, others): (Vec<usize>, Vec<usize>) = (0..n).partition(is_baseline);
@@ -40,10 +38,7 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
         ));
     }
     let base = &base;
-    Ok(others
-        .into_iter()
-        .flat_map(|i| base.iter().map(move |j| [i, *j]))
-        .collect())
+    Ok(others.into_iter().flat_map(|i| base.iter().map(move |j| [i, *j])).collect())
 }
 
 /// Selects the pairs to report from pairs that cannot be judged. With a baseline, these are its
@@ -53,11 +48,7 @@ pub fn select_affected_pairs(pairs: Vec<[String; 2]>, baseline: Option<&str>) ->
         return pairs;
     };
     let with_baseline = pairs.into_iter().filter_map(|[a, b]| {
-        if b == baseline {
-            Some([a, b])
-        } else {
-            (a == baseline).then_some([b, a])
-        }
+        if b == baseline { Some([a, b]) } else { (a == baseline).then_some([b, a]) }
     });
     with_baseline.collect()
 }
@@ -68,10 +59,7 @@ mod tests {
     use crate::data::cases::Response;
 
     fn case(models: &[&str]) -> Case {
-        let response = |m: &&str| Response {
-            model: (*m).to_owned(),
-            text: "x".into(),
-        };
+        let response = |m: &&str| Response { model: (*m).to_owned(), text: "x".into() };
         Case {
             id: "1".into(),
             image: None,
@@ -103,16 +91,8 @@ mod tests {
 
     #[test]
     fn case_without_a_pair_is_an_error() {
-        assert!(
-            select_pairs(&case(&["a"]), None)
-                .unwrap_err()
-                .contains("found 1")
-        );
-        assert!(
-            select_pairs(&case(&["a", "b"]), Some("x"))
-                .unwrap_err()
-                .contains("found a, b")
-        );
+        assert!(select_pairs(&case(&["a"]), None).unwrap_err().contains("found 1"));
+        assert!(select_pairs(&case(&["a", "b"]), Some("x")).unwrap_err().contains("found a, b"));
         assert!(
             select_pairs(&case(&["a", "a"]), Some("a"))
                 .unwrap_err()

@@ -1,8 +1,8 @@
 //! Records of a run in input order. Some of them wait for the judge.
 
 use super::record::{RecordOutcome, RecordSubject};
-use super::tally::Origin;
 use crate::judging::judge::PairJob;
+use crate::judging::run::summary::tally::Origin;
 
 /// A record at its position in the output. Its outcome may not be known yet.
 pub(super) struct PendingRecord {

@@ -23,12 +23,7 @@ impl Replay {
     /// Opens a file and reads its first line.
     pub fn open(path: &Path) -> io::Result<Self> {
         let reader = BufReader::new(File::open(path)?);
-        let mut replay = Self {
-            reader,
-            offset: 0,
-            line: Vec::new(),
-            matched_lines: 0,
-        };
+        let mut replay = Self { reader, offset: 0, line: Vec::new(), matched_lines: 0 };
         replay.read_line()?;
         Ok(replay)
     }

@@ -20,13 +20,7 @@ pub fn without_ties(judge: Ordering, label: Ordering) -> Option<f64> {
 /// Returns 1 if the judge prefers the better response, ½ for a tie of the judge, else 0; `None` if
 /// the label is a tie.
 pub fn judge_ties_as_half(judge: Ordering, label: Ordering) -> Option<f64> {
-    label.is_ne().then(|| {
-        if judge.is_eq() {
-            0.5
-        } else {
-            indicator(judge == label)
-        }
-    })
+    label.is_ne().then(|| if judge.is_eq() { 0.5 } else { indicator(judge == label) })
 }
 
 /// Returns 1 if all three orders of three responses equal the label's, else 0 (AutoMedEval's
@@ -59,10 +53,7 @@ mod tests {
         };
         let tie_values = pairs.map(|(judge, label)| with_ties(judge, label) as u8);
         assert_eq!(tie_values, [1, 0, 0, 1, 0]);
-        assert_eq!(
-            values(without_ties),
-            [Some(1.0), None, None, None, Some(0.0)]
-        );
+        assert_eq!(values(without_ties), [Some(1.0), None, None, None, Some(0.0)]);
         let expected = [Some(1.0), Some(0.5), None, None, Some(0.0)];
         assert_eq!(values(judge_ties_as_half), expected);
     }

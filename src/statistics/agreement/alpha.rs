@@ -76,8 +76,5 @@ fn total_distance(counts: &[f64], values: &[f64]) -> f64 {
     }
     let weighted_values = || counts.iter().zip(values);
     let mean = weighted_values().map(|(c, v)| c * v).sum::<f64>() / n;
-    2.0 * n
-        * weighted_values()
-            .map(|(c, v)| c * (v - mean) * (v - mean))
-            .sum::<f64>()
+    2.0 * n * weighted_values().map(|(c, v)| c * (v - mean) * (v - mean)).sum::<f64>()
 }

@@ -37,22 +37,14 @@ impl ContingencyCells {
         require_at_least(1, first.len().min(second.len()), "cases")?;
         let (x, x_indices) = distinct_levels(first)?;
         let (y, y_indices) = distinct_levels(second)?;
-        let all: Vec<[u32; 2]> = x_indices
-            .into_iter()
-            .zip(y_indices)
-            .map(|(a, b)| [a, b])
-            .collect();
+        let all: Vec<[u32; 2]> =
+            x_indices.into_iter().zip(y_indices).map(|(a, b)| [a, b]).collect();
         let mut pairs = all.clone();
         pairs.sort_unstable();
         pairs.dedup();
         let index = |pair: &[u32; 2]| pairs.partition_point(|p| p < pair) as u32;
         let cell_indices = all.iter().map(index).collect();
-        Ok(Self {
-            x,
-            y,
-            pairs,
-            cell_indices,
-        })
+        Ok(Self { x, y, pairs, cell_indices })
     }
 
     /// Returns the number of cases.
@@ -87,10 +79,7 @@ impl ContingencyCells {
         for (case, &cell) in self.cell_indices.iter().enumerate() {
             weights[cell as usize] += weight(case);
         }
-        ContingencyTable {
-            cells: self,
-            weights,
-        }
+        ContingencyTable { cells: self, weights }
     }
 }
 
@@ -98,16 +87,13 @@ impl ContingencyTable<'_> {
     /// Returns the two values and the weight of each non-empty cell, ascending by first and second
     /// value.
     pub fn entries(&self) -> impl Iterator<Item = (f64, f64, f64)> + Clone + '_ {
-        self.entries_by_index()
-            .map(|([i, j], w)| (self.cells.x[i], self.cells.y[j], w))
+        self.entries_by_index().map(|([i, j], w)| (self.cells.x[i], self.cells.y[j], w))
     }
 
     /// Returns the same as [`entries`](Self::entries), with the indices of the values.
     pub(crate) fn entries_by_index(&self) -> impl Iterator<Item = ([usize; 2], f64)> + Clone + '_ {
         let cells = self.cells.pairs.iter().zip(&self.weights);
-        cells
-            .filter(|(_, w)| **w > 0.0)
-            .map(|(pair, w)| (pair.map(|p| p as usize), *w))
+        cells.filter(|(_, w)| **w > 0.0).map(|(pair, w)| (pair.map(|p| p as usize), *w))
     }
 
     /// Returns the weight of each distinct pair, ascending by first and second value.
@@ -125,10 +111,7 @@ impl ContingencyTable<'_> {
         let [x, y] = self.marginal_weights();
         let with_weights =
             |values: &[f64], weights: Vec<f64>| values.iter().copied().zip(weights).collect();
-        [
-            with_weights(&self.cells.x, x),
-            with_weights(&self.cells.y, y),
-        ]
+        [with_weights(&self.cells.x, x), with_weights(&self.cells.y, y)]
     }
 
     /// Computes the marginal weights of each rater.
@@ -160,13 +143,7 @@ mod tests {
 
     #[test]
     fn nan_is_rejected() {
-        assert_eq!(
-            ContingencyCells::new(&[f64::NAN], &[1.0]).err(),
-            Some(Undefined::NotFinite)
-        );
-        assert!(matches!(
-            ContingencyCells::new(&[], &[]),
-            Err(Undefined::TooFew { found: 0, .. })
-        ));
+        assert_eq!(ContingencyCells::new(&[f64::NAN], &[1.0]).err(), Some(Undefined::NotFinite));
+        assert!(matches!(ContingencyCells::new(&[], &[]), Err(Undefined::TooFew { found: 0, .. })));
     }
 }

@@ -37,9 +37,8 @@ pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
     let margins = table.marginal_weights();
     let pairs = |w: f64| w * (w - 1.0) / 2.0;
     let all = pairs(table.total());
-    let [untied_x, untied_y] = margins
-        .each_ref()
-        .map(|margin| all - margin.iter().map(|w| pairs(*w)).sum::<f64>());
+    let [untied_x, untied_y] =
+        margins.each_ref().map(|margin| all - margin.iter().map(|w| pairs(*w)).sum::<f64>());
     let mut sums = FenwickSums::new(margins[1].len());
     let (mut excess, mut before) = (0.0, 0.0);
     let entries: Vec<_> = table.entries_by_index().collect();
@@ -61,10 +60,8 @@ pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
 
 fn check(table: &ContingencyTable<'_>) -> Defined<()> {
     require_at_least(2, table.total() as usize, "cases")?;
-    for (margin, column) in table
-        .marginal_weights()
-        .iter()
-        .zip([RatingColumn::First, RatingColumn::Second])
+    for (margin, column) in
+        table.marginal_weights().iter().zip([RatingColumn::First, RatingColumn::Second])
     {
         if margin.iter().filter(|w| **w > 0.0).count() < 2 {
             return Err(Undefined::Constant(column));
@@ -74,9 +71,7 @@ fn check(table: &ContingencyTable<'_>) -> Defined<()> {
 }
 
 fn product_moment(entries: impl Iterator<Item = (f64, f64, f64)> + Clone) -> f64 {
-    let sums = entries.clone().fold([0.0; 3], |[n, x, y], (a, b, w)| {
-        [n + w, x + w * a, y + w * b]
-    });
+    let sums = entries.clone().fold([0.0; 3], |[n, x, y], (a, b, w)| [n + w, x + w * a, y + w * b]);
     let (x, y) = (sums[1] / sums[0], sums[2] / sums[0]);
     let [xx, yy, xy] = entries.fold([0.0; 3], |[xx, yy, xy], (a, b, w)| {
         let (a, b) = (a - x, b - y);

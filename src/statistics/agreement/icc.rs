@@ -127,10 +127,7 @@ pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
     let n: f64 = counted().map(|(_, w)| w).sum();
     require_at_least(2, n as usize, "cases rated equally often")?;
     let k = m as f64;
-    let grand = counted()
-        .map(|(unit, w)| w * unit.sum::<f64>())
-        .sum::<f64>()
-        / (n * k);
+    let grand = counted().map(|(unit, w)| w * unit.sum::<f64>()).sum::<f64>() / (n * k);
     let (mut between, mut within) = (0.0, 0.0);
     for (unit, w) in counted() {
         let mean = unit.clone().sum::<f64>() / k;
@@ -144,13 +141,7 @@ pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
     let clean = |sum: f64| if sum <= ROUNDING * scale { 0.0 } else { sum };
     // Without rater identity, rater variance is part of the residual.
     let within = clean(within) / (n * (k - 1.0));
-    Ok(Icc {
-        n,
-        k,
-        between: clean(between) / (n - 1.0),
-        raters: within,
-        residual: within,
-    })
+    Ok(Icc { n, k, between: clean(between) / (n - 1.0), raters: within, residual: within })
 }
 
 /// Mean squares for all six forms, from ratings with missing values.
@@ -165,14 +156,7 @@ impl RatingMeanSquares {
     pub fn new(units: &RatedUnits, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
         let two_way = icc(rows, weights);
         let has_gaps = rows.iter().any(Option::is_none);
-        Self {
-            one_way: if has_gaps {
-                icc_one_way(units, weights)
-            } else {
-                two_way
-            },
-            two_way,
-        }
+        Self { one_way: if has_gaps { icc_one_way(units, weights) } else { two_way }, two_way }
     }
 
     /// Returns the mean squares of a form.
@@ -181,11 +165,7 @@ impl RatingMeanSquares {
     ///
     /// Same as [`icc`] and [`icc_one_way`].
     pub fn for_form(&self, form: IccForm) -> Defined<Icc> {
-        if form.is_one_way() {
-            self.one_way
-        } else {
-            self.two_way
-        }
+        if form.is_one_way() { self.one_way } else { self.two_way }
     }
 }
 
@@ -211,21 +191,14 @@ impl Icc {
     ///
     /// The variance between cases is zero for this form.
     pub fn value(&self, form: IccForm) -> Defined<f64> {
-        let Self {
-            n,
-            k,
-            between,
-            raters,
-            residual,
-        } = *self;
+        let Self { n, k, between, raters, residual } = *self;
         let within = self.within();
         let rater_variance = (raters - residual) / n;
         let (numerator, denominator) = match form {
             IccForm::OneSingle => (between - within, between + (k - 1.0) * within),
-            IccForm::TwoSingle => (
-                between - residual,
-                between + (k - 1.0) * residual + k * rater_variance,
-            ),
+            IccForm::TwoSingle => {
+                (between - residual, between + (k - 1.0) * residual + k * rater_variance)
+            }
             IccForm::ThreeSingle => (between - residual, between + (k - 1.0) * residual),
             IccForm::OneMean => (between - within, between),
             IccForm::TwoMean => (between - residual, between + rater_variance),
@@ -278,13 +251,7 @@ impl Icc {
     /// Computes the confidence interval of absolute agreement, with Satterthwaite's degrees of
     /// freedom.
     fn absolute_interval(&self, form: IccForm) -> Defined<[f64; 2]> {
-        let Self {
-            n,
-            k,
-            between,
-            raters,
-            residual,
-        } = *self;
+        let Self { n, k, between, raters, residual } = *self;
         let value = self.value(IccForm::TwoSingle)?;
         // The published formula divides by the residual mean square, which may be zero. Here, both
         // terms are multiplied by it instead.
@@ -343,11 +310,8 @@ mod tests {
         // Too few ratings to count.
         units.push(vec![(0, 1.0), (1, 1.0)]);
         let ratings = RatingMatrix::new(units).unwrap();
-        let squares = RatingMeanSquares::new(
-            &ratings.to_rated_units(),
-            &ratings.complete_rows(),
-            &[1.0; 7],
-        );
+        let squares =
+            RatingMeanSquares::new(&ratings.to_rated_units(), &ratings.complete_rows(), &[1.0; 7]);
         let value = |form| squares.for_form(form).and_then(|icc| icc.value(form));
         assert!((value(IccForm::OneSingle).unwrap() - 0.1657).abs() < 1e-4);
         assert!((value(IccForm::OneMean).unwrap() - 0.4428).abs() < 1e-4);
@@ -358,10 +322,7 @@ mod tests {
         assert!((one_way.within() - complete.within()).abs() < 1e-12);
         let intervals = [one_way, complete].map(|icc| icc.interval(IccForm::OneSingle).unwrap());
         for i in 0..2 {
-            assert!(
-                (intervals[0][i] - intervals[1][i]).abs() < 1e-9,
-                "{intervals:?}"
-            );
+            assert!((intervals[0][i] - intervals[1][i]).abs() < 1e-9, "{intervals:?}");
         }
     }
 }

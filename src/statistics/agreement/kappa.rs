@@ -25,10 +25,7 @@ pub enum Weighting {
 pub fn kappa(table: &ContingencyTable<'_>, weighting: Weighting) -> Defined<f64> {
     let n = table.total();
     require_at_least(1, n as usize, "cases")?;
-    let observed: f64 = table
-        .entries()
-        .map(|(a, b, w)| w * weighting.distance(a, b))
-        .sum();
+    let observed: f64 = table.entries().map(|(a, b, w)| w * weighting.distance(a, b)).sum();
     let expected = expected_disagreement(table, weighting) / n;
     if is_one_value(table) {
         return Err(Undefined::NoVariation);
@@ -62,9 +59,7 @@ fn expected_disagreement(table: &ContingencyTable<'_>, weighting: Weighting) -> 
         Weighting::Unweighted => {
             let all: f64 = weighted_sum(&x, |_| 1.0) * weighted_sum(&y, |_| 1.0);
             let index_of = |value: f64| x.binary_search_by(|(a, _)| a.total_cmp(&value));
-            let agreement = y
-                .iter()
-                .filter_map(|(b, v)| Some(x.get(index_of(*b).ok()?)?.1 * v));
+            let agreement = y.iter().filter_map(|(b, v)| Some(x.get(index_of(*b).ok()?)?.1 * v));
             all - agreement.sum::<f64>()
         }
         Weighting::Linear => {
@@ -93,10 +88,7 @@ fn expected_disagreement(table: &ContingencyTable<'_>, weighting: Weighting) -> 
 }
 
 fn weighted_sum(margin: &[(f64, f64)], function: impl Fn(f64) -> f64) -> f64 {
-    margin
-        .iter()
-        .map(|(value, weight)| weight * function(*value))
-        .sum()
+    margin.iter().map(|(value, weight)| weight * function(*value)).sum()
 }
 
 #[cfg(test)]
@@ -126,24 +118,13 @@ mod tests {
     fn kappa_equals_cohen_1960() {
         let table: [&[usize]; 3] = [&[88, 14, 18], &[10, 40, 10], &[2, 6, 12]];
         let value = kappa_of_counts(&table, Weighting::Unweighted).unwrap();
-        assert!(
-            (value - (0.70 - 0.41) / (1.0 - 0.41)).abs() < 1e-12,
-            "{value}"
-        );
+        assert!((value - (0.70 - 0.41) / (1.0 - 0.41)).abs() < 1e-12, "{value}");
     }
 
     #[test]
     fn kappa_is_undefined_for_a_single_value() {
-        assert_eq!(
-            kappa_of_counts(&[&[7]], Weighting::Linear),
-            Err(Undefined::NoVariation)
-        );
+        assert_eq!(kappa_of_counts(&[&[7]], Weighting::Linear), Err(Undefined::NoVariation));
         // One rater alone is constant: exactly chance.
-        assert!(
-            kappa_of_counts(&[&[3, 4]], Weighting::Quadratic)
-                .unwrap()
-                .abs()
-                < 1e-12
-        );
+        assert!(kappa_of_counts(&[&[3, 4]], Weighting::Quadratic).unwrap().abs() < 1e-12);
     }
 }

@@ -47,8 +47,7 @@ impl RatingMatrix {
     pub fn from_rows<R: AsRef<[Option<f64>]>>(rows: &[R]) -> Defined<Self> {
         let unit = |row: &R| -> Vec<(u32, f64)> {
             let row = (0..).zip(row.as_ref());
-            row.filter_map(|(rater, value)| Some((rater, (*value)?)))
-                .collect()
+            row.filter_map(|(rater, value)| Some((rater, (*value)?))).collect()
         };
         Self::new(rows.iter().map(unit).collect())
     }
@@ -71,13 +70,8 @@ impl RatingMatrix {
     /// Converts the units to indices of distinct values; units with one rating become empty.
     pub fn to_rated_units(&self) -> RatedUnits {
         let is_rated_twice = |unit: &&Vec<(u32, f64)>| unit.len() > 1;
-        let values: Vec<f64> = self
-            .units
-            .iter()
-            .filter(is_rated_twice)
-            .flatten()
-            .map(|r| r.1)
-            .collect();
+        let values: Vec<f64> =
+            self.units.iter().filter(is_rated_twice).flatten().map(|r| r.1).collect();
         // The constructor checked that all values are finite.
         let (levels, indices) = distinct_levels(&values).unwrap_or_default();
         let mut indices = indices.into_iter();
@@ -87,11 +81,7 @@ impl RatingMatrix {
         };
         let units: Vec<Vec<u32>> = self.units.iter().map(unit).collect();
         let ratings_per_unit = most_frequent_rating_count(&units, &vec![1.0; units.len()]);
-        RatedUnits {
-            levels,
-            level_indices: units,
-            ratings_per_unit,
-        }
+        RatedUnits { levels, level_indices: units, ratings_per_unit }
     }
 
     /// Converts the units to rows with one value per rater; `None` for a unit that some rater did
@@ -113,9 +103,6 @@ impl RatingMatrix {
 impl RatedUnits {
     /// Counts the units with at least two ratings.
     pub fn count_rated_twice(&self) -> usize {
-        self.level_indices
-            .iter()
-            .filter(|unit| !unit.is_empty())
-            .count()
+        self.level_indices.iter().filter(|unit| !unit.is_empty()).count()
     }
 }

@@ -62,10 +62,7 @@ impl Clusters {
             *numbers.entry(name).or_insert(next)
         };
         let cluster_indices = names.into_iter().map(number).collect();
-        Self {
-            cluster_indices,
-            count: numbers.len() as u32,
-        }
+        Self { cluster_indices, count: numbers.len() as u32 }
     }
 
     /// Returns the number of clusters.
@@ -75,9 +72,7 @@ impl Clusters {
 
     /// Returns the cluster of a case, counted from zero.
     pub fn cluster_of(&self, case: usize) -> usize {
-        self.cluster_indices
-            .get(case)
-            .map_or(0, |cluster| *cluster as usize)
+        self.cluster_indices.get(case).map_or(0, |cluster| *cluster as usize)
     }
 
     /// Counts the clusters that contain a case for which `includes` returns true.
@@ -114,10 +109,7 @@ impl Clusters {
     pub fn folds(&self, folds: usize, seed: u64) -> Vec<usize> {
         let mut positions: Vec<usize> = (0..self.count()).collect();
         positions.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        self.cluster_indices
-            .iter()
-            .map(|c| positions[*c as usize] % folds.max(1))
-            .collect()
+        self.cluster_indices.iter().map(|c| positions[*c as usize] % folds.max(1)).collect()
     }
 
     /// Sums one value per case by cluster.
@@ -135,19 +127,13 @@ impl Clusters {
         for _ in 0..self.count {
             weights[random.random_range(0..self.count) as usize] += 1.0;
         }
-        self.cluster_indices
-            .iter()
-            .map(|c| weights[*c as usize])
-            .collect()
+        self.cluster_indices.iter().map(|c| weights[*c as usize]).collect()
     }
 }
 
 impl Default for Bootstrap {
     fn default() -> Self {
-        Self {
-            resamples: 2000,
-            seed: 1,
-        }
+        Self { resamples: 2000, seed: 1 }
     }
 }
 
@@ -199,24 +185,14 @@ impl Bootstrap {
             Ok(_) => percentile_interval(self.resample(clusters, statistic), clusters),
             Err(reason) => Err(reason),
         };
-        Estimate {
-            value,
-            interval,
-            n,
-            clusters: clusters.count(),
-        }
+        Estimate { value, interval, n, clusters: clusters.count() }
     }
 }
 
 impl Estimate {
     /// Creates an undefined estimate with its reason.
     pub fn undefined(reason: Undefined, n: usize, clusters: usize) -> Self {
-        Self {
-            value: Err(reason),
-            interval: Err(reason),
-            n,
-            clusters,
-        }
+        Self { value: Err(reason), interval: Err(reason), n, clusters }
     }
 }
 
@@ -231,19 +207,13 @@ pub fn percentile_interval(resamples: Vec<Defined<f64>>, clusters: &Clusters) ->
     let all = resamples.len();
     let mut values: Vec<f64> = resamples.into_iter().flatten().collect();
     if values.is_empty() || values.len() * 20 < all * 19 {
-        return Err(Undefined::Unstable {
-            defined: values.len(),
-            resamples: all,
-        });
+        return Err(Undefined::Unstable { defined: values.len(), resamples: all });
     }
     values.sort_by(f64::total_cmp);
     if values.first() == values.last() {
         return Err(Undefined::NoSpread);
     }
-    Ok([
-        require_finite(quantile(&values, 0.025))?,
-        require_finite(quantile(&values, 0.975))?,
-    ])
+    Ok([require_finite(quantile(&values, 0.025))?, require_finite(quantile(&values, 0.975))?])
 }
 
 /// Computes a quantile of ascending values with linear interpolation, as in numpy.
@@ -288,10 +258,7 @@ mod tests {
     fn interval_of_a_coin_equals_the_binomial() {
         let many = estimate_coin(100, |i| i);
         let [low, high] = many.interval.unwrap();
-        assert!(
-            (low - 0.40).abs() < 0.02 && (high - 0.60).abs() < 0.02,
-            "{low} {high}"
-        );
+        assert!((low - 0.40).abs() < 0.02 && (high - 0.60).abs() < 0.02, "{low} {high}");
         assert_eq!((many.n, many.clusters), (100, 100));
         // Four images with 25 equal questions each carry the information of four cases.
         let [low, high] = estimate_coin(100, |i| i % 4).interval.unwrap();
@@ -303,11 +270,7 @@ mod tests {
         let estimate = estimate_coin(10, |_| 0);
         assert!(estimate.value.is_ok());
         assert!(
-            estimate
-                .interval
-                .unwrap_err()
-                .to_string()
-                .contains("1 image, expected at least 2")
+            estimate.interval.unwrap_err().to_string().contains("1 image, expected at least 2")
         );
     }
 
@@ -322,35 +285,16 @@ mod tests {
     fn mostly_undefined_statistic_has_no_interval() {
         let clusters = Clusters::new(0..10);
         let few = Bootstrap::default().estimate(&clusters, 10, |w| {
-            if w[0] > 0.0 {
-                Ok(w[0])
-            } else {
-                Err(Undefined::NoVariation)
-            }
+            if w[0] > 0.0 { Ok(w[0]) } else { Err(Undefined::NoVariation) }
         });
-        assert!(matches!(
-            few.interval,
-            Err(Undefined::Unstable {
-                resamples: 2000,
-                ..
-            })
-        ));
+        assert!(matches!(few.interval, Err(Undefined::Unstable { resamples: 2000, .. })));
     }
 
     #[test]
     fn resamples_do_not_depend_on_threads() {
         let clusters = Clusters::new((0..40).map(|i| i / 3));
-        let resample = || {
-            Bootstrap {
-                resamples: 50,
-                seed: 7,
-            }
-            .resample(&clusters, <[f64]>::to_vec)
-        };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(1)
-            .build()
-            .unwrap();
+        let resample = || Bootstrap { resamples: 50, seed: 7 }.resample(&clusters, <[f64]>::to_vec);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         assert_eq!(pool.install(resample), resample());
     }
 

@@ -108,10 +108,7 @@ mod tests {
     fn ln_gamma_equals_factorials() {
         let mut ln = 0.0;
         for n in 1..200 {
-            assert!(
-                (ln_gamma(f64::from(n)) - ln).abs() < 1e-13 * (1.0 + ln),
-                "{n}"
-            );
+            assert!((ln_gamma(f64::from(n)) - ln).abs() < 1e-13 * (1.0 + ln), "{n}");
             ln += f64::from(n).ln();
         }
         let half = std::f64::consts::PI.sqrt().ln();

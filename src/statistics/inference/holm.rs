@@ -23,10 +23,7 @@ mod tests {
     #[test]
     fn holm_equals_hand_computation() {
         let corrected = holm_adjust(&[0.04, 0.01, 0.02]);
-        let rounded: Vec<i64> = corrected
-            .iter()
-            .map(|p| (p * 1000.0).round() as i64)
-            .collect();
+        let rounded: Vec<i64> = corrected.iter().map(|p| (p * 1000.0).round() as i64).collect();
         assert_eq!(rounded, [40, 30, 40]);
         assert!(holm_adjust(&[]).is_empty());
     }

@@ -25,9 +25,5 @@ pub fn mcnemar(pairs: impl IntoIterator<Item = (bool, bool)>) -> McNemar {
     };
     let (only_first, only_second) = pairs.into_iter().fold((0, 0), count);
     let tail = binomial_tail(only_first.min(only_second), only_first + only_second);
-    McNemar {
-        only_first,
-        only_second,
-        p: (2.0 * tail).min(1.0),
-    }
+    McNemar { only_first, only_second, p: (2.0 * tail).min(1.0) }
 }

@@ -31,21 +31,14 @@ pub struct MeanDifference {
 /// There is no pair.
 pub fn paired_difference(clusters: &Clusters, pairs: &[(f64, f64)]) -> Defined<MeanDifference> {
     require_at_least(1, pairs.len(), "cases")?;
-    let bootstrap = Bootstrap {
-        resamples: RESAMPLES,
-        seed: 2,
-    };
-    let values: Vec<Option<f64>> = pairs
-        .iter()
-        .map(|(value, baseline)| Some(value - baseline))
-        .collect();
+    let bootstrap = Bootstrap { resamples: RESAMPLES, seed: 2 };
+    let values: Vec<Option<f64>> =
+        pairs.iter().map(|(value, baseline)| Some(value - baseline)).collect();
     let resamples = bootstrap.resample(clusters, |weights| mean(&values, weights));
     let sums = clusters.sum_by_cluster(values.iter().flatten());
     let observed = sums.iter().sum::<f64>();
     let is_as_far = bootstrap.resample_with_rng(|random| {
-        let flipped = sums
-            .iter()
-            .map(|sum| if random.random_bool(0.5) { *sum } else { -sum });
+        let flipped = sums.iter().map(|sum| if random.random_bool(0.5) { *sum } else { -sum });
         // The tolerance keeps equal sums equal despite rounding.
         flipped.sum::<f64>().abs() >= observed.abs() - 1e-12 * pairs.len() as f64
     });
@@ -92,9 +85,6 @@ mod tests {
     fn questions_about_one_image_are_one_cluster() {
         let pairs = [(1.0, 0.0); 50];
         let one = paired_difference(&Clusters::new([0; 50]), &pairs).unwrap();
-        assert!(
-            (one.p - 1.0).abs() < 1e-9 && one.interval.is_none(),
-            "{one:?}"
-        );
+        assert!((one.p - 1.0).abs() < 1e-9 && one.interval.is_none(), "{one:?}");
     }
 }

@@ -57,19 +57,10 @@ mod tests {
     fn few_or_equal_values_have_a_wide_interval() {
         let resampled = Ok([0.4, 0.6]);
         assert_eq!(proportion_interval(0.5, resampled, MIN_CLUSTERS), resampled);
-        assert_eq!(
-            proportion_interval(0.5, resampled, 8),
-            Ok(wilson_interval(0.5, 8.0))
-        );
+        assert_eq!(proportion_interval(0.5, resampled, 8), Ok(wilson_interval(0.5, 8.0)));
         let constant = proportion_interval(1.0, Err(Undefined::NoSpread), 500).unwrap();
-        assert!(
-            constant[0] > 0.99 && constant[0] < 0.993 && constant[1] > 0.999,
-            "{constant:?}"
-        );
-        let unstable = Err(Undefined::Unstable {
-            defined: 1,
-            resamples: 9,
-        });
+        assert!(constant[0] > 0.99 && constant[0] < 0.993 && constant[1] > 0.999, "{constant:?}");
+        let unstable = Err(Undefined::Unstable { defined: 1, resamples: 9 });
         assert_eq!(proportion_interval(0.5, unstable, 50), unstable);
     }
 }

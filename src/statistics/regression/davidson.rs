@@ -97,11 +97,7 @@ impl PairwiseOutcomes {
                 continue;
             }
             let wins = |j: usize| {
-                if back {
-                    self.wins[j][i]
-                } else {
-                    self.wins[i][j]
-                }
+                if back { self.wins[j][i] } else { self.wins[i][j] }
             };
             open.extend((0..self.models()).filter(|&j| wins(j) + self.ties[i][j] > 0.0));
         }
@@ -154,11 +150,8 @@ impl Davidson {
             };
             let mut length = 1.0;
             let updated = loop {
-                let next: Vec<f64> = parameters
-                    .iter()
-                    .zip(&step)
-                    .map(|(a, s)| a + length * s)
-                    .collect();
+                let next: Vec<f64> =
+                    parameters.iter().zip(&step).map(|(a, s)| a + length * s).collect();
                 let next_objective = penalised_log_likelihood(outcomes, &next, ridge);
                 if next_objective >= objective || length < 1e-8 {
                     objective = next_objective;
@@ -174,10 +167,7 @@ impl Davidson {
         let tie_parameter = parameters.get(models).map_or(0.0, |log| log.exp());
         parameters.truncate(models);
         let mean = parameters.iter().sum::<f64>() / models as f64;
-        Self {
-            strengths: parameters.into_iter().map(|s| s - mean).collect(),
-            tie_parameter,
-        }
+        Self { strengths: parameters.into_iter().map(|s| s - mean).collect(), tie_parameter }
     }
 
     /// Returns the rank of each model, 1 for the strongest; ties share the best rank.
@@ -190,9 +180,7 @@ impl Davidson {
 /// Computes the probabilities of a win of the first model, a win of the second, and a tie.
 fn probabilities(parameters: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
     let (first, second) = (parameters[i], parameters[j]);
-    let tie = parameters
-        .get(models)
-        .map(|log| log + f64::midpoint(first, second));
+    let tie = parameters.get(models).map(|log| log + f64::midpoint(first, second));
     let largest = first.max(second).max(tie.unwrap_or(f64::NEG_INFINITY));
     let tie = tie.map_or(0.0, |t| (t - largest).exp());
     let (a, b) = ((first - largest).exp(), (second - largest).exp());
@@ -227,22 +215,14 @@ fn derivatives(
         }
     }
     for (i, j) in outcomes.pairs() {
-        let (won, lost, tied) = (
-            outcomes.wins[i][j],
-            outcomes.wins[j][i],
-            outcomes.ties[i][j],
-        );
+        let (won, lost, tied) = (outcomes.wins[i][j], outcomes.wins[j][i], outcomes.ties[i][j]);
         let n = won + lost + tied;
         if n <= 0.0 {
             continue;
         }
         let [a, b, tie] = probabilities(parameters, i, j, models);
         // Probability of each outcome, and the exponents of πᵢ, πⱼ and ν in its numerator.
-        let features = [
-            (a, [1.0, 0.0, 0.0]),
-            (b, [0.0, 1.0, 0.0]),
-            (tie, [0.5, 0.5, 1.0]),
-        ];
+        let features = [(a, [1.0, 0.0, 0.0]), (b, [0.0, 1.0, 0.0]), (tie, [0.5, 0.5, 1.0])];
         let mean = [0, 1, 2].map(|f| features.iter().map(|(p, v)| p * v[f]).sum::<f64>());
         let observed = [won + tied / 2.0, lost + tied / 2.0, tied];
         let indices = [i, j, models];
@@ -284,15 +264,9 @@ mod tests {
         let fit = Davidson::fit(&PairwiseOutcomes::new(7, &pairs, &weights)).unwrap();
         let published = [1.581, 1.436, 1.294, 1.248, 1.108, 0.684, 0.0];
         for (strength, expected) in fit.strengths.iter().zip(published) {
-            assert!(
-                (strength - fit.strengths[6] - expected).abs() < 6e-4,
-                "{fit:?}"
-            );
+            assert!((strength - fit.strengths[6] - expected).abs() < 6e-4, "{fit:?}");
         }
-        assert_eq!(
-            (fit.tie_parameter, fit.ranks()),
-            (0.0, vec![1, 2, 3, 4, 5, 6, 7])
-        );
+        assert_eq!((fit.tie_parameter, fit.ranks()), (0.0, vec![1, 2, 3, 4, 5, 6, 7]));
     }
 
     fn outcomes(pairs: &[([usize; 2], Ordering)], models: usize) -> PairwiseOutcomes {
@@ -303,16 +277,10 @@ mod tests {
     fn unbounded_strengths_are_reported() {
         use Ordering::{Equal, Greater, Less};
         let beaten = outcomes(&[([0, 1], Greater), ([1, 2], Less), ([1, 2], Greater)], 3);
-        assert!(matches!(
-            Davidson::fit(&beaten),
-            Err(Undefined::Unbounded(_))
-        ));
+        assert!(matches!(Davidson::fit(&beaten), Err(Undefined::Unbounded(_))));
         assert_eq!(Davidson::fit_shrunk(&beaten).ranks()[0], 1);
         let ties = outcomes(&[([0, 1], Equal)], 2);
-        assert_eq!(
-            Davidson::fit(&ties),
-            Err(Undefined::Unbounded("every pair is a tie"))
-        );
+        assert_eq!(Davidson::fit(&ties), Err(Undefined::Unbounded("every pair is a tie")));
         assert!(Davidson::fit(&outcomes(&[], 1)).is_err());
     }
 
@@ -331,10 +299,7 @@ mod tests {
         ];
         let fit = Davidson::fit(&outcomes(&pairs, 2)).unwrap();
         assert!((fit.strengths[0] - fit.strengths[1] - 3f64.ln()).abs() < 1e-9);
-        assert!(
-            (fit.tie_parameter - 2.0 / 3f64.sqrt()).abs() < 1e-9,
-            "{fit:?}"
-        );
+        assert!((fit.tie_parameter - 2.0 / 3f64.sqrt()).abs() < 1e-9, "{fit:?}");
     }
 
     #[test]

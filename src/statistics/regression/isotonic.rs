@@ -40,12 +40,7 @@ impl Isotonic {
             let weight: f64 = equal.iter().map(|c| c[2]).sum();
             let mean = equal.iter().map(|c| c[1] * c[2]).sum::<f64>() / weight;
             let (from, to) = (equal[0][0], equal[0][0]);
-            let mut block = PooledBlock {
-                from,
-                to,
-                mean,
-                weight,
-            };
+            let mut block = PooledBlock { from, to, mean, weight };
             while let Some(before) = blocks.pop_if(|before| before.mean >= block.mean) {
                 block = before.merge(block);
             }
@@ -89,10 +84,7 @@ mod tests {
     #[test]
     fn adjacent_violators_are_pooled() {
         let curve = Isotonic::fit(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 5.0], &[1.0; 4]).unwrap();
-        assert_eq!(
-            curve.points,
-            [[1.0, 1.0], [2.0, 2.5], [3.0, 2.5], [4.0, 5.0]]
-        );
+        assert_eq!(curve.points, [[1.0, 1.0], [2.0, 2.5], [3.0, 2.5], [4.0, 5.0]]);
         for (x, expected) in [(0.0, 1.0), (1.5, 1.75), (2.2, 2.5), (3.5, 3.75), (9.0, 5.0)] {
             assert!((curve.eval(x) - expected).abs() < 1e-12, "{x}");
         }

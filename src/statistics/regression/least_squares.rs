@@ -35,14 +35,9 @@ impl LinearFit {
         if squares <= 1e-20 * n * (1.0 + mean_x * mean_x) {
             return Err(Undefined::Constant(RatingColumn::First));
         }
-        let products: f64 = weighted()
-            .map(|(x, y, w)| w * (x - mean_x) * (y - mean_y))
-            .sum();
+        let products: f64 = weighted().map(|(x, y, w)| w * (x - mean_x) * (y - mean_y)).sum();
         let slope = products / squares;
-        Ok(Self {
-            slope,
-            intercept: mean_y - slope * mean_x,
-        })
+        Ok(Self { slope, intercept: mean_y - slope * mean_x })
     }
 
     /// Evaluates the line.

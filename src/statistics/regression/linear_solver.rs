@@ -4,11 +4,8 @@
 pub(crate) fn solve(mut matrix: Vec<Vec<f64>>, mut values: Vec<f64>) -> Option<Vec<f64>> {
     let n = values.len();
     for column in 0..n {
-        let largest = |a: &usize, b: &usize| {
-            matrix[*a][column]
-                .abs()
-                .total_cmp(&matrix[*b][column].abs())
-        };
+        let largest =
+            |a: &usize, b: &usize| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs());
         let pivot = (column..n).max_by(largest)?;
         if matrix[pivot][column].abs() < 1e-300 {
             return None;

@@ -80,11 +80,8 @@ impl Logistic {
             let mut length = 1.0;
             // A step that overshoots the maximum is halved.
             let (next, next_loss) = loop {
-                let next: Vec<f64> = coefficients
-                    .iter()
-                    .zip(&step)
-                    .map(|(a, s)| a + length * s)
-                    .collect();
+                let next: Vec<f64> =
+                    coefficients.iter().zip(&step).map(|(a, s)| a + length * s).collect();
                 let next_loss = loss(&next);
                 if next_loss <= best_loss + 1e-12 || length < 1e-8 {
                     break (next, next_loss);
@@ -92,10 +89,7 @@ impl Logistic {
                 length /= 2.0;
             };
             (coefficients, best_loss) = (next, next_loss);
-            if coefficients
-                .iter()
-                .any(|a| !a.is_finite() || a.abs() > MAX_COEFFICIENT)
-            {
+            if coefficients.iter().any(|a| !a.is_finite() || a.abs() > MAX_COEFFICIENT) {
                 break;
             }
             if step.iter().all(|s| s.abs() < 1e-10) {
@@ -162,10 +156,7 @@ mod tests {
     use super::*;
 
     fn observation(features: &[f64], outcome: f64) -> LogisticObservation {
-        LogisticObservation {
-            features: features.to_vec(),
-            outcome,
-        }
+        LogisticObservation { features: features.to_vec(), outcome }
     }
 
     /// Three of four succeed: odds of three to one. A tie is half of each.
@@ -210,10 +201,7 @@ mod tests {
     #[test]
     fn unbounded_and_collinear_features_are_reported() {
         let sure = [observation(&[1.0], 1.0), observation(&[-2.0], 0.0)];
-        assert!(matches!(
-            Logistic::fit(&sure, &[1.0; 2]),
-            Err(Undefined::Unbounded(_))
-        ));
+        assert!(matches!(Logistic::fit(&sure, &[1.0; 2]), Err(Undefined::Unbounded(_))));
         let same = [1.0, 0.0].map(|y| observation(&[1.0, 2.0], y));
         assert!(Logistic::fit(&same, &[1.0; 2]).is_err());
         let flat = [observation(&[0.0], 1.0)];

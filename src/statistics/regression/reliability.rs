@@ -48,10 +48,7 @@ pub fn reliability(scores: &[f64], truth: &[f64], edges: &[f64]) -> Defined<Reli
         let (count, a, b) = sums[bin];
         sums[bin] = (count + 1, a + score, b + truth);
     }
-    let bins = sums
-        .into_iter()
-        .zip(edges.windows(2))
-        .filter(|((count, ..), _)| *count > 0);
+    let bins = sums.into_iter().zip(edges.windows(2)).filter(|((count, ..), _)| *count > 0);
     let bins: Vec<ReliabilityBin> = bins
         .map(|((count, score, truth), edges)| ReliabilityBin {
             from: edges[0],
@@ -61,14 +58,8 @@ pub fn reliability(scores: &[f64], truth: &[f64], edges: &[f64]) -> Defined<Reli
             truth: truth / count as f64,
         })
         .collect();
-    let gaps = bins
-        .iter()
-        .map(|bin| bin.n as f64 * (bin.score - bin.truth).abs());
-    Ok(Reliability {
-        error: gaps.sum::<f64>() / n as f64,
-        n,
-        bins,
-    })
+    let gaps = bins.iter().map(|bin| bin.n as f64 * (bin.score - bin.truth).abs());
+    Ok(Reliability { error: gaps.sum::<f64>() / n as f64, n, bins })
 }
 
 #[cfg(test)]
@@ -77,15 +68,9 @@ mod tests {
 
     #[test]
     fn gaps_equal_hand_computation() {
-        let found = reliability(
-            &[0.2, 0.4, 5.0, 1.0],
-            &[1.0, 1.0, 3.0, 1.0],
-            &[0.0, 1.0, 5.0],
-        )
-        .unwrap();
-        let [low, high] = found.bins[..] else {
-            panic!("{found:?}")
-        };
+        let found =
+            reliability(&[0.2, 0.4, 5.0, 1.0], &[1.0, 1.0, 3.0, 1.0], &[0.0, 1.0, 5.0]).unwrap();
+        let [low, high] = found.bins[..] else { panic!("{found:?}") };
         assert_eq!((low.n, high.n), (2, 2));
         assert!((low.score - 0.3).abs() < 1e-12 && (high.truth - 2.0).abs() < 1e-12);
         // (2 · 0.7 + 2 · 1) / 4

@@ -16,12 +16,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
         file.write_all(bytes)?;
         file.sync_all()
     };
-    write()
-        .and_then(|()| fs::rename(&temporary, path))
-        .with_context(|| {
-            format!(
-                "cannot write {}\nhint: check free space and write permissions",
-                path.display()
-            )
-        })
+    write().and_then(|()| fs::rename(&temporary, path)).with_context(|| {
+        format!("cannot write {}\nhint: check free space and write permissions", path.display())
+    })
 }

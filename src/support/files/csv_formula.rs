@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 
 /// First characters of formulas with their full-width forms, and control characters that hide them.
-const FORMULA_STARTS: [char; 12] = [
-    '=', '+', '-', '@', '\t', '\r', '\n', '\0', '＝', '＋', '－', '＠',
-];
+const FORMULA_STARTS: [char; 12] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\0', '＝', '＋', '－', '＠'];
 
 /// Adds an apostrophe before a cell that a spreadsheet could run. Numbers and single characters are
 /// not formulas.
@@ -54,9 +53,9 @@ mod tests {
             assert_eq!(cell, format!("'{text}"));
             assert_eq!(unescape_formula(&cell), text);
         }
-        for text in [
-            "", "=", "-", ">", "-3.5", "+2", "-1e-7", "5", "a=1", "'tis", " =1", "'", "no", "''",
-        ] {
+        for text in
+            ["", "=", "-", ">", "-3.5", "+2", "-1e-7", "5", "a=1", "'tis", " =1", "'", "no", "''"]
+        {
             assert_eq!(escape_formula(text), text);
             assert_eq!(unescape_formula(text), text);
         }

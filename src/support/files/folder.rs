@@ -25,10 +25,7 @@ impl FolderLock {
     pub fn acquire(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(Self::FILE);
         let context = || {
-            format!(
-                "cannot lock {}\nhint: choose a writable folder with --out",
-                folder.display()
-            )
+            format!("cannot lock {}\nhint: choose a writable folder with --out", folder.display())
         };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -61,9 +58,7 @@ impl FolderLock {
 /// Returns the names of the entries of an output folder.
 pub fn list_names(folder: &Path) -> anyhow::Result<Vec<String>> {
     let read = || -> std::io::Result<Vec<String>> {
-        fs::read_dir(folder)?
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
-            .collect()
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into())).collect()
     };
     read().with_context(|| {
         format!(
@@ -91,9 +86,7 @@ pub fn create_folder(folder: &Path) -> anyhow::Result<()> {
 
 /// Returns the first free name next to a folder: `demo-2`, `demo-3`, …
 pub fn free_sibling_name(folder: &Path) -> PathBuf {
-    let name = folder
-        .file_name()
-        .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let name = folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let candidates = (2_u32..).map(|n| folder.with_file_name(format!("{name}-{n}")));
     let mut free = candidates.filter(|path| !path.exists());
     free.next().unwrap_or_else(|| folder.to_owned())

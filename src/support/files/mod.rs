@@ -1,4 +1,5 @@
-//! Crash-safe file helpers: atomic writes, locked output folders, and reads of regular files only.
+//! File helpers: atomic writes, locked output folders, checks for regular files, and protection
+//! against CSV injection.
 
 pub mod atomic_file;
 pub(crate) mod csv_formula;

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrap::{protect_spaces, longest_word, wrap};
+use super::wrap::{longest_word, protect_spaces, wrap};
 use crate::support::text::escape_control_chars;
 
 /// Number of spaces between columns.
@@ -54,12 +54,10 @@ pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> 
 
 impl Cells {
     fn new(rows: &[&[String]], text_columns: usize) -> Self {
-        let bound = |row: &&[String]| {
-            row.iter()
-                .map(|cell| protect_spaces(&escape_control_chars(cell)))
-                .collect()
+        let prepare = |row: &&[String]| {
+            row.iter().map(|cell| protect_spaces(&escape_control_chars(cell))).collect()
         };
-        let rows: Vec<Vec<String>> = rows.iter().map(bound).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(prepare).collect();
         let count = rows.first().map_or(0, Vec::len);
         let column = |i: usize| {
             let cells: Vec<&String> = rows.iter().filter_map(|row| row.get(i)).collect();
@@ -106,10 +104,8 @@ impl Cells {
     /// A column of values is reduced to its minimum in one step, so that all its intervals break at
     /// the same position.
     fn widths(&self, group: &[usize], width: usize) -> Vec<usize> {
-        let columns: Vec<Column> = group
-            .iter()
-            .filter_map(|i| self.columns.get(*i).copied())
-            .collect();
+        let columns: Vec<Column> =
+            group.iter().filter_map(|i| self.columns.get(*i).copied()).collect();
         let width = width.saturating_sub(GAP * columns.len().saturating_sub(1));
         let mut widths: Vec<usize> = columns.iter().map(|column| column.natural).collect();
         while widths.iter().sum::<usize>() > width {
@@ -150,11 +146,7 @@ impl Cells {
             .zip(widths)
             .filter_map(|(i, width)| {
                 let column = *self.columns.get(*i)?;
-                let hanging = if column.is_text && !is_header {
-                    HANGING
-                } else {
-                    0
-                };
+                let hanging = if column.is_text && !is_header { HANGING } else { 0 };
                 Some((wrap(row.get(*i)?, *width, hanging), column, *width))
             })
             .collect();
@@ -199,11 +191,7 @@ impl Column {
             let values = cells.iter().skip(1).map(needed).max().unwrap_or(0);
             values.min(MIN_TEXT).max(header.min(MAX_VALUE))
         };
-        Self {
-            is_text,
-            natural,
-            minimum,
-        }
+        Self { is_text, natural, minimum }
     }
 }
 
@@ -212,22 +200,15 @@ mod tests {
     use super::*;
 
     fn lay_out_cells(rows: &[&[&str]], width: usize) -> String {
-        let rows: Vec<Vec<String>> = rows
-            .iter()
-            .map(|row| row.iter().map(|&cell| cell.to_owned()).collect())
-            .collect();
+        let rows: Vec<Vec<String>> =
+            rows.iter().map(|row| row.iter().map(|&cell| cell.to_owned()).collect()).collect();
         let rows: Vec<&[String]> = rows.iter().map(Vec::as_slice).collect();
         lay_out(&rows, 1, width)
     }
 
     const INTERVALS: [&[&str]; 3] = [
         &["statistic", "judge [95 % CI]", "n", "raters [95 % CI]"],
-        &[
-            "Krippendorff's alpha",
-            "0.52 [0.40, 0.61]",
-            "120",
-            "0.70 [0.61, 0.78]",
-        ],
+        &["Krippendorff's alpha", "0.52 [0.40, 0.61]", "120", "0.70 [0.61, 0.78]"],
         &["  ordinal", "undefined", "0", "-"],
     ];
 

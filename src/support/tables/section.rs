@@ -19,11 +19,7 @@ pub struct TableSection {
 impl TableSection {
     /// Creates a section without notes.
     pub fn new(title: impl Into<String>, table: Table) -> Self {
-        Self {
-            title: title.into(),
-            table,
-            notes: Vec::new(),
-        }
+        Self { title: title.into(), table, notes: Vec::new() }
     }
 
     /// Returns the section with these notes.

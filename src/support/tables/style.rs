@@ -17,8 +17,6 @@ pub enum TableStyle {
 impl TableStyle {
     /// Returns the style of a terminal with its current width.
     pub fn terminal() -> Self {
-        Self::Terminal {
-            width: terminal_width(),
-        }
+        Self::Terminal { width: terminal_width() }
     }
 }

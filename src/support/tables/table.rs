@@ -77,9 +77,7 @@ impl Table {
 
     fn to_markdown(&self) -> String {
         let row = |cells: &[String]| {
-            let cells = cells
-                .iter()
-                .map(|cell| escape_markdown(cell).replace('|', "\\|"));
+            let cells = cells.iter().map(|cell| escape_markdown(cell).replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let is_text = |column: usize| column < self.text_columns;
@@ -109,12 +107,7 @@ mod tests {
         let markdown = "| model | score |\n| --- | ---: |\n| a\\|b | 1 |\n| c, \\u{1b}d | 12.5 |\n";
         assert_eq!(table.render(TableStyle::Markdown), markdown);
         table.push_row(["=1+1", "-2"]);
-        assert!(
-            table
-                .to_csv()
-                .unwrap()
-                .ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n'=1+1,-2\n")
-        );
+        assert!(table.to_csv().unwrap().ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n'=1+1,-2\n"));
     }
 
     #[test]
@@ -122,10 +115,7 @@ mod tests {
         let mut table = Table::new(["case", "reason", "n"]).with_text_columns(2);
         table.push_row(["1", "parse", "12"]);
         let terminal = TableStyle::Terminal { width: 80 };
-        assert_eq!(
-            table.render(terminal),
-            "case  reason   n\n1     parse   12\n"
-        );
+        assert_eq!(table.render(terminal), "case  reason   n\n1     parse   12\n");
         let markdown = "| case | reason | n |\n| --- | --- | ---: |\n| 1 | parse | 12 |\n";
         assert_eq!(table.render(TableStyle::Markdown), markdown);
     }

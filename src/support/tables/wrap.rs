@@ -5,12 +5,12 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 /// Characters after which a too long word may be broken.
 const BREAK_AFTER: [char; 7] = ['/', '-', '_', '.', ':', ',', '\\'];
 
-/// Replaces a space where no line may break.
+/// Character that replaces a space where no line may break.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// Marks the spaces where no line may break: before `%` and within brackets.
+/// Replaces spaces where no line may break with [`NO_BREAK_SPACE`]: before `%` and within brackets.
 pub(super) fn protect_spaces(text: &str) -> String {
-    let mut bound = String::with_capacity(text.len());
+    let mut protected = String::with_capacity(text.len());
     let mut in_brackets = false;
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -19,33 +19,30 @@ pub(super) fn protect_spaces(text: &str) -> String {
             ']' => in_brackets = false,
             _ => {}
         }
-        let is_bound = c == ' ' && (in_brackets || rest.peek() == Some(&'%'));
-        bound.push(if is_bound { NO_BREAK_SPACE } else { c });
+        let is_protected = c == ' ' && (in_brackets || rest.peek() == Some(&'%'));
+        protected.push(if is_protected { NO_BREAK_SPACE } else { c });
     }
-    bound
+    protected
 }
 
 /// Returns the width of the longest word of a text, in terminal columns.
-pub(super) fn longest_word(bound: &str) -> usize {
-    let words = bound.split(' ').map(UnicodeWidthStr::width);
+pub(super) fn longest_word(text: &str) -> usize {
+    let words = text.split(' ').map(UnicodeWidthStr::width);
     words.max().unwrap_or(0)
 }
 
 /// Breaks a text into lines of at most `width` terminal columns, at spaces where possible.
 ///
-/// Keeps the indentation of the text. Later lines have `hanging` additional spaces.
-pub(super) fn wrap(bound: &str, width: usize, hanging: usize) -> Vec<String> {
-    let text = bound.trim_start_matches(' ');
-    let indent = (bound.len() - text.len()).min(width / 2);
-    let hanging = if width >= 4 * (indent + hanging) {
-        indent + hanging
-    } else {
-        indent
-    };
+/// Keeps the indentation of the text. Later lines have `hanging` additional spaces. Converts the
+/// output of [`protect_spaces`] back to normal spaces.
+pub(super) fn wrap(text: &str, width: usize, hanging: usize) -> Vec<String> {
+    let unindented = text.trim_start_matches(' ');
+    let indent = (text.len() - unindented.len()).min(width / 2);
+    let hanging = if width >= 4 * (indent + hanging) { indent + hanging } else { indent };
     let mut lines = Vec::new();
     let mut line = " ".repeat(indent);
     let mut is_empty = true;
-    for word in text.split(' ') {
+    for word in unindented.split(' ') {
         let mut word = word;
         let gap = usize::from(!is_empty);
         if !is_empty && line.width() + gap + word.width() > width {
@@ -89,11 +86,7 @@ fn break_word(word: &str, width: usize) -> (&str, &str) {
             soft_break = Some(i + c.len_utf8());
         }
     }
-    word.split_at(
-        soft_break
-            .filter(|i| *i <= hard_break)
-            .unwrap_or(hard_break),
-    )
+    word.split_at(soft_break.filter(|i| *i <= hard_break).unwrap_or(hard_break))
 }
 
 #[cfg(test)]

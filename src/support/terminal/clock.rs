@@ -8,8 +8,7 @@ use chrono::{DateTime, SecondsFormat};
 pub fn format_rfc3339(time: SystemTime) -> String {
     let seconds = i64::try_from(since_epoch(time).as_secs()).ok();
     let time = seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
-    time.unwrap_or_default()
-        .to_rfc3339_opts(SecondsFormat::Secs, true)
+    time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// Returns the seconds since 1970.
@@ -32,10 +31,7 @@ mod tests {
             (951_782_400, "2000-02-29T00:00:00Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
-            assert_eq!(
-                format_rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)),
-                text
-            );
+            assert_eq!(format_rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)), text);
         }
     }
 }

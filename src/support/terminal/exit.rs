@@ -47,8 +47,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Marks an error of the run, not of its input: `error.context(EngineFailure(..))` exits with
-/// [`Exit::Engine`].
+/// Marks an error of the run, not of its input: `error.context(RunFailure(..))` exits with
+/// [`Exit::RunFailed`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RunFailure(pub String);
@@ -95,11 +95,7 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
 fn exit_for(error: &anyhow::Error) -> Exit {
     let marked = error.downcast_ref::<RunFailure>().is_some();
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
-    if marked || causes.any(is_full) {
-        Exit::RunFailed
-    } else {
-        Exit::Usage
-    }
+    if marked || causes.any(is_full) { Exit::RunFailed } else { Exit::Usage }
 }
 
 /// Returns true if the disk is full: the command is valid and can be run again.
@@ -116,12 +112,7 @@ pub fn render_error(error: &anyhow::Error) -> String {
         let text = cause.to_string();
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = lines.clone().find(|line| !line.starts_with("hint:"));
-        hints.extend(
-            lines
-                .by_ref()
-                .filter(|l| l.starts_with("hint:"))
-                .map(str::to_owned),
-        );
+        hints.extend(lines.by_ref().filter(|l| l.starts_with("hint:")).map(str::to_owned));
         let Some(first) = first else { continue };
         // Skip causes that an earlier cause already quotes.
         if !causes.iter().any(|printed| printed.contains(first)) {
@@ -149,9 +140,7 @@ fn toml_cause(first: &str, text: &str) -> Option<String> {
         Some(rest.strip_prefix('|')?.trim().to_owned())
     };
     let mut lines = text.lines().map(str::trim);
-    let quoted_line = lines
-        .clone()
-        .find_map(|line| quoted(line).filter(|text| !text.is_empty()));
+    let quoted_line = lines.clone().find_map(|line| quoted(line).filter(|text| !text.is_empty()));
     let reason = lines.rfind(|line| {
         !line.is_empty() && quoted(line).is_none() && !line.starts_with("hint:") && *line != first
     })?;
@@ -170,11 +159,11 @@ mod tests {
     #[test]
     fn errors_have_one_line_per_cause_then_hints() {
         let error = anyhow!("unknown tensor `a`\n   0: backtrace::frame\n   1: main")
-            .context("panel/config.toml: expected 4 members, got 3\nhint: acem3 verify panel");
+            .context("panel/config.toml: expected 4 members, got 3\nhint: acem3 panel inspect");
         assert_eq!(
             render_error(&error),
             "error: panel/config.toml: expected 4 members, got 3\n  because: unknown tensor `a`\n\
-             hint: acem3 verify panel\n"
+             hint: acem3 panel inspect\n"
         );
     }
 
@@ -206,24 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn only_marked_errors_are_engine_failures() {
+    fn only_marked_errors_are_run_failures() {
         assert_eq!(exit_for(&anyhow!("bad flag")), Exit::Usage);
         let marked = anyhow!("cuda").context(RunFailure("the judge failed".to_owned()));
         assert_eq!(exit_for(&marked.context("at case 3")), Exit::RunFailed);
     }
 
     #[test]
-    fn full_disk_is_an_engine_failure() {
+    fn full_disk_is_a_run_failure() {
         let full = io::Error::from(io::ErrorKind::StorageFull);
-        assert_eq!(
-            exit_for(&anyhow!(full).context("cannot write x")),
-            Exit::RunFailed
-        );
+        assert_eq!(exit_for(&anyhow!(full).context("cannot write x")), Exit::RunFailed);
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-        assert_eq!(
-            exit_for(&anyhow!(denied).context("cannot write x")),
-            Exit::Usage
-        );
+        assert_eq!(exit_for(&anyhow!(denied).context("cannot write x")), Exit::Usage);
     }
 
     #[test]

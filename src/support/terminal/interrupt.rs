@@ -41,11 +41,7 @@ impl Interrupt {
     ///
     /// [`Interrupted`].
     pub fn bail_if_requested(&self, note: &'static str) -> Result<(), Interrupted> {
-        if self.is_requested() {
-            Err(Interrupted(note))
-        } else {
-            Ok(())
-        }
+        if self.is_requested() { Err(Interrupted(note)) } else { Ok(()) }
     }
 
     /// Returns true after the first signal.

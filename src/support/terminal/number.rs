@@ -9,21 +9,13 @@ pub const UNDEFINED: &str = "undefined";
 /// Formats a value with two decimals, without a minus sign before zero.
 pub fn format_two_decimals(value: f64) -> String {
     let text = format!("{value:.2}");
-    if text == "-0.00" {
-        "0.00".to_owned()
-    } else {
-        text
-    }
+    if text == "-0.00" { "0.00".to_owned() } else { text }
 }
 
 /// Formats a value with two decimals and a sign; zero has none.
 pub fn format_signed_two_decimals(value: f64) -> String {
     let text = format!("{value:+.2}");
-    if text == "-0.00" || text == "+0.00" {
-        "0.00".to_owned()
-    } else {
-        text
-    }
+    if text == "-0.00" || text == "+0.00" { "0.00".to_owned() } else { text }
 }
 
 /// Formats a value with its confidence interval, if there is one: `0.82 [0.75, 0.88]`.
@@ -48,11 +40,7 @@ pub fn format_floor_percent(proportion: f64) -> String {
 
 /// Formats a p-value with three decimals, or as `<0.001`.
 pub fn format_p_value(p: f64) -> String {
-    if p < 0.001 {
-        "<0.001".to_owned()
-    } else {
-        format!("{p:.3}")
-    }
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// Formats a count with commas between thousands.
@@ -72,11 +60,7 @@ pub fn format_thousands(n: usize) -> String {
 pub fn format_bytes(bytes: usize) -> String {
     const KIB: f64 = 1024.0;
     let kib = bytes as f64 / KIB;
-    if kib < KIB {
-        format!("{:.0} KiB", kib.ceil())
-    } else {
-        format!("{:.1} MiB", kib / KIB)
-    }
+    if kib < KIB { format!("{:.0} KiB", kib.ceil()) } else { format!("{:.1} MiB", kib / KIB) }
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ enum ProgressView {
 /// The time and counts at the first new verdict. Reused verdicts do not count for the throughput.
 #[derive(Clone, Copy, Debug)]
 struct ThroughputStart {
-    start: Instant,
+    time: Instant,
     cases: u64,
     new_verdicts: u64,
 }
@@ -72,30 +72,21 @@ impl Progress {
             ProgressMode::Log => ProgressView::log(),
             ProgressMode::Auto | ProgressMode::Bar => ProgressView::bar(total, items),
         };
-        Self {
-            view,
-            verbosity,
-            total,
-            items,
-            throughput_start: None,
-        }
+        Self { view, verbosity, total, items, throughput_start: None }
     }
 
     /// Updates the counts, and shows them if it is time for a log line.
     pub fn update(&mut self, counts: ProgressCounts) {
-        let ProgressCounts { cases, new_verdicts: fresh, .. } = counts;
+        let ProgressCounts { cases, new_verdicts, .. } = counts;
         // The clock starts after the first new verdict: loading does not count.
-        if self.throughput_start.is_none() && fresh > 0 {
-            self.throughput_start = Some(ThroughputStart {
-                start: Instant::now(),
-                cases,
-                new_verdicts: fresh,
-            });
+        if self.throughput_start.is_none() && new_verdicts > 0 {
+            self.throughput_start =
+                Some(ThroughputStart { time: Instant::now(), cases, new_verdicts });
         }
-        let speed = self.throughput_start.and_then(|pace| {
-            let elapsed = pace.start.elapsed().as_secs_f64();
+        let speed = self.throughput_start.and_then(|start| {
+            let elapsed = start.time.elapsed().as_secs_f64();
             let cases_left = self.total?.saturating_sub(cases);
-            throughput(elapsed, fresh - pace.new_verdicts, cases - pace.cases, cases_left)
+            throughput(elapsed, new_verdicts - start.new_verdicts, cases - start.cases, cases_left)
         });
         match &mut self.view {
             ProgressView::Bar(bar) => {
@@ -104,9 +95,7 @@ impl Progress {
             }
             ProgressView::Log { last } if last.elapsed() >= LOG_INTERVAL => {
                 *last = Instant::now();
-                let total = self
-                    .total
-                    .map_or(String::new(), |total| format!(" of {total}"));
+                let total = self.total.map_or(String::new(), |total| format!(" of {total}"));
                 print_lines(&format!(
                     "{cases}{total} {}, {}",
                     self.items,
@@ -153,9 +142,7 @@ impl Progress {
 
 impl ProgressView {
     fn log() -> Self {
-        Self::Log {
-            last: Instant::now(),
-        }
+        Self::Log { last: Instant::now() }
     }
 
     fn bar(total: Option<u64>, items: &str) -> Self {
@@ -180,10 +167,7 @@ fn throughput(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Optio
     if elapsed < 0.05 || verdicts == 0 || cases == 0 {
         return None;
     }
-    Some((
-        verdicts as f64 / elapsed,
-        cases_left as f64 * elapsed / cases as f64,
-    ))
+    Some((verdicts as f64 / elapsed, cases_left as f64 * elapsed / cases as f64))
 }
 
 fn describe_counts(counts: ProgressCounts, speed: Option<(f64, f64)>) -> String {
@@ -221,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_left_excludes_reused_cases() {
+    fn time_left_follows_from_new_cases() {
         let (rate, left) = throughput(10.0, 40, 20, 60).unwrap();
         assert!((rate - 4.0).abs() < 1e-9);
         assert!((left - 30.0).abs() < 1e-9);

@@ -48,10 +48,7 @@ mod tests {
         assert!(!safe.contains(['<', '>', '&', '\u{2028}']), "{safe}");
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
         let safe = escape_html(hostile);
-        assert!(
-            !safe.contains(['<', '>', '"', '\'', '\u{0}', '\u{2028}']),
-            "{safe}"
-        );
+        assert!(!safe.contains(['<', '>', '"', '\'', '\u{0}', '\u{2028}']), "{safe}");
         assert!(safe.starts_with("&lt;/script&gt;"), "{safe}");
     }
 }

@@ -4,11 +4,7 @@ pub(crate) mod escape;
 
 /// Formats a count with its noun.
 pub fn format_count(n: u64, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{n} {noun}s")
-    }
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// Escapes untrusted text for one line of a terminal: control characters, direction marks and line

@@ -52,9 +52,7 @@ pub struct SeedStatistic {
 impl AblationRow {
     /// Summarises the results of a variant's seeds.
     pub fn new(name: &str, results: &[AblationResult]) -> Self {
-        let names = results
-            .first()
-            .map_or(&[][..], |first| first.statistics.as_slice());
+        let names = results.first().map_or(&[][..], |first| first.statistics.as_slice());
         let statistic = |(name, _): &(String, f64)| {
             let value = |result: &AblationResult| {
                 let mut statistics = result.statistics.iter();
@@ -63,9 +61,7 @@ impl AblationRow {
             let seeds: Vec<f64> = results.iter().filter_map(value).collect();
             // Equal values would give an interval of width 0, for example for a variant without
             // training.
-            let differ = seeds
-                .windows(2)
-                .any(|pair| pair[0].total_cmp(&pair[1]).is_ne());
+            let differ = seeds.windows(2).any(|pair| pair[0].total_cmp(&pair[1]).is_ne());
             SeedStatistic {
                 name: name.clone(),
                 mean: seeds.iter().sum::<f64>() / seeds.len().max(1) as f64,
@@ -149,9 +145,7 @@ impl AblationTable {
 
 impl SeedStatistic {
     fn text(&self) -> String {
-        let interval = self
-            .interval
-            .map(|[low, high]| [low.max(0.0), high.min(1.0)]);
+        let interval = self.interval.map(|[low, high]| [low.max(0.0), high.min(1.0)]);
         format_percent_with_interval(self.mean, interval)
     }
 }
@@ -175,10 +169,7 @@ mod tests {
         let row = AblationRow::new("full", &seeds);
         // scipy.stats.t.interval(0.95, 2, 0.92, 0.02 / sqrt(3))
         let [low, high] = row.statistics[0].interval.unwrap();
-        assert!(
-            (low - 0.870_317).abs() < 1e-5 && (high - 0.969_683).abs() < 1e-5,
-            "{low} {high}"
-        );
+        assert!((low - 0.870_317).abs() < 1e-5 && (high - 0.969_683).abs() < 1e-5, "{low} {high}");
         assert_eq!(row.statistics[0].text(), "92.0 % [87.0, 97.0]");
         let single = AblationRow::new("full", &seeds[..1]);
         assert_eq!(single.statistics[0].text(), "90.0 %");

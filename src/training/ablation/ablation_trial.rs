@@ -54,9 +54,8 @@ pub fn run(
                 progress,
                 interrupt,
             };
-            let result = trial
-                .run(seed)
-                .with_context(|| format!("{}, seed {seed}", variant.name))?;
+            let result =
+                trial.run(seed).with_context(|| format!("{}, seed {seed}", variant.name))?;
             match result {
                 Some(result) => results.push(result),
                 None => return Ok(None),
@@ -123,9 +122,7 @@ impl AblationTrial<'_> {
             serde_json::to_vec_pretty(&result).context("cannot write the trial's results")?;
         atomic_file::write_atomic(&path, &text)?;
         let elapsed = format_duration(start_time.elapsed().as_secs_f64());
-        self.progress.note(&format!(
-            "{name}, seed {seed}: trained and measured in {elapsed}"
-        ));
+        self.progress.note(&format!("{name}, seed {seed}: trained and measured in {elapsed}"));
         Ok(Some(result))
     }
 
@@ -133,13 +130,8 @@ impl AblationTrial<'_> {
     /// again. [`train`] checks separately that the folder's training used the same configuration
     /// and data.
     fn fingerprint(&self, config: &TrainConfig) -> Result<Digest> {
-        let MeasurementConfig {
-            phantoms,
-            seed,
-            data,
-            limit,
-            tests_image_sensitivity: _,
-        } = &self.ablation.measurement;
+        let MeasurementConfig { phantoms, seed, data, limit, tests_image_sensitivity: _ } =
+            &self.ablation.measurement;
         let text = toml::to_string(config).context("cannot write the training configuration")?;
         let test_sets = format!("{RESULT_VERSION} {phantoms} {seed} {data:?} {limit}\n");
         Ok(Digest::sha256((test_sets + &text).as_bytes()))
@@ -147,10 +139,7 @@ impl AblationTrial<'_> {
 
     fn measure(&self) -> Result<MeasurementReport> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
-        let placement = Placement {
-            device: self.ablation.device.clone(),
-            ..Placement::cpu()
-        };
+        let placement = Placement { device: self.ablation.device.clone(), ..Placement::cpu() };
         let mut judge = PanelJudge::load(&files, &placement, HubDownloads::default())?;
         let log = |text: &str| self.progress.note(text);
         measurement::measure(&mut judge, &self.ablation.measurement, self.interrupt, &log)

@@ -39,11 +39,7 @@ impl AblationStudy {
     /// # Errors
     /// If the configuration has no preference stage.
     pub fn variants(self, base: &TrainConfig) -> Result<Vec<Variant>> {
-        if !base
-            .stages
-            .iter()
-            .any(|stage| stage.kind.learns_preferences())
-        {
+        if !base.stages.iter().any(|stage| stage.kind.learns_preferences()) {
             bail!(
                 "the configuration has no preference stage, expected at least one to vary\n\
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
@@ -64,10 +60,7 @@ impl AblationStudy {
                     "no reward token".to_owned(),
                     map_preference_stages(base, |stage| stage.kind = StageKind::Dpo),
                 ),
-                (
-                    "no preference data".to_owned(),
-                    without_preference_stages(base),
-                ),
+                ("no preference data".to_owned(), without_preference_stages(base)),
                 ("no frozen layers".to_owned(), with_frozen_layers(base, 0)),
             ],
             Self::Bias => vec![
@@ -76,12 +69,7 @@ impl AblationStudy {
             ],
             Self::Frozen => (0..base.model.decoder.num_hidden_layers)
                 .rev()
-                .map(|layers| {
-                    (
-                        format!("{layers} layers frozen"),
-                        with_frozen_layers(base, layers),
-                    )
-                })
+                .map(|layers| (format!("{layers} layers frozen"), with_frozen_layers(base, layers)))
                 .collect(),
             Self::Negatives => {
                 let variant =
@@ -93,11 +81,7 @@ impl AblationStudy {
         };
         Ok(variants
             .into_iter()
-            .map(|(name, config)| Variant {
-                folder: name.replace(' ', "-"),
-                name,
-                config,
-            })
+            .map(|(name, config)| Variant { folder: name.replace(' ', "-"), name, config })
             .collect())
     }
 }
@@ -106,18 +90,14 @@ impl AblationStudy {
 fn map_preference_stages(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
     let mut config = base.clone();
     let stages = config.stages.iter_mut();
-    stages
-        .filter(|stage| stage.kind.learns_preferences())
-        .for_each(change);
+    stages.filter(|stage| stage.kind.learns_preferences()).for_each(change);
     config
 }
 
 /// Returns the configuration without preference stages.
 fn without_preference_stages(base: &TrainConfig) -> TrainConfig {
     let mut config = base.clone();
-    config
-        .stages
-        .retain(|stage| !stage.kind.learns_preferences());
+    config.stages.retain(|stage| !stage.kind.learns_preferences());
     config
 }
 
@@ -141,10 +121,7 @@ fn per_member(stage: StageConfig) -> Vec<StageConfig> {
     if !stage.kind.learns_preferences() || !stage.is_per_member() {
         return vec![stage];
     }
-    let members = stage
-        .member_indices()
-        .into_iter()
-        .map(|member| MEMBERS[member]);
+    let members = stage.member_indices().into_iter().map(|member| MEMBERS[member]);
     let stages = members.map(|member| StageConfig {
         name: format!("{}-{member}", stage.name),
         members: vec![member.to_owned()],
@@ -157,11 +134,7 @@ fn per_member(stage: StageConfig) -> Vec<StageConfig> {
 /// the types applies to are not trained. Returns `None` if no member would be trained.
 fn with_negatives(base: &TrainConfig, negatives: &[Negative]) -> Option<TrainConfig> {
     let mut config = base.clone();
-    for stage in config
-        .stages
-        .iter_mut()
-        .filter(|stage| stage.kind.learns_preferences())
-    {
+    for stage in config.stages.iter_mut().filter(|stage| stage.kind.learns_preferences()) {
         let trained = stage.member_indices();
         let applies = |member: &&usize| {
             let name = MEMBERS[**member];
@@ -172,9 +145,7 @@ fn with_negatives(base: &TrainConfig, negatives: &[Negative]) -> Option<TrainCon
             return None;
         }
         if affected != trained {
-            let names = affected
-                .into_iter()
-                .map(|member| MEMBERS[member].to_owned());
+            let names = affected.into_iter().map(|member| MEMBERS[member].to_owned());
             stage.members = names.collect();
         }
         if let Some(preferences) = &mut stage.preferences {
@@ -195,11 +166,7 @@ mod tests {
 
     /// The preference stage of a variant, if it has one.
     fn stage(variant: &Variant) -> Option<&StageConfig> {
-        variant
-            .config
-            .stages
-            .iter()
-            .find(|s| s.kind.learns_preferences())
+        variant.config.stages.iter().find(|s| s.kind.learns_preferences())
     }
 
     #[test]
@@ -207,12 +174,7 @@ mod tests {
         let base = base();
         let variants = AblationStudy::Ablation.variants(&base).unwrap();
         let names: Vec<&str> = variants.iter().map(|v| v.folder.as_str()).collect();
-        let expected = [
-            "full",
-            "no-reward-token",
-            "no-preference-data",
-            "no-frozen-layers",
-        ];
+        let expected = ["full", "no-reward-token", "no-preference-data", "no-frozen-layers"];
         assert_eq!(names, expected);
         let [full, token, data, layers] = [0, 1, 2, 3].map(|i| stage(&variants[i]));
         assert_eq!(full.unwrap().kind, StageKind::Rtdpo);
@@ -221,29 +183,16 @@ mod tests {
         assert_eq!(layers.unwrap().frozen_layers, Some(0));
         assert_eq!(variants[3].config.trunk_layers, 0);
         let frozen = AblationStudy::Frozen.variants(&base).unwrap();
-        let layers = frozen
-            .iter()
-            .map(|v| stage(v).unwrap().frozen_layers.unwrap());
+        let layers = frozen.iter().map(|v| stage(v).unwrap().frozen_layers.unwrap());
         assert_eq!(layers.collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
-        let preference_stages = |v: &Variant| {
-            v.config
-                .stages
-                .iter()
-                .filter(|s| s.kind.learns_preferences())
-                .count()
-        };
+        let preference_stages =
+            |v: &Variant| v.config.stages.iter().filter(|s| s.kind.learns_preferences()).count();
         let stages: Vec<usize> = frozen.iter().map(preference_stages).collect();
         assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
         let variants = AblationStudy::Negatives.variants(&base).unwrap();
-        let negatives = variants.iter().map(|v| {
-            stage(v)
-                .unwrap()
-                .preferences
-                .as_ref()
-                .unwrap()
-                .negatives
-                .len()
-        });
+        let negatives = variants
+            .iter()
+            .map(|v| stage(v).unwrap().preferences.as_ref().unwrap().negatives.len());
         assert_eq!(negatives.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
         let members = |config: &TrainConfig| -> Vec<String> {
             let variants = AblationStudy::Negatives.variants(config).unwrap();

@@ -25,18 +25,14 @@ pub(super) fn load_initial_model(
     let Some(start) = table.get("start") else {
         return Ok(None);
     };
-    let name = start
-        .as_str()
-        .context("start must be a string: a folder, a hub id or \"embedded\"")?;
+    let name =
+        start.as_str().context("start must be a string: a folder, a hub id or \"embedded\"")?;
     if let Some(key) = DERIVED_KEYS.iter().find(|key| table.contains_key(**key)) {
         bail!("{key}: start = {name:?} sets this key\nhint: remove {key}");
     }
     let relative_path = path.parent().unwrap_or(Path::new("")).join(name);
-    let location = if relative_path.exists() {
-        relative_path.display().to_string()
-    } else {
-        name.to_owned()
-    };
+    let location =
+        if relative_path.exists() { relative_path.display().to_string() } else { name.to_owned() };
     let files = match name {
         "embedded" => PanelFiles::Embedded,
         _ => PanelFiles::resolve("start", &location, &mut downloads)?,

@@ -30,12 +30,8 @@ impl TrainConfig {
             .with_context(|| path.display().to_string())?;
         let mut config: Self = match initial_model {
             // Errors from parsing the text contain line numbers.
-            None => toml::from_str(&text)
-                .map_err(|e| with_hint(e.into()))
-                .with_context(invalid)?,
-            Some(_) => parse_table(&table)
-                .map_err(with_hint)
-                .with_context(invalid)?,
+            None => toml::from_str(&text).map_err(|e| with_hint(e.into())).with_context(invalid)?,
+            Some(_) => parse_table(&table).map_err(with_hint).with_context(invalid)?,
         };
         let base = parent_folder(path)?;
         for stage in &mut config.stages {
@@ -45,10 +41,7 @@ impl TrainConfig {
                 *file = base.join(&*file);
             }
         }
-        config
-            .check()
-            .map_err(with_hint)
-            .with_context(|| path.display().to_string())?;
+        config.check().map_err(with_hint).with_context(|| path.display().to_string())?;
         Ok((config, initial_model))
     }
 
@@ -98,9 +91,6 @@ mod tests {
             "name = \"a\"\nstart = \"embedded\"\nseed = 1\ntrunk_layers = \"four\"\nstages = []\n";
         std::fs::write(&path, text).unwrap();
         let error = format!("{:#}", TrainConfig::read(&path).unwrap_err());
-        assert!(
-            error.contains("at `trunk_layers = \"four\"`: invalid type: string"),
-            "{error}"
-        );
+        assert!(error.contains("at `trunk_layers = \"four\"`: invalid type: string"), "{error}");
     }
 }

@@ -42,11 +42,7 @@ pub struct TrainConfig {
     pub dtype: Precision,
     /// Recomputes the activations of decoder layers in the backward pass. This takes about a third
     /// more time but stores the activations of only one layer in memory.
-    #[serde(
-        default,
-        rename = "recompute",
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(default, rename = "recompute", skip_serializing_if = "std::ops::Not::not")]
     pub recomputes_activations: bool,
     /// Prompt layout of the panel.
     pub layout: PromptLayout,
@@ -136,12 +132,7 @@ impl TrainConfig {
     }
 
     fn check_optimizer(&self) -> Result<()> {
-        let AdamWConfig {
-            beta1,
-            beta2,
-            eps,
-            weight_decay,
-        } = self.optimizer;
+        let AdamWConfig { beta1, beta2, eps, weight_decay } = self.optimizer;
         if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
             bail!(
                 "[optimizer]: beta1 is {beta1} and beta2 {beta2}, expected numbers from 0 to below 1"
@@ -228,10 +219,7 @@ mod tests {
     #[test]
     fn invalid_stages_are_rejected() {
         let duplicate = check_error(|c| c.stages[3].name = "align".to_owned());
-        assert!(
-            duplicate.contains("two stages have the name \"align\""),
-            "{duplicate}"
-        );
+        assert!(duplicate.contains("two stages have the name \"align\""), "{duplicate}");
         let path = check_error(|c| c.stages[1].name = "sub/align".to_owned());
         assert!(path.contains("sub/align"), "{path}");
         let order = check_error(|c| c.stages.swap(POLISH, HEADS));
@@ -239,20 +227,11 @@ mod tests {
         let partial = check_error(|c| c.stages.drain(..HEADS).for_each(drop));
         assert!(partial.contains("some members only"), "{partial}");
         let rate = check_error(|c| c.stages[0].learning_rate = f64::NAN);
-        assert!(
-            rate.contains("stage encoder: rate is NaN, expected a positive"),
-            "{rate}"
-        );
+        assert!(rate.contains("stage encoder: rate is NaN, expected a positive"), "{rate}");
         let clip = check_error(|c| c.stages[0].clip_norm = -1.0);
-        assert!(
-            clip.contains("stage encoder: clip is -1, expected a positive"),
-            "{clip}"
-        );
+        assert!(clip.contains("stage encoder: clip is -1, expected a positive"), "{clip}");
         let layers = check_error(|c| c.stages[HEADS].frozen_layers = Some(6));
-        assert!(
-            layers.contains("stage heads: frozen_layers is 6"),
-            "{layers}"
-        );
+        assert!(layers.contains("stage heads: frozen_layers is 6"), "{layers}");
         for name in ["..", "sft.running", ""] {
             let invalid = check_error(|c| c.stages[0].name = name.to_owned());
             assert!(invalid.contains("not a valid file name"), "{invalid}");
@@ -270,10 +249,7 @@ mod tests {
             assert!(optimizer.contains("[optimizer]: "), "{optimizer}");
         }
         let rewarded = check_error(|c| c.stages[0].has_reward_token = true);
-        assert!(
-            rewarded.contains("stage encoder: rewarded requires"),
-            "{rewarded}"
-        );
+        assert!(rewarded.contains("stage encoder: rewarded requires"), "{rewarded}");
         let data = check_error(|c| c.stages[HEADS].kind = StageKind::Rtdpo);
         assert!(data.contains("[stages.preferences]"), "{data}");
     }
@@ -285,18 +261,11 @@ mod tests {
             let (alpha, frozen) = (1.0, "model.layers.".to_owned());
             check_error(|c| {
                 c.stages[stage].frozen.push(frozen);
-                c.stages[stage].lora = Some(LoraConfig {
-                    rank,
-                    alpha,
-                    targets,
-                });
+                c.stages[stage].lora = Some(LoraConfig { rank, alpha, targets });
             })
         };
         for (error, problem) in [
-            (
-                lora(4, 0, &["q_proj"]),
-                "stage refine: [stages.lora]: rank is 0",
-            ),
+            (lora(4, 0, &["q_proj"]), "stage refine: [stages.lora]: rank is 0"),
             (
                 lora(4, 8, &["query"]),
                 "stage refine: [stages.lora]: unknown matrix \"query\" in targets",
@@ -305,10 +274,7 @@ mod tests {
                 lora(4, 8, &["q_proj"]),
                 "stage refine: [stages.lora]: \"q_proj\" in targets is frozen",
             ),
-            (
-                lora(0, 8, &["q_proj"]),
-                "stage encoder: [stages.lora] adapts the decoder",
-            ),
+            (lora(0, 8, &["q_proj"]), "stage encoder: [stages.lora] adapts the decoder"),
         ] {
             assert!(error.contains(problem), "{error}");
             assert!(error.contains("\nhint: "), "{error}");

@@ -62,7 +62,7 @@ impl Candidate {
         let snapshot = snapshot.with_context(|| format!("encoder {name}: download failed"))?;
         match snapshot {
             Some(snapshot) => Ok(Self {
-                hub: Some(snapshot.stamp),
+                hub: Some(snapshot.source),
                 ..Self::from_folder(name, &snapshot.folder)?
             }),
             None => Self::from_folder(name, Path::new(name)),
@@ -105,17 +105,10 @@ impl Candidate {
             let bytes = files.read(file)?;
             let loaded = candle::safetensors::load_buffer(&bytes, &Device::Cpu)
                 .with_context(|| files.describe(file))?;
-            tensors.extend(
-                loaded
-                    .into_iter()
-                    .filter(|(name, _)| name.starts_with(TOWER)),
-            );
+            tensors.extend(loaded.into_iter().filter(|(name, _)| name.starts_with(TOWER)));
         }
         if tensors.is_empty() {
-            bail!(
-                "{}: the panel has no vision tower",
-                files.describe(PANEL_FILE)
-            );
+            bail!("{}: the panel has no vision tower", files.describe(PANEL_FILE));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -156,9 +149,7 @@ impl Candidate {
         let stored = read_weights(&path)?;
         let names = stored.keys().map(String::as_str);
         let renaming = TensorRenaming::find(published.layout, names).with_context(describe)?;
-        let weights = renaming
-            .rename_tensors(&published.config, stored)
-            .with_context(describe)?;
+        let weights = renaming.rename_tensors(&published.config, stored).with_context(describe)?;
         let tensors = weights
             .into_iter()
             .map(|(name, tensor)| (format!("{TOWER}vision_model.{name}"), tensor));
@@ -214,10 +205,7 @@ mod tests {
         embedded.tower().unwrap();
         // A random tower has only the weights that loading requests; a file may contain more.
         assert!(random.parameters() > 0 && random.parameters() <= embedded.parameters());
-        for (name, message) in [
-            ("random:x", "`x` is not a seed"),
-            ("nowhere", "no such folder"),
-        ] {
+        for (name, message) in [("random:x", "`x` is not a seed"), ("nowhere", "no such folder")] {
             let error = format!("{:#}", open(name).err().unwrap());
             assert!(error.contains(message), "{error}");
         }

@@ -21,11 +21,8 @@ pub(super) fn classify(
     test: &[Vec<f32>],
 ) -> Result<Vec<usize>> {
     let width = train.first().map_or(0, Vec::len);
-    let labelled: Vec<(&Vec<f32>, usize)> = train
-        .iter()
-        .zip(classes)
-        .filter_map(|(row, class)| Some((row, (*class)?)))
-        .collect();
+    let labelled: Vec<(&Vec<f32>, usize)> =
+        train.iter().zip(classes).filter_map(|(row, class)| Some((row, (*class)?))).collect();
     if labelled.is_empty() || width == 0 {
         return Ok(vec![0; test.len()]);
     }
@@ -36,21 +33,10 @@ pub(super) fn classify(
     let x = matrix(&labelled.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
     let targets: Vec<u32> = labelled.iter().map(|(_, class)| *class as u32).collect();
     let optimizer = AdamW::new(
-        vec![
-            ("weight".to_owned(), weight.clone()),
-            ("bias".to_owned(), bias.clone()),
-        ],
-        AdamWConfig {
-            weight_decay: 0.1,
-            ..AdamWConfig::default()
-        },
+        vec![("weight".to_owned(), weight.clone()), ("bias".to_owned(), bias.clone())],
+        AdamWConfig { weight_decay: 0.1, ..AdamWConfig::default() },
     );
-    let schedule = Schedule {
-        peak: LEARNING_RATE,
-        warmup: 10,
-        steps: STEPS,
-        floor: 0.0,
-    };
+    let schedule = Schedule { peak: LEARNING_RATE, warmup: 10, steps: STEPS, floor: 0.0 };
     let mut trainer = Trainer::new(optimizer, schedule, f64::INFINITY);
     for _ in 0..STEPS {
         trainer.step(&[()], |()| {
@@ -70,10 +56,7 @@ pub(super) fn classify(
     }
     let test = matrix(&test.iter().collect::<Vec<_>>())?;
     let predictions = logits(&test)?.argmax(1)?.to_vec1::<u32>()?;
-    Ok(predictions
-        .into_iter()
-        .map(|class| class as usize)
-        .collect())
+    Ok(predictions.into_iter().map(|class| class as usize).collect())
 }
 
 /// Stacks rows into a matrix.

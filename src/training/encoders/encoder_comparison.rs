@@ -110,9 +110,8 @@ impl EncoderComparison {
         if let Some((first, others)) = rows.split_first_mut() {
             for row in others.iter_mut() {
                 let paired_values = row.overall.iter().zip(&first.overall);
-                let pairs: Vec<(f64, f64)> = paired_values
-                    .map(|((_, v), (_, base))| (*v, *base))
-                    .collect();
+                let pairs: Vec<(f64, f64)> =
+                    paired_values.map(|((_, v), (_, base))| (*v, *base)).collect();
                 let images = row.overall.iter().map(|(image, _)| image.as_str());
                 row.difference = paired_difference(&Clusters::new(images), &pairs).ok();
             }
@@ -123,12 +122,7 @@ impl EncoderComparison {
                 difference.p_holm = p;
             }
         }
-        Self {
-            measure,
-            budget,
-            set: set.to_owned(),
-            rows,
-        }
+        Self { measure, budget, set: set.to_owned(), rows }
     }
 
     /// Returns one table per encoder.
@@ -152,9 +146,9 @@ impl EncoderRow {
                 None => [statistic.name.as_str(), "not measured", "0", "0"].map(str::to_owned),
             });
         }
-        let memory = self.peak_memory.map_or_else(String::new, |bytes| {
-            format!(", peak memory {} MiB", bytes / (1 << 20))
-        });
+        let memory = self
+            .peak_memory
+            .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes / (1 << 20)));
         let title = format!(
             "{} ({:.2} million parameters, {:.0} images/s{memory})",
             self.encoder,
@@ -181,10 +175,7 @@ mod tests {
 
     fn row(name: &str, correct: usize) -> EncoderRow {
         let value = |i: usize| (i.to_string(), f64::from(u8::from(i < correct)));
-        EncoderRow::new(
-            name,
-            vec![("overall".to_owned(), (0..40).map(value).collect())],
-        )
+        EncoderRow::new(name, vec![("overall".to_owned(), (0..40).map(value).collect())])
     }
 
     #[test]
@@ -197,13 +188,7 @@ mod tests {
         assert!(c.value.abs() < 1e-9 && c.p > 0.9, "{c:?}");
         assert!(b.p_holm >= b.p);
         let text = comparison.text(TableStyle::Terminal { width: 100 });
-        for part in [
-            "a set: a budget",
-            "90.0 %",
-            "difference from a",
-            "+40.0 [",
-            "p <0.001",
-        ] {
+        for part in ["a set: a budget", "90.0 %", "difference from a", "+40.0 [", "p <0.001"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

@@ -54,11 +54,8 @@ pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelledImage
             classes: scene.attributes().class_indices().map(Some).to_vec(),
         })
     };
-    let labelled_images = |seed, n| {
-        (0..n)
-            .map(|i| labelled_image(seed, i))
-            .collect::<Result<Vec<_>>>()
-    };
+    let labelled_images =
+        |seed, n| (0..n).map(|i| labelled_image(seed, i)).collect::<Result<Vec<_>>>();
     let labels = names.into_iter().zip(Attributes::CLASSES);
     Ok(LabelledImageSet {
         name: "phantoms".to_owned(),
@@ -87,11 +84,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
         images
             .map(|(name, source, classes)| {
                 let image = reader.load(&source).map_err(Error::msg)?;
-                Ok(LabelledImage {
-                    name: name.to_owned(),
-                    image: image.decoded.clone(),
-                    classes,
-                })
+                Ok(LabelledImage { name: name.to_owned(), image: image.decoded.clone(), classes })
             })
             .collect()
     };
@@ -99,10 +92,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
         name: "SLAKE validate".to_owned(),
         train: images(&train)?,
         test: images(&test)?,
-        labels: specs
-            .iter()
-            .map(|spec| (spec.name.clone(), spec.classes.len()))
-            .collect(),
+        labels: specs.iter().map(|spec| (spec.name.clone(), spec.classes.len())).collect(),
     })
 }
 
@@ -120,14 +110,9 @@ impl LabelSpec {
     /// Returns the class of an image from its rows; `None` without a value or for an unknown value.
     fn class(&self, items: &[&DatasetItem]) -> Option<usize> {
         let has_question = |item: &&&DatasetItem| {
-            self.question
-                .as_ref()
-                .is_none_or(|q| item.question.to_lowercase() == *q)
+            self.question.as_ref().is_none_or(|q| item.question.to_lowercase() == *q)
         };
-        let value = items
-            .iter()
-            .filter(has_question)
-            .find_map(|item| (self.field)(item))?;
+        let value = items.iter().filter(has_question).find_map(|item| (self.field)(item))?;
         let value = value.to_lowercase();
         self.classes.iter().position(|class| *class == value)
     }
@@ -138,10 +123,8 @@ type FieldFn = fn(&DatasetItem) -> Option<&str>;
 
 /// Finds the labels of a data set that have at least two classes.
 fn label_specs(items: &[DatasetItem]) -> Vec<LabelSpec> {
-    let fields: [(&str, FieldFn); 2] = [
-        ("modality", |item| item.modality.as_deref()),
-        ("organ", |item| item.organ.as_deref()),
-    ];
+    let fields: [(&str, FieldFn); 2] =
+        [("modality", |item| item.modality.as_deref()), ("organ", |item| item.organ.as_deref())];
     let classes = |field: FieldFn, items: &mut dyn Iterator<Item = &DatasetItem>| {
         let mut classes: Vec<String> = items.filter_map(field).map(str::to_lowercase).collect();
         classes.sort();
@@ -159,10 +142,7 @@ fn label_specs(items: &[DatasetItem]) -> Vec<LabelSpec> {
         .collect();
     let mut by_question: BTreeMap<String, Vec<&DatasetItem>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.is_closed) {
-        by_question
-            .entry(item.question.to_lowercase())
-            .or_default()
-            .push(item);
+        by_question.entry(item.question.to_lowercase()).or_default().push(item);
     }
     let mut by_question: Vec<(String, Vec<&DatasetItem>)> = by_question.into_iter().collect();
     by_question.retain(|(_, items)| items.len() >= MIN_IMAGES_PER_QUESTION);
@@ -174,11 +154,7 @@ fn label_specs(items: &[DatasetItem]) -> Vec<LabelSpec> {
         field: answer,
         question: Some(question),
     });
-    specs.extend(
-        questions
-            .filter(|spec| spec.classes.len() > 1)
-            .take(MAX_QUESTIONS),
-    );
+    specs.extend(questions.filter(|spec| spec.classes.len() > 1).take(MAX_QUESTIONS));
     specs.retain(|spec| spec.classes.len() > 1);
     specs
 }
@@ -217,10 +193,7 @@ mod tests {
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(names, ["modality", "is it healthy?"]);
         assert_eq!(specs[0].class(&[&items[1]]), Some(1));
-        assert_eq!(
-            specs[1].class(&[&items[MIN_IMAGES_PER_QUESTION], &items[0]]),
-            Some(1)
-        );
+        assert_eq!(specs[1].class(&[&items[MIN_IMAGES_PER_QUESTION], &items[0]]), Some(1));
         assert_eq!(specs[1].class(&[&items[MIN_IMAGES_PER_QUESTION]]), None);
     }
 }

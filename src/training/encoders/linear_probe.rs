@@ -33,30 +33,16 @@ pub fn compare(
         labelled.train.len(),
         labelled.test.len()
     );
-    Ok(EncoderComparison::new(
-        "probe",
-        budget,
-        &labelled.name,
-        rows,
-    ))
+    Ok(EncoderComparison::new("probe", budget, &labelled.name, rows))
 }
 
 /// Fits and tests the probes of one encoder.
 fn probe(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
     let encode = |images: &[LabelledImage]| {
-        encode_images(
-            encoder,
-            &images.iter().map(|i| &i.image).collect::<Vec<_>>(),
-        )
+        encode_images(encoder, &images.iter().map(|i| &i.image).collect::<Vec<_>>())
     };
-    let Features {
-        rows: mut train,
-        seconds: train_seconds,
-    } = encode(&set.train)?;
-    let Features {
-        rows: mut test,
-        seconds: test_seconds,
-    } = encode(&set.test)?;
+    let Features { rows: mut train, seconds: train_seconds } = encode(&set.train)?;
+    let Features { rows: mut test, seconds: test_seconds } = encode(&set.test)?;
     standardise(&mut train, &mut test);
     let nearest = nearest_rows(&train, &test);
     let mut by_label: Vec<(String, MeasuredValues)> = Vec::new();
@@ -75,14 +61,9 @@ fn probe(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
                 .collect()
         };
         by_label.push((name.clone(), accuracy(&|i| predictions.get(i).copied())));
-        retrieval.extend(accuracy(&|i| {
-            train_classes.get(*nearest.get(i)?).copied().flatten()
-        }));
+        retrieval.extend(accuracy(&|i| train_classes.get(*nearest.get(i)?).copied().flatten()));
     }
-    let overall = by_label
-        .iter()
-        .flat_map(|(_, values)| values.clone())
-        .collect();
+    let overall = by_label.iter().flat_map(|(_, values)| values.clone()).collect();
     let mut values = vec![("probe accuracy".to_owned(), overall)];
     let indented = |(name, values)| (format!("  {name}"), values);
     values.extend(by_label.into_iter().map(indented));
@@ -125,19 +106,11 @@ mod tests {
     fn comparison_lists_every_label() {
         let encoders = ["embedded", "random"]
             .map(|name| Candidate::open(name, &HubArgs::default(), true).unwrap());
-        let set = EncoderTestConfig {
-            data: None,
-            train_count: 12,
-            test_count: 6,
-            seed: 3,
-        };
+        let set = EncoderTestConfig { data: None, train_count: 12, test_count: 6, seed: 3 };
         let comparison = compare(&encoders, &set, &|_| ()).unwrap();
         assert_eq!(comparison.rows.len(), 2);
-        let names: Vec<&str> = comparison.rows[0]
-            .statistics
-            .iter()
-            .map(|s| s.name.trim())
-            .collect();
+        let names: Vec<&str> =
+            comparison.rows[0].statistics.iter().map(|s| s.name.trim()).collect();
         assert_eq!(names[..3], ["probe accuracy", "kind", "count"]);
         assert_eq!(names.len(), 7);
         assert!(comparison.rows.iter().all(|r| r.images_per_second > 0.0));

@@ -86,44 +86,28 @@ pub fn compare(
         "one projector per encoder, {} steps with batch size {}, under the embedded panel's frozen decoder",
         budget.steps, budget.batch
     );
-    Ok(EncoderComparison::new(
-        "judge",
-        description,
-        held_out.name,
-        rows,
-    ))
+    Ok(EncoderComparison::new("judge", description, held_out.name, rows))
 }
 
 /// Judges the test set with an encoder's panel.
 fn judge_held_out(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
     let files = PanelFiles::Folder(panel.to_owned());
     let mut judge = PanelJudge::load(&files, &Placement::cpu(), HubDownloads::default())?;
-    let verdicts = judge_pairs(
-        &mut judge,
-        &set.pairs,
-        ImageCondition::Original,
-        &|_| Ok(()),
-    )?;
+    let verdicts = judge_pairs(&mut judge, &set.pairs, ImageCondition::Original, &|_| Ok(()))?;
     let mut overall: MeasuredValues = Vec::new();
     let mut aspects: [MeasuredValues; 3] = Default::default();
     for ((pair, known), verdict) in set.pairs.iter().zip(&set.known_orders).zip(&verdicts) {
         let accuracy = |judged: Ordering, known| f64::from(u8::from(judged == known));
         // An unscored pair counts as wrong, because rows must contain the same pairs.
         let value = verdict.as_ref().map_or(0.0, |v| {
-            let order = if set.is_exact {
-                v.preference()
-            } else {
-                compare_scores(v.expected_scores())
-            };
+            let order =
+                if set.is_exact { v.preference() } else { compare_scores(v.expected_scores()) };
             accuracy(order, known.order)
         });
         overall.push((pair.cluster.clone(), value));
         for ((values, aspect), known) in aspects.iter_mut().zip(Aspect::ALL).zip(known.aspects) {
             if let Some(known) = known {
-                let judged = verdict
-                    .as_ref()
-                    .ok()
-                    .map(|v| compare_scores(v.aspect_scores(aspect)));
+                let judged = verdict.as_ref().ok().map(|v| compare_scores(v.aspect_scores(aspect)));
                 values.push((
                     pair.cluster.clone(),
                     judged.map_or(0.0, |judged| accuracy(judged, known)),
@@ -131,11 +115,7 @@ fn judge_held_out(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<En
             }
         }
     }
-    let name = if set.is_exact {
-        "order accuracy"
-    } else {
-        "reference preferred"
-    };
+    let name = if set.is_exact { "order accuracy" } else { "reference preferred" };
     let mut values = vec![(name.to_owned(), overall)];
     let by_aspect = Aspect::ALL.into_iter().zip(aspects);
     values.extend(
@@ -167,12 +147,7 @@ impl BasePanel {
         let text = files.read(PANEL_FILE)?;
         let spec = PanelSpec::parse(std::str::from_utf8(&text)?)?;
         let mut tensors_by_file = BTreeMap::new();
-        for name in spec
-            .members
-            .members()
-            .into_iter()
-            .flat_map(|(_, files)| files)
-        {
+        for name in spec.members.members().into_iter().flat_map(|(_, files)| files) {
             let bytes = files.read(name)?;
             let mut tensors = candle::safetensors::load_buffer(&bytes, &Device::Cpu)?;
             tensors.retain(|name, _| !name.starts_with(TOWER) && !name.starts_with(PROJECTOR));
@@ -197,16 +172,10 @@ impl BasePanel {
         encoder.tower()?;
         let mut config = self.config(encoder, budget, seed);
         if paths.data.is_some() {
-            config
-                .stages
-                .iter_mut()
-                .for_each(|s| s.data_set_proportion = 1.0);
+            config.stages.iter_mut().for_each(|s| s.data_set_proportion = 1.0);
         }
         let member_files = self.spec.members.members()[MEMBER].1;
-        let decoder = member_files
-            .iter()
-            .filter_map(|name| self.files.get(name))
-            .flatten();
+        let decoder = member_files.iter().filter_map(|name| self.files.get(name)).flatten();
         let decoder = decoder.map(|(name, tensor)| (name.clone(), tensor.clone()));
         let tower = encoder.weights.all().into_iter();
         let tower = tower.map(|(name, var)| (name, var.as_tensor().clone()));
@@ -249,12 +218,7 @@ impl BasePanel {
             name: config.name.clone(),
             processor: config.processor(),
             model: config.model.clone(),
-            members: self
-                .spec
-                .members
-                .members()
-                .map(|(_, files)| with_tower(files))
-                .into(),
+            members: self.spec.members.members().map(|(_, files)| with_tower(files)).into(),
             ..self.spec.clone()
         };
         std::fs::write(folder.join(PANEL_FILE), toml::to_string_pretty(&spec)?)?;

@@ -9,10 +9,7 @@ pub(super) fn measure_peak(measure: impl FnOnce() -> Result<EncoderRow>) -> Resu
     // Without a reset, the peak would include earlier rows.
     let was_reset = reset_peak();
     let row = measure()?;
-    Ok(EncoderRow {
-        peak_memory: peak().filter(|_| was_reset),
-        ..row
-    })
+    Ok(EncoderRow { peak_memory: peak().filter(|_| was_reset), ..row })
 }
 
 /// Resets the recorded peak. Returns true on success, always false on systems other than Linux.

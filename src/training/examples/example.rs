@@ -5,9 +5,10 @@ use acem3_experts::{Aspect, Criterion};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::rules::analysis_for_score;
-use crate::data::phantoms::{ExactRating, WrittenResponse, response_writer};
-use crate::training::examples::pixels::Pixels;
+use crate::data::phantoms::text::response_writer;
+use crate::data::phantoms::text::rules::analysis_for_score;
+use crate::data::phantoms::{ExactRating, WrittenResponse};
+use crate::training::examples::sources::pixels::Pixels;
 
 /// Probability that the conclusion model reads evaluations with errors.
 const EXPERT_ERROR_RATE: f64 = 0.5;
@@ -68,21 +69,12 @@ pub(crate) struct RatingExample {
 
 impl RatingExample {
     fn new(criterion: Option<Criterion>, rating: ExactRating) -> Self {
-        Self {
-            criterion,
-            analysis: rating.analysis,
-            score: rating.score,
-            trains_finding: true,
-        }
+        Self { criterion, analysis: rating.analysis, score: rating.score, trains_finding: true }
     }
 
     /// Returns this rating with another analysis and score.
     pub(crate) fn with_text(&self, analysis: String, score: u8) -> Self {
-        Self {
-            analysis,
-            score,
-            ..self.clone()
-        }
+        Self { analysis, score, ..self.clone() }
     }
 }
 

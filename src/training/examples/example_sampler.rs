@@ -11,11 +11,11 @@ use crate::support::digest::{Digest, fnv1a};
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
-use crate::training::examples::dataset_examples::DatasetExamples;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
-use crate::training::examples::phantom_examples;
-use crate::training::examples::quoting::QuotingExamples;
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
+use crate::training::examples::sources::dataset_examples::DatasetExamples;
+use crate::training::examples::sources::phantom_examples;
+use crate::training::examples::sources::quoting::QuotingExamples;
 
 /// Offset of the seed of training phantoms, so that they differ from test phantoms.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
@@ -72,11 +72,7 @@ impl ExampleSampler {
     /// Returns the number of classes of every image attribute.
     pub(crate) fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();
-        classes.extend(
-            self.data_sets
-                .iter()
-                .flat_map(DatasetExamples::class_counts),
-        );
+        classes.extend(self.data_sets.iter().flat_map(DatasetExamples::class_counts));
         classes
     }
 
@@ -179,11 +175,7 @@ impl ExampleSampler {
         let data_sets = self.sample_source(stage, &mut rng);
         let pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
         let conclusion_pair = pair.with_expert_errors(&mut rng);
-        Ok(PreferenceExample {
-            pair,
-            conclusion_pair,
-            rng,
-        })
+        Ok(PreferenceExample { pair, conclusion_pair, rng })
     }
 
     /// Samples the source of the next example: the data sets, or phantoms (`None`).
@@ -214,9 +206,7 @@ impl ExampleSampler {
         let data_sets = self.data_sets.as_ref();
         let question = data_sets.and_then(|data_sets| data_sets.question(rng));
         question.unwrap_or_else(|| {
-            crate::data::phantoms::generate_phantom(self.phantom_seed(), phantom)
-                .question
-                .text
+            crate::data::phantoms::generate_phantom(self.phantom_seed(), phantom).question.text
         })
     }
 
@@ -267,20 +257,10 @@ fn sample_learning_members(
     rng: &mut ChaCha8Rng,
 ) -> LearningMembers {
     match member {
-        Some(3) => LearningMembers {
-            branches: [false; 3],
-            conclusion: true,
-        },
-        Some(i) => LearningMembers {
-            branches: [0, 1, 2].map(|b| b == i),
-            conclusion: false,
-        },
+        Some(3) => LearningMembers { branches: [false; 3], conclusion: true },
+        Some(i) => LearningMembers { branches: [0, 1, 2].map(|b| b == i), conclusion: false },
         None => LearningMembers {
-            branches: [
-                rng.random_bool(easy_proportion),
-                true,
-                rng.random_bool(easy_proportion),
-            ],
+            branches: [rng.random_bool(easy_proportion), true, rng.random_bool(easy_proportion)],
             conclusion: rng.random_bool(easy_proportion),
         },
     }

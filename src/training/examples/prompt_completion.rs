@@ -3,7 +3,7 @@
 use acem3_experts::prompt::PromptToken;
 use acem3_experts::train::Sequence;
 
-use crate::training::examples::pixels::Pixels;
+use crate::training::examples::sources::pixels::Pixels;
 
 /// Prompt with a completion.
 #[derive(Clone, Debug)]
@@ -23,16 +23,10 @@ pub(crate) fn merge_into_branches(
     image_tokens: usize,
 ) -> Option<Sequence> {
     let (first, others) = completions.split_first()?;
-    let is_common = |i: &usize| {
-        others
-            .iter()
-            .all(|t| t.prompt.get(*i) == first.prompt.get(*i))
-    };
+    let is_common = |i: &usize| others.iter().all(|t| t.prompt.get(*i) == first.prompt.get(*i));
     let common_len = (0..first.prompt.len()).take_while(is_common).count();
     if common_len == 0
-        || completions
-            .iter()
-            .any(|t| t.prompt[common_len..].contains(&PromptToken::Image))
+        || completions.iter().any(|t| t.prompt[common_len..].contains(&PromptToken::Image))
     {
         return None;
     }

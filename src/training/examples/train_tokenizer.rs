@@ -40,26 +40,19 @@ pub(crate) fn train_tokenizer(
     config: &TrainConfig,
     texts: impl Iterator<Item = String> + Send,
 ) -> Result<String> {
-    let line_splitter = Split::new(
-        SplitPattern::String("\n".to_owned()),
-        SplitDelimiterBehavior::Isolated,
-        false,
-    )
-    .map_err(|e| anyhow!("tokenizer: {e}"))?;
+    let line_splitter =
+        Split::new(SplitPattern::String("\n".to_owned()), SplitDelimiterBehavior::Isolated, false)
+            .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let mut tokenizer = Tokenizer::new(BPE::default());
     // `TextTokenizer` removes a `Prepend` of the outer sequence, because it takes it for the prefix
     // space of `SentencePiece`, which only the start of a prompt has. Here every text begins with a
     // space, so the `Prepend` is in a nested sequence.
     let remove_extra_space = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
         .map_err(|e| anyhow!("tokenizer: {e}"))?;
-    let prepend_space = Normalizers::new(vec![
-        Prepend::new(" ".to_owned()).into(),
-        remove_extra_space.into(),
-    ]);
+    let prepend_space =
+        Normalizers::new(vec![Prepend::new(" ".to_owned()).into(), remove_extra_space.into()]);
     let normalizers = Normalizers::new(vec![Lowercase.into(), prepend_space.into()]);
-    tokenizer
-        .with_normalizer(Some(normalizers))
-        .map_err(|e| anyhow!("tokenizer: {e}"))?;
+    tokenizer.with_normalizer(Some(normalizers)).map_err(|e| anyhow!("tokenizer: {e}"))?;
     tokenizer.with_pre_tokenizer(Some(Sequence::new(vec![
         line_splitter.into(),
         ByteLevel::new(false, true, true).into(),
@@ -77,9 +70,7 @@ pub(crate) fn train_tokenizer(
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .build()
         .into();
-    tokenizer
-        .train(&mut trainer, texts)
-        .map_err(|e| anyhow!("tokenizer: {e}"))?;
+    tokenizer.train(&mut trainer, texts).map_err(|e| anyhow!("tokenizer: {e}"))?;
     let size = tokenizer.get_vocab_size(true);
     if size > config.vocabulary {
         return Err(anyhow!(
@@ -115,15 +106,8 @@ fn fixed_phrases(config: &TrainConfig) -> Result<Vec<String>> {
     let rubric = Rubric::built_in()?;
     let branches = BranchPrompts::new(config.layout, rubric, config.rubric)?;
     let merge = MergePrompts::new(config.layout)?;
-    let input = JudgeInput {
-        has_image: true,
-        question: "q",
-        responses: ["a", "b"],
-    };
-    let without_image = JudgeInput {
-        has_image: false,
-        ..input.clone()
-    };
+    let input = JudgeInput { has_image: true, question: "q", responses: ["a", "b"] };
+    let without_image = JudgeInput { has_image: false, ..input.clone() };
     let evaluations = [(); 3].map(|()| vec![PromptPiece::Quoted(String::new())]);
     let mut phrases = vec![ANSWER_HEADING.to_owned()];
     // The vocabulary always contains the reward tokens. Stages of kind `rtdpo` and `adto` use them,
@@ -172,10 +156,7 @@ mod tests {
             config.vocabulary = n;
             // No score except 5 becomes one token together with the space before it.
             let texts = (0..50).map(|_| "Score: 5".to_owned());
-            let error = train_tokenizer(&config, texts)
-                .map(|_| ())
-                .unwrap_err()
-                .to_string();
+            let error = train_tokenizer(&config, texts).map(|_| ()).unwrap_err().to_string();
             assert!(error.contains("hint: raise vocabulary"), "{error}");
         }
     }
@@ -197,18 +178,13 @@ mod tests {
         for text in [" left kidney", "LEFT KIDNEY", "left kidney"] {
             assert_eq!(tokenizer.encode_quoted(text).unwrap(), claim, "{text}");
         }
-        let analysis = tokenizer
-            .encode_quoted(" Claims left kidney; the image shows it")
-            .unwrap();
+        let analysis = tokenizer.encode_quoted(" Claims left kidney; the image shows it").unwrap();
         assert!(analysis.windows(2).any(|two| two == claim));
         assert_eq!(tokenizer.decode(&claim).unwrap(), " left kidney");
         let [line_break] = tokenizer.encode_quoted("\n").unwrap()[..] else {
             panic!("a line break is one token");
         };
-        assert_eq!(
-            tokenizer.encode_quoted("kidney\n").unwrap(),
-            [claim[1], line_break]
-        );
+        assert_eq!(tokenizer.encode_quoted("kidney\n").unwrap(), [claim[1], line_break]);
         for token in REWARD_TOKENS {
             assert_eq!(tokenizer.encode_trusted(token).unwrap().len(), 1);
         }

@@ -25,10 +25,7 @@ impl<T> SplitItems<T> {
         let (validation, mut items): (Vec<T>, Vec<T>) = items.into_iter().partition(is_validation);
         let training_count = items.len();
         items.extend(validation);
-        Self {
-            items,
-            training_count,
-        }
+        Self { items, training_count }
     }
 }
 

@@ -86,18 +86,13 @@ impl CompletionBuilder {
         if order.swapped {
             responses.reverse();
         }
-        let input = JudgeInput {
-            has_image: job.image.is_some(),
-            question: job.question(),
-            responses,
-        };
+        let input =
+            JudgeInput { has_image: job.image.is_some(), question: job.question(), responses };
         let mut parts = Vec::new();
         let mut evaluations = [const { Vec::new() }; 3];
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
-            let (format, ratings) = (
-                EvaluationFormat::for_aspect(aspect),
-                aspect_ratings(order, aspect)?,
-            );
+            let (format, ratings) =
+                (EvaluationFormat::for_aspect(aspect), aspect_ratings(order, aspect)?);
             let prompt = self.branches.pieces(aspect, &input)?;
             evaluations[i] = format.render_pieces(&ratings);
             let prompt = prompt_text(&prompt);
@@ -114,15 +109,13 @@ impl CompletionBuilder {
         ));
         let parts = MEMBERS.into_iter().zip(parts);
         Ok(parts
-            .map(
-                |(member, (prompt, around_evaluations, format, ratings))| MemberCompletion {
-                    member,
-                    prompt,
-                    around_evaluations,
-                    completion: self.completion(format, &ratings),
-                    swapped: order.swapped,
-                },
-            )
+            .map(|(member, (prompt, around_evaluations, format, ratings))| MemberCompletion {
+                member,
+                prompt,
+                around_evaluations,
+                completion: self.completion(format, &ratings),
+                swapped: order.swapped,
+            })
             .collect())
     }
 
@@ -130,9 +123,7 @@ impl CompletionBuilder {
     /// last one.
     fn around_evaluations(&self, input: &JudgeInput) -> Result<[String; 2]> {
         let placeholder = || vec![PromptPiece::Trusted(PLACEHOLDER.to_owned())];
-        let prompt = self
-            .merge
-            .pieces(input, &[placeholder(), placeholder(), placeholder()])?;
+        let prompt = self.merge.pieces(input, &[placeholder(), placeholder(), placeholder()])?;
         let prompt = prompt_text(&prompt);
         let before = prompt.split(PLACEHOLDER).next().unwrap_or_default();
         let after = prompt.rsplit(PLACEHOLDER).next().unwrap_or_default();

@@ -117,16 +117,10 @@ impl EvaluationData {
         let mut fields = Map::new();
         fields.insert("id".to_owned(), id.into());
         fields.insert("member".to_owned(), completion.member.into());
-        let image_names: Vec<String> = image
-            .map(|image| self.save_image(image))
-            .transpose()?
-            .into_iter()
-            .collect();
+        let image_names: Vec<String> =
+            image.map(|image| self.save_image(image)).transpose()?.into_iter().collect();
         fields.insert("images".to_owned(), image_names.into());
-        let qualities = self
-            .lines
-            .iter()
-            .filter_map(|line| line.get("quality")?.as_f64());
+        let qualities = self.lines.iter().filter_map(|line| line.get("quality")?.as_f64());
         if let Some(best) = qualities.reduce(f64::max) {
             fields.insert("quality".to_owned(), best.into());
         }
@@ -147,9 +141,7 @@ impl EvaluationData {
 
     /// Returns true if a line has this image.
     fn has_image(&self, line: &Map<String, Value>, image: Option<&DecodedImage>) -> Result<bool> {
-        let image_name = line
-            .get("images")
-            .and_then(|images| images.get(0)?.as_str());
+        let image_name = line.get("images").and_then(|images| images.get(0)?.as_str());
         let (Some(image_name), Some(image)) = (image_name, image) else {
             return Ok(image_name.is_none() && image.is_none());
         };

@@ -4,7 +4,7 @@ use super::review::PairId;
 use crate::judging::judge::PairJob;
 
 /// Misjudged pair.
-pub(super) struct MisjudgedPair {
+pub(crate) struct MisjudgedPair {
     /// The pair with its image.
     pub(super) job: PairJob,
     /// Labelled final scores of the two responses.

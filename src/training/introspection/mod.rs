@@ -9,20 +9,16 @@
 //! an accepted suggestion are listed for manual review. The files of all rounds stay on disk, so an
 //! interrupted run resumes.
 
-mod advice_log;
 mod adviser;
-mod chat_client;
 mod completion;
 mod data;
-mod endpoint;
 mod misjudged_pair;
-mod requests;
 mod review;
 mod round_judging;
 mod rounds;
 
+pub use crate::training::introspection::adviser::endpoint::Endpoint;
 pub use adviser::Adviser;
-pub use endpoint::Endpoint;
 pub use rounds::{Round, Rounds};
 
 use std::fmt::Write as _;
@@ -39,9 +35,9 @@ use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
-use crate::training::introspection::advice_log::AdviceLog;
+use crate::training::introspection::adviser::advice_log::AdviceLog;
+use crate::training::introspection::adviser::requests::{request_advice, unresolved_line};
 use crate::training::introspection::completion::CompletionBuilder;
-use crate::training::introspection::requests::{request_advice, unresolved_line};
 use crate::training::introspection::round_judging::{MisjudgedPairs, RoundJudging, check_labels};
 use crate::training::preferences::read_evaluations;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
@@ -143,11 +139,7 @@ impl Introspection<'_> {
     fn train_and_judge(&self, round: u32) -> Result<Option<(Round, Review)>> {
         let folder = self.round_folder(round);
         let mut config = self.config.clone();
-        for evaluations in config
-            .stages
-            .iter_mut()
-            .filter_map(|stage| stage.evaluations.as_mut())
-        {
+        for evaluations in config.stages.iter_mut().filter_map(|stage| stage.evaluations.as_mut()) {
             evaluations.file = std::path::absolute(self.evaluations_path(round))?;
         }
         let paths = TrainPaths {
@@ -262,10 +254,7 @@ impl Introspection<'_> {
                  so the new evaluations are added to the file",
             );
         }
-        atomic_file::write_atomic(
-            &self.evaluations_path(round + 1),
-            data.to_jsonl()?.as_bytes(),
-        )?;
+        atomic_file::write_atomic(&self.evaluations_path(round + 1), data.to_jsonl()?.as_bytes())?;
         Ok(Some(replaced))
     }
 
@@ -303,13 +292,8 @@ impl Introspection<'_> {
 
 /// Returns the only file of evaluations of a configuration.
 fn evaluations_file(config: &TrainConfig) -> Result<&Path> {
-    let files = config
-        .stages
-        .iter()
-        .filter_map(|stage| stage.evaluations.as_ref());
-    let mut files: Vec<&Path> = files
-        .map(|evaluations| evaluations.file.as_path())
-        .collect();
+    let files = config.stages.iter().filter_map(|stage| stage.evaluations.as_ref());
+    let mut files: Vec<&Path> = files.map(|evaluations| evaluations.file.as_path()).collect();
     files.dedup();
     match files.as_slice() {
         [file] => Ok(file),

@@ -8,7 +8,7 @@ use acem3_conclusion::compare_scores;
 use anyhow::{Result, bail};
 
 use crate::judging::run::record::RecordOutcome;
-use crate::judging::run::record_reader::open_records;
+use crate::judging::run::record::record_reader::open_records;
 use crate::training::measurement::{Proportion, proportion_with_interval};
 
 /// Case id and the two models of a pair.
@@ -50,10 +50,8 @@ impl Review {
             let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
                 continue;
             };
-            let final_labels = subject
-                .labels
-                .as_ref()
-                .and_then(|labels| labels.final_scores.as_deref());
+            let final_labels =
+                subject.labels.as_ref().and_then(|labels| labels.final_scores.as_deref());
             let final_labels = final_labels.and_then(|labels| <[f64; 2]>::try_from(labels).ok());
             match (final_labels, record.verdict()) {
                 (Some(labels), Some(verdict)) => {
@@ -74,19 +72,11 @@ impl Review {
             }
         }
         if let (true, Some(reason)) = (values.is_empty(), first_reason) {
-            bail!(
-                "{}: no pair has a verdict; first reason: {reason}",
-                folder.display()
-            );
+            bail!("{}: no pair has a verdict; first reason: {reason}", folder.display());
         }
         let Some(accuracy) = proportion_with_interval(&values) else {
             return Err(no_labels_error(folder));
         };
-        Ok(Self {
-            accuracy,
-            misjudged,
-            unscored,
-            unlabelled,
-        })
+        Ok(Self { accuracy, misjudged, unscored, unlabelled })
     }
 }

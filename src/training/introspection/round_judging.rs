@@ -28,10 +28,7 @@ use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
 /// Checks that at least one case has final labels. Runs before the training, which may take hours.
 pub(super) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
-    let has_labels = |case: Case| {
-        case.labels
-            .is_some_and(|labels| labels.final_scores.is_some())
-    };
+    let has_labels = |case: Case| case.labels.is_some_and(|labels| labels.final_scores.is_some());
     if cases::open(path, options)?.flatten().any(has_labels) {
         return Ok(());
     }
@@ -64,11 +61,8 @@ impl RoundJudging<'_> {
     pub(super) fn run(&self) -> Result<Option<Review>> {
         let start = Instant::now();
         let is_training_source = self.path == self.cases.path;
-        let options = if is_training_source {
-            self.cases.options.clone()
-        } else {
-            SourceOptions::default()
-        };
+        let options =
+            if is_training_source { self.cases.options.clone() } else { SourceOptions::default() };
         let mut source = cases::open(self.path, &options)?;
         create_folder(self.out)?;
         let files = PanelFiles::Folder(self.panel.to_owned());
@@ -138,11 +132,7 @@ impl<'a> MisjudgedPairs<'a> {
             let case = Arc::new(case);
             for pair in select_pairs(&case, None).unwrap_or_default() {
                 let mut misjudged = MisjudgedPair {
-                    job: PairJob {
-                        case: Arc::clone(&case),
-                        pair,
-                        image: None,
-                    },
+                    job: PairJob { case: Arc::clone(&case), pair, image: None },
                     labels: [0.0; 2],
                 };
                 let id = misjudged.id();

@@ -81,11 +81,7 @@ impl Rounds {
     pub fn svg(&self) -> String {
         let has_held_out = self.rounds.iter().any(|round| round.held_out.is_some());
         let mark = |round: &Round| {
-            let accuracy = if has_held_out {
-                round.held_out
-            } else {
-                Some(round.accuracy)
-            };
+            let accuracy = if has_held_out { round.held_out } else { Some(round.accuracy) };
             let value = accuracy.map(|proportion| proportion.value);
             ChartMark {
                 label: label_with_value(&format!("round {}", round.round), value),

@@ -59,9 +59,7 @@ mod tests {
     #[test]
     fn interval_narrows_with_the_number_of_images() {
         let values = |image: fn(usize) -> String| -> Vec<(String, f64)> {
-            (0..100)
-                .map(|i| (image(i), f64::from(u8::from(i % 2 == 0))))
-                .collect()
+            (0..100).map(|i| (image(i), f64::from(u8::from(i % 2 == 0)))).collect()
         };
         let single_image = proportion_with_interval(&values(|_| "a".to_owned())).unwrap();
         assert_eq!((single_image.value, single_image.images), (0.5, 1));
@@ -69,14 +67,8 @@ mod tests {
         assert!(low < 0.1 && high > 0.9, "{single_image:?}");
         let many_images = proportion_with_interval(&values(|i| i.to_string())).unwrap();
         // The binomial's 95 % interval at n = 100 is 0.402 to 0.598.
-        assert!(
-            (many_images.interval[0] - 0.40).abs() < 0.03,
-            "{many_images:?}"
-        );
-        assert!(
-            (many_images.interval[1] - 0.60).abs() < 0.03,
-            "{many_images:?}"
-        );
+        assert!((many_images.interval[0] - 0.40).abs() < 0.03, "{many_images:?}");
+        assert!((many_images.interval[1] - 0.60).abs() < 0.03, "{many_images:?}");
         assert!(proportion_with_interval(&[]).is_none());
     }
 }

@@ -92,10 +92,7 @@ pub fn measure(
             results.push(set_results(&set, name, &verdicts));
         }
     }
-    Ok(MeasurementReport {
-        judge: judge.name(),
-        sets: results,
-    })
+    Ok(MeasurementReport { judge: judge.name(), sets: results })
 }
 
 /// Computes the statistics of a test set under one image condition.
@@ -120,16 +117,12 @@ fn set_results(
     let preferred_if_closed = |closed: bool| {
         mean(&|k, v| {
             let matches = k.is_closed == Some(closed);
-            matches
-                .then(|| better_preferred(k, v.expected_scores()))
-                .flatten()
+            matches.then(|| better_preferred(k, v.expected_scores())).flatten()
         })
     };
     let knowledge = |k: &KnownOrder, v: &Verdict| {
         let known = k.aspect(Aspect::MedicalKnowledge)?;
-        Some(indicator(
-            known == compare_scores(v.aspect_scores(Aspect::MedicalKnowledge)),
-        ))
+        Some(indicator(known == compare_scores(v.aspect_scores(Aspect::MedicalKnowledge))))
     };
     let mut unscored = verdicts.iter().filter_map(|verdict| verdict.as_ref().err());
     SetResults {
@@ -161,10 +154,7 @@ fn order_accuracy(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64
         Ordering::Greater => !first,
         Ordering::Less => first,
     };
-    let order = verdict
-        .orders
-        .iter()
-        .find(|order| order.swapped == swapped)?;
+    let order = verdict.orders.iter().find(|order| order.swapped == swapped)?;
     Some(indicator(order.preference() == known))
 }
 
@@ -172,10 +162,7 @@ fn order_accuracy(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64
 /// better.
 fn longer_preferred(pair: &TestPair, known: Ordering, judged: Ordering) -> Option<f64> {
     let [a, b] = pair.responses.each_ref();
-    let by_length = a
-        .split_whitespace()
-        .count()
-        .cmp(&b.split_whitespace().count());
+    let by_length = a.split_whitespace().count().cmp(&b.split_whitespace().count());
     let shorter_is_better = by_length != Ordering::Equal && known == by_length.reverse();
     shorter_is_better.then(|| indicator(judged == by_length))
 }

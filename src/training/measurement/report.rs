@@ -80,14 +80,8 @@ impl SetResults {
             ("  closed questions", self.preferred_closed),
             ("  open questions", self.preferred_open),
             ("  by factual accuracy alone", self.preferred_by_accuracy),
-            (
-                "order accuracy, better response first",
-                self.better_shown[0],
-            ),
-            (
-                "order accuracy, better response second",
-                self.better_shown[1],
-            ),
+            ("order accuracy, better response first", self.better_shown[0]),
+            ("order accuracy, better response second", self.better_shown[1]),
             ("flip rate", self.flips),
             ("longer but worse response preferred", self.longer),
         ];

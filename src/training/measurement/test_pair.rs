@@ -48,10 +48,8 @@ pub(crate) fn judge_pairs(
     let mut verdicts = Vec::with_capacity(pairs.len());
     let indices: Vec<usize> = (0..pairs.len()).collect();
     for chunk in indices.chunks(BATCH) {
-        let jobs: Vec<PairJob> = chunk
-            .iter()
-            .map(|i| pair_job(pairs, *i, condition))
-            .collect::<Result<_>>()?;
+        let jobs: Vec<PairJob> =
+            chunk.iter().map(|i| pair_job(pairs, *i, condition)).collect::<Result<_>>()?;
         verdicts.extend(judge.judge(&jobs)?);
         progress(verdicts.len())?;
     }
@@ -84,11 +82,7 @@ fn pair_job(pairs: &[TestPair], i: usize, condition: ImageCondition) -> Result<P
         extra: serde_json::Map::new(),
         line: i as u64 + 1,
     };
-    Ok(PairJob {
-        case: Arc::new(case),
-        pair: [0, 1],
-        image: Some(image),
-    })
+    Ok(PairJob { case: Arc::new(case), pair: [0, 1], image: Some(image) })
 }
 
 /// Returns the first pair after `i`, cyclically, that has a different image.

@@ -47,9 +47,7 @@ impl KnownOrder {
     /// Returns the order in this aspect; `None` if unknown.
     pub(crate) fn aspect(&self, aspect: Aspect) -> Option<Ordering> {
         let mut orders = Aspect::ALL.into_iter().zip(self.aspects);
-        orders
-            .find(|(candidate, _)| *candidate == aspect)
-            .and_then(|(_, order)| order)
+        orders.find(|(candidate, _)| *candidate == aspect).and_then(|(_, order)| order)
     }
 }
 
@@ -92,15 +90,10 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
     let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
     for i in 0..n {
         let phantom = generate_phantom(seed, i);
-        let (w, h) = (
-            phantom.image.width() as usize,
-            phantom.image.height() as usize,
-        );
+        let (w, h) = (phantom.image.width() as usize, phantom.image.height() as usize);
         let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
-        let image = image_from_pixels(
-            "phantom",
-            decoded.context("the phantom image has no pixels")?,
-        );
+        let image =
+            image_from_pixels("phantom", decoded.context("the phantom image has no pixels")?);
         let [a, b] = phantom.responses;
         known_orders.push(KnownOrder {
             order: a.conclusion.score.cmp(&b.conclusion.score),
@@ -116,12 +109,7 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
             responses: [a.text, b.text],
         });
     }
-    Ok(TestSet {
-        name: "phantoms",
-        is_exact: true,
-        pairs,
-        known_orders,
-    })
+    Ok(TestSet { name: "phantoms", is_exact: true, pairs, known_orders })
 }
 
 /// Samples questions of SLAKE's validation split that cover as many images as possible.
@@ -131,12 +119,7 @@ pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
     let mut items = load_dataset_items(data, split)?;
     items.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     let items = round_robin(items, |item| item.image_key.clone());
-    reference_pairs(
-        name,
-        (data, &items),
-        (seed, limit),
-        &mut DecodedImages::new(),
-    )
+    reference_pairs(name, (data, &items), (seed, limit), &mut DecodedImages::new())
 }
 
 /// Orders items round-robin: the first of each group, then the second of each, and so on.
@@ -190,23 +173,14 @@ fn reference_pairs(
             question: item.question.clone(),
             responses,
         });
-        let order = if reference_first {
-            Ordering::Greater
-        } else {
-            Ordering::Less
-        };
+        let order = if reference_first { Ordering::Greater } else { Ordering::Less };
         known_orders.push(KnownOrder {
             order,
             aspects: [None, Some(order), None],
             is_closed: Some(item.is_closed),
         });
     }
-    Ok(TestSet {
-        name,
-        is_exact: false,
-        pairs,
-        known_orders,
-    })
+    Ok(TestSet { name, is_exact: false, pairs, known_orders })
 }
 
 /// Pairs two models' answers to a closed question; exactly one agrees with the reference.
@@ -222,23 +196,14 @@ fn model_answer_pairs(data: &Path, limit: usize, images: &mut DecodedImages) -> 
             question: pair.question,
             responses: pair.responses.map(|r| r.text),
         });
-        let order = if pair.better == 0 {
-            Ordering::Greater
-        } else {
-            Ordering::Less
-        };
+        let order = if pair.better == 0 { Ordering::Greater } else { Ordering::Less };
         known_orders.push(KnownOrder {
             order,
             aspects: [None, Some(order), None],
             is_closed: Some(true),
         });
     }
-    Ok(TestSet {
-        name: "Path-VQA model answers",
-        is_exact: false,
-        pairs,
-        known_orders,
-    })
+    Ok(TestSet { name: "Path-VQA model answers", is_exact: false, pairs, known_orders })
 }
 
 /// Removes pairs whose image occurs in the training rows.
@@ -246,10 +211,8 @@ fn without_training_images(
     mut pairs: Vec<ModelPair>,
     training_pairs: &[ModelPair],
 ) -> Vec<ModelPair> {
-    let training_images: HashSet<&str> = training_pairs
-        .iter()
-        .map(|p| p.image_key.as_str())
-        .collect();
+    let training_images: HashSet<&str> =
+        training_pairs.iter().map(|p| p.image_key.as_str()).collect();
     pairs.retain(|pair| !training_images.contains(pair.image_key.as_str()));
     pairs
 }
@@ -285,18 +248,14 @@ mod tests {
 
     #[test]
     fn items_are_ordered_round_robin() {
-        let ordered = round_robin(vec!["a1", "a2", "a3", "b1", "c1", "c2"], |text| {
-            text[..1].to_owned()
-        });
+        let ordered =
+            round_robin(vec!["a1", "a2", "a3", "b1", "c1", "c2"], |text| text[..1].to_owned());
         assert_eq!(ordered, ["a1", "b1", "c1", "a2", "c2", "a3"]);
     }
 
     #[test]
     fn images_of_training_rows_are_excluded() {
-        let response = |text: &str| Response {
-            model: text.to_owned(),
-            text: text.to_owned(),
-        };
+        let response = |text: &str| Response { model: text.to_owned(), text: text.to_owned() };
         let pair = |row: u64, image: &str| ModelPair {
             row,
             image: ImageSource::File(image.into()),
@@ -309,10 +268,8 @@ mod tests {
         };
         let training_pairs = [pair(3, "a"), pair(4, "b")];
         let test_pairs = vec![pair(1000, "c"), pair(1001, "b"), pair(1002, "d")];
-        let rows: Vec<u64> = without_training_images(test_pairs, &training_pairs)
-            .iter()
-            .map(|p| p.row)
-            .collect();
+        let rows: Vec<u64> =
+            without_training_images(test_pairs, &training_pairs).iter().map(|p| p.row).collect();
         assert_eq!(rows, [1000, 1002]);
     }
 }

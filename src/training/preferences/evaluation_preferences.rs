@@ -9,16 +9,16 @@ use acem3_experts::prompt::EvaluationFormat;
 use acem3_vision::{ImageLimits, decode};
 use anyhow::{Context, Result, bail};
 
-use super::evaluations_file::{EvaluationExample, read_evaluations};
-use super::jsonl_line::check_image;
 use super::negative_ratings::EvaluationRatings;
-use super::preference_folder::{
-    COPIED_PREFIX, ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
-};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::files::evaluations_file::{EvaluationExample, read_evaluations};
+use crate::training::preferences::files::jsonl_line::check_image;
+use crate::training::preferences::files::preference_folder::{
+    COPIED_PREFIX, ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
 
 /// Writes preference pairs from the evaluations of a file and copies their images. Each evaluation
 /// must have the format of a member. `config.cases` and `config.layout` have no effect, because the
@@ -124,10 +124,7 @@ fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result
     let digest = Digest::sha256(&bytes).to_string();
     let extension = image.extension().and_then(|extension| extension.to_str());
     let extension = extension.map_or(String::new(), |e| format!(".{}", e.to_lowercase()));
-    let name = format!(
-        "images/{COPIED_PREFIX}{}{extension}",
-        digest.get(..16).unwrap_or(&digest)
-    );
+    let name = format!("images/{COPIED_PREFIX}{}{extension}", digest.get(..16).unwrap_or(&digest));
     if copied.insert(name.clone()) {
         decode(&bytes, &ImageLimits::default()).with_context(|| image.display().to_string())?;
         let path = out.join(&name);
@@ -173,14 +170,8 @@ mod tests {
         assert_eq!(counts.pairs, original.len() as u64);
         let rewritten = read_preferences(&from_file.out.join("preferences.jsonl"))?.items;
         for (before, after) in original.iter().zip(&rewritten) {
-            assert_eq!(
-                (before.member, &before.prompt),
-                (after.member, &after.prompt)
-            );
-            assert_eq!(
-                after.completions[0],
-                format!("[Good]{}", before.completions[0])
-            );
+            assert_eq!((before.member, &before.prompt), (after.member, &after.prompt));
+            assert_eq!(after.completions[0], format!("[Good]{}", before.completions[0]));
             assert!(after.completions[1].starts_with("[Bad]"), "{after:?}");
             check_image(after.image.as_deref())?;
         }
@@ -207,27 +198,18 @@ mod tests {
         let file = dir.path().join("evaluations.jsonl");
         let out = dir.path().join("out");
         for (line, problem) in [
-            (
-                r#"{"prompt": "A", "completion": "Both are good."}"#,
-                "the format of no member",
-            ),
+            (r#"{"prompt": "A", "completion": "Both are good."}"#, "the format of no member"),
             (
                 r#"{"prompt": "A", "completion": "Both are good.", "member": "conclusion"}"#,
                 "Analysis: <one or two sentences>",
             ),
-            (
-                r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#,
-                "missing image",
-            ),
+            (r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#, "missing image"),
         ] {
             fs::write(&file, line)?;
             let error = write_evaluation_preferences(&file, &config(&out), &Interrupt::default());
             let error = error.map(drop).unwrap_err();
             let error = format!("{error:#}");
-            assert!(
-                error.contains("line 1") && error.contains(problem),
-                "{error}"
-            );
+            assert!(error.contains("line 1") && error.contains(problem), "{error}");
             assert!(!out.exists(), "nothing is written");
         }
         Ok(())

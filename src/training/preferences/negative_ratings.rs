@@ -5,7 +5,7 @@ use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::response_writer::{FINDING_SEPARATOR, finding_range};
+use crate::data::phantoms::text::response_writer::{FINDING_SEPARATOR, finding_range};
 use crate::training::config::stage::negative::Negative;
 
 /// Analyses and scores for each criterion of the first response, then of the second.
@@ -49,15 +49,9 @@ fn derive_negative(
             let max_points =
                 |[up, down]: [usize; 2]| (5 - ratings[up].1.min(5)).min(ratings[down].1);
             let directions = || (0..half).flat_map(|i| [[i, i + half], [i + half, i]]);
-            let balanced = directions()
-                .filter(|indices| max_points(*indices) > 0)
-                .choose(rng);
+            let balanced = directions().filter(|indices| max_points(*indices) > 0).choose(rng);
             let [up, down] = balanced.or_else(|| directions().choose(rng))?;
-            let limit = if balanced.is_some() {
-                max_points([up, down])
-            } else {
-                5
-            };
+            let limit = if balanced.is_some() { max_points([up, down]) } else { 5 };
             let points = rng.random_range(SCORE_CHANGE).min(limit);
             derived[up].1 = (derived[up].1 + points).min(5);
             derived[down].1 = derived[down].1.saturating_sub(points);
@@ -101,10 +95,7 @@ pub(crate) fn derive_any_negative(
         }
         // Two changes may cancel each other.
         if derived != *ratings && is_well_formed(&derived) {
-            return Some(DerivedNegative {
-                ratings: derived,
-                changes: applied,
-            });
+            return Some(DerivedNegative { ratings: derived, changes: applied });
         }
     }
     None
@@ -115,9 +106,7 @@ pub(crate) fn derive_any_negative(
 fn is_well_formed(ratings: &EvaluationRatings) -> bool {
     let is_line = |text: &str| !text.trim().is_empty() && !text.contains(['\n', '\r']);
     ratings.len().is_multiple_of(2)
-        && ratings
-            .iter()
-            .all(|(text, score)| is_line(text) && *score <= 5)
+        && ratings.iter().all(|(text, score)| is_line(text) && *score <= 5)
 }
 
 /// Returns a random subset with at least one item, unless there are no items.
@@ -145,14 +134,9 @@ mod tests {
 
     fn ratings() -> EvaluationRatings {
         let finding = "Claims left; the image shows right: they differ.";
-        [
-            (finding, 1),
-            ("Safe.", 5),
-            ("Claims right.", 5),
-            ("Safe.", 5),
-        ]
-        .map(|(text, score)| (text.to_owned(), score))
-        .into()
+        [(finding, 1), ("Safe.", 5), ("Claims right.", 5), ("Safe.", 5)]
+            .map(|(text, score)| (text.to_owned(), score))
+            .into()
     }
 
     fn derive_with_seeds(negative: Negative, seeds: u64) -> Vec<EvaluationRatings> {
@@ -184,16 +168,9 @@ mod tests {
         }
         // A perfect score can only fall, so only one score changes.
         let best: EvaluationRatings = ratings().into_iter().map(|(text, _)| (text, 5)).collect();
-        let worse = derive_negative(
-            Negative::ScoreAddition,
-            &best,
-            &mut ChaCha8Rng::seed_from_u64(1),
-        );
-        let lowered = worse
-            .unwrap()
-            .iter()
-            .filter(|(_, score)| *score < 5)
-            .count();
+        let worse =
+            derive_negative(Negative::ScoreAddition, &best, &mut ChaCha8Rng::seed_from_u64(1));
+        let lowered = worse.unwrap().iter().filter(|(_, score)| *score < 5).count();
         assert_eq!(lowered, 1);
     }
 

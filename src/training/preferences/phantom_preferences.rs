@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail};
 use image::ImageFormat;
 
 use super::negative_ratings::EvaluationRatings;
-use super::preference_folder::{
-    ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
-};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::files::preference_folder::{
+    ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
 
 /// Prompts of all members.
 struct MemberPrompts {
@@ -93,11 +93,8 @@ pub fn write_phantom_preferences(
         let result = phantom.image.save_with_format(&path, ImageFormat::Png);
         result.with_context(|| format!("cannot write {}", path.display()))?;
         for (i, member) in MEMBERS.iter().enumerate() {
-            let PromptWithRatings {
-                prompt,
-                format,
-                ratings,
-            } = prompts.prompt_and_ratings(i, &phantom)?;
+            let PromptWithRatings { prompt, format, ratings } =
+                prompts.prompt_and_ratings(i, &phantom)?;
             let chosen = ChosenEvaluation {
                 id: format!("{id}-{member}"),
                 member: i,
@@ -119,11 +116,11 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::preference_folder::PREFERENCES_FILE;
     use super::super::prompt_text::IMAGE_MARKER;
     use super::*;
     use crate::support::files::folder::list_names;
     use crate::training::config::stage::negative::Negative;
+    use crate::training::preferences::files::preference_folder::PREFERENCES_FILE;
     use acem3_experts::prompt::PromptLayout;
 
     fn write(config: &PreferenceFolderConfig) -> Result<WrittenCounts> {
@@ -153,29 +150,18 @@ mod tests {
         for line in lines.lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             let field = |name: &str| line[name].as_str().unwrap();
-            assert!(
-                dir.path()
-                    .join("a")
-                    .join(line["images"][0].as_str().unwrap())
-                    .is_file()
-            );
+            assert!(dir.path().join("a").join(line["images"][0].as_str().unwrap()).is_file());
             assert_eq!(field("prompt").matches(IMAGE_MARKER).count(), 1);
             let (chosen, rejected) = (field("chosen"), field("rejected"));
             let chosen = chosen.strip_prefix("[Good]").unwrap();
             let rejected = rejected.strip_prefix("[Bad]").unwrap();
             assert_ne!(chosen, rejected);
             assert_eq!(chosen.lines().count(), rejected.lines().count());
-            assert_eq!(
-                chosen.matches("Score:").count(),
-                rejected.matches("Score:").count()
-            );
+            assert_eq!(chosen.matches("Score:").count(), rejected.matches("Score:").count());
         }
         write(&config(&dir.path().join("b"))).unwrap();
         assert_eq!(lines, read("b"));
-        let smaller = PreferenceFolderConfig {
-            cases: 2,
-            ..config(&dir.path().join("b"))
-        };
+        let smaller = PreferenceFolderConfig { cases: 2, ..config(&dir.path().join("b")) };
         write(&smaller).unwrap();
         assert_eq!(list_names(&dir.path().join("b/images")).unwrap().len(), 2);
     }
@@ -185,10 +171,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
         let error = write(&config(dir.path())).unwrap_err().to_string();
-        assert!(
-            error.contains("--out") && error.contains("hint:"),
-            "{error}"
-        );
+        assert!(error.contains("--out") && error.contains("hint:"), "{error}");
         assert!(!dir.path().join("images").exists());
     }
 

@@ -54,23 +54,15 @@ impl<'a> PreferenceSequenceBuilder<'a> {
                 _ => bail!("the tokenizer merges {reward_token} with the text after it"),
             }
         };
-        let length = |text: &str| {
-            builder
-                .tokenizer()
-                .encode_trusted(text)
-                .map(|tokens| tokens.len())
-        };
+        let length =
+            |text: &str| builder.tokenizer().encode_trusted(text).map(|tokens| tokens.len());
         let [good, bad] = reward_tokens;
         let formats =
             (0..MEMBERS.len()).map(|member| Ok([format(member, good)?, format(member, bad)?]));
         Ok(Self {
             formats: formats.collect::<Result<_>>()?,
             reward_lengths: [length(good)?, length(bad)?],
-            reward_weight: if role == RewardTokenRole::Target {
-                1.0
-            } else {
-                0.0
-            },
+            reward_weight: if role == RewardTokenRole::Target { 1.0 } else { 0.0 },
             builder,
         })
     }
@@ -93,10 +85,7 @@ impl<'a> PreferenceSequenceBuilder<'a> {
         for &member in members {
             let source = if member < 3 { pair } else { conclusion_pair };
             let chosen = source.member_ratings(member);
-            let ratings = chosen
-                .iter()
-                .map(|r| (r.analysis.clone(), r.score))
-                .collect();
+            let ratings = chosen.iter().map(|r| (r.analysis.clone(), r.score)).collect();
             let Some(rejected) = derive_negative(&ratings) else {
                 continue;
             };
@@ -119,17 +108,11 @@ impl<'a> PreferenceSequenceBuilder<'a> {
         let merge =
             |completions| merge_into_branches(completions, pair.pixels.clone(), image_tokens);
         if let Some(sequence) = merge(&completions) {
-            return Ok(vec![PreferenceSequence {
-                sequence,
-                members: pair_members,
-            }]);
+            return Ok(vec![PreferenceSequence { sequence, members: pair_members }]);
         }
         let separate = pair_members.into_iter().zip(completions.chunks(2));
         let separate = separate.filter_map(|(member, completions)| {
-            Some(PreferenceSequence {
-                sequence: merge(completions)?,
-                members: vec![member],
-            })
+            Some(PreferenceSequence { sequence: merge(completions)?, members: vec![member] })
         });
         Ok(separate.collect())
     }

@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use acem3_experts::prompt::PromptPiece;
 use anyhow::{Result, bail};
 
-use super::evaluations_file::EvaluationExample;
 use crate::statistics::{
     Bootstrap, Clusters, Estimate, Logistic, LogisticObservation, mean, proportion_interval,
 };
 use crate::support::digest::fnv1a;
+use crate::training::preferences::files::evaluations_file::EvaluationExample;
 
 /// Minimum number of rated evaluations.
 const MIN_RATED: usize = 20;
@@ -89,9 +89,7 @@ pub fn predict_quality(
     }
     let is_correct = |((i, _), observation): (&(usize, f64), &LogisticObservation)| {
         let predicted = probabilities[*i] >= 0.5;
-        Some(f64::from(u8::from(
-            predicted == (observation.outcome > 0.5),
-        )))
+        Some(f64::from(u8::from(predicted == (observation.outcome > 0.5))))
     };
     let correct: Vec<Option<f64>> = rated.iter().zip(&observations).map(is_correct).collect();
     let mut accuracy = bootstrap.estimate(&clusters, correct.len(), |w| mean(&correct, w));
@@ -161,10 +159,7 @@ fn extract_features(evaluation: &EvaluationExample) -> Vec<f64> {
 fn split_words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let parts = lower.split(|c: char| !c.is_alphanumeric());
-    parts
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
-        .collect()
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// Returns the words of a trusted prompt piece; no words for other pieces.
@@ -187,10 +182,7 @@ struct HashedWord {
 fn hash_word(word: &str) -> HashedWord {
     let hash = fnv1a(word);
     let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
-    HashedWord {
-        feature: (hash % WORD_FEATURES as u64) as usize,
-        sign,
-    }
+    HashedWord { feature: (hash % WORD_FEATURES as u64) as usize, sign }
 }
 
 #[cfg(test)]
@@ -201,9 +193,7 @@ mod tests {
         EvaluationExample {
             line,
             member: None,
-            prompt: vec![PromptPiece::Trusted(
-                "Which side is the lesion on?".to_owned(),
-            )],
+            prompt: vec![PromptPiece::Trusted("Which side is the lesion on?".to_owned())],
             text: text.to_owned(),
             image: None,
             quality,
@@ -231,17 +221,9 @@ mod tests {
     fn quality_is_predicted_from_rated_evaluations() {
         let report = predict_quality(&mixed_evaluations(40, 60), Bootstrap::default()).unwrap();
         assert_eq!((report.rated, report.better), (40, 20));
-        assert!(
-            report.accuracy.value.unwrap() > 0.95,
-            "{:?}",
-            report.accuracy
-        );
+        assert!(report.accuracy.value.unwrap() > 0.95, "{:?}", report.accuracy);
         for (i, probability) in report.probabilities.iter().enumerate() {
-            assert_eq!(
-                i.is_multiple_of(2),
-                *probability > 0.5,
-                "{i}: {probability}"
-            );
+            assert_eq!(i.is_multiple_of(2), *probability > 0.5, "{i}: {probability}");
         }
     }
 
@@ -271,13 +253,7 @@ mod tests {
             evaluation.quality = Some(2.0);
         }
         assert!(error(&equal).contains("all ratings are equal"));
-        assert_eq!(
-            better_half_threshold([1.0, 1.0, 1.0, 2.0].into_iter()),
-            Some(2.0)
-        );
-        assert_eq!(
-            better_half_threshold([3.0, 1.0, 2.0].into_iter()),
-            Some(2.0)
-        );
+        assert_eq!(better_half_threshold([1.0, 1.0, 1.0, 2.0].into_iter()), Some(2.0));
+        assert_eq!(better_half_threshold([3.0, 1.0, 2.0].into_iter()), Some(2.0));
     }
 }

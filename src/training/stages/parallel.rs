@@ -19,8 +19,7 @@ pub(crate) fn map_parallel<S: Sync, T: Send>(
     items: &[S],
     map: impl Fn(&S) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let results = parallel_map(items, |item| {
-        map(item).map_err(|e| Error::Training(format!("{e:#}")))
-    });
+    let results =
+        parallel_map(items, |item| map(item).map_err(|e| Error::Training(format!("{e:#}"))));
     Ok(results.into_iter().collect::<Result<_, Error>>()?)
 }

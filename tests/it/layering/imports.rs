@@ -45,11 +45,7 @@ impl Imports {
         }
         references.sort();
         references.dedup();
-        Self {
-            crates: workspace.crates,
-            files: workspace.files,
-            references,
-        }
+        Self { crates: workspace.crates, files: workspace.files, references }
     }
 
     /// Returns the folder of the crate of a file.
@@ -121,10 +117,7 @@ impl<'a> ImportReader<'a> {
 
     /// Resolves a path at the current position.
     fn resolve(&self, segments: &[String]) -> Resolution {
-        let position = PathPosition {
-            module: self.module,
-            blocks: &self.blocks,
-        };
+        let position = PathPosition { module: self.module, blocks: &self.blocks };
         self.resolver.resolve(segments, position)
     }
 
@@ -133,12 +126,8 @@ impl<'a> ImportReader<'a> {
         self.record(resolution.definers.iter().copied(), path, true);
         let file = |module: &usize| self.workspace.modules[*module].file;
         let defines = |module: &usize| resolution.definers.iter().any(|d| file(d) == file(module));
-        let modules_on_path: Vec<usize> = resolution
-            .modules
-            .iter()
-            .copied()
-            .filter(|m| !defines(m))
-            .collect();
+        let modules_on_path: Vec<usize> =
+            resolution.modules.iter().copied().filter(|m| !defines(m)).collect();
         self.record(modules_on_path.into_iter(), path, false);
     }
 

@@ -33,14 +33,7 @@ const ROOMS: [&[&str]; 8] = [
     &["support"],
 ];
 /// Folders of the crates, from top to bottom. A crate may depend on the crates below it.
-const CRATES: [&str; 6] = [
-    "",
-    "conclusion",
-    "experts",
-    "projector",
-    "vision",
-    "vision/kernels",
-];
+const CRATES: [&str; 6] = ["", "conclusion", "experts", "projector", "vision", "vision/kernels"];
 /// Maximum number of rooms in `src`, and of files and folders directly in a room.
 const MAX_ENTRIES: usize = 9;
 /// Files allowed in `src` next to the rooms.
@@ -50,10 +43,7 @@ const CRATE_ROOTS: [&str; 3] = ["build.rs", "lib.rs", "main.rs"];
 /// above all rooms.
 fn layer(room: Option<&str>) -> Option<usize> {
     match room {
-        Some(room) => ROOMS
-            .iter()
-            .position(|rooms| rooms.contains(&room))
-            .map(|i| i + 1),
+        Some(room) => ROOMS.iter().position(|rooms| rooms.contains(&room)).map(|i| i + 1),
         None => Some(0),
     }
 }
@@ -67,9 +57,8 @@ fn room_of(path: &Path) -> Option<&str> {
 /// Returns the sorted names of the entries of a folder.
 fn entry_names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -77,20 +66,13 @@ fn entry_names(folder: &Path) -> Vec<String> {
 /// Returns violations of the limits on rooms and their entries.
 fn room_violations(root: &Path) -> Vec<String> {
     let src = root.join("src");
-    let (rooms, files): (Vec<_>, Vec<_>) = entry_names(&src)
-        .into_iter()
-        .partition(|name| src.join(name).is_dir());
+    let (rooms, files): (Vec<_>, Vec<_>) =
+        entry_names(&src).into_iter().partition(|name| src.join(name).is_dir());
     let mut violations = Vec::new();
     if rooms.len() > MAX_ENTRIES {
-        violations.push(format!(
-            "src: {} rooms, at most {MAX_ENTRIES} are allowed",
-            rooms.len()
-        ));
+        violations.push(format!("src: {} rooms, at most {MAX_ENTRIES} are allowed", rooms.len()));
     }
-    for file in files
-        .iter()
-        .filter(|file| !CRATE_ROOTS.contains(&file.as_str()))
-    {
+    for file in files.iter().filter(|file| !CRATE_ROOTS.contains(&file.as_str())) {
         violations.push(format!("src/{file}: expected in a room"));
     }
     for room in rooms {
@@ -99,9 +81,8 @@ fn room_violations(root: &Path) -> Vec<String> {
         }
         let entries = entry_names(&src.join(&room)).len();
         if entries > MAX_ENTRIES {
-            violations.push(format!(
-                "src/{room}: {entries} entries, at most {MAX_ENTRIES} are allowed"
-            ));
+            violations
+                .push(format!("src/{room}: {entries} entries, at most {MAX_ENTRIES} are allowed"));
         }
     }
     violations
@@ -112,26 +93,17 @@ fn upward_imports(imports: &Imports) -> Vec<String> {
     let is_in_src = |file: usize| imports.crate_of(file).is_empty();
     let layer_of = |file: usize| layer(room_of(&imports.files[file]));
     let mut upward: Vec<&Reference> = Vec::new();
-    for reference in imports
-        .references
-        .iter()
-        .filter(|r| is_in_src(r.from) && is_in_src(r.to))
-    {
+    for reference in imports.references.iter().filter(|r| is_in_src(r.from) && is_in_src(r.to)) {
         let (from, to) = (reference.from, reference.to);
         let is_same_room = room_of(&imports.files[from]) == room_of(&imports.files[to]);
         // An unlisted room may neither import nor be imported.
         let goes_down = matches!((layer_of(from), layer_of(to)), (Some(a), Some(b)) if a < b);
-        let is_duplicate = upward
-            .iter()
-            .any(|earlier| (earlier.from, earlier.to) == (from, to));
+        let is_duplicate = upward.iter().any(|earlier| (earlier.from, earlier.to) == (from, to));
         if !is_same_room && !goes_down && !is_duplicate {
             upward.push(reference);
         }
     }
-    upward
-        .iter()
-        .map(|reference| imports.describe(reference))
-        .collect()
+    upward.iter().map(|reference| imports.describe(reference)).collect()
 }
 
 /// Returns a description of each import cycle, with one import per line.
@@ -140,15 +112,9 @@ fn describe_cycles(imports: &Imports) -> Vec<String> {
     let descriptions = cycles.map(|cycle| {
         let mut files: Vec<usize> = cycle.iter().map(|reference| reference.from).collect();
         files.dedup();
-        let lines = cycle
-            .iter()
-            .map(|reference| format!("  {}", imports.describe(reference)));
+        let lines = cycle.iter().map(|reference| format!("  {}", imports.describe(reference)));
         let lines: Vec<String> = lines.collect();
-        format!(
-            "import cycle of {} files:\n{}",
-            files.len(),
-            lines.join("\n")
-        )
+        format!("import cycle of {} files:\n{}", files.len(), lines.join("\n"))
     });
     descriptions.collect()
 }

@@ -141,10 +141,7 @@ impl<'a> PathResolver<'a> {
         pending: &mut PendingImports,
     ) -> Vec<PathTarget> {
         for depth in (0..position.blocks.len()).rev() {
-            let outer = PathPosition {
-                blocks: &position.blocks[..depth],
-                ..position
-            };
+            let outer = PathPosition { blocks: &position.blocks[..depth], ..position };
             let targets = self.resolve_in_scope(&position.blocks[depth], name, outer, pending);
             if !targets.is_empty() {
                 return targets;
@@ -164,16 +161,8 @@ impl<'a> PathResolver<'a> {
         name: &str,
         pending: &mut PendingImports,
     ) -> Vec<PathTarget> {
-        let position = PathPosition {
-            module,
-            blocks: &[],
-        };
-        self.resolve_in_scope(
-            &self.workspace.modules[module].scope,
-            name,
-            position,
-            pending,
-        )
+        let position = PathPosition { module, blocks: &[] };
+        self.resolve_in_scope(&self.workspace.modules[module].scope, name, position, pending)
     }
 
     /// Resolves a name in a scope: its definitions and imports first, then its glob imports.

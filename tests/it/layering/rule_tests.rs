@@ -44,10 +44,7 @@ fn describe_imports(files: &[(&str, &str)]) -> Vec<String> {
     descriptions
 }
 
-const ROOMS: (&str, &str) = (
-    "lib.rs",
-    "pub mod cli;\npub mod data;\npub mod checkpoints;\n",
-);
+const ROOMS: (&str, &str) = ("lib.rs", "pub mod cli;\npub mod data;\npub mod checkpoints;\n");
 
 #[test]
 fn imports_may_go_down() {
@@ -83,10 +80,7 @@ fn import_of_a_peer_is_found() {
         ROOMS,
         ("cli/mod.rs", ""),
         ("data/mod.rs", "pub struct Case;"),
-        (
-            "checkpoints/mod.rs",
-            "fn load() -> crate::data::Case { todo!() }",
-        ),
+        ("checkpoints/mod.rs", "fn load() -> crate::data::Case { todo!() }"),
     ]);
     let peer = ["src/checkpoints/mod.rs:1 → src/data/mod.rs (crate::data::Case)"];
     assert_eq!(upward_imports(&imports), peer);
@@ -141,10 +135,7 @@ fn reexporting_parent_forms_no_cycle() {
             "a/mod.rs",
             "mod b;\npub use b::{B, Other as C};\npub(crate) use b::*;\npub const N: u8 = 1;",
         ),
-        (
-            "a/b.rs",
-            "pub struct B;\npub struct Other;\nfn n() -> u8 { super::N }",
-        ),
+        ("a/b.rs", "pub struct B;\npub struct Other;\nfn n() -> u8 { super::N }"),
     ]);
     assert_eq!(describe_cycles(&imports), [""; 0]);
 }
@@ -246,14 +237,8 @@ fn module_and_function_of_same_name_both_count() {
     let descriptions = describe_imports(&[
         ("lib.rs", "mod ops;\nmod user;"),
         ("ops/mod.rs", "mod product;\npub use product::product;"),
-        (
-            "ops/product.rs",
-            "pub fn product() {}\npub const N: u8 = 1;",
-        ),
-        (
-            "user.rs",
-            "use crate::ops::product;\nfn f(go: u8) { product(); go }",
-        ),
+        ("ops/product.rs", "pub fn product() {}\npub const N: u8 = 1;"),
+        ("user.rs", "use crate::ops::product;\nfn f(go: u8) { product(); go }"),
     ]);
     assert_eq!(
         descriptions,
@@ -288,10 +273,7 @@ fn excess_rooms_and_entries_are_found() {
     let violations = room_violations(package(&files).path());
     assert_eq!(
         violations[..2],
-        [
-            "src: 11 rooms, at most 9 are allowed",
-            "src/stray.rs: expected in a room"
-        ]
+        ["src: 11 rooms, at most 9 are allowed", "src/stray.rs: expected in a room"]
     );
     assert!(violations.contains(&"src/a: not in the list of rooms".to_owned()));
     assert!(violations.contains(&"src/data: 10 entries, at most 9 are allowed".to_owned()));
@@ -301,10 +283,7 @@ fn excess_rooms_and_entries_are_found() {
 #[test]
 fn dependency_on_a_crate_above_is_found() {
     let folder = create_workspace(&[
-        (
-            "Cargo.toml",
-            "[workspace]\nmembers = [\"vision\", \"experts\", \"shed\"]",
-        ),
+        ("Cargo.toml", "[workspace]\nmembers = [\"vision\", \"experts\", \"shed\"]"),
         (
             "vision/Cargo.toml",
             "[package]\nname = \"x-vision\"\n[dependencies]\nx-experts.path = \"y\"",
@@ -316,22 +295,13 @@ fn dependency_on_a_crate_above_is_found() {
         ("shed/Cargo.toml", "[package]\nname = \"shed\""),
     ]);
     let violations = upward_dependencies(&Imports::read(folder.path()));
-    assert_eq!(
-        violations,
-        [
-            "x_vision depends on x_experts",
-            "shed: not in the list of crates"
-        ]
-    );
+    assert_eq!(violations, ["x_vision depends on x_experts", "shed: not in the list of crates"]);
 }
 
 #[test]
 fn imports_between_crates_are_found() {
     let folder = create_workspace(&[
-        (
-            "Cargo.toml",
-            "[workspace]\nmembers = [\"vision\", \"experts\"]",
-        ),
+        ("Cargo.toml", "[workspace]\nmembers = [\"vision\", \"experts\"]"),
         ("vision/Cargo.toml", "[package]\nname = \"x-vision\""),
         ("vision/src/lib.rs", "pub mod tower;"),
         ("vision/src/tower.rs", "pub struct Tower;"),
@@ -345,9 +315,9 @@ fn imports_between_crates_are_found() {
     let references = imports.references.iter();
     let descriptions: Vec<String> = references.map(|r| imports.describe(r)).collect();
     let tower = "vision/src/tower.rs";
-    assert!(descriptions.contains(&format!(
-        "experts/src/lib.rs:1 → {tower} (x_vision::tower::Tower)"
-    )));
+    assert!(
+        descriptions.contains(&format!("experts/src/lib.rs:1 → {tower} (x_vision::tower::Tower)"))
+    );
     assert!(descriptions.contains(&format!("experts/src/lib.rs:3 → {tower} (v::tower::Tower)")));
     assert_eq!(imports.crate_of(imports.references[0].to), "vision");
 }

@@ -46,10 +46,7 @@ pub(super) struct Scope {
 
 impl Scope {
     pub(super) fn add(&mut self, name: &Ident, meaning: NameMeaning) {
-        self.names
-            .entry(ident_text(name))
-            .or_default()
-            .push(meaning);
+        self.names.entry(ident_text(name)).or_default().push(meaning);
     }
 
     /// Adds the names that an item declares. The caller adds modules, because it knows their files.
@@ -124,11 +121,7 @@ impl Scope {
     /// Adds an import under a name, or a glob import.
     fn add_import(&mut self, name: Option<String>, path: SourcePath, is_reexport: bool) {
         let import = NameMeaning::Import(self.imports.len());
-        self.imports.push(Import {
-            path,
-            is_glob: name.is_none(),
-            is_reexport,
-        });
+        self.imports.push(Import { path, is_glob: name.is_none(), is_reexport });
         if let Some(name) = name {
             self.names.entry(name).or_default().push(import);
         }
@@ -138,16 +131,10 @@ impl Scope {
 /// Returns a path as written in the source.
 pub(super) fn source_path(path: &syn::Path) -> SourcePath {
     let start = path.leading_colon.map(|_| String::new());
-    let names = path
-        .segments
-        .iter()
-        .map(|segment| ident_text(&segment.ident));
+    let names = path.segments.iter().map(|segment| ident_text(&segment.ident));
     SourcePath {
         segments: start.into_iter().chain(names).collect(),
-        line: path
-            .segments
-            .first()
-            .map_or(0, |first| ident_line(&first.ident)),
+        line: path.segments.first().map_or(0, |first| ident_line(&first.ident)),
     }
 }
 

@@ -55,19 +55,12 @@ fn paths_in_string(literal: &Literal, context: TokenContext) -> Vec<TokenPath> {
         TokenContext::Attribute => vec![&text],
         TokenContext::Macro => {
             let after_braces = text.split('{').skip(1);
-            after_braces
-                .filter_map(|rest| rest.split(['}', ':']).next())
-                .collect()
+            after_braces.filter_map(|rest| rest.split(['}', ':']).next()).collect()
         }
     };
-    let parsed = names
-        .into_iter()
-        .filter_map(|name| syn::parse_str::<syn::Path>(name).ok());
+    let parsed = names.into_iter().filter_map(|name| syn::parse_str::<syn::Path>(name).ok());
     let token_paths = parsed.map(|path| TokenPath {
-        path: SourcePath {
-            line: literal.span().start().line,
-            ..source_path(&path)
-        },
+        path: SourcePath { line: literal.span().start().line, ..source_path(&path) },
         is_call: false,
     });
     token_paths.collect()
@@ -81,11 +74,9 @@ fn path_at(trees: &[TokenTree], start: usize) -> (SourcePath, usize) {
     };
     let mut segments: Vec<String> = ident(start).map(ident_text).into_iter().collect();
     let mut end = start + 1;
-    while let (true, true, Some(next)) = (
-        is_punct(trees, end, ':'),
-        is_punct(trees, end + 1, ':'),
-        ident(end + 2),
-    ) {
+    while let (true, true, Some(next)) =
+        (is_punct(trees, end, ':'), is_punct(trees, end + 1, ':'), ident(end + 2))
+    {
         segments.push(ident_text(next));
         end += 3;
     }

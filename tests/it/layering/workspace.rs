@@ -91,11 +91,7 @@ impl Workspace {
         let source = source.unwrap_or_else(|error| panic!("{display}: {error}"));
         let parsed = syn::parse_file(&source).unwrap_or_else(|error| panic!("{display}: {error}"));
         self.files.push(path.to_owned());
-        let location = ModuleLocation {
-            file: self.files.len() - 1,
-            parent,
-            folder,
-        };
+        let location = ModuleLocation { file: self.files.len() - 1, parent, folder };
         self.add_module(&location, parsed.items)
     }
 
@@ -111,9 +107,7 @@ impl Workspace {
             if let Item::Mod(child) = item {
                 let name = child.ident.clone();
                 let module = self.add_child(child, id, location);
-                self.modules[id]
-                    .scope
-                    .add(&name, NameMeaning::Module(module));
+                self.modules[id].scope.add(&name, NameMeaning::Module(module));
             } else {
                 self.modules[id].scope.add_item(&item);
                 self.modules[id].items.push(item);
@@ -126,11 +120,7 @@ impl Workspace {
         let name = ident_text(&child.ident);
         let folder = location.folder.join(&name);
         if let Some((_, items)) = child.content {
-            let location = ModuleLocation {
-                file: location.file,
-                parent: Some(parent),
-                folder,
-            };
+            let location = ModuleLocation { file: location.file, parent: Some(parent), folder };
             return self.add_module(&location, items);
         }
         if let Some(path) = path_attribute(&child) {

@@ -16,62 +16,26 @@ use crate::folder::Folder;
 /// short.
 const COMMANDS: &[(&str, &str)] = &[
     ("judge", "judge assets/demo --out demo"),
-    (
-        "judge-again-json",
-        "judge assets/demo --out demo --format json",
-    ),
-    (
-        "judge-another",
-        "judge assets/demo --out other --panel scripted:",
-    ),
+    ("judge-again-json", "judge assets/demo --out demo --format json"),
+    ("judge-another", "judge assets/demo --out other --panel scripted:"),
     ("agree", "agree demo --resamples 100"),
-    (
-        "agree-two-raters",
-        "agree other --labels ratings.csv --resamples 100",
-    ),
-    (
-        "agree-markdown",
-        "agree other --target final --format markdown --resamples 100",
-    ),
-    (
-        "agree-csv",
-        "agree other --target final --format csv --resamples 100",
-    ),
-    (
-        "agree-by-kind",
-        "agree other --target medical_knowledge --group-by kind --resamples 100",
-    ),
-    (
-        "agree-against",
-        "agree demo --target final --against other --resamples 100",
-    ),
+    ("agree-two-raters", "agree other --labels ratings.csv --resamples 100"),
+    ("agree-markdown", "agree other --target final --format markdown --resamples 100"),
+    ("agree-csv", "agree other --target final --format csv --resamples 100"),
+    ("agree-by-kind", "agree other --target medical_knowledge --group-by kind --resamples 100"),
+    ("agree-against", "agree demo --target final --against other --resamples 100"),
     ("rank", "rank demo"),
     ("rank-markdown", "rank other --format markdown"),
     ("rank-csv", "rank other --format csv"),
     ("audit", "audit demo"),
     ("audit-markdown", "audit other --format markdown"),
     ("audit-csv", "audit other --format csv"),
-    (
-        "audit-of-cases",
-        "audit assets/demo --panel scripted: --resamples 100 --out audit.json",
-    ),
+    ("audit-of-cases", "audit assets/demo --panel scripted: --resamples 100 --out audit.json"),
     ("audit-that-fails", "audit other --max-asymmetry 0.01"),
-    (
-        "calibrate-fit",
-        "calibrate fit other --resamples 100 --out map.json",
-    ),
-    (
-        "calibrate-fit-linear",
-        "calibrate fit other --method linear --resamples 100",
-    ),
-    (
-        "calibrate-fit-markdown",
-        "calibrate fit other --resamples 100 --format markdown",
-    ),
-    (
-        "calibrate-fit-csv",
-        "calibrate fit other --resamples 100 --format csv",
-    ),
+    ("calibrate-fit", "calibrate fit other --resamples 100 --out map.json"),
+    ("calibrate-fit-linear", "calibrate fit other --method linear --resamples 100"),
+    ("calibrate-fit-markdown", "calibrate fit other --resamples 100 --format markdown"),
+    ("calibrate-fit-csv", "calibrate fit other --resamples 100 --format csv"),
     (
         "calibrate-apply",
         "calibrate apply other --calibration map.json --resamples 100 --out mapped.jsonl",
@@ -80,29 +44,17 @@ const COMMANDS: &[(&str, &str)] = &[
         "calibrate-apply-csv",
         "calibrate apply other --calibration map.json --resamples 100 --format csv",
     ),
-    (
-        "report-markdown",
-        "report demo --resamples 100 --format markdown",
-    ),
+    ("report-markdown", "report demo --resamples 100 --format markdown"),
     ("report-csv", "report demo --resamples 100 --format csv"),
     (
         "report-of-two-judges",
         "report demo other --audit audit.json --calibration map.json --resamples 100 \
          --format markdown",
     ),
-    (
-        "report-to-a-file",
-        "report demo --resamples 100 --out demo.md",
-    ),
+    ("report-to-a-file", "report demo --resamples 100 --out demo.md"),
     ("metrics", "metrics assets/demo"),
-    (
-        "metrics-markdown",
-        "metrics assets/demo --metrics f1,bleu --format markdown",
-    ),
-    (
-        "metrics-csv",
-        "metrics demo --metrics f1,rouge --format csv",
-    ),
+    ("metrics-markdown", "metrics assets/demo --metrics f1,bleu --format markdown"),
+    ("metrics-csv", "metrics demo --metrics f1,rouge --format csv"),
     ("panel-inspect", "panel inspect"),
     ("panel-inspect-json", "panel inspect --format json"),
     ("data-phantoms", "data phantoms --out toy --count 3"),
@@ -130,20 +82,10 @@ fn write_ratings(folder: &Folder) {
     for (i, line) in text.lines().enumerate() {
         let case: Value = serde_json::from_str(line).unwrap();
         for (r, response) in case["responses"].as_array().unwrap().iter().enumerate() {
-            let (id, model) = (
-                case["id"].as_str().unwrap(),
-                response["model"].as_str().unwrap(),
-            );
+            let (id, model) = (case["id"].as_str().unwrap(), response["model"].as_str().unwrap());
             let score = case["labels"]["final"][r].as_f64().unwrap().round();
-            let lower = if (2 * i + r) % 3 == 0 {
-                (score - 1.0).max(0.0)
-            } else {
-                score
-            };
-            let _ = write!(
-                table,
-                "{id},{model},first,{score}\n{id},{model},second,{lower}\n"
-            );
+            let lower = if (2 * i + r) % 3 == 0 { (score - 1.0).max(0.0) } else { score };
+            let _ = write!(table, "{id},{model},first,{score}\n{id},{model},second,{lower}\n");
         }
     }
     folder.write("ratings.csv", &table);

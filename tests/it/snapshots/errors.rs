@@ -26,11 +26,7 @@ pub(super) fn check(snapshots: &mut Snapshots, mistakes: &[Mistake]) {
 }
 
 const fn mistake(name: &'static str, command: &'static str, prepare: fn(&Folder)) -> Mistake {
-    Mistake {
-        name,
-        command,
-        prepare,
-    }
+    Mistake { name, command, prepare }
 }
 
 /// Wrong usage of commands and flags.
@@ -43,38 +39,14 @@ const USAGE: &[Mistake] = &[
     mistake("flag-unknown", "judge cases --output out", no_change),
     mistake("flag-without-value", "judge cases --out", no_change),
     mistake("value-unknown", "rank out --format yaml", no_change),
-    mistake(
-        "number-out-of-range",
-        "judge cases --out out --batch-size 0",
-        no_change,
-    ),
-    mistake(
-        "percentage-out-of-range",
-        "judge cases --out out --max-unscored 101",
-        no_change,
-    ),
-    mistake(
-        "device-unknown",
-        "judge cases --out out --device gpu",
-        no_change,
-    ),
+    mistake("number-out-of-range", "judge cases --out out --batch-size 0", no_change),
+    mistake("percentage-out-of-range", "judge cases --out out --max-unscored 101", no_change),
+    mistake("device-unknown", "judge cases --out out --device gpu", no_change),
     mistake("aspect-unknown", "agree out --target beauty", no_change),
     mistake("probe-unknown", "audit cases --probes length", no_change),
-    mistake(
-        "flags-in-conflict",
-        "judge cases --out out --quiet --verbose",
-        no_change,
-    ),
-    mistake(
-        "environment-value-unknown",
-        "ACEM3_FORMAT=yaml judge cases --out out",
-        no_change,
-    ),
-    mistake(
-        "bert-layer-without-bert",
-        "metrics cases --bert-layer 9",
-        no_change,
-    ),
+    mistake("flags-in-conflict", "judge cases --out out --quiet --verbose", no_change),
+    mistake("environment-value-unknown", "ACEM3_FORMAT=yaml judge cases --out out", no_change),
+    mistake("bert-layer-without-bert", "metrics cases --bert-layer 9", no_change),
 ];
 
 /// Invalid cases, images and answers.
@@ -85,36 +57,16 @@ const INPUT: &[Mistake] = &[
     mistake("cases-file-empty", "judge cases --out out", |folder| {
         folder.write(CASES, "");
     }),
-    mistake(
-        "cases-file-of-another-kind",
-        "judge notes.txt --out out",
-        notes,
-    ),
-    mistake(
-        "cases-lines-malformed",
-        "judge cases --out out --panel scripted:",
-        malformed_all,
-    ),
-    mistake(
-        "case-malformed",
-        "judge cases --out out --panel scripted: -v",
-        malformed,
-    ),
+    mistake("cases-file-of-another-kind", "judge notes.txt --out out", notes),
+    mistake("cases-lines-malformed", "judge cases --out out --panel scripted:", malformed_all),
+    mistake("case-malformed", "judge cases --out out --panel scripted: -v", malformed),
     mistake("case-malformed-check", "data check cases", malformed),
-    mistake(
-        "case-malformed-check-json",
-        "data check cases --format json",
-        malformed,
-    ),
+    mistake("case-malformed-check-json", "data check cases --format json", malformed),
     mistake("case-with-one-response", "data check cases", |folder| {
         edit(folder, r#",{"model":"beta","text":"nothing, 1"}"#, "");
     }),
     mistake("case-with-a-model-twice", "data check cases", |folder| {
-        edit(
-            folder,
-            r#""beta","text":"nothing, 1""#,
-            r#""alpha","text":"nothing, 1""#,
-        );
+        edit(folder, r#""beta","text":"nothing, 1""#, r#""alpha","text":"nothing, 1""#);
     }),
     mistake("case-ids-twice", "data check cases", |folder| {
         edit(folder, "\"c1\"", "\"c0\"");
@@ -125,17 +77,9 @@ const INPUT: &[Mistake] = &[
     mistake("case-field-misspelt", "data check cases", |folder| {
         edit(folder, "\"question\"", "\"qestion\"");
     }),
-    mistake(
-        "image-missing",
-        "judge cases --out out --panel scripted: -v",
-        image_missing,
-    ),
+    mistake("image-missing", "judge cases --out out --panel scripted: -v", image_missing),
     mistake("image-missing-check", "data check cases", image_missing),
-    mistake(
-        "image-damaged",
-        "judge cases --out out --panel scripted: -v",
-        image_damaged,
-    ),
+    mistake("image-damaged", "judge cases --out out --panel scripted: -v", image_damaged),
     mistake("image-damaged-check", "data check cases", image_damaged),
     mistake("image-outside-the-folder", "data check cases", |folder| {
         edit(folder, "images/0.png", "../../images/0.png");
@@ -157,23 +101,11 @@ const INPUT: &[Mistake] = &[
 const SETUP: &[Mistake] = &[
     mistake("out-is-a-file", "judge cases --out notes.txt", notes),
     mistake("out-below-a-file", "judge cases --out notes.txt/out", notes),
-    mistake(
-        "out-of-another-program",
-        "judge cases --out other",
-        |folder| {
-            folder.write("other/run.json", "{\"name\": \"mine\"}");
-        },
-    ),
-    mistake(
-        "out-of-another-judge",
-        "judge cases --out out --panel scripted:seed=9",
-        judged,
-    ),
-    mistake(
-        "out-not-fresh",
-        "judge cases --out out --panel scripted: --no-resume",
-        judged,
-    ),
+    mistake("out-of-another-program", "judge cases --out other", |folder| {
+        folder.write("other/run.json", "{\"name\": \"mine\"}");
+    }),
+    mistake("out-of-another-judge", "judge cases --out out --panel scripted:seed=9", judged),
+    mistake("out-not-fresh", "judge cases --out out --panel scripted: --no-resume", judged),
     mistake(
         "baseline-unknown",
         "judge cases --out out --panel scripted: --baseline gamma",
@@ -184,62 +116,32 @@ const SETUP: &[Mistake] = &[
         "judge cases --out out --panel scripted:fail-after=2 --batch-size 1",
         no_change,
     ),
-    mistake(
-        "panel-missing",
-        "judge cases --out out --panel ./my-panel",
-        no_change,
-    ),
-    mistake(
-        "panel-is-not-one",
-        "judge cases --out out --panel ./cases",
-        no_change,
-    ),
+    mistake("panel-missing", "judge cases --out out --panel ./my-panel", no_change),
+    mistake("panel-is-not-one", "judge cases --out out --panel ./cases", no_change),
     mistake("panel-damaged", "panel inspect panel", |folder| {
         folder.write("panel/panel.toml", "schema = 1\nname = my panel\n");
     }),
-    mistake(
-        "hub-offline",
-        "judge cases --out out --panel owner/name --offline",
-        no_change,
-    ),
-    mistake(
-        "hub-id-malformed",
-        "judge cases --out out --panel owner/name/part",
-        no_change,
-    ),
+    mistake("hub-offline", "judge cases --out out --panel owner/name --offline", no_change),
+    mistake("hub-id-malformed", "judge cases --out out --panel owner/name/part", no_change),
     mistake(
         "hub-unreachable",
         "HF_ENDPOINT=http://127.0.0.1:1 judge cases --out out --panel owner/name",
         no_change,
     ),
     mistake(DEVICE, "judge cases --out out --device cuda", no_change),
-    mistake(
-        "config-missing",
-        "train run train.toml --out out",
-        no_change,
-    ),
-    mistake(
-        "config-key-unknown",
-        "train run train.toml --out out",
-        |folder| {
-            config(folder, "seed = 3", "seed = 3\nlearning_rate = 0.1");
-        },
-    ),
-    mistake(
-        "config-key-missing",
-        "train run train.toml --out out",
-        |folder| config(folder, "seed = 3\n", ""),
-    ),
-    mistake(
-        "config-malformed",
-        "train run train.toml --out out",
-        |folder| config(folder, "seed = 3", "seed ="),
-    ),
-    mistake(
-        "config-without-stages",
-        "train run train.toml --out out",
-        |folder| config(folder, "", ""),
-    ),
+    mistake("config-missing", "train run train.toml --out out", no_change),
+    mistake("config-key-unknown", "train run train.toml --out out", |folder| {
+        config(folder, "seed = 3", "seed = 3\nlearning_rate = 0.1");
+    }),
+    mistake("config-key-missing", "train run train.toml --out out", |folder| {
+        config(folder, "seed = 3\n", "");
+    }),
+    mistake("config-malformed", "train run train.toml --out out", |folder| {
+        config(folder, "seed = 3", "seed =");
+    }),
+    mistake("config-without-stages", "train run train.toml --out out", |folder| {
+        config(folder, "", "");
+    }),
     mistake("measure-nothing", "train eval --phantoms 0", no_change),
 ];
 
@@ -279,11 +181,7 @@ fn image_missing(folder: &Folder) {
 
 fn image_damaged(folder: &Folder) {
     let bytes = fs::read(folder.path("cases/images/0.png")).unwrap();
-    fs::write(
-        folder.path("cases/images/torn.png"),
-        &bytes[..bytes.len() / 2],
-    )
-    .unwrap();
+    fs::write(folder.path("cases/images/torn.png"), &bytes[..bytes.len() / 2]).unwrap();
     edit(folder, "images/0.png", "images/torn.png");
 }
 

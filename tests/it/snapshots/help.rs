@@ -28,10 +28,7 @@ fn page(folder: &Folder, words: &[String], flag: &str, columns: usize) -> String
     let words = words.iter().map(String::as_str);
     let args: Vec<&str> = words.chain([flag]).collect();
     let output = run(folder, &args, columns, &[]);
-    mask(
-        folder,
-        &layout(&format!("acem3 {}", args.join(" ")), &output),
-    )
+    mask(folder, &layout(&format!("acem3 {}", args.join(" ")), &output))
 }
 
 #[test]

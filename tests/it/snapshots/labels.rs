@@ -6,19 +6,11 @@ use crate::folder::Folder;
 
 /// `acem3 agree` on the records of three cases, with a label file.
 const fn labelled(name: &'static str, labels: fn(&Folder)) -> Mistake {
-    Mistake {
-        name,
-        command: "agree out --labels labels.csv --resamples 100",
-        prepare: labels,
-    }
+    Mistake { name, command: "agree out --labels labels.csv --resamples 100", prepare: labels }
 }
 
 const fn on_records(name: &'static str, command: &'static str) -> Mistake {
-    Mistake {
-        name,
-        command,
-        prepare: judged,
-    }
+    Mistake { name, command, prepare: judged }
 }
 
 const MISTAKES: &[Mistake] = &[
@@ -31,19 +23,13 @@ const MISTAKES: &[Mistake] = &[
         labels(folder, "case,model\nc1,alpha\n");
     }),
     labelled("labels-column-unknown", |folder| {
-        labels(
-            folder,
-            "case,model,score,comment\nc0,alpha,4,good\nc1,alpha,3,\nc2,alpha,1,\n",
-        );
+        labels(folder, "case,model,score,comment\nc0,alpha,4,good\nc1,alpha,3,\nc2,alpha,1,\n");
     }),
     labelled("labels-score-is-a-word", |folder| {
         labels(folder, "case,model,score\nc0,alpha,4\nc1,alpha,good\n");
     }),
     labelled("labels-score-out-of-range", |folder| {
-        labels(
-            folder,
-            "case,model,score\nc0,alpha,4\nc1,alpha,9\nc2,alpha,1\n",
-        );
+        labels(folder, "case,model,score\nc0,alpha,4\nc1,alpha,9\nc2,alpha,1\n");
     }),
     labelled("labels-rated-twice", |folder| {
         labels(folder, "case,model,score\nc1,alpha,4\nc1,alpha,3\n");
@@ -58,10 +44,7 @@ const MISTAKES: &[Mistake] = &[
         name: "labels-beyond-the-scale",
         command: "agree out --labels labels.csv --scale 1,5",
         prepare: |folder| {
-            labels(
-                folder,
-                "case,model,score\nc0,alpha,4\nc1,alpha,9\nc2,alpha,1\n",
-            );
+            labels(folder, "case,model,score\nc0,alpha,4\nc1,alpha,9\nc2,alpha,1\n");
         },
     },
     on_records("scale-reversed", "agree out --scale 5,1"),
@@ -73,34 +56,18 @@ const MISTAKES: &[Mistake] = &[
         command: "rank notes.jsonl",
         prepare: |folder| folder.write("notes.jsonl", "{\"case\": \"c1\"}\nmy notes\n"),
     },
-    Mistake {
-        name: "records-of-two-judges",
-        command: "rank out other",
-        prepare: two_judges,
-    },
+    Mistake { name: "records-of-two-judges", command: "rank out other", prepare: two_judges },
     on_records("calibration-with-few-labels", "calibrate fit out"),
-    on_records(
-        "calibration-missing",
-        "calibrate apply out --calibration map.json",
-    ),
-    on_records(
-        "audit-of-records-with-other-probes",
-        "audit out --probes image",
-    ),
+    on_records("calibration-missing", "calibrate apply out --calibration map.json"),
+    on_records("audit-of-records-with-other-probes", "audit out --probes image"),
     on_records(
         "audit-limit-without-its-probe",
         "audit cases --probes position --max-errors-missed 30",
     ),
     on_records("report-form-unknown", "report out --out report.docx"),
-    on_records(
-        "report-image-folder-missing",
-        "report out --images elsewhere --out report.html",
-    ),
+    on_records("report-image-folder-missing", "report out --images elsewhere --out report.html"),
     on_records("metrics-without-references", "metrics cases"),
-    on_records(
-        "metrics-without-a-model",
-        "metrics cases --metrics bertscore",
-    ),
+    on_records("metrics-without-a-model", "metrics cases --metrics bertscore"),
 ];
 
 fn labels(folder: &Folder, text: &str) {

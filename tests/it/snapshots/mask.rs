@@ -17,16 +17,8 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
         text = text.replace(path.trim_end_matches('/'), "[FOLDER]");
     }
     // Progress lines appear every ten seconds, so only on slow machines.
-    text = replace(
-        &text,
-        r"(?m)^\d+( of \d+)? (cases|pairs), \d+ verdicts?\b.*\n",
-        "",
-    );
-    text = replace(
-        &text,
-        r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
-        "[TIME]",
-    );
+    text = replace(&text, r"(?m)^\d+( of \d+)? (cases|pairs), \d+ verdicts?\b.*\n", "");
+    text = replace(&text, r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]");
     // The error numbers depend on the operating system.
     text = replace(&text, r"\(os error \d+\)", "(os error [N])");
     let duration = r"\bin (\d+ h \d\d min|\d+ min \d\d s|\d+(\.\d+)? s)\b";
@@ -44,10 +36,7 @@ pub(super) fn mask_build(text: &str) -> String {
 }
 
 fn replace(text: &str, pattern: &str, with: &str) -> String {
-    Regex::new(pattern)
-        .unwrap()
-        .replace_all(text, with)
-        .into_owned()
+    Regex::new(pattern).unwrap().replace_all(text, with).into_owned()
 }
 
 fn round(text: &str) -> String {

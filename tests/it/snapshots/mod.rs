@@ -91,10 +91,7 @@ impl Snapshots {
         let folder = self.folder.display();
         let accept = "INSTA_UPDATE=always cargo test -p acem3 --test it snapshots";
         let problems = self.problems.join("\n");
-        assert!(
-            self.problems.is_empty(),
-            "{folder}\n{problems}\nto accept: {accept}"
-        );
+        assert!(self.problems.is_empty(), "{folder}\n{problems}\nto accept: {accept}");
     }
 }
 

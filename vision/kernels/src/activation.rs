@@ -100,10 +100,7 @@ fn quick_gelu_gate(x: f32) -> (f32, f32) {
 #[inline]
 fn tanh_gelu_gate(x: f32) -> (f32, f32) {
     let square = CUBIC_COEFFICIENT * x * x;
-    (
-        2. * SQRT_2_OVER_PI * x * (1. + square),
-        2. * SQRT_2_OVER_PI * (1. + 3. * square),
-    )
+    (2. * SQRT_2_OVER_PI * x * (1. + square), 2. * SQRT_2_OVER_PI * (1. + 3. * square))
 }
 
 impl CustomOp1 for GatedActivation {
@@ -121,10 +118,7 @@ impl CustomOp1 for GatedActivation {
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(x.apply_op2_no_bwd(
-            &grad.contiguous()?,
-            &GatedActivationBackward(*self),
-        )?))
+        Ok(Some(x.apply_op2_no_bwd(&grad.contiguous()?, &GatedActivationBackward(*self))?))
     }
 }
 
@@ -180,32 +174,17 @@ mod tests {
             (x.as_tensor() * 0.5)? * (tanh + 1.)?
         };
         let activation = Activation::GeluPytorchTanh;
-        assert_equivalent(
-            std::slice::from_ref(&x),
-            || activate(&x, activation),
-            definition,
-        );
-        let (ours, candle) = (
-            activate(&x, activation).unwrap(),
-            activate_composed(&x, activation).unwrap(),
-        );
+        assert_equivalent(std::slice::from_ref(&x), || activate(&x, activation), definition);
+        let (ours, candle) =
+            (activate(&x, activation).unwrap(), activate_composed(&x, activation).unwrap());
         assert!(relative_error(&ours, &candle) < 1e-6);
     }
 
     #[test]
     fn every_activation_is_differentiable() {
-        for activation in [
-            Activation::QuickGelu,
-            Activation::Gelu,
-            Activation::GeluPytorchTanh,
-        ] {
+        for activation in [Activation::QuickGelu, Activation::Gelu, Activation::GeluPytorchTanh] {
             let x = random_var(&[9], 3);
-            let grads = activate(&x, activation)
-                .unwrap()
-                .sum_all()
-                .unwrap()
-                .backward()
-                .unwrap();
+            let grads = activate(&x, activation).unwrap().sum_all().unwrap().backward().unwrap();
             let large = grads.get(&x).unwrap().abs().unwrap().max(0).unwrap();
             assert!(large.to_scalar::<f32>().unwrap() > 0.1, "{activation:?}");
         }

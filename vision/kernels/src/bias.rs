@@ -47,15 +47,13 @@ impl CustomOp2 for AddBias {
             );
         }
         let mut y = vec![0f32; x.len()];
-        y.par_chunks_mut(ROW_BLOCK * n)
-            .zip(x.par_chunks(ROW_BLOCK * n))
-            .for_each(|(y, x)| {
-                for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
-                    for ((y, x), bias) in y.iter_mut().zip(x).zip(bias) {
-                        *y = x + bias;
-                    }
+        y.par_chunks_mut(ROW_BLOCK * n).zip(x.par_chunks(ROW_BLOCK * n)).for_each(|(y, x)| {
+            for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
+                for ((y, x), bias) in y.iter_mut().zip(x).zip(bias) {
+                    *y = x + bias;
                 }
-            });
+            }
+        });
         Ok((CpuStorage::F32(y), x_layout.shape().clone()))
     }
 
@@ -115,11 +113,6 @@ mod tests {
     #[test]
     fn bias_of_wrong_length_is_an_error() {
         let error = add_bias(&random_var(&[2, 3], 1), &random_var(&[2], 2)).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("`x` is [2, 3] and `bias` is [2]"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("`x` is [2, 3] and `bias` is [2]"), "{error}");
     }
 }

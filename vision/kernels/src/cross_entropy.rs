@@ -22,10 +22,7 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
         );
     }
     if is_cpu_f32(logits) {
-        let op = CrossEntropy {
-            targets: targets.into(),
-            weights: weights.into(),
-        };
+        let op = CrossEntropy { targets: targets.into(), weights: weights.into() };
         return logits.contiguous()?.apply_op1(op);
     }
     cross_entropy_composed(logits, targets, weights)
@@ -33,9 +30,7 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
 
 fn cross_entropy_composed(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
     let weights = Tensor::from_slice(weights, weights.len(), logits.device())?;
-    (target_log_probabilities(logits, targets)? * weights)?
-        .sum_all()?
-        .neg()
+    (target_log_probabilities(logits, targets)? * weights)?.sum_all()?.neg()
 }
 
 /// Computes `log p(target)` of each row, in f32.
@@ -62,9 +57,7 @@ pub fn log_probabilities(logits: &Tensor, targets: &[u32]) -> Result<Vec<f32>> {
     rows.map(|(row, target)| {
         let logit = row.get(*target as usize).copied();
         logit.map(|l| l - log_sum_exp(row)).ok_or_else(|| {
-            candle::Error::Msg(format!(
-                "token {target} is out of range, expected less than {v}"
-            ))
+            candle::Error::Msg(format!("token {target} is out of range, expected less than {v}"))
         })
     })
     .collect()
@@ -108,11 +101,7 @@ impl CustomOp1 for CrossEntropy {
             }
             row[self.targets[i] as usize] -= weight;
         }
-        Ok(Some(Tensor::from_vec(
-            values,
-            logits.shape(),
-            logits.device(),
-        )?))
+        Ok(Some(Tensor::from_vec(values, logits.shape(), logits.device())?))
     }
 }
 
@@ -129,19 +118,12 @@ mod tests {
         let composed = cross_entropy_composed(&logits, &targets, &weights)?;
         assert!((fused.to_scalar::<f32>()? - composed.to_scalar::<f32>()?).abs() < 1e-5);
         let (a, b) = ((&fused * 2.0)?.backward()?, (&composed * 2.0)?.backward()?);
-        let (Some(a), Some(b)) = (a.get(&logits), b.get(&logits)) else {
-            panic!("no gradient")
-        };
-        let worst = to_f32_vec(&(a - b)?.abs()?)?
-            .into_iter()
-            .fold(0.0, f32::max);
+        let (Some(a), Some(b)) = (a.get(&logits), b.get(&logits)) else { panic!("no gradient") };
+        let worst = to_f32_vec(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
         assert!(worst < 1e-5, "difference {worst}");
         let direct = log_probabilities(&logits, &targets)?;
         let composed_log_p = target_log_probabilities(&logits, &targets)?.to_vec1::<f32>()?;
-        let error = direct
-            .iter()
-            .zip(composed_log_p)
-            .map(|(a, b)| (a - b).abs());
+        let error = direct.iter().zip(composed_log_p).map(|(a, b)| (a - b).abs());
         assert!(error.fold(0.0, f32::max) < 1e-5);
         let total: f32 = direct.iter().zip(weights).map(|(l, w)| -l * w).sum();
         assert!((total - composed.to_scalar::<f32>()?).abs() < 1e-4);

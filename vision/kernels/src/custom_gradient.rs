@@ -21,11 +21,7 @@ pub fn with_gradient<G>(x: &Tensor, y: &Tensor, gradient: G) -> Result<Tensor>
 where
     G: Fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor> + Send + Sync + 'static,
 {
-    if x.track_op() {
-        x.apply_op1(CustomGradient::new(y, gradient)?)
-    } else {
-        Ok(y.detach())
-    }
+    if x.track_op() { x.apply_op1(CustomGradient::new(y, gradient)?) } else { Ok(y.detach()) }
 }
 
 /// Adds `y`, computed from `a` and `b` outside the graph, to the graph. `gradient` computes the
@@ -58,10 +54,7 @@ impl<G> CustomGradient<G> {
         if y.layout().start_offset() != 0 {
             y = y.force_contiguous()?;
         }
-        Ok(Self {
-            result: Mutex::new(Some(y)),
-            gradient,
-        })
+        Ok(Self { result: Mutex::new(Some(y)), gradient })
     }
 
     fn take_result(&self) -> Result<Tensor> {

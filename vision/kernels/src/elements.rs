@@ -22,10 +22,7 @@ pub fn as_f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &str) -> R
     let range = layout.contiguous_offsets();
     match range.and_then(|(start, end)| values.get(start..end)) {
         Some(values) => Ok(values),
-        None => bail!(
-            "{op}: expected a contiguous tensor, found strides {:?}",
-            layout.stride()
-        ),
+        None => bail!("{op}: expected a contiguous tensor, found strides {:?}", layout.stride()),
     }
 }
 

@@ -34,20 +34,15 @@ impl LayerNorm {
         if !is_cpu_f32(x) {
             return self.forward_composed(x);
         }
-        let op = LayerNormOp {
-            eps: self.eps as f32,
-        };
-        x.contiguous()?
-            .apply_op3(&self.weight.contiguous()?, &self.bias.contiguous()?, op)
+        let op = LayerNormOp { eps: self.eps as f32 };
+        x.contiguous()?.apply_op3(&self.weight.contiguous()?, &self.bias.contiguous()?, op)
     }
 
     fn forward_composed(&self, x: &Tensor) -> Result<Tensor> {
         let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
         let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
         let normed = centred.broadcast_div(&(variance + self.eps)?.sqrt()?)?;
-        normed
-            .broadcast_mul(&self.weight)?
-            .broadcast_add(&self.bias)
+        normed.broadcast_mul(&self.weight)?.broadcast_add(&self.bias)
     }
 }
 
@@ -90,16 +85,14 @@ impl CustomOp3 for LayerNormOp {
             );
         }
         let mut y = vec![0f32; x.len()];
-        y.par_chunks_mut(ROW_BLOCK * n)
-            .zip(x.par_chunks(ROW_BLOCK * n))
-            .for_each(|(y, x)| {
-                for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
-                    let (mean, scale) = mean_and_inverse_std(x, self.eps);
-                    for (((y, x), weight), bias) in y.iter_mut().zip(x).zip(weight).zip(bias) {
-                        *y = (x - mean) * scale * weight + bias;
-                    }
+        y.par_chunks_mut(ROW_BLOCK * n).zip(x.par_chunks(ROW_BLOCK * n)).for_each(|(y, x)| {
+            for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
+                let (mean, scale) = mean_and_inverse_std(x, self.eps);
+                for (((y, x), weight), bias) in y.iter_mut().zip(x).zip(weight).zip(bias) {
+                    *y = (x - mean) * scale * weight + bias;
                 }
-            });
+            }
+        });
         Ok((CpuStorage::F32(y), x_layout.shape().clone()))
     }
 
@@ -159,10 +152,7 @@ impl LayerNormGradient {
         }
         let mean = sum_by(g, weight, |g, weight| g * weight) / n as f32;
         // `sum_by` accepts two rows, so two of the three factors are multiplied first.
-        let weighted = dx
-            .iter()
-            .zip(weight)
-            .map(|(normed, weight)| normed * weight);
+        let weighted = dx.iter().zip(weight).map(|(normed, weight)| normed * weight);
         let weighted: Vec<f32> = weighted.collect();
         let normed_mean = sum_by(g, &weighted, |g, weighted| g * weighted) / n as f32;
         for ((dx, g), weight) in dx.iter_mut().zip(g).zip(weight) {
@@ -218,17 +208,10 @@ mod tests {
     fn fused_and_composed_layer_norm_agree() {
         for shape in [vec![1, 3], vec![2, 70, 5], vec![131, 24], vec![3, 2, 65, 8]] {
             let n = *shape.last().unwrap();
-            let (x, weight, bias) = (
-                random_var(&shape, 1),
-                random_var(&[n], 2),
-                random_var(&[n], 3),
-            );
+            let (x, weight, bias) =
+                (random_var(&shape, 1), random_var(&[n], 2), random_var(&[n], 3));
             let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
-            let norm = LayerNorm {
-                weight: tensors.0,
-                bias: tensors.1,
-                eps: 1e-5,
-            };
+            let norm = LayerNorm { weight: tensors.0, bias: tensors.1, eps: 1e-5 };
             let all = [x.clone(), weight, bias];
             assert_equivalent(&all, || norm.forward(&x), || norm.forward_composed(&x));
         }
@@ -236,54 +219,28 @@ mod tests {
 
     #[test]
     fn gradient_matches_finite_differences() {
-        let (x, weight, bias) = (
-            random_var(&[3, 7], 1),
-            random_var(&[7], 2),
-            random_var(&[7], 3),
-        );
+        let (x, weight, bias) = (random_var(&[3, 7], 1), random_var(&[7], 2), random_var(&[7], 3));
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
-        let norm = LayerNorm {
-            weight: tensors.0,
-            bias: tensors.1,
-            eps: 1e-5,
-        };
+        let norm = LayerNorm { weight: tensors.0, bias: tensors.1, eps: 1e-5 };
         let direction = random_var(&[3, 7], 4);
         let loss = |x: &Tensor| norm.forward(x).unwrap().sqr().unwrap().sum_all().unwrap();
         let step = (direction.as_tensor() * 1e-3).unwrap();
-        let (up, down) = (
-            loss(&(x.as_tensor() + &step).unwrap()),
-            loss(&(x.as_tensor() - &step).unwrap()),
-        );
+        let (up, down) =
+            (loss(&(x.as_tensor() + &step).unwrap()), loss(&(x.as_tensor() - &step).unwrap()));
         let slope = ((up - down).unwrap() / 2e-3).unwrap();
         let grads = loss(&x).backward().unwrap();
-        let expected = (grads.get(&x).unwrap() * direction.as_tensor())
-            .unwrap()
-            .sum_all()
-            .unwrap();
-        assert!(
-            relative_error(&slope, &expected) < 1e-2,
-            "{slope} {expected}"
-        );
+        let expected = (grads.get(&x).unwrap() * direction.as_tensor()).unwrap().sum_all().unwrap();
+        assert!(relative_error(&slope, &expected) < 1e-2, "{slope} {expected}");
     }
 
     #[test]
     fn results_do_not_depend_on_the_number_of_threads() {
-        let (x, weight, bias) = (
-            random_var(&[700, 24], 1),
-            random_var(&[24], 2),
-            random_var(&[24], 3),
-        );
+        let (x, weight, bias) =
+            (random_var(&[700, 24], 1), random_var(&[24], 2), random_var(&[24], 3));
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
-        let norm = LayerNorm {
-            weight: tensors.0,
-            bias: tensors.1,
-            eps: 1e-5,
-        };
+        let norm = LayerNorm { weight: tensors.0, bias: tensors.1, eps: 1e-5 };
         let gradients = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let loss = norm.forward(&x).unwrap().sqr().unwrap().sum_all().unwrap();
                 let grads = loss.backward().unwrap();
@@ -298,11 +255,7 @@ mod tests {
     fn weight_of_wrong_length_is_an_error() {
         let (weight, bias) = (random_var(&[4], 2), random_var(&[4], 3));
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
-        let norm = LayerNorm {
-            weight: tensors.0,
-            bias: tensors.1,
-            eps: 1e-5,
-        };
+        let norm = LayerNorm { weight: tensors.0, bias: tensors.1, eps: 1e-5 };
         assert!(norm.forward(&random_var(&[2, 3], 1)).is_err());
     }
 }

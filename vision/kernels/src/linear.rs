@@ -37,11 +37,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (n, c) = x.dims2()?;
     let min_rows = (MAX_REORDERED_VALUES / weight.dim(1)?.max(1) + 1).max(2);
-    let x = if n < min_rows {
-        x.pad_with_zeros(0, 0, min_rows - n)?
-    } else {
-        x.clone()
-    };
+    let x = if n < min_rows { x.pad_with_zeros(0, 0, min_rows - n)? } else { x.clone() };
     let multiply_block = |start: usize| {
         let len = MAX_UNSPLIT_LENGTH.min(c - start);
         // A weight in bf16 or f16 is converted block by block.
@@ -52,11 +48,7 @@ fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     for start in (MAX_UNSPLIT_LENGTH..c).step_by(MAX_UNSPLIT_LENGTH) {
         sum = (sum + multiply_block(start)?)?;
     }
-    if n < min_rows {
-        sum.narrow(0, 0, n)?.contiguous()
-    } else {
-        Ok(sum)
-    }
+    if n < min_rows { sum.narrow(0, 0, n)?.contiguous() } else { Ok(sum) }
 }
 
 #[cfg(test)]
@@ -68,23 +60,15 @@ mod tests {
     /// small and large models.
     #[test]
     fn results_are_bit_identical_for_any_batch_size() -> Result<()> {
-        for (c_in, c_out) in [
-            (192, 512),
-            (512, 192),
-            (192, 4096),
-            (192, 96),
-            (4096, 96),
-            (5632, 64),
-        ] {
+        for (c_in, c_out) in
+            [(192, 512), (512, 192), (192, 4096), (192, 96), (4096, 96), (5632, 64)]
+        {
             let x = Tensor::randn(0f32, 1.0, (131, c_in), &Device::Cpu)?;
             let w = Tensor::randn(0f32, 1.0, (c_out, c_in), &Device::Cpu)?;
             let all = linear(&x, &w, None)?.to_vec2::<f32>()?;
             for n in [1, 2, 3, 5, 7, 8, 16, 17, 31, 48, 64, 100] {
                 let some = linear(&x.narrow(0, 131 - n, n)?, &w, None)?.to_vec2::<f32>()?;
-                assert!(
-                    some == all[131 - n..],
-                    "{n} rows of {c_in} to {c_out} differ"
-                );
+                assert!(some == all[131 - n..], "{n} rows of {c_in} to {c_out} differ");
             }
         }
         Ok(())

@@ -14,11 +14,7 @@ use crate::custom_gradient::with_gradients;
 /// # Shapes
 /// `x`: `(n, c_in)`, `weight`: `(c_out, c_in)`, result: `(n, c_out)`.
 pub fn matmul_transposed(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    let dtype = if x.device().is_cpu() {
-        x.dtype()
-    } else {
-        weight.dtype()
-    };
+    let dtype = if x.device().is_cpu() { x.dtype() } else { weight.dtype() };
     matmul_in_dtype(x, weight, dtype)
 }
 
@@ -31,26 +27,12 @@ fn matmul_in_dtype(x: &Tensor, weight: &Tensor, dtype: DType) -> Result<Tensor> 
     let x_dtype = x.dtype();
     let cast = move |x: &Tensor| x.to_dtype(dtype);
     let y = cast(&x.detach())?.matmul(&cast(&weight.detach())?.t()?)?;
-    with_gradients(
-        x,
-        weight,
-        &y.to_dtype(x_dtype)?,
-        move |x, weight, upstream| {
-            let upstream = cast(upstream)?;
-            let dx = || upstream.matmul(&cast(weight)?)?.to_dtype(x_dtype);
-            let dweight = || {
-                cast(x)?
-                    .t()?
-                    .matmul(&upstream)?
-                    .t()?
-                    .to_dtype(weight.dtype())
-            };
-            Ok([
-                tracked[0].then(dx).transpose()?,
-                tracked[1].then(dweight).transpose()?,
-            ])
-        },
-    )
+    with_gradients(x, weight, &y.to_dtype(x_dtype)?, move |x, weight, upstream| {
+        let upstream = cast(upstream)?;
+        let dx = || upstream.matmul(&cast(weight)?)?.to_dtype(x_dtype);
+        let dweight = || cast(x)?.t()?.matmul(&upstream)?.t()?.to_dtype(weight.dtype());
+        Ok([tracked[0].then(dx).transpose()?, tracked[1].then(dweight).transpose()?])
+    })
 }
 
 #[cfg(test)]
@@ -69,15 +51,9 @@ mod tests {
         for dtype in [DType::BF16, DType::F16] {
             let weight = to_var(&random_var(&[5, 8], 2), dtype);
             let f32_weight = Var::from_tensor(&weight.to_dtype(DType::F32)?)?;
-            let (a, b) = (
-                matmul_transposed(&x, &weight)?,
-                matmul_transposed(&x, &f32_weight)?,
-            );
+            let (a, b) = (matmul_transposed(&x, &weight)?, matmul_transposed(&x, &f32_weight)?);
             assert_eq!(a.to_vec2::<f32>()?, b.to_vec2::<f32>()?);
-            let (a, b) = (
-                a.sqr()?.sum_all()?.backward()?,
-                b.sqr()?.sum_all()?.backward()?,
-            );
+            let (a, b) = (a.sqr()?.sum_all()?.backward()?, b.sqr()?.sum_all()?.backward()?);
             let values = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32)?.to_vec2::<f32>();
             assert_eq!(values(a.get(&x))?, values(b.get(&x))?);
             let rounded = b.get(&f32_weight).unwrap().to_dtype(dtype)?;
@@ -96,10 +72,7 @@ mod tests {
             let (a, b) = (a?, b?);
             let error = relative_error(&a, &b);
             assert!(error > 0.0 && error < limit, "{error}");
-            let (a, b) = (
-                a.sqr()?.sum_all()?.backward()?,
-                b.sqr()?.sum_all()?.backward()?,
-            );
+            let (a, b) = (a.sqr()?.sum_all()?.backward()?, b.sqr()?.sum_all()?.backward()?);
             for var in [&x, &weight] {
                 let to_f32 = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32);
                 let error = relative_error(&to_f32(a.get(var))?, &to_f32(b.get(var))?);
@@ -123,9 +96,7 @@ mod tests {
             || matmul_transposed(&frozen_x, &weight),
             || matmul_transposed(&x, &weight),
         );
-        let gradients = matmul_transposed(&x, &frozen_weight)?
-            .sum_all()?
-            .backward()?;
+        let gradients = matmul_transposed(&x, &frozen_weight)?.sum_all()?.backward()?;
         assert!(gradients.get(&frozen_weight).is_none());
         assert!(!matmul_transposed(&frozen_x, &frozen_weight)?.track_op());
         Ok(())

@@ -58,11 +58,7 @@ impl Matrix {
                 }
                 let row_bytes = columns / block_type.block_size() * block_type.type_size();
                 let bytes = vb.get((rows, row_bytes), &packed)?;
-                return Ok(Self::Blocks {
-                    bytes,
-                    block_type,
-                    columns,
-                });
+                return Ok(Self::Blocks { bytes, block_type, columns });
             }
         }
         vb.get((rows, columns), name).map(Self::Dense)
@@ -75,11 +71,7 @@ impl Matrix {
     pub fn linear(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let (bytes, block_type, columns) = match self {
             Self::Dense(weight) => return linear(x, weight, bias),
-            Self::Blocks {
-                bytes,
-                block_type,
-                columns,
-            } => (bytes, *block_type, *columns),
+            Self::Blocks { bytes, block_type, columns } => (bytes, *block_type, *columns),
         };
         let rows = bytes.dim(0)?;
         let chunk_rows = (CHUNK_VALUES / columns.max(1)).max(1);
@@ -112,11 +104,7 @@ impl Matrix {
                 }
                 weight.index_select(&indices, 0)?.to_dtype(DType::F32)
             }
-            Self::Blocks {
-                bytes,
-                block_type,
-                columns,
-            } => {
+            Self::Blocks { bytes, block_type, columns } => {
                 let indices = Tensor::new(indices, bytes.device())?;
                 dequantize_rows(&bytes.index_select(&indices, 0)?, *block_type, *columns)
             }
@@ -156,22 +144,13 @@ mod tests {
         let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
         let x = Tensor::randn(0f32, 1.0, (37, columns), &Device::Cpu)?;
         let bias = Tensor::randn(0f32, 1.0, rows, &Device::Cpu)?;
-        for block_type in [
-            GgmlDType::Q8_0,
-            GgmlDType::Q4K,
-            GgmlDType::Q5K,
-            GgmlDType::Q6K,
-        ] {
+        for block_type in [GgmlDType::Q8_0, GgmlDType::Q4K, GgmlDType::Q5K, GgmlDType::Q6K] {
             let packed = QTensor::quantize(&values, block_type)?;
             let dense = Matrix::Dense(packed.dequantize(&Device::Cpu)?);
             let bytes = packed.data()?.into_owned();
             let row_bytes = bytes.len() / rows;
             let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
-            let packed = Matrix::Blocks {
-                bytes,
-                block_type,
-                columns,
-            };
+            let packed = Matrix::Blocks { bytes, block_type, columns };
             for n in [1, 2, 5, 37] {
                 let batch = x.narrow(0, 37 - n, n)?;
                 let want = dense.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;

@@ -12,18 +12,12 @@ use crate::reduce::sum_by;
 /// # Shapes
 /// (…, n) → (…, n).
 pub fn softmax(x: &Tensor) -> Result<Tensor> {
-    if is_cpu_f32(x) {
-        x.contiguous()?.apply_op1(Softmax)
-    } else {
-        softmax_composed(x)
-    }
+    if is_cpu_f32(x) { x.contiguous()?.apply_op1(Softmax) } else { softmax_composed(x) }
 }
 
 fn softmax_composed(x: &Tensor) -> Result<Tensor> {
     // The maximum cancels out of the result, so no gradient needs to flow through it.
-    let exp = x
-        .broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?
-        .exp()?;
+    let exp = x.broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?.exp()?;
     exp.broadcast_div(&exp.sum_keepdim(D::Minus1)?)
 }
 
@@ -38,29 +32,24 @@ impl CustomOp1 for Softmax {
         let x = as_f32_slice(storage, layout, self.name())?;
         let n = row_length(layout);
         let mut y = vec![0f32; x.len()];
-        y.par_chunks_mut(ROW_BLOCK * n)
-            .zip(x.par_chunks(ROW_BLOCK * n))
-            .for_each(|(y, x)| {
-                for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
-                    let max = x
-                        .iter()
-                        .fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
-                    for (y, x) in y.iter_mut().zip(x) {
-                        *y = exp(x - max);
-                    }
-                    let scale = 1. / sum_by(y, y, |y, _| y);
-                    for y in y {
-                        *y *= scale;
-                    }
+        y.par_chunks_mut(ROW_BLOCK * n).zip(x.par_chunks(ROW_BLOCK * n)).for_each(|(y, x)| {
+            for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
+                let max =
+                    x.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = exp(x - max);
                 }
-            });
+                let scale = 1. / sum_by(y, y, |y, _| y);
+                for y in y {
+                    *y *= scale;
+                }
+            }
+        });
         Ok((CpuStorage::F32(y), layout.shape().clone()))
     }
 
     fn bwd(&self, _: &Tensor, y: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(
-            y.apply_op2_no_bwd(&grad.contiguous()?, &SoftmaxGradient)?,
-        ))
+        Ok(Some(y.apply_op2_no_bwd(&grad.contiguous()?, &SoftmaxGradient)?))
     }
 }
 
@@ -85,16 +74,14 @@ impl CustomOp2 for SoftmaxGradient {
         let n = row_length(y_layout);
         let mut out = vec![0f32; y.len()];
         let blocks = y.par_chunks(ROW_BLOCK * n).zip(g.par_chunks(ROW_BLOCK * n));
-        out.par_chunks_mut(ROW_BLOCK * n)
-            .zip(blocks)
-            .for_each(|(out, (y, g))| {
-                for ((out, y), g) in out.chunks_mut(n).zip(y.chunks(n)).zip(g.chunks(n)) {
-                    let dot = sum_by(y, g, |y, g| y * g);
-                    for ((out, y), g) in out.iter_mut().zip(y).zip(g) {
-                        *out = y * (g - dot);
-                    }
+        out.par_chunks_mut(ROW_BLOCK * n).zip(blocks).for_each(|(out, (y, g))| {
+            for ((out, y), g) in out.chunks_mut(n).zip(y.chunks(n)).zip(g.chunks(n)) {
+                let dot = sum_by(y, g, |y, g| y * g);
+                for ((out, y), g) in out.iter_mut().zip(y).zip(g) {
+                    *out = y * (g - dot);
                 }
-            });
+            }
+        });
         Ok((CpuStorage::F32(out), y_layout.shape().clone()))
     }
 }
@@ -113,11 +100,7 @@ mod tests {
     fn fused_and_composed_softmax_agree() {
         for shape in [vec![1, 1], vec![3, 2, 65], vec![70, 13], vec![2, 3, 5, 8]] {
             let x = random_var(&shape, 1);
-            assert_equivalent(
-                std::slice::from_ref(&x),
-                || softmax(&x),
-                || softmax_composed(&x),
-            );
+            assert_equivalent(std::slice::from_ref(&x), || softmax(&x), || softmax_composed(&x));
         }
         let x = random_var(&[4, 6, 5], 2);
         let transposed = || x.transpose(1, 2);
@@ -131,9 +114,6 @@ mod tests {
     #[test]
     fn masked_positions_are_zero_and_large_scores_stay_finite() {
         let x = Tensor::new(&[[1e4f32, f32::NEG_INFINITY, 1e4]], &candle::Device::Cpu).unwrap();
-        assert_eq!(
-            softmax(&x).unwrap().to_vec2::<f32>().unwrap(),
-            [[0.5, 0., 0.5]]
-        );
+        assert_eq!(softmax(&x).unwrap().to_vec2::<f32>().unwrap(), [[0.5, 0., 0.5]]);
     }
 }

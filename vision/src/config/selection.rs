@@ -35,19 +35,14 @@ impl Selection {
     /// embeddings, `layers` for the last state. The index is also the number of blocks to run.
     pub fn state_index(self, layers: usize) -> Result<usize, ConfigError> {
         let index = if self.select_layer < 0 {
-            to_signed(layers)
-                .saturating_add(1)
-                .saturating_add(self.select_layer)
+            to_signed(layers).saturating_add(1).saturating_add(self.select_layer)
         } else {
             self.select_layer
         };
         usize::try_from(index)
             .ok()
             .filter(|index| *index <= layers)
-            .ok_or(ConfigError::MissingLayer {
-                select_layer: self.select_layer,
-                layers,
-            })
+            .ok_or(ConfigError::MissingLayer { select_layer: self.select_layer, layers })
     }
 }
 
@@ -56,11 +51,7 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::config) fn select(select_layer: i64) -> Selection {
-        Selection {
-            select_layer,
-            select_feature: SelectFeature::Patch,
-            post_norm: false,
-        }
+        Selection { select_layer, select_feature: SelectFeature::Patch, post_norm: false }
     }
 
     #[test]

@@ -35,11 +35,7 @@ pub struct VisionConfig {
     #[serde(default = "default_activation")]
     pub hidden_act: Activation,
     /// Differences from CLIP.
-    #[serde(
-        default,
-        rename = "form",
-        skip_serializing_if = "VitVariant::is_default"
-    )]
+    #[serde(default, rename = "form", skip_serializing_if = "VitVariant::is_default")]
     pub variant: VitVariant,
 }
 
@@ -54,10 +50,7 @@ impl VisionConfig {
             ("image_size", self.image_size),
             ("patch_size", self.patch_size),
             ("num_channels", self.num_channels),
-            (
-                "form.position_grid",
-                self.variant.position_grid.unwrap_or(1),
-            ),
+            ("form.position_grid", self.variant.position_grid.unwrap_or(1)),
         ];
         if let Some(&(field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return Err(ConfigError::ZeroSize { field });
@@ -103,12 +96,8 @@ impl VisionConfig {
 
     /// Returns the number of rows of the table of position embeddings.
     pub fn position_count(&self) -> usize {
-        let side = self
-            .variant
-            .position_grid
-            .unwrap_or_else(|| self.grid_side());
-        side.saturating_mul(side)
-            .saturating_add(self.class_token_count())
+        let side = self.variant.position_grid.unwrap_or_else(|| self.grid_side());
+        side.saturating_mul(side).saturating_add(self.class_token_count())
     }
 
     /// Returns the number of features `p` of one image for a [`Selection`].
@@ -159,19 +148,10 @@ pub(crate) mod tests {
         let config = tiny();
         assert_eq!(config.grid_side(), 2);
         assert_eq!(config.token_count(select(-2)), 4);
-        let cls = Selection {
-            select_feature: SelectFeature::ClsPatch,
-            ..select(-2)
-        };
+        let cls = Selection { select_feature: SelectFeature::ClsPatch, ..select(-2) };
         assert_eq!(config.token_count(cls), 5);
-        let siglip = VisionConfig {
-            variant: VitVariant::siglip(),
-            ..tiny()
-        };
-        assert_eq!(
-            (siglip.token_count(select(-2)), siglip.token_count(cls)),
-            (4, 4)
-        );
+        let siglip = VisionConfig { variant: VitVariant::siglip(), ..tiny() };
+        assert_eq!((siglip.token_count(select(-2)), siglip.token_count(cls)), (4, 4));
     }
 
     #[test]
@@ -194,44 +174,15 @@ pub(crate) mod tests {
     #[test]
     fn inconsistent_sizes_are_rejected() {
         assert_eq!(tiny().validate(), Ok(()));
-        let zero = VisionConfig {
-            patch_size: 0,
-            ..tiny()
-        };
-        assert_eq!(
-            zero.validate(),
-            Err(ConfigError::ZeroSize {
-                field: "patch_size"
-            })
-        );
+        let zero = VisionConfig { patch_size: 0, ..tiny() };
+        assert_eq!(zero.validate(), Err(ConfigError::ZeroSize { field: "patch_size" }));
         assert_eq!(zero.grid_side(), 0);
-        let large = VisionConfig {
-            image_size: 1 << 40,
-            ..tiny()
-        };
+        let large = VisionConfig { image_size: 1 << 40, ..tiny() };
         let error = large.validate().unwrap_err().to_string();
         assert!(error.contains("`image_size` is 1099511627776"), "{error}");
-        let heads = VisionConfig {
-            num_attention_heads: 3,
-            ..tiny()
-        };
-        assert_eq!(
-            heads.validate(),
-            Err(ConfigError::IndivisibleHeads {
-                hidden: 8,
-                heads: 3
-            })
-        );
-        let patch = VisionConfig {
-            patch_size: 11,
-            ..tiny()
-        };
-        assert_eq!(
-            patch.validate(),
-            Err(ConfigError::PatchTooLarge {
-                patch: 11,
-                image: 10
-            })
-        );
+        let heads = VisionConfig { num_attention_heads: 3, ..tiny() };
+        assert_eq!(heads.validate(), Err(ConfigError::IndivisibleHeads { hidden: 8, heads: 3 }));
+        let patch = VisionConfig { patch_size: 11, ..tiny() };
+        assert_eq!(patch.validate(), Err(ConfigError::PatchTooLarge { patch: 11, image: 10 }));
     }
 }

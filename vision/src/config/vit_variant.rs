@@ -6,10 +6,7 @@ use serde::{Deserialize, Serialize};
 /// block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "the parts are independent of each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "the parts are independent of each other")]
 pub struct VitVariant {
     /// A learned token comes before the patches (all except `SigLIP`).
     pub class_token: bool,
@@ -51,39 +48,21 @@ impl VitVariant {
 
     /// Returns the variant of published CLIP checkpoints, which have the norm after the last block.
     pub fn clip() -> Self {
-        Self {
-            post_norm: true,
-            ..Self::default()
-        }
+        Self { post_norm: true, ..Self::default() }
     }
 
     /// Returns the variant of `SigLIP`: no class token, and no norm before the first block.
     pub fn siglip() -> Self {
-        Self {
-            class_token: false,
-            patch_bias: true,
-            pre_norm: false,
-            ..Self::clip()
-        }
+        Self { class_token: false, patch_bias: true, pre_norm: false, ..Self::clip() }
     }
 
     /// Returns the variant of plain vision transformers in `timm`, for example `BiomedCLIP`.
     pub fn timm() -> Self {
-        Self {
-            patch_bias: true,
-            pre_norm: false,
-            fused_qkv: true,
-            ..Self::clip()
-        }
+        Self { patch_bias: true, pre_norm: false, fused_qkv: true, ..Self::clip() }
     }
 
     /// Returns the variant of `DINOv2`.
     pub fn dinov2() -> Self {
-        Self {
-            patch_bias: true,
-            pre_norm: false,
-            layer_scale: true,
-            ..Self::clip()
-        }
+        Self { patch_bias: true, pre_norm: false, layer_scale: true, ..Self::clip() }
     }
 }

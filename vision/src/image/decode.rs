@@ -32,10 +32,7 @@ pub fn decode_with_view(
     view: &DicomView,
 ) -> Result<DecodedImage, DecodeError> {
     if bytes.len() > limits.bytes {
-        return Err(DecodeError::TooManyBytes {
-            size: bytes.len(),
-            limit: limits.bytes,
-        });
+        return Err(DecodeError::TooManyBytes { size: bytes.len(), limit: limits.bytes });
     }
     let format = detect_format(bytes)?;
     // A malicious file that makes a decoder panic must not end the run.
@@ -122,10 +119,7 @@ fn decode_pixels(
     }
     if width == 0 || height == 0 {
         let problem = format!("the image size is {width} x {height}");
-        return Err(DecodeFailure::Rejected(DecodeError::Damaged {
-            format,
-            problem,
-        }));
+        return Err(DecodeFailure::Rejected(DecodeError::Damaged { format, problem }));
     }
     decoder.set_limits(decoder_memory_limit(limits))?;
     // An image with an invalid orientation is still usable.
@@ -136,10 +130,7 @@ fn decode_pixels(
     let pixel_type = image.color();
     let Some(data) = to_rgb8(image) else {
         let problem = format!("pixels of type {pixel_type:?}");
-        return Err(DecodeFailure::Rejected(DecodeError::UnsupportedVariant {
-            format,
-            problem,
-        }));
+        return Err(DecodeFailure::Rejected(DecodeError::UnsupportedVariant { format, problem }));
     };
     Ok(DecodedImage {
         width: upright_width,
@@ -188,10 +179,7 @@ mod tests {
             assert_eq!(image.data().len(), 21 * 13 * 3);
             assert!(image.row(13).is_empty());
             let pixel = &image.row(2)[3 * 10..][..3];
-            let differs = pixel
-                .iter()
-                .zip([120u8, 38, 20])
-                .any(|(a, b)| a.abs_diff(b) > 24);
+            let differs = pixel.iter().zip([120u8, 38, 20]).any(|(a, b)| a.abs_diff(b) > 24);
             assert!(!differs, "{format} {pixel:?}");
         }
     }
@@ -199,29 +187,15 @@ mod tests {
     #[test]
     fn size_limits_are_enforced() {
         for (format, file) in encoded_files() {
-            let byte_limit = ImageLimits {
-                bytes: file.len() - 1,
-                ..ImageLimits::default()
-            };
+            let byte_limit = ImageLimits { bytes: file.len() - 1, ..ImageLimits::default() };
             let error = decode(&file, &byte_limit).unwrap_err();
             assert_eq!(
                 error,
-                DecodeError::TooManyBytes {
-                    size: file.len(),
-                    limit: file.len() - 1
-                }
+                DecodeError::TooManyBytes { size: file.len(), limit: file.len() - 1 }
             );
-            let pixel_limit = ImageLimits {
-                pixels: 21 * 13 - 1,
-                ..ImageLimits::default()
-            };
+            let pixel_limit = ImageLimits { pixels: 21 * 13 - 1, ..ImageLimits::default() };
             let error = decode(&file, &pixel_limit).unwrap_err();
-            let expected = DecodeError::TooManyPixels {
-                format,
-                width: 21,
-                height: 13,
-                limit: 272,
-            };
+            let expected = DecodeError::TooManyPixels { format, width: 21, height: 13, limit: 272 };
             assert_eq!(error, expected);
             assert!(error.to_string().contains("21 x 13 pixels"), "{error}");
         }
@@ -232,12 +206,7 @@ mod tests {
         for (format, file) in encoded_files() {
             for length in [file.len() / 2, file.len() - file.len() / 8] {
                 let error = decode(&file[..length], &ImageLimits::default()).unwrap_err();
-                assert_eq!(
-                    error,
-                    DecodeError::Truncated { format },
-                    "{length}/{}",
-                    file.len()
-                );
+                assert_eq!(error, DecodeError::Truncated { format }, "{length}/{}", file.len());
             }
         }
     }
@@ -253,34 +222,23 @@ mod tests {
 
     #[test]
     fn grey_of_16_bits_is_decoded() {
-        let data: Vec<u8> = [0u16, 1000, 2000, 4095]
-            .iter()
-            .flat_map(|v| v.to_ne_bytes())
-            .collect();
+        let data: Vec<u8> = [0u16, 1000, 2000, 4095].iter().flat_map(|v| v.to_ne_bytes()).collect();
         let mut png = Vec::new();
         image::codecs::png::PngEncoder::new(&mut png)
             .write_image(&data, 2, 2, ExtendedColorType::L16)
             .unwrap();
         let image = decode(&png, &ImageLimits::default()).unwrap();
-        assert_eq!(
-            image.data(),
-            [0, 0, 0, 62, 62, 62, 125, 125, 125, 255, 255, 255]
-        );
+        assert_eq!(image.data(), [0, 0, 0, 62, 62, 62, 125, 125, 125, 255, 255, 255]);
     }
 
     #[test]
     fn corrupt_files_do_not_panic() {
         let mut state = 7u64;
         let mut next = |n: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % n
         };
-        let limits = ImageLimits {
-            pixels: 1 << 20,
-            ..ImageLimits::default()
-        };
+        let limits = ImageLimits { pixels: 1 << 20, ..ImageLimits::default() };
         let mut rejected = 0;
         for (_, file) in encoded_files() {
             for _ in 0..800 {

@@ -1,6 +1,6 @@
 //! Decoded image.
 
-use super::dicom::AppliedView;
+use super::dicom::view::AppliedView;
 use super::format::FileFormat;
 
 /// Upright RGB image in memory.
@@ -69,28 +69,17 @@ impl DecodedImage {
 
     /// Marks the image as a frame of a DICOM object.
     pub(super) fn with_dicom_view(self, applied_view: AppliedView) -> Self {
-        Self {
-            format: FileFormat::Dicom,
-            applied_view: Some(applied_view),
-            ..self
-        }
+        Self { format: FileFormat::Dicom, applied_view: Some(applied_view), ..self }
     }
 
     /// Returns one row of pixels; empty if `y` is below the image.
     pub(crate) fn row(&self, y: usize) -> &[u8] {
-        self.data
-            .chunks_exact(3 * self.width)
-            .nth(y)
-            .unwrap_or_default()
+        self.data.chunks_exact(3 * self.width).nth(y).unwrap_or_default()
     }
 }
 
 impl std::fmt::Debug for DecodedImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "DecodedImage({} {}x{})",
-            self.format, self.width, self.height
-        )
+        write!(f, "DecodedImage({} {}x{})", self.format, self.width, self.height)
     }
 }

@@ -33,9 +33,7 @@ pub fn detect_format(bytes: &[u8]) -> Result<FileFormat, DecodeError> {
         return Err(DecodeError::Empty);
     }
     let has_signature = |offset: usize, signature: &[u8]| {
-        bytes
-            .get(offset..)
-            .is_some_and(|rest| rest.starts_with(signature))
+        bytes.get(offset..).is_some_and(|rest| rest.starts_with(signature))
     };
     // Check DICOM first: its preamble may contain a TIFF header for TIFF readers.
     if has_signature(128, b"DICM") {
@@ -50,18 +48,15 @@ pub fn detect_format(bytes: &[u8]) -> Result<FileFormat, DecodeError> {
         Ok(FileFormat::Tiff)
     } else if has_signature(0, b"RIFF") && has_signature(8, b"WEBP") {
         Ok(FileFormat::WebP)
-    } else if let Some((.., name)) = UNSUPPORTED
-        .iter()
-        .find(|(offset, signature, _)| has_signature(*offset, signature))
+    } else if let Some((.., name)) =
+        UNSUPPORTED.iter().find(|(offset, signature, _)| has_signature(*offset, signature))
     {
         Err(DecodeError::UnsupportedFormat { name })
     } else if is_headerless_dicom(bytes) {
         Ok(FileFormat::Dicom)
     } else {
         let first_bytes = bytes.iter().take(4).map(|byte| format!("{byte:02x}"));
-        Err(DecodeError::UnknownFormat {
-            first_bytes: first_bytes.collect::<Vec<_>>().join(" "),
-        })
+        Err(DecodeError::UnknownFormat { first_bytes: first_bytes.collect::<Vec<_>>().join(" ") })
     }
 }
 
@@ -71,14 +66,8 @@ mod tests {
 
     #[test]
     fn format_is_detected_from_content() {
-        assert_eq!(
-            detect_format(b"\x89PNG\r\n\x1a\n...").unwrap(),
-            FileFormat::Png
-        );
-        assert_eq!(
-            detect_format(b"RIFF\x10\0\0\0WEBPVP8 ").unwrap(),
-            FileFormat::WebP
-        );
+        assert_eq!(detect_format(b"\x89PNG\r\n\x1a\n...").unwrap(), FileFormat::Png);
+        assert_eq!(detect_format(b"RIFF\x10\0\0\0WEBPVP8 ").unwrap(), FileFormat::WebP);
         assert_eq!(detect_format(b"MM\0*").unwrap(), FileFormat::Tiff);
         let mut dicom = vec![0; 128];
         dicom.extend_from_slice(b"DICM");

@@ -108,10 +108,7 @@ impl DecodeError {
 
     /// Returns the error for a panic in a decoder.
     pub(super) fn decoder_panic(format: FileFormat) -> Self {
-        Self::Damaged {
-            format,
-            problem: "the decoder failed".to_owned(),
-        }
+        Self::Damaged { format, problem: "the decoder failed".to_owned() }
     }
 }
 

@@ -12,9 +12,6 @@ pub struct ImageLimits {
 impl Default for ImageLimits {
     /// 64 MiB and 100 megapixels.
     fn default() -> Self {
-        Self {
-            bytes: 64 << 20,
-            pixels: 100_000_000,
-        }
+        Self { bytes: 64 << 20, pixels: 100_000_000 }
     }
 }

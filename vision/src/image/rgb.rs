@@ -82,19 +82,10 @@ mod tests {
         let image = ImageBuffer::from_pixel(1, 1, Rgba([1u8, 2, 3, 0]));
         assert_eq!(to_rgb8(DynamicImage::ImageRgba8(image)).unwrap(), [1, 2, 3]);
         let image = ImageBuffer::from_pixel(1, 1, LumaA([9u8, 0]));
-        assert_eq!(
-            to_rgb8(DynamicImage::ImageLumaA8(image)).unwrap(),
-            [9, 9, 9]
-        );
+        assert_eq!(to_rgb8(DynamicImage::ImageLumaA8(image)).unwrap(), [9, 9, 9]);
         let image = ImageBuffer::from_pixel(1, 1, Rgb([0u16, 255, 65535]));
-        assert_eq!(
-            to_rgb8(DynamicImage::ImageRgb16(image)).unwrap(),
-            [0, 0, 255]
-        );
+        assert_eq!(to_rgb8(DynamicImage::ImageRgb16(image)).unwrap(), [0, 0, 255]);
         let image = ImageBuffer::from_pixel(1, 1, Rgb([f32::NAN, 0.5, 7.]));
-        assert_eq!(
-            to_rgb8(DynamicImage::ImageRgb32F(image)).unwrap(),
-            [0, 128, 255]
-        );
+        assert_eq!(to_rgb8(DynamicImage::ImageRgb32F(image)).unwrap(), [0, 128, 255]);
     }
 }

@@ -15,10 +15,7 @@ pub(super) struct TrackedReader<'a> {
 impl<'a> TrackedReader<'a> {
     /// Creates a reader of `bytes` that sets `exhausted` at the first read past their end.
     pub(super) fn new(bytes: &'a [u8], exhausted: &'a Cell<bool>) -> Self {
-        Self {
-            bytes: Cursor::new(bytes),
-            exhausted,
-        }
+        Self { bytes: Cursor::new(bytes), exhausted }
     }
 }
 

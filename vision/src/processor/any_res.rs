@@ -52,9 +52,7 @@ impl AnyRes {
         }
         let is_invalid = |[height, width]: &[usize; 2]| {
             let is_whole = height.is_multiple_of(side) && width.is_multiple_of(side);
-            let area = height
-                .checked_mul(*width)
-                .filter(|area| *area <= MAX_BUFFER_BYTES / 3);
+            let area = height.checked_mul(*width).filter(|area| *area <= MAX_BUFFER_BYTES / 3);
             !is_whole || area.is_none_or(|area| area == 0)
         };
         if let Some([height, width]) = pinpoints.iter().copied().find(|point| is_invalid(point)) {
@@ -64,11 +62,7 @@ impl AnyRes {
                 MAX_BUFFER_BYTES / 3
             )));
         }
-        Ok(Self {
-            processor,
-            side,
-            pinpoints,
-        })
+        Ok(Self { processor, side, pinpoints })
     }
 
     /// Returns the pixel values of the whole image and its tiles.
@@ -101,9 +95,8 @@ impl AnyRes {
         for &[h, w] in &self.pinpoints {
             let scale = (w as f64 / width as f64).min(h as f64 / height as f64);
             let scaled = |length: usize| (length as f64 * scale) as usize;
-            let preserved = scaled(width)
-                .saturating_mul(scaled(height))
-                .min(width.saturating_mul(height));
+            let preserved =
+                scaled(width).saturating_mul(scaled(height)).min(width.saturating_mul(height));
             let padding = h.saturating_mul(w).saturating_sub(preserved);
             if preserved > best.0 || (preserved == best.0 && padding < best.1) {
                 best = (preserved, padding, (h, w));
@@ -140,16 +133,9 @@ fn resize_exact(
         top: 0,
         background: [0; 3],
     };
-    let region = OutputRegion {
-        width,
-        height,
-        columns: 0..width,
-        rows: 0..height,
-    };
-    let too_elongated = || ProcessError::TooElongated {
-        width: image.width(),
-        height: image.height(),
-    };
+    let region = OutputRegion { width, height, columns: 0..width, rows: 0..height };
+    let too_elongated =
+        || ProcessError::TooElongated { width: image.width(), height: image.height() };
     if height == 0
         || width == 0
         || buffer_size(&padded, &region).is_none_or(|size| size > MAX_BUFFER_BYTES)
@@ -250,11 +236,7 @@ mod tests {
         // below.
         assert!(rows[2][0] > 1.9 && rows[0][0] > 1.9 && rows[3][0] < -1.7);
         assert_eq!(tiles.content_region(3), (0..3, 0..6));
-        let narrow = Tiles {
-            grid: (2, 2),
-            image_size: (100, 20),
-            ..tiles
-        };
+        let narrow = Tiles { grid: (2, 2), image_size: (100, 20), ..tiles };
         assert_eq!(narrow.content_region(10), (0..20, 8..12));
     }
 

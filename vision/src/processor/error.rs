@@ -28,8 +28,6 @@ pub enum ProcessError {
 impl ProcessError {
     /// Creates an error about invalid settings.
     pub(super) fn invalid_settings(problem: impl Into<String>) -> Self {
-        Self::InvalidSettings {
-            problem: problem.into(),
-        }
+        Self::InvalidSettings { problem: problem.into() }
     }
 }

@@ -28,25 +28,11 @@ impl ImageProcessor {
         let (width, height) = (image.width(), image.height());
         let background = self.image_mean.map(|mean| (mean * 255.) as u8);
         match self.pad {
-            Pad::None => PaddedImage {
-                image,
-                width,
-                height,
-                left: 0,
-                top: 0,
-                background,
-            },
+            Pad::None => PaddedImage { image, width, height, left: 0, top: 0, background },
             Pad::Square => {
                 let side = width.max(height);
                 let (left, top) = ((side - width) / 2, (side - height) / 2);
-                PaddedImage {
-                    image,
-                    width: side,
-                    height: side,
-                    left,
-                    top,
-                    background,
-                }
+                PaddedImage { image, width: side, height: side, left, top, background }
             }
         }
     }
@@ -59,10 +45,7 @@ impl ImageProcessor {
         let (width, height) = if self.do_resize {
             match self.size {
                 ResizeSize::Exact { height, width } => (width, height),
-                ResizeSize::ShortestEdge {
-                    shortest_edge: edge,
-                }
-                | ResizeSize::Number(edge) => {
+                ResizeSize::ShortestEdge { shortest_edge: edge } | ResizeSize::Number(edge) => {
                     let shorter = padded.width.min(padded.height).max(1);
                     let scaled = |length: usize| edge.saturating_mul(length) / shorter;
                     (scaled(padded.width), scaled(padded.height))
@@ -78,17 +61,11 @@ impl ImageProcessor {
             )));
         }
         let Some((crop_width, crop_height)) = self.crop_dimensions()? else {
-            return Ok(OutputRegion {
-                width,
-                height,
-                columns: 0..width,
-                rows: 0..height,
-            });
+            return Ok(OutputRegion { width, height, columns: 0..width, rows: 0..height });
         };
-        let (Some(total_x), Some(total_y)) = (
-            width.checked_sub(crop_width),
-            height.checked_sub(crop_height),
-        ) else {
+        let (Some(total_x), Some(total_y)) =
+            (width.checked_sub(crop_width), height.checked_sub(crop_height))
+        else {
             return Err(ProcessError::invalid_settings(format!(
                 "`crop_size` is {crop_width} x {crop_height}, expected at most {width} x {height}, the \
                  size of the resized image"
@@ -99,12 +76,7 @@ impl ImageProcessor {
             self.crop_rounding.leading_margin(total_y),
         );
         let (columns, rows) = (left..left + crop_width, top..top + crop_height);
-        Ok(OutputRegion {
-            width,
-            height,
-            columns,
-            rows,
-        })
+        Ok(OutputRegion { width, height, columns, rows })
     }
 
     /// Returns width and height of the centre crop, or `None` if there is no crop.

@@ -74,10 +74,7 @@ impl ImageProcessor {
     pub fn square(side: usize) -> Self {
         Self {
             pad: Pad::Square,
-            size: ResizeSize::Exact {
-                height: side,
-                width: side,
-            },
+            size: ResizeSize::Exact { height: side, width: side },
             do_center_crop: Some(false),
             image_mean: [0.5; 3],
             image_std: [0.5; 3],
@@ -111,14 +108,11 @@ impl ImageProcessor {
         let padded = self.pad_image(image);
         let region = self.output_region(&padded)?;
         let (width, height) = (region.columns.len(), region.rows.len());
-        let too_elongated = || ProcessError::TooElongated {
-            width: image.width(),
-            height: image.height(),
-        };
+        let too_elongated =
+            || ProcessError::TooElongated { width: image.width(), height: image.height() };
         let buffer_bytes = buffer_size(&padded, &region).filter(|bytes| *bytes <= MAX_BUFFER_BYTES);
-        let output_pixels = width
-            .checked_mul(height)
-            .filter(|pixels| *pixels <= MAX_BUFFER_BYTES / 3);
+        let output_pixels =
+            width.checked_mul(height).filter(|pixels| *pixels <= MAX_BUFFER_BYTES / 3);
         let input_pixels = padded
             .width
             .checked_mul(image.height())
@@ -134,10 +128,7 @@ impl ImageProcessor {
     fn value_table(&self, channel: usize) -> Result<Vec<f32>, ProcessError> {
         let channel_value =
             |values: &[f64; 3]| values.get(channel).map_or(0., |value| *value as f32);
-        let (mean, std) = (
-            channel_value(&self.image_mean),
-            channel_value(&self.image_std),
-        );
+        let (mean, std) = (channel_value(&self.image_mean), channel_value(&self.image_std));
         if self.do_normalize && !(mean.is_finite() && std.is_normal()) {
             let problem = format!(
                 "`image_mean` is {mean} and `image_std` is {std} in channel {channel}, expected finite \
@@ -146,17 +137,9 @@ impl ImageProcessor {
             return Err(ProcessError::invalid_settings(problem));
         }
         let value = |byte: u8| {
-            let scale = if self.do_rescale {
-                self.rescale_factor
-            } else {
-                1.
-            };
+            let scale = if self.do_rescale { self.rescale_factor } else { 1. };
             let value = (f64::from(byte) * scale) as f32;
-            if self.do_normalize {
-                (value - mean) / std
-            } else {
-                value
-            }
+            if self.do_normalize { (value - mean) / std } else { value }
         };
         Ok((0..=u8::MAX).map(value).collect())
     }
@@ -167,9 +150,7 @@ mod tests {
     use super::*;
 
     fn image(width: usize, height: usize) -> DecodedImage {
-        let data = (0..3 * width * height)
-            .map(|i| (i * 7 % 251) as u8)
-            .collect();
+        let data = (0..3 * width * height).map(|i| (i * 7 % 251) as u8).collect();
         DecodedImage::from_rgb(width, height, data).unwrap()
     }
 
@@ -188,10 +169,7 @@ mod tests {
             "image_mean": [0.5, 0.4, 0.3], "image_std": [0.25, 0.2, 0.1], "resample": 3}"#;
         let old: ImageProcessor = serde_json::from_str(old).unwrap();
         let image = image(31, 20);
-        assert_eq!(
-            new.pad_resize_crop(&image).unwrap(),
-            old.pad_resize_crop(&image).unwrap()
-        );
+        assert_eq!(new.pad_resize_crop(&image).unwrap(), old.pad_resize_crop(&image).unwrap());
         assert_eq!(new.preprocess(&image).unwrap().dims(), [3, 6, 6]);
         let error = serde_json::from_str::<ImageProcessor>(r#"{"size": {"longest_edge": 8}}"#);
         assert!(error.unwrap_err().to_string().contains("shortest_edge"));
@@ -200,10 +178,7 @@ mod tests {
     #[test]
     fn centre_is_cropped() {
         let image = image(30, 10);
-        let full = ImageProcessor {
-            do_center_crop: Some(false),
-            ..clip()
-        };
+        let full = ImageProcessor { do_center_crop: Some(false), ..clip() };
         let full = full.pad_resize_crop(&image).unwrap();
         assert_eq!((full.width(), full.height()), (24, 8));
         let part = clip().pad_resize_crop(&image).unwrap();
@@ -214,11 +189,7 @@ mod tests {
     #[test]
     fn values_are_normalised() {
         let image = DecodedImage::from_rgb(1, 1, vec![255, 0, 51]).unwrap();
-        let settings = ImageProcessor {
-            do_center_crop: Some(false),
-            do_resize: false,
-            ..clip()
-        };
+        let settings = ImageProcessor { do_center_crop: Some(false), do_resize: false, ..clip() };
         let values = settings.preprocess(&image).unwrap().flatten_all().unwrap();
         let values = values.to_vec1::<f32>().unwrap();
         for (value, expected) in values.iter().zip([2., -2., -1.]) {
@@ -240,41 +211,11 @@ mod tests {
     fn contradictory_settings_are_rejected() {
         let image = image(30, 10);
         let wrong = [
-            (
-                ImageProcessor {
-                    crop_size: Some(CropSize::Number(9)),
-                    ..clip()
-                },
-                "crop_size",
-            ),
-            (
-                ImageProcessor {
-                    crop_size: Some(CropSize::Number(0)),
-                    ..clip()
-                },
-                "crop_size",
-            ),
-            (
-                ImageProcessor {
-                    crop_size: None,
-                    ..clip()
-                },
-                "do_center_crop",
-            ),
-            (
-                ImageProcessor {
-                    size: ResizeSize::Number(0),
-                    ..clip()
-                },
-                "size",
-            ),
-            (
-                ImageProcessor {
-                    image_std: [0.; 3],
-                    ..clip()
-                },
-                "image_std",
-            ),
+            (ImageProcessor { crop_size: Some(CropSize::Number(9)), ..clip() }, "crop_size"),
+            (ImageProcessor { crop_size: Some(CropSize::Number(0)), ..clip() }, "crop_size"),
+            (ImageProcessor { crop_size: None, ..clip() }, "do_center_crop"),
+            (ImageProcessor { size: ResizeSize::Number(0), ..clip() }, "size"),
+            (ImageProcessor { image_std: [0.; 3], ..clip() }, "image_std"),
         ];
         for (settings, name) in wrong {
             let error = settings.preprocess(&image).unwrap_err().to_string();

@@ -27,10 +27,7 @@ pub enum ResizeSize {
 
 /// Size of the centre crop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "crop_size: expected {\"height\": n, \"width\": n} or n"
-)]
+#[serde(untagged, expecting = "crop_size: expected {\"height\": n, \"width\": n} or n")]
 pub enum CropSize {
     /// Height and width.
     Exact {

@@ -26,10 +26,7 @@ impl PublishedEncoder {
         let side = self.config.image_size;
         match self.processor.output_size() {
             Some(size) if size == (side, side) => Ok(()),
-            output_size => Err(PublishedError::SizeMismatch {
-                output_size,
-                image_size: side,
-            }),
+            output_size => Err(PublishedError::SizeMismatch { output_size, image_size: side }),
         }
     }
 

@@ -33,9 +33,7 @@ impl PublishedEncoder {
             }
             (_, Some(open_clip)) => open_clip::read_encoder(open_clip)?,
             (_, None) => {
-                return Err(PublishedError::MissingFile {
-                    file: "config.json",
-                });
+                return Err(PublishedError::MissingFile { file: "config.json" });
             }
         };
         encoder.check()?;

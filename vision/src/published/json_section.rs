@@ -18,11 +18,7 @@ impl<'a> JsonSection<'a> {
     /// Returns the top-level object of a file.
     pub(super) fn root(file: &'static str, value: &'a Value) -> Result<Self, PublishedError> {
         match value.as_object() {
-            Some(fields) => Ok(Self {
-                file,
-                prefix: String::new(),
-                fields,
-            }),
+            Some(fields) => Ok(Self { file, prefix: String::new(), fields }),
             None => Err(PublishedError::InvalidField {
                 file,
                 field: ".".to_owned(),
@@ -38,11 +34,7 @@ impl<'a> JsonSection<'a> {
         value: &'a Value,
     ) -> Result<Self, PublishedError> {
         match value.as_object() {
-            Some(fields) => Ok(Self {
-                file,
-                prefix: format!("{field}."),
-                fields,
-            }),
+            Some(fields) => Ok(Self { file, prefix: format!("{field}."), fields }),
             None => Err(PublishedError::InvalidField {
                 file,
                 field: field.to_owned(),

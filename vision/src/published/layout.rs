@@ -45,10 +45,7 @@ const CLIP: LayoutNames = LayoutNames {
     outside_blocks: &[
         ("embeddings.class_embedding", "embeddings.class_embedding"),
         ("embeddings.patch_embedding.", "embeddings.patch_embedding."),
-        (
-            "embeddings.position_embedding.",
-            "embeddings.position_embedding.",
-        ),
+        ("embeddings.position_embedding.", "embeddings.position_embedding."),
         ("pre_layrnorm.", "pre_layrnorm."),
         ("post_layernorm.", "post_layernorm."),
     ],
@@ -61,12 +58,7 @@ const CLIP: LayoutNames = LayoutNames {
         MLP[1],
     ],
     unused_prefixes: &["embeddings.position_ids"],
-    other_part_prefixes: &[
-        "text_model.",
-        "visual_projection.",
-        "text_projection.",
-        "logit_scale",
-    ],
+    other_part_prefixes: &["text_model.", "visual_projection.", "text_projection.", "logit_scale"],
 };
 
 /// Drops the attention pool (`head.`), which reduces the patch features to one vector.
@@ -80,14 +72,8 @@ const DINOV2: LayoutNames = LayoutNames {
     patch_embedding: "embeddings.patch_embeddings.projection.weight",
     outside_blocks: &[
         ("embeddings.cls_token", "embeddings.class_embedding"),
-        (
-            "embeddings.patch_embeddings.projection.",
-            "embeddings.patch_embedding.",
-        ),
-        (
-            "embeddings.position_embeddings",
-            "embeddings.position_embedding.weight",
-        ),
+        ("embeddings.patch_embeddings.projection.", "embeddings.patch_embedding."),
+        ("embeddings.position_embeddings", "embeddings.position_embedding.weight"),
         ("layernorm.", "post_layernorm."),
     ],
     block_prefix: "encoder.layer.",
@@ -117,10 +103,7 @@ const OPEN_CLIP: LayoutNames = LayoutNames {
     outside_blocks: &[
         ("class_embedding", "embeddings.class_embedding"),
         ("conv1.", "embeddings.patch_embedding."),
-        (
-            "positional_embedding",
-            "embeddings.position_embedding.weight",
-        ),
+        ("positional_embedding", "embeddings.position_embedding.weight"),
         ("ln_pre.", "pre_layrnorm."),
         ("ln_post.", "post_layernorm."),
     ],

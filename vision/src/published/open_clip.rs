@@ -59,9 +59,7 @@ pub(super) fn read_encoder(config: &Value) -> Result<PublishedEncoder, Published
         .field_names()
         .filter(|name| !IGNORED_FIELDS.contains(name) && !KNOWN_FIELDS.contains(name));
     for name in other_fields {
-        let is_off = vision
-            .value(name)
-            .is_none_or(|value| *value == json!(false));
+        let is_off = vision.value(name).is_none_or(|value| *value == json!(false));
         if !is_off {
             return Err(vision.field_error(name, "is set, expected no such field"));
         }
@@ -75,11 +73,7 @@ pub(super) fn read_encoder(config: &Value) -> Result<PublishedEncoder, Published
     };
     let preprocess = file.child("preprocess_cfg")?;
     let processor = inference_processor(preprocess.as_ref(), config.image_size)?;
-    Ok(PublishedEncoder {
-        layout,
-        config,
-        processor,
-    })
+    Ok(PublishedEncoder { layout, config, processor })
 }
 
 /// Returns the configuration of a plain vision transformer of `timm` from its name, for example
@@ -91,9 +85,7 @@ fn timm_config(vision: &JsonSection<'_>, name: &str) -> Result<VisionConfig, Pub
         );
         vision.field_error("timm_model_name", problem)
     };
-    let architecture = name
-        .split_once('.')
-        .map_or(name, |(architecture, _)| architecture);
+    let architecture = name.split_once('.').map_or(name, |(architecture, _)| architecture);
     let parts: Vec<&str> = architecture.split('_').collect();
     let ["vit", size, patch, side] = parts.as_slice() else {
         return Err(unknown_model());
@@ -116,9 +108,7 @@ fn timm_config(vision: &JsonSection<'_>, name: &str) -> Result<VisionConfig, Pub
         return Err(vision.field_error("image_size", problem));
     }
     let pool = vision.get::<String>("timm_pool")?.unwrap_or("avg".into());
-    let proj = vision
-        .get::<String>("timm_proj")?
-        .unwrap_or("linear".into());
+    let proj = vision.get::<String>("timm_proj")?.unwrap_or("linear".into());
     if !matches!(pool.as_str(), "" | "token" | "avg") {
         let problem = format!("is \"{pool}\", expected \"\", \"token\" or \"avg\"");
         return Err(vision.field_error("timm_pool", problem));
@@ -167,11 +157,7 @@ fn open_clip_config(
     if let Some(norm) = vision.child("norm_kwargs")? {
         norm.read_into("eps", &mut layer_norm_eps)?;
     }
-    let mut hidden_act = if is_quick_gelu {
-        Activation::QuickGelu
-    } else {
-        Activation::Gelu
-    };
+    let mut hidden_act = if is_quick_gelu { Activation::QuickGelu } else { Activation::Gelu };
     if let Some(act) = vision.child("act_kwargs")?
         && act.value("approximate").is_some()
     {
@@ -214,14 +200,9 @@ fn inference_processor(
     preprocess: Option<&JsonSection<'_>>,
     side: usize,
 ) -> Result<ImageProcessor, PublishedError> {
-    let square = ResizeSize::Exact {
-        height: side,
-        width: side,
-    };
+    let square = ResizeSize::Exact { height: side, width: side };
     let mut processor = ImageProcessor {
-        size: ResizeSize::ShortestEdge {
-            shortest_edge: side,
-        },
+        size: ResizeSize::ShortestEdge { shortest_edge: side },
         do_center_crop: Some(true),
         crop_size: Some(CropSize::Number(side)),
         crop_rounding: CropRounding::HalfToEven,
@@ -285,13 +266,7 @@ mod tests {
             "preprocess_cfg": {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.2, 0.2]}});
         let published = encoder(&json).unwrap();
         assert_eq!(published.layout, EncoderLayout::OpenClipTimm);
-        assert_eq!(
-            (
-                published.config.hidden_size,
-                published.config.sequence_length()
-            ),
-            (768, 197)
-        );
+        assert_eq!((published.config.hidden_size, published.config.sequence_length()), (768, 197));
         assert_eq!(published.processor.output_size(), Some((224, 224)));
         assert!((published.processor.image_mean[1] - 0.4).abs() < 1e-9);
     }
@@ -315,10 +290,7 @@ mod tests {
             ("head_width", json!(0)),
         ] {
             let error = encoder_with(field, value).unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("`model_cfg.vision_cfg.{field}`")),
-                "{error}"
-            );
+            assert!(error.contains(&format!("`model_cfg.vision_cfg.{field}`")), "{error}");
         }
     }
 }

@@ -26,10 +26,7 @@ pub fn read_image_processor(
     let mut processor = match class.as_str() {
         "CLIP" | "Bit" | "Llava" | "LlavaNext" => clip,
         "Siglip" => ImageProcessor {
-            size: ResizeSize::Exact {
-                height: 224,
-                width: 224,
-            },
+            size: ResizeSize::Exact { height: 224, width: 224 },
             do_center_crop: Some(false),
             image_mean: [0.5; 3],
             image_std: [0.5; 3],
@@ -46,11 +43,7 @@ pub fn read_image_processor(
     if class == "Llava" && do_pad {
         processor.pad = Pad::Square;
     }
-    check_size_keys(
-        &section,
-        "size",
-        &[&["shortest_edge"], &["height", "width"]],
-    )?;
+    check_size_keys(&section, "size", &[&["shortest_edge"], &["height", "width"]])?;
     check_size_keys(&section, "crop_size", &[&["height", "width"]])?;
     section.read_into("do_resize", &mut processor.do_resize)?;
     section.read_into("size", &mut processor.size)?;
@@ -164,14 +157,8 @@ mod tests {
     fn unsupported_values_are_rejected() {
         for (file, expected) in [
             (json!({"resample": 1}), "`resample` is 1"),
-            (
-                json!({"size": {"longest_edge": 3}}),
-                "`size` is {\"longest_edge\":3}",
-            ),
-            (
-                json!({"size": {"shortest_edge": 3, "longest_edge": 3}}),
-                "`size` is",
-            ),
+            (json!({"size": {"longest_edge": 3}}), "`size` is {\"longest_edge\":3}"),
+            (json!({"size": {"shortest_edge": 3, "longest_edge": 3}}), "`size` is"),
             (json!({"image_mean": [0.5]}), "`image_mean` is [0.5]"),
             (
                 json!({"image_processor_type": "ViTImageProcessor"}),
@@ -182,9 +169,7 @@ mod tests {
                 "`do_center_crop` is true",
             ),
         ] {
-            let error = read_image_processor(&file, EncoderLayout::Clip)
-                .unwrap_err()
-                .to_string();
+            let error = read_image_processor(&file, EncoderLayout::Clip).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
         let file = json!({"image_grid_pinpoints": [[336, 600]], "crop_size": 336, "size": 336});

@@ -34,10 +34,8 @@ enum KnownPreprocessing {
     Squash,
 }
 
-const CLIP_MEAN_STD: [[f64; 3]; 2] = [
-    [0.481_454_66, 0.457_827_5, 0.408_210_73],
-    [0.268_629_54, 0.261_302_58, 0.275_777_11],
-];
+const CLIP_MEAN_STD: [[f64; 3]; 2] =
+    [[0.481_454_66, 0.457_827_5, 0.408_210_73], [0.268_629_54, 0.261_302_58, 0.275_777_11]];
 const IMAGENET_MEAN_STD: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
 /// Statistics of chest radiographs (`microsoft/rad-dino`).
 const CHEST_MEAN_STD: [[f64; 3]; 2] = [[0.5307; 3], [0.2583; 3]];
@@ -81,26 +79,10 @@ const fn dinov2(
 /// All registered encoders. Other checkpoints of the same architectures are described by their
 /// files.
 pub const KNOWN_ENCODERS: &[KnownEncoder] = &[
-    clip(
-        "clip-vit-b32",
-        "openai/clip-vit-base-patch32",
-        [768, 3072, 12, 12, 224, 32],
-    ),
-    clip(
-        "clip-vit-b16",
-        "openai/clip-vit-base-patch16",
-        [768, 3072, 12, 12, 224, 16],
-    ),
-    clip(
-        "clip-vit-l14",
-        "openai/clip-vit-large-patch14",
-        [1024, 4096, 24, 16, 224, 14],
-    ),
-    clip(
-        "clip-vit-l14-336",
-        "openai/clip-vit-large-patch14-336",
-        [1024, 4096, 24, 16, 336, 14],
-    ),
+    clip("clip-vit-b32", "openai/clip-vit-base-patch32", [768, 3072, 12, 12, 224, 32]),
+    clip("clip-vit-b16", "openai/clip-vit-base-patch16", [768, 3072, 12, 12, 224, 16]),
+    clip("clip-vit-l14", "openai/clip-vit-large-patch14", [1024, 4096, 24, 16, 224, 14]),
+    clip("clip-vit-l14-336", "openai/clip-vit-large-patch14-336", [1024, 4096, 24, 16, 336, 14]),
     clip(
         "pubmedclip",
         "flaviagiammarino/pubmed-clip-vit-base-patch32",
@@ -115,21 +97,9 @@ pub const KNOWN_ENCODERS: &[KnownEncoder] = &[
             [768, 3072, 12, 12, 224, 16],
         )
     },
-    siglip(
-        "siglip-b16-224",
-        "google/siglip-base-patch16-224",
-        [768, 3072, 12, 12, 224, 16],
-    ),
-    siglip(
-        "siglip-so400m-384",
-        "google/siglip-so400m-patch14-384",
-        [1152, 4304, 27, 16, 384, 14],
-    ),
-    siglip(
-        "medsiglip-448",
-        "google/medsiglip-448",
-        [1152, 4304, 27, 16, 448, 14],
-    ),
+    siglip("siglip-b16-224", "google/siglip-base-patch16-224", [768, 3072, 12, 12, 224, 16]),
+    siglip("siglip-so400m-384", "google/siglip-so400m-patch14-384", [1152, 4304, 27, 16, 384, 14]),
+    siglip("medsiglip-448", "google/medsiglip-448", [1152, 4304, 27, 16, 448, 14]),
     dinov2(
         "dinov2-small",
         "facebook/dinov2-small",
@@ -189,21 +159,14 @@ impl KnownEncoder {
             image_size: image,
             patch_size: patch,
             hidden_act: self.activation,
-            variant: VitVariant {
-                position_grid: self.position_grid,
-                ..variant
-            },
+            variant: VitVariant { position_grid: self.position_grid, ..variant },
             ..transformers::default_config(match self.layout {
                 // The layer norms of `timm` have the same epsilon as those of SigLIP.
                 EncoderLayout::OpenClipTimm => EncoderLayout::Siglip,
                 layout => layout,
             })
         };
-        PublishedEncoder {
-            layout: self.layout,
-            config,
-            processor: self.image_processor(image),
-        }
+        PublishedEncoder { layout: self.layout, config, processor: self.image_processor(image) }
     }
 
     fn image_processor(&self, side: usize) -> ImageProcessor {

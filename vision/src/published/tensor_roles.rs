@@ -47,13 +47,8 @@ impl TensorRenaming {
             encoder_prefix = Some(prefix);
         }
         match encoder_prefix {
-            Some(prefix) => Ok(Self {
-                layout,
-                prefix: prefix.to_owned(),
-            }),
-            None => Err(WeightsError::NoEncoder {
-                suffix: patch_embedding,
-            }),
+            Some(prefix) => Ok(Self { layout, prefix: prefix.to_owned() }),
+            None => Err(WeightsError::NoEncoder { suffix: patch_embedding }),
         }
     }
 
@@ -91,9 +86,7 @@ impl TensorRenaming {
     /// A tensor without a name in this layout keeps its acem3 name, with the prefix.
     pub fn name_in_file(&self, acem3_name: &str) -> String {
         let names = self.layout.names();
-        let name = names
-            .name_in_file(acem3_name)
-            .unwrap_or_else(|| acem3_name.to_owned());
+        let name = names.name_in_file(acem3_name).unwrap_or_else(|| acem3_name.to_owned());
         format!("{}{name}", self.prefix)
     }
 }
@@ -172,10 +165,7 @@ mod tests {
                 "encoder.layers.3.layer_scale2",
             ),
             (
-                with_prefix(
-                    EncoderLayout::Clip,
-                    "model.vision_tower.vision_tower.vision_model.",
-                ),
+                with_prefix(EncoderLayout::Clip, "model.vision_tower.vision_tower.vision_model."),
                 "model.vision_tower.vision_tower.vision_model.pre_layrnorm.bias",
                 "pre_layrnorm.bias",
             ),
@@ -186,10 +176,7 @@ mod tests {
             ),
         ];
         for (renaming, name_in_file, acem3_name) in cases {
-            assert_eq!(
-                renaming.role(name_in_file),
-                TensorRole::Encoder(acem3_name.to_owned())
-            );
+            assert_eq!(renaming.role(name_in_file), TensorRole::Encoder(acem3_name.to_owned()));
             assert_eq!(renaming.name_in_file(acem3_name), name_in_file);
         }
     }
@@ -197,10 +184,9 @@ mod tests {
     #[test]
     fn unused_and_unknown_tensors_are_distinguished() {
         let timm = with_prefix(EncoderLayout::OpenClipTimm, "visual.trunk.");
-        for name in [
-            "text.transformer.embeddings.word_embeddings.weight",
-            "visual.head.proj.weight",
-        ] {
+        for name in
+            ["text.transformer.embeddings.word_embeddings.weight", "visual.head.proj.weight"]
+        {
             assert_eq!(timm.role(name), TensorRole::Unused);
         }
         for name in [
@@ -221,13 +207,8 @@ mod tests {
     fn file_must_contain_exactly_one_encoder() {
         let none = TensorRenaming::find(EncoderLayout::Clip, ["text_model.x", "my_conv1.weight"]);
         assert!(matches!(none, Err(WeightsError::NoEncoder { .. })));
-        let two = [
-            "a.embeddings.patch_embedding.weight",
-            "b.embeddings.patch_embedding.weight",
-        ];
-        let error = TensorRenaming::find(EncoderLayout::Clip, two)
-            .unwrap_err()
-            .to_string();
+        let two = ["a.embeddings.patch_embedding.weight", "b.embeddings.patch_embedding.weight"];
+        let error = TensorRenaming::find(EncoderLayout::Clip, two).unwrap_err().to_string();
         assert!(error.contains("`b.embeddings"), "{error}");
     }
 }

@@ -68,10 +68,9 @@ impl EncoderNetwork {
         let file = JsonSection::root(FILE, config)?;
         let Some(model_type) = file.get::<String>("model_type")? else {
             let expected = MODEL_TYPES.map(|(name, _)| name).join(", ");
-            return Err(file.field_error(
-                "model_type",
-                format!("is missing, expected one of {expected}"),
-            ));
+            return Err(
+                file.field_error("model_type", format!("is missing, expected one of {expected}"))
+            );
         };
         let mut sections = Vec::new();
         if matches!(model_type.as_str(), "clip" | "siglip") {
@@ -131,9 +130,7 @@ pub(super) fn read_encoder(
 ) -> Result<PublishedEncoder, PublishedError> {
     let EncoderNetwork { layout, mut config } = EncoderNetwork::from_config_file(config)?;
     let Some(file) = preprocessor_config else {
-        return Err(PublishedError::MissingFile {
-            file: "preprocessor_config.json",
-        });
+        return Err(PublishedError::MissingFile { file: "preprocessor_config.json" });
     };
     let processor = preprocessor::read_image_processor(file, layout)?;
     if layout == EncoderLayout::Dinov2 {
@@ -146,11 +143,7 @@ pub(super) fn read_encoder(
         }
         config.variant.position_grid = Some(stored_grid).filter(|grid| *grid != config.grid_side());
     }
-    Ok(PublishedEncoder {
-        layout,
-        config,
-        processor,
-    })
+    Ok(PublishedEncoder { layout, config, processor })
 }
 
 /// Returns the architecture's defaults for missing fields (`configuration_clip.py`,
@@ -239,19 +232,13 @@ mod tests {
             json!({"model_type": "siglip", "vision_config": {"model_type": "siglip_vision_model"}});
         let preprocessor = json!({"image_processor_type": "SiglipImageProcessor"});
         let encoder = open_both(&siglip, &preprocessor).unwrap();
-        assert_eq!(
-            (encoder.config.image_size, encoder.config.patch_size),
-            (224, 16)
-        );
+        assert_eq!((encoder.config.image_size, encoder.config.patch_size), (224, 16));
         assert_eq!(encoder.config.hidden_act, Activation::GeluPytorchTanh);
         let clip = json!({"model_type": "clip", "vision_config": {"hidden_size": 1024},
             "vision_config_dict": {"hidden_size": 1024, "patch_size": 14, "num_attention_heads": 16}});
         let preprocessor = json!({"crop_size": 224, "size": 224});
         let encoder = open_both(&clip, &preprocessor).unwrap();
-        assert_eq!(
-            (encoder.config.hidden_size, encoder.config.patch_size),
-            (1024, 14)
-        );
+        assert_eq!((encoder.config.hidden_size, encoder.config.patch_size), (1024, 14));
     }
 
     #[test]
@@ -288,10 +275,7 @@ mod tests {
                 json!({"model_type": "clip_vision_model", "image_size": [224, 336]}),
                 "`image_size` is [224,336]",
             ),
-            (
-                json!({"model_type": "clip_vision_model", "hidden_size": -3}),
-                "`hidden_size` is -3",
-            ),
+            (json!({"model_type": "clip_vision_model", "hidden_size": -3}), "`hidden_size` is -3"),
             (
                 json!({"model_type": "clip_vision_model", "image_size": 336}),
                 "yields 224 x 224 pixels, expected 336 x 336",
@@ -310,12 +294,7 @@ mod tests {
             config: Some(&json!({"model_type": "clip"})),
             ..EncoderFiles::default()
         };
-        let error = PublishedEncoder::from_files(&without_preprocessor)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("`preprocessor_config.json` is missing"),
-            "{error}"
-        );
+        let error = PublishedEncoder::from_files(&without_preprocessor).unwrap_err().to_string();
+        assert!(error.contains("`preprocessor_config.json` is missing"), "{error}");
     }
 }

@@ -37,9 +37,8 @@ impl TensorRenaming {
             let Some(shape) = expected.remove(&acem3_name) else {
                 return Err(WeightsError::UnexpectedTensor { name });
             };
-            let (leading, dims) = tensor
-                .dims()
-                .split_at(tensor.dims().len().saturating_sub(shape.len()));
+            let (leading, dims) =
+                tensor.dims().split_at(tensor.dims().len().saturating_sub(shape.len()));
             if dims != shape || leading.iter().any(|dim| *dim != 1) {
                 return Err(WeightsError::ShapeMismatch {
                     name,
@@ -49,10 +48,7 @@ impl TensorRenaming {
             }
             let tensor = tensor
                 .reshape(shape)
-                .map_err(|error| WeightsError::Candle {
-                    name,
-                    problem: error.to_string(),
-                })?;
+                .map_err(|error| WeightsError::Candle { name, problem: error.to_string() })?;
             renamed.insert(acem3_name, tensor);
         }
         match expected.keys().map(|name| self.name_in_file(name)).min() {
@@ -73,10 +69,7 @@ mod tests {
 
     #[test]
     fn tensor_errors_use_the_names_in_the_file() {
-        let config = VisionConfig {
-            variant: VitVariant::timm(),
-            ..tiny()
-        };
+        let config = VisionConfig { variant: VitVariant::timm(), ..tiny() };
         let zeros = |shape: &[usize]| Tensor::zeros(shape, DType::F32, &Device::Cpu).unwrap();
         let patch_embedding = "visual.trunk.patch_embed.proj.weight";
         let renaming =
@@ -91,10 +84,7 @@ mod tests {
         assert_eq!(renamed.len(), config.tensor_shapes().len());
 
         let error = |tensors: HashMap<_, _>| {
-            renaming
-                .rename_tensors(&config, tensors)
-                .unwrap_err()
-                .to_string()
+            renaming.rename_tensors(&config, tensors).unwrap_err().to_string()
         };
         let mut missing = complete.clone();
         missing.remove("visual.trunk.blocks.1.norm2.bias");
@@ -108,10 +98,6 @@ mod tests {
         let mut with_batch_dimension = complete;
         with_batch_dimension.insert("visual.trunk.pos_embed".into(), zeros(&[1, 5, 8]));
         with_batch_dimension.insert("text.proj.0.weight".into(), zeros(&[3]));
-        assert!(
-            renaming
-                .rename_tensors(&config, with_batch_dimension)
-                .is_ok()
-        );
+        assert!(renaming.rename_tensors(&config, with_batch_dimension).is_ok());
     }
 }

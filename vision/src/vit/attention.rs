@@ -55,9 +55,7 @@ impl VitAttention {
         let (b, t, c) = x.dims3()?;
         let x = x.reshape((b * t, c))?;
         let split_heads = |y: Tensor| {
-            y.reshape((b, t, self.heads, self.head_size))?
-                .transpose(1, 2)?
-                .contiguous()
+            y.reshape((b, t, self.heads, self.head_size))?.transpose(1, 2)?.contiguous()
         };
         let scale = 1. / (self.head_size as f64).sqrt();
         let q = split_heads((self.q.forward(&x)? * scale)?)?; // (b, h, t, d)

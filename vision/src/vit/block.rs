@@ -26,11 +26,7 @@ impl VitBlock {
     /// Loads `layer_norm1`, `self_attn`, `layer_norm2`, `mlp` and, if the variant has them,
     /// `layer_scale1` and `layer_scale2`.
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
-        let (c, inner, eps) = (
-            config.hidden_size,
-            config.intermediate_size,
-            config.layer_norm_eps,
-        );
+        let (c, inner, eps) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
         let scale = |name: &str| vb.get_with_hints(c, name, Init::Const(1.));
         let scales = if config.variant.layer_scale {
             Some([scale("layer_scale1")?, scale("layer_scale2")?])
@@ -57,18 +53,12 @@ impl VitBlock {
         let attended = self.attention.forward(&self.attention_norm.forward(x)?)?;
         let x = (x + self.apply_layer_scale(0, attended)?)?;
         let y = self.mlp_norm.forward(&x)?.reshape((b * t, c))?;
-        let y = self
-            .mlp_down
-            .forward(&activate(&self.mlp_up.forward(&y)?, self.activation)?)?;
+        let y = self.mlp_down.forward(&activate(&self.mlp_up.forward(&y)?, self.activation)?)?;
         x + self.apply_layer_scale(1, y.reshape((b, t, c))?)?
     }
 
     fn apply_layer_scale(&self, index: usize, y: Tensor) -> Result<Tensor> {
-        match self
-            .layer_scales
-            .as_ref()
-            .and_then(|scales| scales.get(index))
-        {
+        match self.layer_scales.as_ref().and_then(|scales| scales.get(index)) {
             Some(scale) => y.broadcast_mul(scale),
             None => Ok(y),
         }

@@ -26,10 +26,7 @@ impl Embeddings {
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         let (c, patch_size, channels) =
             (config.hidden_size, config.patch_size, config.num_channels);
-        let init = Init::Randn {
-            mean: 0.,
-            stdev: 0.02,
-        };
+        let init = Init::Randn { mean: 0., stdev: 0.02 };
         let class_embedding = if config.variant.class_token {
             Some(vb.get_with_hints(c, "class_embedding", init)?)
         } else {
@@ -126,14 +123,8 @@ mod tests {
         let conv = conv.flatten_from(2).unwrap().transpose(1, 2).unwrap();
         let ours = embeddings.embed_patches(&pixels).unwrap();
         assert_eq!(ours.dims(), [2, 4, 8]);
-        let difference = (ours - conv)
-            .unwrap()
-            .abs()
-            .unwrap()
-            .flatten_all()
-            .unwrap()
-            .max(0)
-            .unwrap();
+        let difference =
+            (ours - conv).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
         assert!(difference.to_scalar::<f32>().unwrap() < 1e-6);
     }
 
@@ -144,9 +135,6 @@ mod tests {
         let embeddings = Embeddings::load(&vb, &tiny()).unwrap();
         let pixels = Tensor::zeros((2, 3, 10, 12), DType::F32, &Device::Cpu).unwrap();
         let error = embeddings.forward(&pixels).unwrap_err().to_string();
-        assert!(
-            error.contains("expected (b, 3, 10, 10), found [2, 3, 10, 12]"),
-            "{error}"
-        );
+        assert!(error.contains("expected (b, 3, 10, 10), found [2, 3, 10, 12]"), "{error}");
     }
 }

@@ -14,10 +14,7 @@ pub(super) struct VitLinear {
 impl VitLinear {
     /// Loads `weight` (out, in) and `bias` (out).
     pub(super) fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
-        let init = Init::Randn {
-            mean: 0.,
-            stdev: 0.02,
-        };
+        let init = Init::Randn { mean: 0., stdev: 0.02 };
         let weight = vb.get_with_hints((output, input), "weight", init)?;
         let bias = vb.get_with_hints(output, "bias", Init::Const(0.))?;
         Ok(Self { weight, bias })

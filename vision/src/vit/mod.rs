@@ -89,9 +89,7 @@ impl Vit {
     /// (b, 3, s, s) → (b, t, `c_v`).
     pub fn hidden_state(&self, pixel_values: &Tensor, state: usize) -> Result<Tensor> {
         let embedded = self.embed(pixel_values)?;
-        self.first_blocks(state)?
-            .iter()
-            .try_fold(embedded, |x, block| block.forward(&x))
+        self.first_blocks(state)?.iter().try_fold(embedded, |x, block| block.forward(&x))
     }
 
     /// Applies the norm after the last block to a state. Returns an error if the encoder has no
@@ -148,16 +146,10 @@ mod tests {
 
     #[test]
     fn all_weights_get_gradients_in_all_variants() {
-        let interpolated = VitVariant {
-            position_grid: Some(3),
-            ..VitVariant::dinov2()
-        };
-        for variant in [
-            VitVariant::default(),
-            VitVariant::siglip(),
-            VitVariant::timm(),
-            interpolated,
-        ] {
+        let interpolated = VitVariant { position_grid: Some(3), ..VitVariant::dinov2() };
+        for variant in
+            [VitVariant::default(), VitVariant::siglip(), VitVariant::timm(), interpolated]
+        {
             let map = VarMap::new();
             let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
             let config = VisionConfig { variant, ..tiny() };
@@ -168,8 +160,7 @@ mod tests {
     fn assert_all_weights_get_gradients(map: &VarMap, vit: &Vit, config: &VisionConfig) {
         for var in map.all_vars() {
             // Initial values away from zero, so that no gradient is zero by chance.
-            var.set(&(var.randn_like(0., 0.3).unwrap() + 0.1).unwrap())
-                .unwrap();
+            var.set(&(var.randn_like(0., 0.3).unwrap() + 0.1).unwrap()).unwrap();
         }
         let pixels = Tensor::randn(0f32, 1., (2, 3, 10, 10), &Device::Cpu).unwrap();
         let states = vit.hidden_states(&pixels, 3).unwrap();
@@ -192,9 +183,7 @@ mod tests {
             .backward()
             .unwrap();
         for (name, var) in map.data().lock().unwrap().iter() {
-            let grad = grads
-                .get(var)
-                .unwrap_or_else(|| panic!("{name} has no gradient"));
+            let grad = grads.get(var).unwrap_or_else(|| panic!("{name} has no gradient"));
             let max = grad.abs().unwrap().flatten_all().unwrap().max(0).unwrap();
             let max = max.to_scalar::<f32>().unwrap();
             // Adding a vector to all keys does not change the softmax.
@@ -213,13 +202,8 @@ mod tests {
         let state = vit.hidden_state(&pixels, 2).unwrap();
         let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         assert_eq!(flat(&states[2]), flat(&state));
-        let single = vit
-            .hidden_state(&pixels.narrow(0, 1, 1).unwrap(), 2)
-            .unwrap();
-        for (a, b) in flat(&single)
-            .iter()
-            .zip(flat(&state.narrow(0, 1, 1).unwrap()))
-        {
+        let single = vit.hidden_state(&pixels.narrow(0, 1, 1).unwrap(), 2).unwrap();
+        for (a, b) in flat(&single).iter().zip(flat(&state.narrow(0, 1, 1).unwrap())) {
             assert!((a - b).abs() < 1e-5);
         }
     }

@@ -46,11 +46,7 @@ impl Positions {
     /// () → (t, c).
     pub(super) fn for_patch_grid(&self) -> Result<Tensor> {
         let table = self.table.to_dtype(DType::F32)?;
-        let Some(PositionResampling {
-            weights,
-            class_tokens,
-        }) = &self.resampling
-        else {
+        let Some(PositionResampling { weights, class_tokens }) = &self.resampling else {
             return Ok(table);
         };
         let (n, g) = weights.dims2()?;

@@ -15,10 +15,7 @@ impl VisionConfig {
             add("embeddings.class_embedding".into(), &[c]);
         }
         let patch = "embeddings.patch_embedding";
-        add(
-            format!("{patch}.weight"),
-            &[c, self.num_channels, side, side],
-        );
+        add(format!("{patch}.weight"), &[c, self.num_channels, side, side]);
         if variant.patch_bias {
             add(format!("{patch}.bias"), &[c]);
         }
@@ -83,10 +80,7 @@ mod tests {
 
     #[test]
     fn tensor_shapes_equal_those_that_loading_requires() {
-        let interpolated = VitVariant {
-            position_grid: Some(5),
-            ..VitVariant::dinov2()
-        };
+        let interpolated = VitVariant { position_grid: Some(5), ..VitVariant::dinov2() };
         let variants = [
             VitVariant::default(),
             VitVariant::clip(),
@@ -107,10 +101,7 @@ mod tests {
                 .map(|(name, var)| (name.clone(), var.dims().to_vec()))
                 .collect();
             assert_eq!(requested, config.tensor_shapes().into_iter().collect());
-            let count: usize = requested
-                .values()
-                .map(|dims| dims.iter().product::<usize>())
-                .sum();
+            let count: usize = requested.values().map(|dims| dims.iter().product::<usize>()).sum();
             assert_eq!(config.parameter_count(), count);
         }
     }

@@ -53,10 +53,7 @@ pub fn compute_statistics(
         .map(|(judge, statistic)| AgreementStatistic {
             statistic: *statistic,
             estimate: judge.estimate,
-            coverage: Coverage {
-                judged: group.n,
-                labelled: group.labelled,
-            },
+            coverage: Coverage { judged: group.n, labelled: group.labelled },
             exact_interval: judge.exact_interval,
             ceiling: raters
                 .next()
@@ -94,21 +91,11 @@ fn estimate_statistics(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<Huma
             exact.and_then(|(form, squares)| squares.for_form(form).ok()?.interval(form).ok());
         // If raters contradict each other, the lower bound of ICC(2,k) passes infinity.
         let exact = exact.filter(|[low, high]| low <= high);
-        let estimate = Estimate {
-            value,
-            interval,
-            n: count.n,
-            clusters: count.images,
-        };
-        Some(HumanCeiling {
-            estimate,
-            exact_interval: exact,
-        })
+        let estimate = Estimate { value, interval, n: count.n, clusters: count.images };
+        Some(HumanCeiling { estimate, exact_interval: exact })
     };
     let estimates = values.into_iter().zip(resamples).enumerate();
-    estimates
-        .filter_map(|(i, (value, resamples))| estimate(i, value, resamples))
-        .collect()
+    estimates.filter_map(|(i, (value, resamples))| estimate(i, value, resamples)).collect()
 }
 
 impl Statistic {
@@ -117,11 +104,7 @@ impl Statistic {
     fn check_case_count(self, cases: usize) -> Defined<()> {
         let is_mean = self.is_proportion() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
-            return Err(Undefined::TooFew {
-                items: "cases",
-                found: 1,
-                needed: 2,
-            });
+            return Err(Undefined::TooFew { items: "cases", found: 1, needed: 2 });
         }
         Ok(())
     }

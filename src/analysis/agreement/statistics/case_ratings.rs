@@ -60,14 +60,10 @@ impl DistinctRatings {
 impl CaseRatings {
     /// Returns a key that is equal for equal ratings.
     fn key(&self) -> Vec<u64> {
-        let ratings = self
-            .ratings
-            .iter()
-            .flat_map(|(rater, value)| [u64::from(*rater), value.to_bits()]);
-        let others = self
-            .consensus_of_others
-            .iter()
-            .map(|value| value.map_or(u64::MAX, f64::to_bits));
+        let ratings =
+            self.ratings.iter().flat_map(|(rater, value)| [u64::from(*rater), value.to_bits()]);
+        let others =
+            self.consensus_of_others.iter().map(|value| value.map_or(u64::MAX, f64::to_bits));
         ratings.chain(others).collect()
     }
 }

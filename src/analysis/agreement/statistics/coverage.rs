@@ -60,10 +60,7 @@ mod tests {
 
     #[test]
     fn bounds_count_missing_verdicts_as_wrong_or_right() {
-        let coverage = Coverage {
-            judged: 6,
-            labelled: 8,
-        };
+        let coverage = Coverage { judged: 6, labelled: 8 };
         let assert_bounds = |coverage: Coverage, proportion: f64, expected: [f64; 2]| {
             for (found, expected) in coverage.bounds(proportion).into_iter().zip(expected) {
                 assert!((found - expected).abs() < 1e-12, "{found} {expected}");
@@ -71,15 +68,9 @@ mod tests {
         };
         assert_bounds(coverage, 0.5, [0.375, 0.625]);
         assert_eq!(coverage.describe("pairs"), "6 of 8 labelled pairs");
-        let none = Coverage {
-            judged: 0,
-            labelled: 3,
-        };
+        let none = Coverage { judged: 0, labelled: 3 };
         assert_bounds(none, 0.0, [0.0, 1.0]);
-        let all = Coverage {
-            judged: 3,
-            labelled: 3,
-        };
+        let all = Coverage { judged: 3, labelled: 3 };
         assert_bounds(all, 0.25, [0.25; 2]);
         assert!(all.is_complete());
     }

@@ -108,10 +108,7 @@ impl StatisticGroup {
         let n = ratings.len();
         let case_counts = ratings.weights(&vec![1.0; n]);
         let units_and_rows = ratings.to_matrix().map(|matrix| {
-            (
-                matrix.to_rated_units().with_case_counts(&case_counts),
-                matrix.complete_rows(),
-            )
+            (matrix.to_rated_units().with_case_counts(&case_counts), matrix.complete_rows())
         });
         let clusters = clusters_of_units(verdict_indices.into_iter(), verdicts);
         let defined = units_and_rows.as_ref().ok();
@@ -166,24 +163,17 @@ fn select_multi_rater_cases(
     all: impl Iterator<Item = (usize, CaseRatings)>,
 ) -> (DistinctRatings, Vec<usize>) {
     let mut verdicts = Vec::new();
-    let selected = all
-        .filter(|(_, case)| case.ratings.len() > 1)
-        .map(|(verdict, case)| {
-            verdicts.push(verdict);
-            case
-        });
+    let selected = all.filter(|(_, case)| case.ratings.len() > 1).map(|(verdict, case)| {
+        verdicts.push(verdict);
+        case
+    });
     (DistinctRatings::new(selected), verdicts)
 }
 
 impl DistinctRatings {
     /// Converts the entries to a matrix.
     fn to_matrix(&self) -> Defined<RatingMatrix> {
-        RatingMatrix::new(
-            self.distinct
-                .iter()
-                .map(|case| case.ratings.clone())
-                .collect(),
-        )
+        RatingMatrix::new(self.distinct.iter().map(|case| case.ratings.clone()).collect())
     }
 
     /// Counts the cases that an accuracy includes for at least one rater. `definition` is a function
@@ -198,9 +188,7 @@ impl DistinctRatings {
             let case = &self.distinct[index];
             let mut pairs = case.ratings.iter().zip(&case.consensus_of_others);
             pairs.any(|((_, rating), others)| {
-                others.is_some_and(|others| {
-                    definition(order(*rating), order(others)).is_some()
-                })
+                others.is_some_and(|others| definition(order(*rating), order(others)).is_some())
             })
         })
     }
@@ -256,16 +244,8 @@ fn mean_over_raters(
         }
     }
     let mean = |(sum, n, reason): (f64, f64, Option<Undefined>)| {
-        let no_cases = Undefined::TooFew {
-            items: "cases of two raters",
-            found: 0,
-            needed: 1,
-        };
-        if n > 0.0 {
-            Ok(sum / n)
-        } else {
-            Err(reason.unwrap_or(no_cases))
-        }
+        let no_cases = Undefined::TooFew { items: "cases of two raters", found: 0, needed: 1 };
+        if n > 0.0 { Ok(sum / n) } else { Err(reason.unwrap_or(no_cases)) }
     };
     means.into_iter().map(mean).collect()
 }

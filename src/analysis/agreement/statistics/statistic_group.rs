@@ -46,10 +46,7 @@ pub struct SampleSize {
 impl SampleSize {
     /// Counts all cases.
     pub(crate) fn all(clusters: &Clusters) -> Self {
-        Self {
-            n: clusters.len(),
-            images: clusters.count(),
-        }
+        Self { n: clusters.len(), images: clusters.count() }
     }
 
     /// Counts the cases for which `includes` returns true.
@@ -102,9 +99,7 @@ impl StatisticGroup {
 
     /// Creates the group of statistics of triples.
     pub(crate) fn from_triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
-        let judged = units
-            .iter()
-            .filter_map(|u| Some((u.verdict, u.judge?, u.label)));
+        let judged = units.iter().filter_map(|u| Some((u.verdict, u.judge?, u.label)));
         let judged: Vec<_> = judged.collect();
         let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
         let accuracy = |(_, judge, label): &(_, _, _)| Some(accuracy::triple(*judge, *label));
@@ -122,9 +117,7 @@ impl StatisticGroup {
 
     /// Creates the group of statistics of response scores.
     pub(crate) fn from_responses(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
-        let judged = units
-            .iter()
-            .filter_map(|u| Some((u.verdict, u.judge?, u.label(None)?)));
+        let judged = units.iter().filter_map(|u| Some((u.verdict, u.judge?, u.label(None)?)));
         let judged: Vec<(usize, f64, f64)> = judged.collect();
         let clusters = clusters_of_units(judged.iter().map(|(v, ..)| *v), verdicts);
         let judge: Vec<f64> = judged.iter().map(|unit| unit.1).collect();
@@ -165,11 +158,7 @@ impl TwoRaters {
     fn new(first: &[f64], second: &[f64]) -> Self {
         Self(ContingencyCells::new(first, second).map(|cells| {
             let ratings = cells.ratings();
-            DistinctPairs {
-                units: ratings.to_rated_units(),
-                rows: ratings.complete_rows(),
-                cells,
-            }
+            DistinctPairs { units: ratings.to_rated_units(), rows: ratings.complete_rows(), cells }
         }))
     }
 
@@ -203,11 +192,9 @@ impl TwoRaters {
         ) -> Vec<Defined<f64>>,
     ) -> Vec<Defined<f64>> {
         match &self.0 {
-            Ok(pairs) => statistics(
-                &pairs.cells.weighted_table(weights),
-                &pairs.units,
-                &pairs.rows,
-            ),
+            Ok(pairs) => {
+                statistics(&pairs.cells.weighted_table(weights), &pairs.units, &pairs.rows)
+            }
             Err(reason) => vec![Err(*reason); n],
         }
     }
@@ -216,11 +203,7 @@ impl TwoRaters {
     fn mean_squares(&self) -> Option<RatingMeanSquares> {
         let pairs = self.0.as_ref().ok()?;
         let weights = pairs.cells.table();
-        Some(RatingMeanSquares::new(
-            &pairs.units,
-            &pairs.rows,
-            weights.weights(),
-        ))
+        Some(RatingMeanSquares::new(&pairs.units, &pairs.rows, weights.weights()))
     }
 }
 
@@ -266,11 +249,7 @@ pub(crate) fn score_statistics_many(
     weights: &[f64],
 ) -> Vec<Defined<f64>> {
     let mut values = vec![fleiss(units, weights)];
-    let metrics = [
-        DistanceMetric::Nominal,
-        DistanceMetric::Ordinal,
-        DistanceMetric::Interval,
-    ];
+    let metrics = [DistanceMetric::Nominal, DistanceMetric::Ordinal, DistanceMetric::Interval];
     values.extend(metrics.map(|metric| alpha(units, metric, weights)));
     let squares = RatingMeanSquares::new(units, rows, weights);
     values.extend(IccForm::ALL.map(|form| squares.for_form(form)?.value(form)));

@@ -60,10 +60,8 @@ impl Agreement {
             tables.push(summary_table("by score target", &rows));
         }
         for groups in self.groups.chunk_by(|a, b| a.by == b.by) {
-            let rows: Vec<SummaryRow> = groups
-                .iter()
-                .map(|group| (group.value.as_str(), &group.statistics[..]))
-                .collect();
+            let rows: Vec<SummaryRow> =
+                groups.iter().map(|group| (group.value.as_str(), &group.statistics[..])).collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
             let target = self.sections.first().map_or("", |s| s.target.key());
             let title = format!("by {by} (score target: {target})");
@@ -102,10 +100,7 @@ fn full_table(section: &TargetAgreement) -> TableSection {
         );
     }
     notes.extend(undefined_notes(statistics, has_ceiling));
-    if statistics
-        .iter()
-        .any(AgreementStatistic::uses_wilson_interval)
-    {
+    if statistics.iter().any(AgreementStatistic::uses_wilson_interval) {
         notes.push(
             "proportions of 0 or 100 %, or from fewer than ten images: Wilson interval, which treats images as \
              independent cases"
@@ -161,11 +156,7 @@ fn undefined_notes(statistics: &[AgreementStatistic], has_ceiling: bool) -> Vec<
     let (mut no_value, mut no_interval) = (Reasons::default(), Reasons::default());
     let mut add = |subject: String, estimate: &Estimate, reason: Option<String>| {
         if let Some(reason) = reason {
-            let reasons = if estimate.value.is_ok() {
-                &mut no_interval
-            } else {
-                &mut no_value
-            };
+            let reasons = if estimate.value.is_ok() { &mut no_interval } else { &mut no_value };
             reasons.add(subject, reason);
         }
     };
@@ -175,11 +166,7 @@ fn undefined_notes(statistics: &[AgreementStatistic], has_ceiling: bool) -> Vec<
             let subject = format!("{title} of the raters");
             add(subject, &ceiling.estimate, ceiling.undefined_reason());
         }
-        add(
-            title.to_owned(),
-            &statistic.estimate,
-            statistic.undefined_reason(),
-        );
+        add(title.to_owned(), &statistic.estimate, statistic.undefined_reason());
     }
     let mut notes = no_value.undefined_notes();
     notes.extend(no_interval.notes("no interval"));
@@ -192,12 +179,7 @@ fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {
         Some(format!("{} [{low}, {high}]", s.statistic.name()))
     });
     let exact: Vec<String> = exact.collect();
-    let text = || {
-        format!(
-            "exact F intervals, cases treated as independent: {}",
-            exact.join("; ")
-        )
-    };
+    let text = || format!("exact F intervals, cases treated as independent: {}", exact.join("; "));
     (!exact.is_empty()).then(text)
 }
 
@@ -264,9 +246,7 @@ fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
     ];
     notes.extend(footnotes.into_lines());
     if has_small {
-        notes.push(format!(
-            "*  fewer than {SMALL_GROUP} cases: too few for conclusions"
-        ));
+        notes.push(format!("*  fewer than {SMALL_GROUP} cases: too few for conclusions"));
     }
     TableSection::new(title, table).with_notes(notes)
 }
@@ -304,8 +284,6 @@ impl Footnotes {
 
     fn into_lines(self) -> Vec<String> {
         let lines = ('a'..='z').zip(self.0);
-        lines
-            .map(|(letter, reason)| format!("{letter}  {reason}"))
-            .collect()
+        lines.map(|(letter, reason)| format!("{letter}  {reason}")).collect()
     }
 }

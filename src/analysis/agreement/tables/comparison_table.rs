@@ -68,10 +68,7 @@ impl JudgeComparison {
 
     /// Names the statistics in which one judge agrees significantly better with the labels.
     fn conclusion(&self) -> String {
-        let significant = self
-            .differences
-            .iter()
-            .filter(|d| d.p_holm.is_some_and(|p| p < 0.05));
+        let significant = self.differences.iter().filter(|d| d.p_holm.is_some_and(|p| p < 0.05));
         let is_first_better = |statistic, difference: f64| {
             // A smaller error is better.
             (difference > 0.0) != (statistic == Statistic::MeanAbsoluteError)

@@ -28,11 +28,7 @@ const STATISTIC_COLUMNS: [&str; 17] = [
 impl Agreement {
     /// Returns one row per statistic, target and subgroup.
     pub fn csv_table(&self) -> Table {
-        let mut table = Table::new(
-            ["target", "by", "group"]
-                .into_iter()
-                .chain(STATISTIC_COLUMNS),
-        );
+        let mut table = Table::new(["target", "by", "group"].into_iter().chain(STATISTIC_COLUMNS));
         let first_section = self.sections.first();
         let first_target = first_section.map_or("", |section| section.target.key());
         let sections = self.sections.iter();

@@ -52,10 +52,7 @@ pub fn join_labels(
     };
     let mut joined = LabelIndex::new(&verdicts.pairs);
     for entry in entries {
-        let rater = raters
-            .get(entry.rater.as_str())
-            .copied()
-            .unwrap_or_default();
+        let rater = raters.get(entry.rater.as_str()).copied().unwrap_or_default();
         let is_joined = joined
             .add(entry, rater)
             .map_err(|problem| anyhow!("{} line {}: {problem}", source.display(), entry.line))?;
@@ -63,9 +60,7 @@ pub fn join_labels(
             units.joined += 1;
         } else {
             units.unmatched += 1;
-            units
-                .first_unmatched
-                .get_or_insert_with(|| describe_entry(entry));
+            units.first_unmatched.get_or_insert_with(|| describe_entry(entry));
         }
     }
     if units.joined == 0 {
@@ -89,10 +84,7 @@ pub fn join_labels(
 fn describe_entry(entry: &LabelEntry) -> String {
     let models = match &entry.value {
         LabelValue::Score { model, .. } => format!(", model {model}"),
-        LabelValue::Preference {
-            models: Some([a, b]),
-            ..
-        } => format!(", models {a} and {b}"),
+        LabelValue::Preference { models: Some([a, b]), .. } => format!(", models {a} and {b}"),
         LabelValue::Preference { models: None, .. } => String::new(),
     };
     format!("line {}: case {}{models}", entry.line, entry.case)
@@ -119,19 +111,12 @@ impl<'a> LabelIndex<'a> {
                     return Ok(false);
                 };
                 let key = (verdict.case.as_str(), model.as_str(), entry.target);
-                let previous = self
-                    .scores
-                    .entry(key)
-                    .or_default()
-                    .insert(rater, (*value, entry.line));
+                let previous =
+                    self.scores.entry(key).or_default().insert(rater, (*value, entry.line));
                 // The records of all pairs of a response repeat its label.
                 match previous {
                     Some((other, line)) if line != entry.line || (other - value).abs() > 0.0 => {
-                        Err(duplicate_rating_error(
-                            entry,
-                            line,
-                            &format!("model {model}"),
-                        ))
+                        Err(duplicate_rating_error(entry, line, &format!("model {model}")))
                     }
                     _ => Ok(true),
                 }
@@ -169,10 +154,7 @@ impl<'a> LabelIndex<'a> {
         let mut responses: HashMap<(&str, &str), Vec<ResponsePosition>> = HashMap::new();
         for (i, verdict) in self.verdicts.iter().enumerate() {
             for (side, model) in verdict.pair.iter().enumerate() {
-                responses
-                    .entry((&verdict.case, model))
-                    .or_default()
-                    .push((i, side));
+                responses.entry((&verdict.case, model)).or_default().push((i, side));
             }
         }
         let mut targets = BTreeMap::new();
@@ -215,10 +197,7 @@ impl<'a> LabelIndex<'a> {
     fn response_scores(&self, (case, model): (&str, &str), target: ScoreTarget) -> Vec<(u32, f64)> {
         let scores = self.scores.get(&(case, model, target));
         scores.map_or_else(Vec::new, |scores| {
-            scores
-                .iter()
-                .map(|(rater, (value, _))| (*rater, *value))
-                .collect()
+            scores.iter().map(|(rater, (value, _))| (*rater, *value)).collect()
         })
     }
 
@@ -232,10 +211,7 @@ impl<'a> LabelIndex<'a> {
     ) -> Option<PairRatings> {
         if let Some(votes) = self.votes.get(&(i, target)) {
             return Some(PairRatings::Votes(
-                votes
-                    .iter()
-                    .map(|(rater, (order, _))| (*rater, *order))
-                    .collect(),
+                votes.iter().map(|(rater, (order, _))| (*rater, *order)).collect(),
             ));
         }
         let scores = |model: &String| self.response_scores((&verdict.case, model), target);
@@ -262,11 +238,7 @@ fn vote_order(
 ) -> Result<Ordering, String> {
     let voted_pair = models.unwrap_or(pair);
     let order = vote.order(voted_pair.each_ref().map(String::as_str))?;
-    Ok(if voted_pair[0] == pair[0] {
-        order
-    } else {
-        order.reverse()
-    })
+    Ok(if voted_pair[0] == pair[0] { order } else { order.reverse() })
 }
 
 /// Computes the mean of the judge's scores of a response over its pairs.

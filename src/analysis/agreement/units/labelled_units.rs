@@ -91,10 +91,7 @@ impl PairRatings {
             Self::Scores([a, b]) => {
                 let means =
                     |a: &[_], b: &[_]| Some([mean_score(a, without)?, mean_score(b, without)?]);
-                let common = means(
-                    &scores_by_common_raters(a, b),
-                    &scores_by_common_raters(b, a),
-                );
+                let common = means(&scores_by_common_raters(a, b), &scores_by_common_raters(b, a));
                 common.or_else(|| means(a, b)).map(compare_scores)
             }
         }

@@ -55,11 +55,8 @@ pub(crate) fn find_subgroups(
     let mut fields = subgroup_fields(verdicts);
     for field in group_by {
         if !verdicts.iter().any(|v| v.field(field).is_some()) {
-            let mut known: Vec<&str> = verdicts
-                .iter()
-                .flat_map(|v| v.meta.keys())
-                .map(String::as_str)
-                .collect();
+            let mut known: Vec<&str> =
+                verdicts.iter().flat_map(|v| v.meta.keys()).map(String::as_str).collect();
             known.sort_unstable();
             known.dedup();
             bail!(
@@ -75,21 +72,12 @@ pub(crate) fn find_subgroups(
     for (name, field) in fields {
         let values = verdicts.iter().filter_map(|v| v.field(&field));
         for value in values.collect::<BTreeSet<String>>() {
-            let membership = Membership::Field {
-                field: field.clone(),
-                value: value.clone(),
-            };
-            groups.push(Subgroup {
-                by: name.clone(),
-                value,
-                membership,
-            });
+            let membership = Membership::Field { field: field.clone(), value: value.clone() };
+            groups.push(Subgroup { by: name.clone(), value, membership });
         }
     }
     let sides = [None, Some(0), Some(1)];
-    let bins = verdicts
-        .iter()
-        .flat_map(|v| sides.map(|side| length_bin_of(v, side)));
+    let bins = verdicts.iter().flat_map(|v| sides.map(|side| length_bin_of(v, side)));
     for bin in bins.collect::<BTreeSet<_>>() {
         groups.push(Subgroup {
             by: BY_LENGTH.to_owned(),

@@ -42,11 +42,8 @@ pub(crate) fn find_triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<
 
 /// Builds the triple of three models, if all three pairs are labelled.
 fn build_triple(pairs: &CasePairs<'_>, [a, b, c]: [&String; 3]) -> Option<TripleUnit> {
-    let [first, second, third] = [
-        pair_orders(pairs, [a, b])?,
-        pair_orders(pairs, [a, c])?,
-        pair_orders(pairs, [b, c])?,
-    ];
+    let [first, second, third] =
+        [pair_orders(pairs, [a, b])?, pair_orders(pairs, [a, c])?, pair_orders(pairs, [b, c])?];
     let judge = match [first.judge, second.judge, third.judge] {
         [Some(x), Some(y), Some(z)] => Some([x, y, z]),
         _ => None,
@@ -60,15 +57,10 @@ fn build_triple(pairs: &CasePairs<'_>, [a, b, c]: [&String; 3]) -> Option<Triple
 
 /// Returns the orders of the pair of these models: `Greater` if the first model is better.
 fn pair_orders(pairs: &CasePairs<'_>, [a, b]: [&String; 2]) -> Option<PairOrders> {
-    let (models, unit) = pairs
-        .iter()
-        .find(|(models, _)| models.contains(a) && models.contains(b))?;
+    let (models, unit) =
+        pairs.iter().find(|(models, _)| models.contains(a) && models.contains(b))?;
     let orient = |order: Ordering| {
-        if models[0] == *a {
-            order
-        } else {
-            order.reverse()
-        }
+        if models[0] == *a { order } else { order.reverse() }
     };
     Some(PairOrders {
         verdict: unit.verdict,

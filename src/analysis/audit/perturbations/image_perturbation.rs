@@ -38,10 +38,7 @@ impl ImagePerturbation {
                 let (width, height) = (image.decoded.width(), image.decoded.height());
                 let pixels = image.decoded.data().iter().map(|v| v.saturating_add(1));
                 let decoded = DecodedImage::from_rgb(width, height, pixels.collect());
-                Ok(image_from_pixels(
-                    "faint",
-                    decoded.context("the image has no pixels")?,
-                ))
+                Ok(image_from_pixels("faint", decoded.context("the image has no pixels")?))
             }
         }
     }
@@ -52,12 +49,7 @@ fn crop_centre(image: &DecodedImage) -> Result<DecodedImage> {
     let crop = |side: usize| (side.div_ceil(2), side / 4);
     let ((width, left), (height, top)) = (crop(image.width()), crop(image.height()));
     let mut pixels = Vec::with_capacity(3 * width * height);
-    for row in image
-        .data()
-        .chunks_exact(3 * image.width())
-        .skip(top)
-        .take(height)
-    {
+    for row in image.data().chunks_exact(3 * image.width()).skip(top).take(height) {
         pixels.extend_from_slice(row.get(3 * left..3 * (left + width)).unwrap_or_default());
     }
     DecodedImage::from_rgb(width, height, pixels).context("the image has no pixels")
@@ -82,21 +74,12 @@ mod tests {
         assert_eq!(faint.decoded.data()[..6], [1, 1, 1, 2, 2, 2]);
         let blanked = ImagePerturbation::Blank.apply(&original).unwrap();
         assert!(blanked.decoded.data().iter().all(|v| *v == 127));
-        let mut hashes = vec![
-            original.sha256,
-            cropped.sha256,
-            faint.sha256,
-            blanked.sha256,
-        ];
+        let mut hashes = vec![original.sha256, cropped.sha256, faint.sha256, blanked.sha256];
         hashes.sort();
         hashes.dedup();
         assert_eq!(hashes.len(), 4);
         for (width, height) in [(1, 1), (1, 5), (3, 2)] {
-            assert!(
-                ImagePerturbation::Cropped
-                    .apply(&image(width, height))
-                    .is_ok()
-            );
+            assert!(ImagePerturbation::Cropped.apply(&image(width, height)).is_ok());
         }
     }
 }

@@ -31,9 +31,8 @@ const SIDE_WORDS: [[&str; 2]; 6] = [
 ];
 
 /// Number words, from zero.
-const NUMBER_WORDS: [&str; 11] = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-];
+const NUMBER_WORDS: [&str; 11] =
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 /// Organs; each is replaced by the next one that neither question nor response names.
 const ORGANS: [&str; 15] = [
@@ -89,9 +88,7 @@ const NEGATIONS: [(&str, &str); 8] = [
 ];
 
 /// Verbs that "not" negates.
-const NEGATABLE_VERBS: [&str; 9] = [
-    "is", "are", "was", "were", "can", "does", "do", "has", "have",
-];
+const NEGATABLE_VERBS: [&str; 9] = ["is", "are", "was", "were", "can", "does", "do", "has", "have"];
 
 /// Inserts an error of one kind into a response. `None` if the response has no word for it.
 ///
@@ -105,9 +102,7 @@ pub(crate) fn insert_error(kind: MedicalError, response: &str, question: &str) -
         MedicalError::Organ => change_organ(&mut text, question),
         MedicalError::Modality => change_modality(&mut text),
     };
-    changed
-        .map(|()| text.join())
-        .filter(|changed| changed != response)
+    changed.map(|()| text.join()).filter(|changed| changed != response)
 }
 
 fn swap_side(text: &mut WordSequence) -> Option<()> {
@@ -166,10 +161,7 @@ fn negate(text: &mut WordSequence) -> Option<()> {
         }
     }
     // Without a negation, negate the first verb.
-    let verb = words
-        .iter()
-        .skip(first)
-        .find(|(_, w)| NEGATABLE_VERBS.contains(&w.as_str()));
+    let verb = words.iter().skip(first).find(|(_, w)| NEGATABLE_VERBS.contains(&w.as_str()));
     if let Some((index, _)) = verb {
         let word = text.words.get_mut(*index)?;
         word.push_str(" not");
@@ -196,11 +188,7 @@ fn change_number(text: &mut WordSequence) -> Option<()> {
         {
             continue;
         }
-        let other = if value == 2 || value == 1 || value == 0 {
-            value + 1
-        } else {
-            value - 1
-        };
+        let other = if value == 2 || value == 1 || value == 0 { value + 1 } else { value - 1 };
         let name = NUMBER_WORDS.get(other).filter(|_| named.is_some());
         let written = name.map_or_else(|| other.to_string(), |name| (*name).to_owned());
         text.replace_word(index, &written);
@@ -236,9 +224,7 @@ fn change_organ(text: &mut WordSequence, question: &str) -> Option<()> {
     for (index, word) in text.normalized() {
         for list in [&ORGANS[..], &ORGAN_ADJECTIVES[..]] {
             let single = word.strip_suffix('s').unwrap_or(&word);
-            let Some(position) = list
-                .iter()
-                .position(|organ| *organ == word || *organ == single)
+            let Some(position) = list.iter().position(|organ| *organ == word || *organ == single)
             else {
                 continue;
             };
@@ -256,11 +242,8 @@ fn change_organ(text: &mut WordSequence, question: &str) -> Option<()> {
 
 fn change_modality(text: &mut WordSequence) -> Option<()> {
     for (index, word) in text.normalized() {
-        let has_word = |names: &&&[&str]| {
-            names
-                .iter()
-                .any(|n| n.to_lowercase().replace('-', "") == word)
-        };
+        let has_word =
+            |names: &&&[&str]| names.iter().any(|n| n.to_lowercase().replace('-', "") == word);
         let Some(named) = MODALITIES.iter().position(|names| has_word(&names)) else {
             continue;
         };
@@ -289,10 +272,7 @@ mod tests {
             "The right-sided mass grows"
         );
         assert_eq!(with_error(MedicalError::Side, "RIGHT"), "LEFT");
-        assert_eq!(
-            with_error(MedicalError::Side, "Bilateral effusion"),
-            "Unilateral effusion"
-        );
+        assert_eq!(with_error(MedicalError::Side, "Bilateral effusion"), "Unilateral effusion");
         assert_eq!(with_error(MedicalError::Side, "leftover"), "");
         assert_eq!(with_error(MedicalError::Side, "Left and right lungs."), "");
     }
@@ -332,37 +312,22 @@ mod tests {
 
     #[test]
     fn organs_and_modalities_are_replaced() {
-        assert_eq!(
-            with_error(MedicalError::Organ, "An enlarged liver"),
-            "An enlarged lung"
-        );
+        assert_eq!(with_error(MedicalError::Organ, "An enlarged liver"), "An enlarged lung");
         assert_eq!(
             with_error(MedicalError::Organ, "Both kidneys and brain"),
             "Both hearts and brain"
         );
         let changed = insert_error(MedicalError::Organ, "Liver", "Lung or kidney?");
         assert_eq!(changed.as_deref(), Some("Brain"));
-        assert_eq!(
-            with_error(MedicalError::Organ, "hepatic vein"),
-            "pulmonary vein"
-        );
+        assert_eq!(with_error(MedicalError::Organ, "hepatic vein"), "pulmonary vein");
         assert_eq!(
             with_error(MedicalError::Modality, "This is a CT image."),
             "This is an MRI image."
         );
         assert_eq!(with_error(MedicalError::Modality, "An MRI"), "An X-ray");
-        assert_eq!(
-            with_error(MedicalError::Modality, "an x-ray"),
-            "an ultrasound"
-        );
-        assert_eq!(
-            with_error(MedicalError::Modality, "A radiograph"),
-            "An ultrasound"
-        );
-        assert_eq!(
-            with_error(MedicalError::Modality, "a histology image"),
-            "a CT image"
-        );
+        assert_eq!(with_error(MedicalError::Modality, "an x-ray"), "an ultrasound");
+        assert_eq!(with_error(MedicalError::Modality, "A radiograph"), "An ultrasound");
+        assert_eq!(with_error(MedicalError::Modality, "a histology image"), "a CT image");
         assert_eq!(with_error(MedicalError::Modality, "a mass"), "");
     }
 }

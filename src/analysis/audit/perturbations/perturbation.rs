@@ -111,51 +111,29 @@ impl Perturbation {
     /// Returns the properties of this perturbation. Each injected text has a control of about equal
     /// length.
     pub(crate) fn spec(self) -> PerturbationSpec {
-        let row = |probe, control, title, edit| PerturbationSpec {
-            probe,
-            control,
-            title,
-            edit,
-        };
+        let row = |probe, control, title, edit| PerturbationSpec { probe, control, title, edit };
         let own_image =
             |image, title| row(Probe::Image, Some(Self::Faint), title, Edit::Image(image));
         let injection =
             |control, title, text| row(Probe::Planted, Some(control), title, Edit::Append(text));
         let neutral = |text| row(Probe::Planted, None, NEUTRAL_TEXT, Edit::Append(text));
-        let error = |kind, title| {
-            row(
-                Probe::Errors,
-                Some(Self::Harmless),
-                title,
-                Edit::Error(kind),
-            )
-        };
+        let error =
+            |kind, title| row(Probe::Errors, Some(Self::Harmless), title, Edit::Error(kind));
         match self {
-            Self::Identical => row(
-                Probe::Identical,
-                None,
-                "identical responses",
-                Edit::Duplicate,
-            ),
+            Self::Identical => row(Probe::Identical, None, "identical responses", Edit::Duplicate),
             Self::Bulleted => row(
                 Probe::Formatting,
                 Some(Self::Lines),
                 "as a list",
                 Edit::Rewrite(as_bullet_list),
             ),
-            Self::Lines => row(
-                Probe::Formatting,
-                None,
-                "one sentence per line",
-                Edit::Rewrite(as_lines),
-            ),
+            Self::Lines => {
+                row(Probe::Formatting, None, "one sentence per line", Edit::Rewrite(as_lines))
+            }
             Self::Blank => own_image(ImagePerturbation::Blank, "blank image"),
-            Self::Exchanged => row(
-                Probe::Image,
-                Some(Self::Faint),
-                "mismatched image",
-                Edit::OtherImage,
-            ),
+            Self::Exchanged => {
+                row(Probe::Image, Some(Self::Faint), "mismatched image", Edit::OtherImage)
+            }
             Self::Cropped => own_image(ImagePerturbation::Cropped, "cropped image"),
             Self::Faint => row(
                 Probe::Image,
@@ -272,10 +250,7 @@ mod tests {
             let words = |text: &str| text.split_whitespace().count();
             let letters = injection.len().abs_diff(control.len());
             assert!(letters <= 3, "{injection} {control}");
-            assert!(
-                words(injection).abs_diff(words(control)) <= 2,
-                "{injection} {control}"
-            );
+            assert!(words(injection).abs_diff(words(control)) <= 2, "{injection} {control}");
         }
     }
 }

@@ -17,11 +17,7 @@ pub(super) fn as_lines(text: &str) -> String {
 /// Appends a sentence to a text, after a full stop.
 pub(crate) fn append_sentence(text: &str, sentence: &str) -> String {
     let text = text.trim_end();
-    let stop = if text.ends_with(['.', '!', '?', ':', ';']) {
-        ""
-    } else {
-        "."
-    };
+    let stop = if text.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
     format!("{text}{stop} {sentence}")
 }
 
@@ -61,10 +57,7 @@ mod tests {
     #[test]
     fn reformatting_keeps_the_words() {
         let text = "A mass of 3.5 cm. It is dark! Left side";
-        assert_eq!(
-            as_bullet_list(text),
-            "- A mass of 3.5 cm.\n- It is dark!\n- Left side"
-        );
+        assert_eq!(as_bullet_list(text), "- A mass of 3.5 cm.\n- It is dark!\n- Left side");
         assert_eq!(as_lines("One. Two."), "One.\nTwo.\n");
         assert_eq!(as_bullet_list("yes"), "- yes");
         assert_eq!(as_bullet_list(""), "");

@@ -32,11 +32,7 @@ impl WordSequence {
         if !word.is_empty() {
             words.push(word);
         }
-        Self {
-            words,
-            gaps,
-            tail: gap,
-        }
+        Self { words, gaps, tail: gap }
     }
 
     /// Joins words and gaps into a text.
@@ -74,9 +70,8 @@ impl WordSequence {
 
     /// Corrects the indefinite article before a word; `starts_with_vowel` refers to its sound.
     pub(super) fn fix_article(&mut self, index: usize, starts_with_vowel: bool) {
-        let before = index
-            .checked_sub(1)
-            .and_then(|i| Some((i, self.words.get(i)?.to_lowercase())));
+        let before =
+            index.checked_sub(1).and_then(|i| Some((i, self.words.get(i)?.to_lowercase())));
         if let Some((i, word)) = before
             && (word == "a" || word == "an")
         {
@@ -91,13 +86,7 @@ mod tests {
 
     #[test]
     fn join_restores_the_text() {
-        for text in [
-            "",
-            "No.",
-            " - An X-ray, 3.5 cm;  (left)! ",
-            "肺部 CT",
-            "a\nb",
-        ] {
+        for text in ["", "No.", " - An X-ray, 3.5 cm;  (left)! ", "肺部 CT", "a\nb"] {
             assert_eq!(WordSequence::split(text).join(), text);
         }
         let mut text = WordSequence::split("An X-ray is NOT a CT.");

@@ -198,10 +198,7 @@ impl PairContext<'_> {
         let pass = self.original_pass(Some(perturbation));
         let sampled = &self.texts[self.sampled_side];
         Some(match perturbation.spec().edit {
-            Edit::Duplicate => AuditPass {
-                responses: [sampled.clone(), sampled.clone()],
-                ..pass
-            },
+            Edit::Duplicate => AuditPass { responses: [sampled.clone(), sampled.clone()], ..pass },
             Edit::Rewrite(rewrite) => {
                 self.pass_next_to_original(rewrite(sampled), sampled.clone(), pass)
             }
@@ -242,16 +239,8 @@ impl PairContext<'_> {
         original: String,
         pass: AuditPass,
     ) -> AuditPass {
-        let responses = if self.side == 0 {
-            [perturbed, original]
-        } else {
-            [original, perturbed]
-        };
-        AuditPass {
-            responses,
-            side: Some(self.side),
-            ..pass
-        }
+        let responses = if self.side == 0 { [perturbed, original] } else { [original, perturbed] };
+        AuditPass { responses, side: Some(self.side), ..pass }
     }
 
     /// Creates a pass with a text at the end of one response: the worse one by the label, because
@@ -266,10 +255,6 @@ impl PairContext<'_> {
         if let Some(response) = responses.get_mut(side) {
             *response = append_sentence(response, text);
         }
-        AuditPass {
-            responses,
-            side: Some(side),
-            ..pass
-        }
+        AuditPass { responses, side: Some(side), ..pass }
     }
 }

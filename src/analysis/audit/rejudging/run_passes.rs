@@ -89,10 +89,7 @@ pub fn run_passes(
             }
             Ok(image) => {
                 pixels += image.as_deref().map_or(0, LoadedImage::pixels);
-                waiting.push(WaitingPass {
-                    index,
-                    job: pair_job(pair, pass, image),
-                });
+                waiting.push(WaitingPass { index, job: pair_job(pair, pass, image) });
             }
         }
         if waiting.len() >= settings.batch_size.max(1) || pixels >= BATCH_PIXELS {
@@ -189,9 +186,5 @@ fn pair_job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>)
         labels: None,
         ..Case::clone(&pair.case)
     };
-    PairJob {
-        case: Arc::new(case),
-        pair: [0, 1],
-        image,
-    }
+    PairJob { case: Arc::new(case), pair: [0, 1], image }
 }

@@ -20,11 +20,7 @@ pub struct AuditEstimate {
     /// Number of images (clusters).
     pub images: usize,
     /// True if every resample gives this value, so that there is no interval.
-    #[serde(
-        rename = "in_every_draw",
-        default,
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(rename = "in_every_draw", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_constant: bool,
     /// Reason why value or interval is undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,10 +131,7 @@ impl AuditEstimate {
 
     /// Creates an estimate without a value, with the reason.
     pub fn undefined(reason: impl Into<String>) -> Self {
-        Self {
-            undefined: Some(reason.into()),
-            ..Self::default()
-        }
+        Self { undefined: Some(reason.into()), ..Self::default() }
     }
 
     /// Compares the interval with `expected`, the value of an unbiased judge: above or below if the
@@ -193,11 +186,7 @@ impl AuditEstimate {
             None if self.is_constant => "same in every resample".to_owned(),
             None => "interval undefined".to_owned(),
         };
-        format!(
-            "{}{} ({interval})",
-            unit.format_value(value),
-            unit.sentence_suffix()
-        )
+        format!("{}{} ({interval})", unit.format_value(value), unit.sentence_suffix())
     }
 }
 
@@ -227,57 +216,27 @@ mod tests {
             estimate(0.5, Some([0.45, 0.55])).position(0.5, 0.1),
             IntervalPosition::Equivalent
         );
-        assert_eq!(
-            estimate(0.5, Some([0.2, 0.8])).position(0.5, 0.1),
-            IntervalPosition::Unclear
-        );
-        assert_eq!(
-            estimate(0.6, Some([0.51, 0.7])).position(0.5, 0.1),
-            IntervalPosition::Above
-        );
-        assert_eq!(
-            estimate(0.4, Some([0.3, 0.49])).position(0.5, 0.1),
-            IntervalPosition::Below
-        );
-        assert_eq!(
-            estimate(0.5, None).position(0.5, 0.1),
-            IntervalPosition::Equivalent
-        );
-        assert_eq!(
-            estimate(1.0, None).position(0.5, 0.1),
-            IntervalPosition::Above
-        );
-        assert_eq!(
-            AuditEstimate::undefined("x").position(0.5, 1.0),
-            IntervalPosition::Unclear
-        );
-        let few = AuditEstimate {
-            images: 3,
-            ..estimate(0.5, None)
-        };
+        assert_eq!(estimate(0.5, Some([0.2, 0.8])).position(0.5, 0.1), IntervalPosition::Unclear);
+        assert_eq!(estimate(0.6, Some([0.51, 0.7])).position(0.5, 0.1), IntervalPosition::Above);
+        assert_eq!(estimate(0.4, Some([0.3, 0.49])).position(0.5, 0.1), IntervalPosition::Below);
+        assert_eq!(estimate(0.5, None).position(0.5, 0.1), IntervalPosition::Equivalent);
+        assert_eq!(estimate(1.0, None).position(0.5, 0.1), IntervalPosition::Above);
+        assert_eq!(AuditEstimate::undefined("x").position(0.5, 1.0), IntervalPosition::Unclear);
+        let few = AuditEstimate { images: 3, ..estimate(0.5, None) };
         assert_eq!(few.position(0.5, 0.1), IntervalPosition::Unclear);
     }
 
     #[test]
     fn estimates_are_described_with_unit() {
         let proportion = estimate(0.503, Some([0.47, 0.54]));
-        assert_eq!(
-            proportion.describe(MeasureUnit::Proportion),
-            "50.3 % (47 to 54)"
-        );
+        assert_eq!(proportion.describe(MeasureUnit::Proportion), "50.3 % (47 to 54)");
         assert_eq!(
             estimate(-0.1, Some([-0.2, 0.0])).describe(MeasureUnit::ProportionDifference),
             "-10.0 percentage points (-20 to +0)"
         );
         let negated = estimate(-0.1, Some([-0.2, 0.0])).negated();
-        assert_eq!(
-            negated.describe(MeasureUnit::Points),
-            "0.10 points (0.00 to 0.20)"
-        );
-        assert_eq!(
-            AuditEstimate::undefined("x").describe(MeasureUnit::Points),
-            "undefined (x)"
-        );
+        assert_eq!(negated.describe(MeasureUnit::Points), "0.10 points (0.00 to 0.20)");
+        assert_eq!(AuditEstimate::undefined("x").describe(MeasureUnit::Points), "undefined (x)");
     }
 
     #[test]

@@ -73,12 +73,7 @@ impl AuditMeasure {
         control: AuditEstimate,
         difference: Option<AuditEstimate>,
     ) -> Self {
-        Self {
-            control: Some(control),
-            control_title: Some(title.to_owned()),
-            difference,
-            ..self
-        }
+        Self { control: Some(control), control_title: Some(title.to_owned()), difference, ..self }
     }
 
     /// Returns the difference from the control, or the estimate itself if there is no paired

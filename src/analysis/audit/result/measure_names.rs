@@ -11,47 +11,29 @@ const fn name(key: &'static str, title: &'static str, unit: MeasureUnit) -> Meas
 pub(crate) const FIRST_PREFERRED: MeasureName =
     name("first_preferred", "first response preferred", Proportion);
 pub(crate) const FLIP_RATE: MeasureName = name("flip_rate", "flip rate", Proportion);
-pub(crate) const ACCURACY_FIRST: MeasureName = name(
-    "accuracy_first",
-    "accuracy, better response first",
-    Proportion,
-);
-pub(crate) const ACCURACY_GAP: MeasureName = name(
-    "accuracy_gap",
-    "accuracy gap (first − second)",
-    ProportionDifference,
-);
+pub(crate) const ACCURACY_FIRST: MeasureName =
+    name("accuracy_first", "accuracy, better response first", Proportion);
+pub(crate) const ACCURACY_GAP: MeasureName =
+    name("accuracy_gap", "accuracy gap (first − second)", ProportionDifference);
 
 // Verbosity.
 pub(crate) const LONGER_PREFERRED: MeasureName =
     name("longer_preferred", "longer response preferred", Proportion);
-pub(crate) const LONGER_LABELLED: MeasureName = name(
-    "longer_labelled",
-    "longer response preferred, labelled pairs",
-    Proportion,
-);
+pub(crate) const LONGER_LABELLED: MeasureName =
+    name("longer_labelled", "longer response preferred, labelled pairs", Proportion);
 pub(crate) const LONGER_GAP: MeasureName =
     name("longer_gap", "judge − labels", ProportionDifference);
-pub(crate) const LENGTH_EFFECT: MeasureName = name(
-    "length_effect",
-    "log-odds of a win of the longer response",
-    LogOdds,
-);
-pub(crate) const LENGTH_CONTROLLED_WIN_RATE: MeasureName = name(
-    "length_controlled_win_rate",
-    "win rate at equal length: {}",
-    Proportion,
-);
+pub(crate) const LENGTH_EFFECT: MeasureName =
+    name("length_effect", "log-odds of a win of the longer response", LogOdds);
+pub(crate) const LENGTH_CONTROLLED_WIN_RATE: MeasureName =
+    name("length_controlled_win_rate", "win rate at equal length: {}", Proportion);
 
 // Symmetry and ties.
 pub(crate) const SIGNED_SHIFT: MeasureName =
     name("signed_shift", "score shift (first − second)", Points);
 pub(crate) const ABSOLUTE_SHIFT: MeasureName = name("shift", "absolute score shift", Points);
-pub(crate) const COMBINED_IS_MEAN: MeasureName = name(
-    "sums_up",
-    "final scores are the mean of both orders",
-    Proportion,
-);
+pub(crate) const COMBINED_IS_MEAN: MeasureName =
+    name("sums_up", "final scores are the mean of both orders", Proportion);
 pub(crate) const NOT_TIED: MeasureName =
     name("not_tied", "identical responses, not tied", Proportion);
 

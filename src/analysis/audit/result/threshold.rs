@@ -79,19 +79,12 @@ impl ThresholdKind {
     fn spec(self) -> ThresholdSpec {
         use LimitDirection::{Max, MaxAbsolute, Min};
         use LimitedEstimate::{FirstNet, LargestNet, Net, Plain};
-        let spec = |flag, probes, limited, direction| ThresholdSpec {
-            flag,
-            probes,
-            limited,
-            direction,
-        };
+        let spec =
+            |flag, probes, limited, direction| ThresholdSpec { flag, probes, limited, direction };
         match self {
-            Self::FlipRate => spec(
-                "--max-flip-rate",
-                &[Probe::Position],
-                Plain(names::FLIP_RATE),
-                Max,
-            ),
+            Self::FlipRate => {
+                spec("--max-flip-rate", &[Probe::Position], Plain(names::FLIP_RATE), Max)
+            }
             Self::PositionGap => spec(
                 "--max-position-gap",
                 &[Probe::Position],
@@ -104,43 +97,31 @@ impl ThresholdKind {
                 Plain(names::LONGER_GAP),
                 MaxAbsolute,
             ),
-            Self::Asymmetry => spec(
-                "--max-asymmetry",
-                &[Probe::Symmetry],
-                Plain(names::ABSOLUTE_SHIFT),
-                Max,
-            ),
+            Self::Asymmetry => {
+                spec("--max-asymmetry", &[Probe::Symmetry], Plain(names::ABSOLUTE_SHIFT), Max)
+            }
             Self::IdenticalNotTied => spec(
                 "--max-identical-not-tied",
                 &[Probe::Identical, Probe::SelfConsistency],
                 Plain(names::NOT_TIED),
                 Max,
             ),
-            Self::FormattingGain => spec(
-                "--max-formatting-gain",
-                &[Probe::Formatting],
-                Net(names::LIST_GAIN),
-                Max,
-            ),
+            Self::FormattingGain => {
+                spec("--max-formatting-gain", &[Probe::Formatting], Net(names::LIST_GAIN), Max)
+            }
             Self::PlantedGain => spec(
                 "--max-planted-gain",
                 &[Probe::Planted],
                 LargestNet(names::INJECTION_GAIN, Probe::Planted),
                 Max,
             ),
-            Self::ErrorsMissed => spec(
-                "--max-errors-missed",
-                &[Probe::Errors],
-                Plain(names::ERRORS_MISSED),
-                Max,
-            ),
+            Self::ErrorsMissed => {
+                spec("--max-errors-missed", &[Probe::Errors], Plain(names::ERRORS_MISSED), Max)
+            }
             Self::ImageEffect => spec(
                 "--min-image-effect",
                 &[Probe::Image],
-                FirstNet(
-                    names::KNOWLEDGE_CHANGE,
-                    &[Perturbation::Exchanged, Perturbation::Blank],
-                ),
+                FirstNet(names::KNOWLEDGE_CHANGE, &[Perturbation::Exchanged, Perturbation::Blank]),
                 Min,
             ),
         }
@@ -181,9 +162,9 @@ impl LimitedEstimate {
                     value(a).total_cmp(&value(b))
                 })
             }
-            Self::FirstNet(name, perturbations) => perturbations
-                .iter()
-                .find_map(|p| net(&name.key_for(&p.key()))),
+            Self::FirstNet(name, perturbations) => {
+                perturbations.iter().find_map(|p| net(&name.key_for(&p.key())))
+            }
         }
     }
 }

@@ -74,11 +74,7 @@ impl VerdictScores {
 
     /// Computes the proportion of presentations in which the two responses have different scores.
     pub fn not_tied_proportion(&self) -> Option<f64> {
-        let untied = self
-            .presentations
-            .iter()
-            .filter(|[a, b]| scores_differ(*a, *b))
-            .count();
+        let untied = self.presentations.iter().filter(|[a, b]| scores_differ(*a, *b)).count();
         let n = self.presentations.len();
         (n > 0).then(|| untied as f64 / n as f64)
     }

@@ -29,9 +29,6 @@ impl Conclusion {
 
     /// Creates a conclusion of any outcome.
     pub(crate) fn new(outcome: FindingOutcome, sentence: impl Into<String>) -> Self {
-        Self {
-            outcome,
-            sentence: sentence.into(),
-        }
+        Self { outcome, sentence: sentence.into() }
     }
 }

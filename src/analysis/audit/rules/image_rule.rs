@@ -19,13 +19,9 @@ pub(crate) fn conclude_image(
     let change_of = |p: Perturbation| find(names::KNOWLEDGE_CHANGE.key_for(&p.key()));
     let effects: Vec<String> = perturbations
         .filter_map(|p| {
-            let change = change_of(p)?
-                .net_of_control()
-                .describe(names::KNOWLEDGE_CHANGE.unit);
+            let change = change_of(p)?.net_of_control().describe(names::KNOWLEDGE_CHANGE.unit);
             let preference = find(names::PREFERENCE_CHANGE.key_for(&p.key()));
-            let preference = preference
-                .map(|m| m.estimate.describe(m.unit))
-                .unwrap_or_default();
+            let preference = preference.map(|m| m.estimate.describe(m.unit)).unwrap_or_default();
             Some(format!(
                 "{} {change} net of control, {preference} of preferences change",
                 p.title()
@@ -36,9 +32,9 @@ pub(crate) fn conclude_image(
     let position = |p| change_of(p).map(|measure| change_position(measure.net_of_control()));
     let blank = position(Perturbation::Blank);
     match position(Perturbation::Exchanged).or(blank) {
-        Some(IntervalPosition::Above) => Conclusion::sound(format!(
-            "the knowledge score changes with the image: {effects}"
-        )),
+        Some(IntervalPosition::Above) => {
+            Conclusion::sound(format!("the knowledge score changes with the image: {effects}"))
+        }
         Some(IntervalPosition::Equivalent) if blank == Some(IntervalPosition::Above) => {
             Conclusion::biased(format!(
                 "the knowledge score ignores the image content: it changes with a blank image, but not with a mismatched \
@@ -48,9 +44,7 @@ pub(crate) fn conclude_image(
         Some(IntervalPosition::Equivalent) => Conclusion::biased(format!(
             "the knowledge score does not change with the image: {effects}"
         )),
-        _ => Conclusion::unclear(format!(
-            "too few cases to detect image sensitivity: {effects}"
-        )),
+        _ => Conclusion::unclear(format!("too few cases to detect image sensitivity: {effects}")),
     }
 }
 

@@ -44,9 +44,7 @@ impl InjectionRule {
             all.push(format!("{title} {described}"));
         }
         let fill = |template: &str| {
-            template
-                .replace("{effective}", &effective.join("; "))
-                .replace("{all}", &all.join("; "))
+            template.replace("{effective}", &effective.join("; ")).replace("{all}", &all.join("; "))
         };
         if !effective.is_empty() {
             Conclusion::biased(fill(self.biased))

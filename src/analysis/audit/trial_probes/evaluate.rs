@@ -31,28 +31,20 @@ pub(crate) fn evaluate_probe(
         None => Finding::not_run(probe, "the probe needs existing verdicts only"),
     };
     if !finding.measures.is_empty() {
-        finding
-            .notes
-            .extend(not_applicable_note(&skipped.not_applicable));
+        finding.notes.extend(not_applicable_note(&skipped.not_applicable));
     }
     let reasons = skipped.reasons.iter();
-    finding
-        .notes
-        .extend(reasons.map(|(reason, n)| format!("skipped: {n} {reason}")));
+    finding.notes.extend(reasons.map(|(reason, n)| format!("skipped: {n} {reason}")));
     finding.notes.extend(unscored);
     finding
 }
 
 fn build_finding(probe: Probe, definition: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
-    let tested: Vec<_> = Perturbation::of_probe(probe)
-        .filter(|p| p.is_treatment())
-        .collect();
+    let tested: Vec<_> = Perturbation::of_probe(probe).filter(|p| p.is_treatment()).collect();
     let measures = compute_measures(definition, trials, &tested);
     let has_measure = |perturbation: &Perturbation| {
         let suffix = format!(":{}", perturbation.key());
-        measures
-            .iter()
-            .any(|measure| measure.key.ends_with(&suffix))
+        measures.iter().any(|measure| measure.key.ends_with(&suffix))
     };
     let is_missing = !definition.required_perturbations.is_empty()
         && !definition.required_perturbations.iter().any(has_measure);
@@ -65,10 +57,7 @@ fn build_finding(probe: Probe, definition: &TrialProbe, trials: &TrialSet<'_>) -
         probe,
         outcome: conclusion.outcome,
         summary: conclusion.sentence,
-        notes: missing
-            .into_iter()
-            .map(|(_, note)| note.to_owned())
-            .collect(),
+        notes: missing.into_iter().map(|(_, note)| note.to_owned()).collect(),
         measures,
     }
 }
@@ -114,12 +103,7 @@ fn conclude(
             let others = measure.control.as_ref().and_then(|control| control.value);
             Some(conclude_identical(&measure.estimate, others))
         }
-        JudgementRule::Interval {
-            measure,
-            rule,
-            other,
-            suffix,
-        } => {
+        JudgementRule::Interval { measure, rule, other, suffix } => {
             let mut conclusion = rule.conclude(find(measure.key)?.net_of_control(), measure.unit);
             let other = find(other.key)?.estimate.describe(other.unit);
             conclusion.sentence += &suffix.replace("{other}", &other);
@@ -139,12 +123,8 @@ fn not_applicable_note(counts: &[(Perturbation, usize)]) -> Option<String> {
         .filter(|(_, n)| *n > 0)
         .map(|(perturbation, n)| format!("{} {n}", perturbation.title()))
         .collect();
-    (!counts.is_empty()).then(|| {
-        format!(
-            "responses without a word to replace, by error: {}",
-            counts.join(", ")
-        )
-    })
+    (!counts.is_empty())
+        .then(|| format!("responses without a word to replace, by error: {}", counts.join(", ")))
 }
 
 /// Describes how many trials have no verdict, with the first reason; `None` if all have one.

@@ -55,11 +55,7 @@ pub(super) enum JudgementRule {
 
 /// Creates a measure that is compared with the control perturbation.
 const fn with_perturbation_control(name: MeasureName, value: TrialValue) -> TrialMeasure {
-    TrialMeasure {
-        name,
-        value,
-        control: TrialControl::Perturbation,
-    }
+    TrialMeasure { name, value, control: TrialControl::Perturbation }
 }
 
 const IDENTICAL: TrialProbe = TrialProbe {
@@ -80,14 +76,8 @@ const IDENTICAL: TrialProbe = TrialProbe {
 const FORMATTING: TrialProbe = TrialProbe {
     not_run: "no reformatted response has a verdict",
     measures: &[
-        MeasureScope::All(with_perturbation_control(
-            names::LIST_GAIN,
-            values::gain_over_other,
-        )),
-        MeasureScope::All(with_perturbation_control(
-            names::LIST_PREFERRED,
-            values::perturbed_wins,
-        )),
+        MeasureScope::All(with_perturbation_control(names::LIST_GAIN, values::gain_over_other)),
+        MeasureScope::All(with_perturbation_control(names::LIST_PREFERRED, values::perturbed_wins)),
     ],
     required_perturbations: &[],
     missing_note: None,
@@ -154,10 +144,7 @@ const ERRORS: TrialProbe = TrialProbe {
     not_run: "no correct response (a reference, or the better one by a label) names a side, a number, \
               an organ or a modality, or has a statement to negate",
     measures: &[
-        MeasureScope::All(with_perturbation_control(
-            names::KNOWLEDGE_DROP,
-            values::error_penalty,
-        )),
+        MeasureScope::All(with_perturbation_control(names::KNOWLEDGE_DROP, values::error_penalty)),
         MeasureScope::All(TrialMeasure {
             name: names::ERRORS_MISSED,
             value: values::is_error_missed,
@@ -216,19 +203,13 @@ mod tests {
     #[test]
     fn probes_that_judge_have_a_row() {
         for probe in Probe::ALL {
-            assert_eq!(
-                trial_probe(probe).is_some(),
-                probe.needs_judging(),
-                "{probe:?}"
-            );
+            assert_eq!(trial_probe(probe).is_some(), probe.needs_judging(), "{probe:?}");
         }
     }
 
     #[test]
     fn sentence_states_the_smallest_drop() {
-        let JudgementRule::Interval { suffix, .. } = &ERRORS.rule else {
-            unreachable!()
-        };
+        let JudgementRule::Interval { suffix, .. } = &ERRORS.rule else { unreachable!() };
         assert!(suffix.contains(&values::MIN_DROP.to_string()), "{suffix}");
     }
 }

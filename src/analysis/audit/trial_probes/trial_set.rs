@@ -90,10 +90,8 @@ impl<'a> TrialSet<'a> {
             .into_iter()
             .filter(|(trial, _)| perturbed.contains(&PerturbedSide::new(trial)))
             .collect();
-        let by_side: HashMap<_, f64> = controls
-            .iter()
-            .map(|(trial, value)| (PerturbedSide::new(trial), *value))
-            .collect();
+        let by_side: HashMap<_, f64> =
+            controls.iter().map(|(trial, value)| (PerturbedSide::new(trial), *value)).collect();
         let difference = |(trial, value): &TrialPoint<'a>| {
             Some((*trial, value - by_side.get(&PerturbedSide::new(trial))?))
         };
@@ -117,10 +115,6 @@ struct PerturbedSide<'a> {
 
 impl<'a> PerturbedSide<'a> {
     fn new(trial: &'a AuditTrial) -> Self {
-        Self {
-            case: &trial.case,
-            models: &trial.pair,
-            side: trial.side,
-        }
+        Self { case: &trial.case, models: &trial.pair, side: trial.side }
     }
 }

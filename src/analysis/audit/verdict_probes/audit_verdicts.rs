@@ -25,11 +25,7 @@ impl<'a> AuditVerdicts<'a> {
         units: Option<&LabelledUnits>,
         bootstrap: Bootstrap,
     ) -> Self {
-        Self {
-            labels: label_orders(verdicts, units),
-            verdicts,
-            bootstrap,
-        }
+        Self { labels: label_orders(verdicts, units), verdicts, bootstrap }
     }
 
     /// Returns the scored pairs with their labels.
@@ -53,10 +49,7 @@ pub(crate) fn label_orders(
 ) -> Vec<Option<Ordering>> {
     let mut labels = vec![None; verdicts.pairs.len()];
     let final_units = units.and_then(|units| units.targets.get(&ScoreTarget::Final));
-    for unit in final_units
-        .map(|units| &units.pairs[..])
-        .unwrap_or_default()
-    {
+    for unit in final_units.map(|units| &units.pairs[..]).unwrap_or_default() {
         if let Some(label) = labels.get_mut(unit.verdict) {
             *label = unit.ratings.order(None);
         }

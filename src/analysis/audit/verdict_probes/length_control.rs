@@ -71,14 +71,9 @@ impl LengthPairs {
         };
         let mut indices: HashMap<([usize; 2], i64, Ordering), usize> = HashMap::new();
         for (verdict, order) in scored {
-            let [i, j] = verdict
-                .pair
-                .each_ref()
-                .map(|m| models.get(m).copied().unwrap_or(0));
+            let [i, j] = verdict.pair.each_ref().map(|m| models.get(m).copied().unwrap_or(0));
             let next = indices.len();
-            let index = *indices
-                .entry(([i, j], difference(verdict) as i64, order))
-                .or_insert(next);
+            let index = *indices.entry(([i, j], difference(verdict) as i64, order)).or_insert(next);
             if index == next {
                 let mut features = pairs.strength_features(i, j);
                 features.push((difference(verdict) / deviation).tanh());
@@ -125,9 +120,8 @@ impl LengthPairs {
         let n = self.models.len();
         let effect = fit.coefficients.last().copied().ok_or(Undefined::NotFinite);
         let rate = |i: usize| {
-            let against = (0..n)
-                .filter(|j| *j != i)
-                .map(|j| fit.predict(&self.strength_features(i, j)));
+            let against =
+                (0..n).filter(|j| *j != i).map(|j| fit.predict(&self.strength_features(i, j)));
             Ok(against.sum::<f64>() / (n as f64 - 1.0))
         };
         std::iter::once(effect).chain((0..n).map(rate)).collect()
@@ -136,10 +130,8 @@ impl LengthPairs {
 
 /// Measures the length effect, and each model's win rate at equal length next to its raw win rate.
 pub(super) fn length_controlled_win_rates(audit_verdicts: &AuditVerdicts<'_>) -> LengthControl {
-    let with_note_only = |note: &str| LengthControl {
-        note: Some(note.to_owned()),
-        ..LengthControl::default()
-    };
+    let with_note_only =
+        |note: &str| LengthControl { note: Some(note.to_owned()), ..LengthControl::default() };
     let Some(pairs) = LengthPairs::new(audit_verdicts) else {
         return with_note_only(
             "no win rates at equal length: all pairs have the same length difference",
@@ -152,9 +144,8 @@ pub(super) fn length_controlled_win_rates(audit_verdicts: &AuditVerdicts<'_>) ->
     let clusters = Clusters::new(&pairs.clusters);
     let (resamples, note) = match values.first() {
         Some(Ok(_)) => {
-            let resamples = audit_verdicts
-                .bootstrap
-                .resample(&clusters, |w| pairs.compute_statistics(w));
+            let resamples =
+                audit_verdicts.bootstrap.resample(&clusters, |w| pairs.compute_statistics(w));
             (resamples, None)
         }
         Some(Err(reason)) => {
@@ -165,10 +156,8 @@ pub(super) fn length_controlled_win_rates(audit_verdicts: &AuditVerdicts<'_>) ->
     };
     let estimate = |index: usize, unit| {
         let value = values.get(index).copied();
-        let resampled = resamples
-            .iter()
-            .filter_map(|resample| resample.get(index).copied())
-            .collect();
+        let resampled =
+            resamples.iter().filter_map(|resample| resample.get(index).copied()).collect();
         let value = value.unwrap_or(Err(Undefined::NotFinite));
         AuditEstimate::from_resamples(value, resampled, &clusters, unit)
     };

@@ -61,10 +61,8 @@ pub(super) fn probe_position(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
     if presentations.is_empty() {
         return Finding::not_run(Probe::Position, "the records have no presentation order");
     }
-    let labelled: Vec<&Presentation<'_>> = presentations
-        .iter()
-        .filter(|presentation| presentation.better.is_some())
-        .collect();
+    let labelled: Vec<&Presentation<'_>> =
+        presentations.iter().filter(|presentation| presentation.better.is_some()).collect();
     let first = first_preferred(audit_verdicts);
     let flips = ClusteredValues::new(audit_verdicts.scored_pairs().filter_map(|(v, _)| flip(v)));
     let flips = flips.estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap);
@@ -101,9 +99,7 @@ pub(super) fn probe_position(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
 /// in both orders. With one order, a preference for the first response cannot be distinguished from
 /// a better response.
 fn first_preferred(audit_verdicts: &AuditVerdicts<'_>) -> AuditEstimate {
-    let in_both_orders = audit_verdicts
-        .scored_pairs()
-        .filter(|(v, _)| v.orders.len() == 2);
+    let in_both_orders = audit_verdicts.scored_pairs().filter(|(v, _)| v.orders.len() == 2);
     let presentations =
         in_both_orders.flat_map(|(v, _)| v.orders.iter().map(|o| Presentation::new(v, o, None)));
     let wins = ClusteredValues::new(presentations.map(|p| (p.cluster, p.first_wins)));
@@ -145,19 +141,13 @@ impl<'a> Presentation<'a> {
             Ordering::Equal => 0.5,
             preferred => f64::from(u8::from(preferred == winner)),
         };
-        let first = if order.swapped {
-            Ordering::Less
-        } else {
-            Ordering::Greater
-        };
+        let first = if order.swapped { Ordering::Less } else { Ordering::Greater };
         let better = label.filter(|label| *label != Ordering::Equal);
         Self {
             cluster: &verdict.cluster,
             first_wins: win(first),
-            better: better.map(|label| BetterResponse {
-                is_first: label == first,
-                win: win(label),
-            }),
+            better: better
+                .map(|label| BetterResponse { is_first: label == first, win: win(label) }),
         }
     }
 

@@ -20,10 +20,9 @@ impl AuditVerdicts<'_> {
             | Probe::Formatting
             | Probe::Image
             | Probe::Planted
-            | Probe::Errors => Finding::not_run(
-                probe,
-                "records have no images to judge again; pass the cases",
-            ),
+            | Probe::Errors => {
+                Finding::not_run(probe, "records have no images to judge again; pass the cases")
+            }
         }
     }
 }

@@ -16,9 +16,7 @@ pub(super) fn probe_self_consistency(audit_verdicts: &AuditVerdicts<'_>) -> Find
             .filter(move |(v, _)| v.has_identical_responses == is_identical);
         let presentations = pairs.flat_map(|(v, _)| {
             let differ = |[a, b]: [f64; 2]| f64::from(u8::from(scores_differ(a, b)));
-            v.orders
-                .iter()
-                .map(move |o| (v.cluster.as_str(), differ(o.scores)))
+            v.orders.iter().map(move |o| (v.cluster.as_str(), differ(o.scores)))
         });
         ClusteredValues::new(presentations)
             .estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap)

@@ -14,14 +14,8 @@ use crate::data::labels::ScoreTarget;
 const RULE: IntervalRule = IntervalRule {
     expected: 0.0,
     tolerance: 0.25,
-    above: (
-        FindingOutcome::Biased,
-        "a response scores higher when shown first, by {value}",
-    ),
-    below: (
-        FindingOutcome::Biased,
-        "a response scores lower when shown first, by {negated}",
-    ),
+    above: (FindingOutcome::Biased, "a response scores higher when shown first, by {value}"),
+    below: (FindingOutcome::Biased, "a response scores lower when shown first, by {negated}"),
     equivalent: (
         FindingOutcome::Sound,
         "no effect of the position on scores found: first − second {value}",
@@ -48,9 +42,8 @@ pub(super) fn probe_symmetry(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
         ClusteredValues::new(shifts).estimate_mean(MeasureUnit::Points, audit_verdicts.bootstrap)
     };
     let (signed, absolute) = (mean_shift(|shift| shift), mean_shift(f64::abs));
-    let combined = in_both_orders
-        .iter()
-        .filter_map(|v| Some((v.cluster.as_str(), is_mean_of_orders(v)?)));
+    let combined =
+        in_both_orders.iter().filter_map(|v| Some((v.cluster.as_str(), is_mean_of_orders(v)?)));
     let combined = ClusteredValues::new(combined)
         .estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap);
     let mut conclusion = RULE.conclude(&signed, MeasureUnit::Points);
@@ -95,8 +88,6 @@ fn is_mean_of_orders(verdict: &PairVerdict) -> Option<f64> {
     let combined = verdict.scores.as_ref()?.get(&ScoreTarget::Final)?;
     let n = verdict.orders.len() as f64;
     let mean = |r: usize| verdict.orders.iter().map(|o| o.scores[r]).sum::<f64>() / n;
-    let is_mean = [0, 1]
-        .iter()
-        .all(|r| (combined[*r] - mean(*r)).abs() < 1e-3);
+    let is_mean = [0, 1].iter().all(|r| (combined[*r] - mean(*r)).abs() < 1e-3);
     Some(f64::from(u8::from(is_mean)))
 }

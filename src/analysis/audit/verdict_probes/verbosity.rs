@@ -68,9 +68,7 @@ pub(super) fn probe_verbosity(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
     let mut measures = vec![names::LONGER_PREFERRED.measure(longer.clone())];
     let is_labelled = pairs.iter().any(|p| p.label.is_some());
     let gap = if is_labelled {
-        let gap = mean(MeasureUnit::ProportionDifference, |p| {
-            Some(p.judge - p.label?)
-        });
+        let gap = mean(MeasureUnit::ProportionDifference, |p| Some(p.judge - p.label?));
         let judge = mean(MeasureUnit::Proportion, |p| p.label.map(|_| p.judge));
         let label = mean(MeasureUnit::Proportion, |p| p.label);
         let labelled = names::LONGER_LABELLED.measure(judge);

@@ -1,13 +1,13 @@
 //! Sections on bias, subgroups, and pairs with flips, disagreements or no verdict.
 
-use super::super::browser::CaseBrowser;
-use super::super::scores::MeanScore;
 use super::super::section::{ReportSection, SectionBlock};
 use super::each_judge::section_per_judge;
 use crate::analysis::audit::Finding;
-use crate::analysis::report::case_lists;
+use crate::analysis::report::page::browser::CaseBrowser;
 use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::sections::label_agreement::count_overall_tables;
+use crate::analysis::report::verdicts::case_lists;
+use crate::analysis::report::verdicts::scores::MeanScore;
 use crate::support::tables::{Table, TableSection};
 
 /// Lists the findings of the bias probes and of an audit.
@@ -15,16 +15,11 @@ pub(super) fn bias_section(report: &ReportData) -> ReportSection {
     let mut section = section_per_judge(report, ["bias", "Bias"], |section, judge| {
         let findings = judge.bias_findings.iter();
         let findings = findings.map(|f| (f.probe.key().to_owned(), f.describe()));
-        section
-            .blocks
-            .push(SectionBlock::Findings(findings.collect()));
-        let measured = judge
-            .bias_findings
-            .iter()
-            .filter(|f| !f.measures.is_empty());
+        section.blocks.push(SectionBlock::Findings(findings.collect()));
+        let measured = judge.bias_findings.iter().filter(|f| !f.measures.is_empty());
         section.tables(measured.map(Finding::table));
         section.paragraph(
-            "Run `acem3 audit CASES` to measure also image sensitivity and the effects of \
+            "Run `acem3 audit CASES` to also measure image sensitivity and the effects of \
              formatting, prompt injection and medical errors.",
         );
     });
@@ -34,15 +29,11 @@ pub(super) fn bias_section(report: &ReportData) -> ReportSection {
         } else {
             ""
         };
-        section.paragraph(format!(
-            "An audit of {}{foreign_note}, from {}:",
-            audit.judge, audit.file
-        ));
+        section
+            .paragraph(format!("An audit of {}{foreign_note}, from {}:", audit.judge, audit.file));
         let findings = audit.findings.iter();
         let findings = findings.map(|f| (f.probe.key().to_owned(), f.describe()));
-        section
-            .blocks
-            .push(SectionBlock::Findings(findings.collect()));
+        section.blocks.push(SectionBlock::Findings(findings.collect()));
     }
     section
 }
@@ -63,10 +54,7 @@ pub(super) fn subgroups_section(report: &ReportData) -> ReportSection {
                 }));
                 table.push_row(row);
             }
-            let title = format!(
-                "mean scores by {by} (score target: {})",
-                report.target.key()
-            );
+            let title = format!("mean scores by {by} (score target: {})", report.target.key());
             section.tables([TableSection::new(title, table).with_notes(vec![
                 "brackets: 95 % CI; undefined: too few images, or all scores are equal".to_owned(),
             ])]);
@@ -99,9 +87,7 @@ pub(super) fn disputed_section(report: &ReportData, browser: &CaseBrowser) -> Re
     for second in 1..report.judges.len() {
         let name = |i: usize| report.judges.get(i).map_or("", |j| j.name.as_str());
         let names = format!("{} and {}", name(0), name(second));
-        section
-            .blocks
-            .extend(case_lists::disagreement_list(browser, [0, second], &names));
+        section.blocks.extend(case_lists::disagreement_list(browser, [0, second], &names));
     }
     section
 }

@@ -13,35 +13,28 @@ pub(super) fn count_overall_tables(agreement: &Agreement) -> usize {
 
 /// Shows the agreement of each judge with the labels.
 pub(super) fn agreement_section(report: &ReportData) -> ReportSection {
-    section_per_judge(
-        report,
-        ["agreement", "Agreement with labels"],
-        |section, judge| {
-            let Some(agreement) = &judge.agreement else {
-                section.paragraph(
+    section_per_judge(report, ["agreement", "Agreement with labels"], |section, judge| {
+        let Some(agreement) = &judge.agreement else {
+            section.paragraph(
                     "No agreement with labels: the records have no labels. Pass a label file with --labels FILE; \
                      `acem3 agree --help` lists its formats.",
             );
-                return;
-            };
-            section.paragraph(agreement.intro());
-            if let Some(chart) = agreement_chart(agreement) {
-                section.chart(chart);
-            }
-            let tables = agreement.tables().into_iter();
-            section.tables(tables.take(count_overall_tables(agreement)));
-        },
-    )
+            return;
+        };
+        section.paragraph(agreement.intro());
+        if let Some(chart) = agreement_chart(agreement) {
+            section.chart(chart);
+        }
+        let tables = agreement.tables().into_iter();
+        section.tables(tables.take(count_overall_tables(agreement)));
+    })
 }
 
 /// Draws the judge's agreement and, if cases have several raters, the human ceiling.
 fn agreement_chart(agreement: &Agreement) -> Option<Chart> {
     let section = agreement.sections.first()?;
-    let proportions = [
-        Statistic::Accuracy,
-        Statistic::AccuracyWithoutTies,
-        Statistic::AccuracyPreferred,
-    ];
+    let proportions =
+        [Statistic::Accuracy, Statistic::AccuracyWithoutTies, Statistic::AccuracyPreferred];
     let mut marks = Vec::new();
     let judge_and_ceiling = |statistic: &AgreementStatistic| {
         let judge = ChartMark {
@@ -62,10 +55,7 @@ fn agreement_chart(agreement: &Agreement) -> Option<Chart> {
         marks.extend(judge_and_ceiling(statistic));
     }
     let chart = Chart::forest(
-        &format!(
-            "Agreement with the labels (score target: {})",
-            section.target.key()
-        ),
+        &format!("Agreement with the labels (score target: {})", section.target.key()),
         "Dots: proportions of pairs; lines: 95 % CI; hollow dots: human ceiling (inter-rater agreement). The next \
          table has the values.",
         &Axis::percent(None),
@@ -79,9 +69,7 @@ pub(super) fn judges_section(report: &ReportData) -> ReportSection {
     let mut section = ReportSection::new("judges", "Judges compared");
     let first = report.judges.first().map_or("", |judge| &judge.name);
     for (compared, second) in report.compared.iter().zip(report.judges.iter().skip(1)) {
-        section
-            .blocks
-            .push(SectionBlock::Judge(format!("{first} vs {}", second.name)));
+        section.blocks.push(SectionBlock::Judge(format!("{first} vs {}", second.name)));
         match &compared.orders {
             Some(orders) => {
                 section.paragraph(format!(

@@ -6,8 +6,8 @@ mod label_agreement;
 mod models;
 mod summary;
 
-use super::browser::CaseBrowser;
 use super::section::ReportSection;
+use crate::analysis::report::page::browser::CaseBrowser;
 use crate::analysis::report::report_data::ReportData;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::format_thousands;
@@ -36,7 +36,8 @@ pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportS
 /// Lists the judges and describes the statistical methods.
 fn method_section(report: &ReportData) -> ReportSection {
     let mut section = ReportSection::new("method", "Method");
-    let mut table = Table::new(["judge", "hash", "records"]).with_text_columns(3);
+    let mut table =
+        Table::new(["judge", "hash of judge and settings", "records"]).with_text_columns(3);
     for judge in &report.judges {
         table.push_row([&judge.name, &judge.judge, &judge.records]);
     }

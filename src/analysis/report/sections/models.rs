@@ -1,13 +1,13 @@
 //! Sections on the models: ranking, mean scores and score distributions.
 
-use super::super::histogram::BINS;
-use super::super::scores::{MeanScore, ModelScores};
 use super::super::section::{ReportSection, SectionBlock};
 use super::each_judge::section_per_judge;
 use crate::analysis::calibration::means_table;
 use crate::analysis::ranking::RankedModel;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
+use crate::analysis::report::verdicts::histogram::BINS;
+use crate::analysis::report::verdicts::scores::{MeanScore, ModelScores};
 use crate::data::labels::ScoreTarget;
 use crate::support::chart::{Axis, Chart, ChartMark};
 use crate::support::tables::{Table, TableSection};
@@ -85,11 +85,7 @@ fn mean_score_table(judge: &JudgeReport) -> TableSection {
     let mut reasons: Vec<&String> = reasons.filter_map(|m| m.undefined.as_ref()).collect();
     reasons.sort();
     reasons.dedup();
-    notes.extend(
-        reasons
-            .into_iter()
-            .map(|reason| format!("undefined: {reason}")),
-    );
+    notes.extend(reasons.into_iter().map(|reason| format!("undefined: {reason}")));
     TableSection::new("mean scores", table).with_notes(notes)
 }
 
@@ -104,16 +100,13 @@ fn target_name(target: ScoreTarget) -> String {
 
 /// Shows the score histograms of the models for each judge.
 pub(super) fn distributions_section(report: &ReportData) -> ReportSection {
-    section_per_judge(
-        report,
-        ["distributions", "Distributions"],
-        |section, judge| {
-            if judge.histograms.is_empty() {
-                section.paragraph("No score distribution: no pair has a verdict.");
-                return;
-            }
-            let title = format!("Score distribution (score target: {})", report.target.key());
-            let bars = judge.histograms.iter().map(|histogram| {
+    section_per_judge(report, ["distributions", "Distributions"], |section, judge| {
+        if judge.histograms.is_empty() {
+            section.paragraph("No score distribution: no pair has a verdict.");
+            return;
+        }
+        let title = format!("Score distribution (score target: {})", report.target.key());
+        let bars = judge.histograms.iter().map(|histogram| {
                 Chart::bars(
                     &histogram.model,
                     "Bars: number of scores, rounded to half points; the vertical scale differs between models. The \
@@ -122,17 +115,14 @@ pub(super) fn distributions_section(report: &ReportData) -> ReportSection {
                     &histogram.counts,
                 )
             });
-            section
-                .blocks
-                .push(SectionBlock::Charts(title.clone(), bars.collect()));
-            let halves = (0..BINS).map(|i| format!("{:.1}", i as f64 / 2.0));
-            let mut table = Table::new(std::iter::once("scores".to_owned()).chain(halves));
-            for histogram in &judge.histograms {
-                let counts = histogram.counts.iter().map(ToString::to_string);
-                table.push_row(std::iter::once(histogram.model.clone()).chain(counts));
-            }
-            let notes = vec!["scores rounded to half points".to_owned()];
-            section.tables([TableSection::new(title, table).with_notes(notes)]);
-        },
-    )
+        section.blocks.push(SectionBlock::Charts(title.clone(), bars.collect()));
+        let halves = (0..BINS).map(|i| format!("{:.1}", i as f64 / 2.0));
+        let mut table = Table::new(std::iter::once("scores".to_owned()).chain(halves));
+        for histogram in &judge.histograms {
+            let counts = histogram.counts.iter().map(ToString::to_string);
+            table.push_row(std::iter::once(histogram.model.clone()).chain(counts));
+        }
+        let notes = vec!["scores rounded to half points".to_owned()];
+        section.tables([TableSection::new(title, table).with_notes(notes)]);
+    })
 }

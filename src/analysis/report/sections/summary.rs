@@ -22,10 +22,7 @@ pub(super) fn summary_section(report: &ReportData) -> ReportSection {
             judge.name
         ));
         let mut findings = vec![("models".to_owned(), describe_leader(judge.ranking.as_ref()))];
-        findings.push((
-            "labels".to_owned(),
-            describe_agreement(judge.agreement.as_ref()),
-        ));
+        findings.push(("labels".to_owned(), describe_agreement(judge.agreement.as_ref())));
         let bias_findings = judge.bias_findings.iter();
         for finding in bias_findings.filter(|finding| finding.outcome != FindingOutcome::NotRun) {
             findings.push((finding.probe.key().to_owned(), finding.describe()));
@@ -53,11 +50,7 @@ fn describe_leader(ranking: Option<&Ranking>) -> String {
     let significant: Vec<&str> = significant.map(|c| c.summary.as_str()).collect();
     let certainty = if ranking.comparisons.is_empty() {
         "the only model".to_owned()
-    } else if ranking
-        .comparisons
-        .iter()
-        .all(|comparison| comparison.p.is_none())
-    {
+    } else if ranking.comparisons.iter().all(|comparison| comparison.p.is_none()) {
         "too few images for a significance test".to_owned()
     } else if significant.is_empty() {
         "no two models differ significantly".to_owned()
@@ -90,10 +83,12 @@ fn describe_agreement(agreement: Option<&Agreement>) -> String {
         (Ok(value), Err(_)) => format!("{}, no interval", accuracy.statistic.format_value(value)),
         (Err(reason), _) => format!("undefined: {reason}"),
     };
-    let ceiling = accuracy.ceiling.as_ref().map_or(
-        "no inter-rater agreement: no case has two raters".to_owned(),
-        |c| format!("human ceiling {}", describe(&c.estimate)),
-    );
+    let ceiling = accuracy
+        .ceiling
+        .as_ref()
+        .map_or("no inter-rater agreement: no case has two raters".to_owned(), |c| {
+            format!("human ceiling {}", describe(&c.estimate))
+        });
     let bounds = accuracy.bounds().map_or(String::new(), |bounds| {
         let bounds = accuracy.statistic.format_interval(bounds);
         format!("; bounds if all unscored pairs were wrong or right: {bounds} %")
@@ -116,9 +111,5 @@ fn describe_unscored(judge: &JudgeReport) -> String {
     }
     let reasons = counts.unscored.iter();
     let reasons: Vec<String> = reasons.map(|(r, n)| format!("{} {n}", r.name())).collect();
-    format!(
-        "{all} of {} ({}); excluded from all means",
-        counts.records,
-        reasons.join(", ")
-    )
+    format!("{all} of {} ({}); excluded from all means", counts.records, reasons.join(", "))
 }

@@ -82,10 +82,7 @@ pub(super) fn read_decoder(
     let has = |name: &str| shape(name).is_some();
     fields.insert("vocab_size".to_owned(), json!(rows));
     // The file contains an output layer only if it is not tied.
-    fields.insert(
-        "tie_word_embeddings".to_owned(),
-        json!(!has("output.weight")),
-    );
+    fields.insert("tie_word_embeddings".to_owned(), json!(!has("output.weight")));
     let family = DecoderFamily::from_model_type(architecture)?;
     let mut fields = ConfigFields::new("", fields);
     for name in ["expert_count", "expert_used_count"] {
@@ -102,10 +99,7 @@ pub(super) fn read_decoder(
         let key = format!("{prefix}{name}");
         let (head_size, value) = (config.head_size(), header.number(&key)?);
         if value.is_some_and(|value| value != head_size as u64) {
-            bail!(
-                "{key} is {}, expected the head size, {head_size}",
-                value.unwrap_or(0)
-            );
+            bail!("{key} is {}, expected the head size, {head_size}", value.unwrap_or(0));
         }
     }
     Ok(config)
@@ -135,11 +129,7 @@ fn to_hf_config(
     let factor = model_metadata.remove("rope.scaling.factor");
     let old_factor = model_metadata.remove("rope.scale_linear");
     model_metadata.remove("rope.scaling.type");
-    let kind = kind.unwrap_or(if old_factor.is_some() {
-        "linear"
-    } else {
-        "none"
-    });
+    let kind = kind.unwrap_or(if old_factor.is_some() { "linear" } else { "none" });
     if kind != "none" {
         let scaling = json!({"rope_type": kind, "factor": factor.or(old_factor)});
         fields.insert("rope_scaling".to_owned(), scaling);

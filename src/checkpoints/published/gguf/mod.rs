@@ -18,7 +18,7 @@ use super::source::CheckpointSource;
 use crate::checkpoints::gguf;
 use crate::checkpoints::gguf::{GgufHeader, TensorMapping};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};
-use crate::checkpoints::published::tensor_names as published;
+use crate::checkpoints::published::tensor_names::remove_tied_output;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::digest::Digest;
 
@@ -55,12 +55,9 @@ pub(super) fn load(
     if let Some(rope_factors) = rope_factors {
         config::apply_rope_factors(&mut decoder, &rope_factors)?;
     }
-    published::remove_tied_output(&mut weights, decoder.tie_word_embeddings)?;
+    remove_tied_output(&mut weights, decoder.tie_word_embeddings)?;
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    let dialogue = source
-        .chat_template
-        .as_deref()
-        .unwrap_or(DEFAULT_CHAT_TEMPLATE);
+    let dialogue = source.chat_template.as_deref().unwrap_or(DEFAULT_CHAT_TEMPLATE);
     Ok(Member {
         origin: file,
         model_type: architecture.to_owned(),
@@ -75,9 +72,7 @@ pub(super) fn load(
 
 fn read_tokenizer(header: &GgufHeader, vocab_size: usize, file: String) -> Result<MemberTokenizer> {
     let tokenizer = tokenizer::read(header, vocab_size).context("tokenizer")?;
-    let Ok(text) = tokenizer.to_string(false) else {
-        bail!("cannot serialize the tokenizer")
-    };
+    let Ok(text) = tokenizer.to_string(false) else { bail!("cannot serialize the tokenizer") };
     Ok(MemberTokenizer {
         text: TextTokenizer::new(tokenizer),
         hash: Digest::sha256(text.as_bytes()).to_string(),

@@ -30,9 +30,7 @@ pub(super) fn model_tensor_name(name: &str) -> String {
     let part = || {
         let (layer, rest) = name.strip_prefix("blk.")?.split_once('.')?;
         let (part, kind) = rest.split_once('.')?;
-        let (_, model_part) = LAYER_TENSORS
-            .iter()
-            .find(|(gguf_part, _)| *gguf_part == part)?;
+        let (_, model_part) = LAYER_TENSORS.iter().find(|(gguf_part, _)| *gguf_part == part)?;
         Some(format!("model.layers.{layer}.{model_part}.{kind}"))
     };
     part().unwrap_or_else(|| name.to_owned())
@@ -62,14 +60,8 @@ mod tests {
     #[test]
     fn unknown_tensor_keeps_its_name() {
         for (gguf_name, name) in [
-            (
-                "blk.11.attn_q.bias",
-                "model.layers.11.self_attn.q_proj.bias",
-            ),
-            (
-                "blk.0.ffn_norm.weight",
-                "model.layers.0.post_attention_layernorm.weight",
-            ),
+            ("blk.11.attn_q.bias", "model.layers.11.self_attn.q_proj.bias"),
+            ("blk.0.ffn_norm.weight", "model.layers.0.post_attention_layernorm.weight"),
             ("output.weight", "lm_head.weight"),
             ("blk.0.ffn_gate_exps.weight", "blk.0.ffn_gate_exps.weight"),
             ("mm.0.weight", "mm.0.weight"),

@@ -25,10 +25,8 @@ fn golden_path(name: &str) -> PathBuf {
 
 fn load_member(name: &str) -> Member {
     let source = CheckpointSource::new(golden_path(&format!("{name}.gguf")));
-    let mut weight_files = WeightFiles::new(
-        &crate::support::device::Placement::cpu(),
-        HubDownloads::default(),
-    );
+    let mut weight_files =
+        WeightFiles::new(&crate::support::device::Placement::cpu(), HubDownloads::default());
     source.load("conclusion", &mut weight_files).unwrap()
 }
 
@@ -66,9 +64,9 @@ fn unusual_texts_are_tokenized_like_reference() {
     for name in FILES {
         let header = gguf::read_header(&golden_path(&format!("{name}.gguf"))).unwrap();
         let mut tokenizer = tokenizer::read(&header, usize::MAX).unwrap();
-        let pieces = header.string("tokenizer.ggml.model").unwrap() == Some("llama");
+        let is_sentencepiece = header.string("tokenizer.ggml.model").unwrap() == Some("llama");
         // `SentencePiece` does not recognize control tokens in text.
-        tokenizer.set_encode_special_tokens(pieces);
+        tokenizer.set_encode_special_tokens(is_sentencepiece);
         assert!(rows[name].len() > 20);
         for row in &rows[name] {
             let text = row["text"].as_str().unwrap();
@@ -82,11 +80,7 @@ fn unusual_texts_are_tokenized_like_reference() {
 #[test]
 fn start_tokens_follow_the_file() {
     let bos_tokens = FILES.map(|name| load_member(name).tokenizer.text.bos_tokens().to_vec());
-    let llama3 = load_member("llama-q8_0")
-        .tokenizer
-        .text
-        .encode_trusted("<|start|>")
-        .unwrap();
+    let llama3 = load_member("llama-q8_0").tokenizer.text.encode_trusted("<|start|>").unwrap();
     assert_eq!(llama3.len(), 1);
     assert_eq!(bos_tokens, [vec![1], vec![1], llama3, vec![]]);
 }

@@ -54,7 +54,7 @@ fn missing_key(key: &str) -> String {
     )
 }
 
-/// Reads the tokenizer of a file. `most`: the number of embedding rows.
+/// Reads the tokenizer of a file. `vocab_size`: the number of embedding rows.
 pub(super) fn read(header: &GgufHeader, vocab_size: usize) -> Result<Tokenizer> {
     let kind = header.string("tokenizer.ggml.model")?;
     match kind.with_context(|| missing_key("tokenizer.ggml.model"))? {
@@ -78,20 +78,13 @@ impl<'a> GgufVocabulary<'a> {
             );
         }
         if let Some(long) = texts.iter().find(|text| text.len() > MAX_TOKEN_LEN) {
-            bail!(
-                "{key}: token of {} bytes, expected at most {MAX_TOKEN_LEN}",
-                long.len()
-            );
+            bail!("{key}: token of {} bytes, expected at most {MAX_TOKEN_LEN}", long.len());
         }
         let key = "tokenizer.ggml.token_type";
         let token_types = header.numbers(key)?;
         let token_types = token_types.unwrap_or_else(|| vec![1.0; texts.len()]);
         if token_types.len() != texts.len() {
-            bail!(
-                "{key} has {} values for {} tokens",
-                token_types.len(),
-                texts.len()
-            );
+            bail!("{key} has {} values for {} tokens", token_types.len(), texts.len());
         }
         let token_types = token_types.into_iter().map(|kind| kind as u64).collect();
         Ok(Self { texts, token_types })
@@ -113,11 +106,7 @@ fn build_sentencepiece(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<T
     let key = "tokenizer.ggml.scores";
     let scores = header.numbers(key)?.with_context(|| missing_key(key))?;
     if scores.len() != tokens.texts.len() {
-        bail!(
-            "{key} has {} values for {} tokens",
-            scores.len(),
-            tokens.texts.len()
-        );
+        bail!("{key} has {} values for {} tokens", scores.len(), tokens.texts.len());
     }
     let texts = tokens.texts.iter().map(|text| (*text).to_owned());
     let pieces = texts.zip(tokens.token_types.iter().copied()).collect();
@@ -128,11 +117,9 @@ fn build_sentencepiece(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<T
     if let Some((id, _)) = tokens.token_of_key(header, "tokenizer.ggml.bos_token_id")? {
         model.bos_id = id as usize;
     }
-    model.adds_space_prefix = header
-        .boolean("tokenizer.ggml.add_space_prefix")?
-        .unwrap_or(true);
-    let start = header.boolean("tokenizer.ggml.add_bos_token")?;
-    model.to_tokenizer(start.unwrap_or(true))
+    model.adds_space_prefix = header.boolean("tokenizer.ggml.add_space_prefix")?.unwrap_or(true);
+    let adds_bos = header.boolean("tokenizer.ggml.add_bos_token")?;
+    model.to_tokenizer(adds_bos.unwrap_or(true))
 }
 
 /// Builds a byte-level BPE tokenizer.
@@ -173,9 +160,9 @@ fn build_byte_bpe(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<Tokeni
             _ => 0,
         };
     }
-    let starts = header.boolean("tokenizer.ggml.add_bos_token")?;
-    let start = tokens.token_of_key(header, "tokenizer.ggml.bos_token_id")?;
-    if let (true, Some((id, text))) = (starts.unwrap_or(style.adds_bos), start) {
+    let adds_bos = header.boolean("tokenizer.ggml.add_bos_token")?;
+    let bos_token = tokens.token_of_key(header, "tokenizer.ggml.bos_token_id")?;
+    if let (true, Some((id, text))) = (adds_bos.unwrap_or(style.adds_bos), bos_token) {
         let template = TemplateProcessing::builder()
             .try_single(vec![text.to_owned(), "$A".to_owned()])
             .map_err(|error| anyhow!("{error}"))?
@@ -216,31 +203,14 @@ impl PreTokenizerStyle {
             ignores_merges: true,
             adds_bos: true,
         };
-        let plain = Self {
-            pattern: None,
-            normalizes_nfc: false,
-            ignores_merges: false,
-            adds_bos: false,
-        };
+        let plain =
+            Self { pattern: None, normalizes_nfc: false, ignores_merges: false, adds_bos: false };
         Ok(match name {
             "llama3" | "llama-v3" | "llama-bpe" => llama3,
-            "smaug-bpe" => Self {
-                pattern: Some(LLAMA3_PATTERN),
-                ..plain
-            },
-            "tekken" => Self {
-                pattern: Some(TEKKEN_PATTERN),
-                ..llama3
-            },
-            "qwen2" => Self {
-                pattern: Some(QWEN2_PATTERN),
-                normalizes_nfc: true,
-                ..plain
-            },
-            "deepseek-r1-qwen" => Self {
-                pattern: Some(QWEN2_PATTERN),
-                ..plain
-            },
+            "smaug-bpe" => Self { pattern: Some(LLAMA3_PATTERN), ..plain },
+            "tekken" => Self { pattern: Some(TEKKEN_PATTERN), ..llama3 },
+            "qwen2" => Self { pattern: Some(QWEN2_PATTERN), normalizes_nfc: true, ..plain },
+            "deepseek-r1-qwen" => Self { pattern: Some(QWEN2_PATTERN), ..plain },
             "gpt-2" => plain,
             other => bail!(
                 "tokenizer.ggml.pre `{other}` is not supported\n\

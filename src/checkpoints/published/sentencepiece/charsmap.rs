@@ -34,19 +34,17 @@ impl TrieUnit {
 
 /// Parses a table and checks that all its offsets are in range.
 pub(super) fn parse(bytes: &[u8]) -> Result<Precompiled> {
-    let cut_off = || anyhow!("unexpected end of the table");
-    let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut_off)?;
+    let truncated = || anyhow!("unexpected end of the table");
+    let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
     let size = u32::from_le_bytes(*size) as usize;
-    let (units, texts) = rest.split_at_checked(size).ok_or_else(cut_off)?;
-    let (units, odd) = units.as_chunks::<4>();
-    let units: Vec<TrieUnit> = units
-        .iter()
-        .map(|bytes| TrieUnit(u32::from_le_bytes(*bytes)))
-        .collect();
+    let (units, texts) = rest.split_at_checked(size).ok_or_else(truncated)?;
+    let (units, remainder) = units.as_chunks::<4>();
+    let units: Vec<TrieUnit> =
+        units.iter().map(|bytes| TrieUnit(u32::from_le_bytes(*bytes))).collect();
     let Ok(texts) = std::str::from_utf8(texts) else {
         bail!("replacement texts are not UTF-8");
     };
-    if !odd.is_empty() || !offsets_in_range(&units, texts) {
+    if !remainder.is_empty() || !offsets_in_range(&units, texts) {
         bail!("offset out of range");
     }
     Precompiled::from(bytes).map_err(|error| anyhow!("{error}"))
@@ -107,11 +105,8 @@ mod tests {
         // text at 2.
         let a = 1 ^ usize::from(b'a');
         let unit = u32::from(b'a') | 1 << 8 | (u32::try_from(a).unwrap() ^ 2) << 10;
-        let map = parse(&build_table(
-            &[(0, 1 << 10), (a, unit), (2, 0x8000_0002)],
-            "x\0yz\0",
-        ))
-        .unwrap();
+        let map =
+            parse(&build_table(&[(0, 1 << 10), (a, unit), (2, 0x8000_0002)], "x\0yz\0")).unwrap();
         assert_eq!(map.transform("a"), Some("yz"));
         assert_eq!(map.transform("b"), None);
         // A leaf that points past the end of the texts, or into a character.

@@ -86,8 +86,8 @@ impl Default for SentencePieceModel {
     }
 }
 
-/// Converts a model file. `start`: whether texts begin with the beginning-of-sequence token.
-pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
+/// Converts a model file. `adds_bos`: true if texts begin with the beginning-of-sequence token.
+pub(super) fn convert(bytes: &[u8], adds_bos: bool) -> Result<Tokenizer> {
     let model = SentencePieceModel::parse(bytes).context("not a SentencePiece model")?;
     let hint = "hint: use a checkpoint with a tokenizer.json";
     if !matches!(model.model_type, MODEL_UNIGRAM | MODEL_BPE) {
@@ -99,7 +99,7 @@ pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
     if model.space_style != SpaceStyle::Prefix {
         bail!("the representation of spaces is not supported\n{hint}");
     }
-    model.to_tokenizer(start)
+    model.to_tokenizer(adds_bos)
 }
 
 impl SentencePieceModel {
@@ -116,14 +116,14 @@ impl SentencePieceModel {
         }
     }
 
-    /// Builds the tokenizer. `start`: whether texts begin with the beginning-of-sequence token.
-    pub(super) fn to_tokenizer(&self, start: bool) -> Result<Tokenizer> {
+    /// Builds the tokenizer. `adds_bos`: true if texts begin with the beginning-of-sequence token.
+    pub(super) fn to_tokenizer(&self, adds_bos: bool) -> Result<Tokenizer> {
         let mut tokenizer = match self.model_type {
             MODEL_UNIGRAM => Tokenizer::new(self.build_unigram()?),
             _ => Tokenizer::new(self.build_bpe()?),
         };
         add_normalizer_and_decoder(&mut tokenizer, self)?;
-        if let (true, Some((piece, CONTROL_PIECE))) = (start, self.pieces.get(self.bos_id)) {
+        if let (true, Some((piece, CONTROL_PIECE))) = (adds_bos, self.pieces.get(self.bos_id)) {
             let id = u32::try_from(self.bos_id)?;
             let template = TemplateProcessing::builder()
                 .try_single(format!("{piece} $A"))
@@ -181,9 +181,7 @@ fn add_normalizer_and_decoder(tokenizer: &mut Tokenizer, model: &SentencePieceMo
         steps.push(Prepend::new(SPACE.to_owned()).into());
     }
     steps.push(Replace::new(" ", SPACE).map_err(to_error)?.into());
-    tokenizer
-        .with_normalizer(Some(Sequence::new(steps)))
-        .map_err(to_error)?;
+    tokenizer.with_normalizer(Some(Sequence::new(steps))).map_err(to_error)?;
     let mut decoders = vec![
         Replace::new(SPACE, " ").map_err(to_error)?.into(),
         ByteFallback::new().into(),
@@ -231,10 +229,7 @@ fn generate_merges(pieces: &[(String, u64)], scores: &[f64]) -> Vec<(String, Str
         pairs.sort_unstable();
         merges.extend(pairs.into_iter().map(|(_, _, left, right)| {
             let lengths = (left.chars().count(), right.chars().count());
-            (
-                (rank_of_piece, lengths),
-                (left.to_owned(), right.to_owned()),
-            )
+            ((rank_of_piece, lengths), (left.to_owned(), right.to_owned()))
         }));
     }
     merges.sort_by_key(|(rank, _)| *rank);
@@ -247,13 +242,7 @@ mod tests {
 
     #[test]
     fn malformed_model_is_rejected() {
-        for malformed in [
-            &b""[..],
-            b"\x0a\xff",
-            b"\x0a\x02\x0a\x05",
-            b"\x0f",
-            b"not a model",
-        ] {
+        for malformed in [&b""[..], b"\x0a\xff", b"\x0a\x02\x0a\x05", b"\x0f", b"not a model"] {
             assert!(convert(malformed, true).is_err(), "{malformed:?}");
         }
     }

@@ -67,10 +67,7 @@ fn parse_piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
     for field in ProtoMessage(bytes) {
         match field? {
             (1, ProtoValue::Bytes(text)) if text.len() > MAX_PIECE_LEN => {
-                bail!(
-                    "piece of {} bytes, expected at most {MAX_PIECE_LEN}",
-                    text.len()
-                )
+                bail!("piece of {} bytes, expected at most {MAX_PIECE_LEN}", text.len())
             }
             (1, ProtoValue::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
             (2, ProtoValue::Real(value)) => score = value,

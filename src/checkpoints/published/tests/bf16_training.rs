@@ -33,14 +33,7 @@ fn optimizer_with_master_weights(exact: &Parameters, parameters: &Parameters) ->
 }
 
 fn norm<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> f64 {
-    let squares = tensors.map(|t| {
-        t.sqr()
-            .unwrap()
-            .sum_all()
-            .unwrap()
-            .to_scalar::<f32>()
-            .unwrap()
-    });
+    let squares = tensors.map(|t| t.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap());
     squares.map(f64::from).sum::<f64>().sqrt()
 }
 
@@ -62,9 +55,7 @@ fn ten_steps_with_master_weights_match_torch() {
         let (start, parameters, model) = tiny_llava_on(&Device::Cpu, DType::BF16);
         let optimizer = optimizer_with_master_weights(&start, &parameters);
         let mut trainer = Trainer::new(optimizer, constant_schedule(rate), f64::INFINITY);
-        let losses = expected[&format!("{kind}.losses")]
-            .to_vec1::<f32>()
-            .unwrap();
+        let losses = expected[&format!("{kind}.losses")].to_vec1::<f32>().unwrap();
         let bf16_losses = expected["narrow.losses"].to_vec1::<f32>().unwrap();
         for (i, loss) in losses.into_iter().enumerate() {
             let step = trainer.step(&[()], |()| model.preference_loss(&pairs, LOSS));
@@ -73,10 +64,7 @@ fn ten_steps_with_master_weights_match_torch() {
             assert!(difference(loss) < 1e-3, "{kind}, step {i}: {actual} {loss}");
             if kind == "usual" {
                 let expected = bf16_losses[i];
-                assert!(
-                    difference(expected) < 2e-2,
-                    "all in bf16, step {i}: {actual} {expected}"
-                );
+                assert!(difference(expected) < 2e-2, "all in bf16, step {i}: {actual} {expected}");
             }
         }
         let changes = master_weight_changes(&start, &trainer.optimizer);
@@ -113,17 +101,12 @@ fn bf16_gradients_are_close_to_f32() {
     };
     let (bf16_loss, bf16_gradients) = gradients(&bf16_model);
     let (f32_loss, f32_gradients) = gradients(&f32_model);
-    assert!(
-        (bf16_loss / f32_loss - 1.0).abs() < 1e-2,
-        "{bf16_loss} {f32_loss}"
-    );
+    assert!((bf16_loss / f32_loss - 1.0).abs() < 1e-2, "{bf16_loss} {f32_loss}");
     for ((name, var), (_, other)) in rounded.trainable().iter().zip(exact.trainable()) {
         let gradient = bf16_gradients.get(var).unwrap();
         assert_eq!(gradient.dtype(), var.dtype(), "{name}");
-        let (actual, expected) = (
-            gradient.to_dtype(DType::F32).unwrap(),
-            f32_gradients.get(&other).unwrap(),
-        );
+        let (actual, expected) =
+            (gradient.to_dtype(DType::F32).unwrap(), f32_gradients.get(&other).unwrap());
         let difference = relative_difference(&actual, expected);
         assert!(difference > 0.0 && difference < 0.1, "{name}: {difference}");
     }
@@ -150,10 +133,7 @@ fn on_a_gpu_losses_and_gradients_match_cpu() {
                 (loss.loss_sum, gradients.collect::<Vec<_>>())
             });
             let [(cpu, on_cpu), (gpu, on_gpu)] = results;
-            assert!(
-                (gpu / cpu - 1.0).abs() < f64::from(tolerance),
-                "{dtype:?}: {cpu} {gpu}"
-            );
+            assert!((gpu / cpu - 1.0).abs() < f64::from(tolerance), "{dtype:?}: {cpu} {gpu}");
             for ((name, expected), (_, actual)) in on_cpu.iter().zip(&on_gpu) {
                 let difference = relative_difference(actual, expected);
                 assert!(difference <= tolerance, "{dtype:?}, {name}: {difference}");
@@ -163,12 +143,7 @@ fn on_a_gpu_losses_and_gradients_match_cpu() {
     // In f32 they match PyTorch too.
     let (_, parameters, model) = tiny_llava_on(&device, DType::F32);
     let loss = model.preference_loss(&pairs, LOSS).unwrap();
-    assert_loss_and_gradients(
-        &loss,
-        &parameters,
-        &load_training_values("rtdpo"),
-        "rtdpo on a GPU",
-    );
+    assert_loss_and_gradients(&loss, &parameters, &load_training_values("rtdpo"), "rtdpo on a GPU");
 }
 
 /// Checks that ten steps on a GPU and on the CPU agree up to rounding.
@@ -186,10 +161,7 @@ fn on_a_gpu_ten_steps_match_cpu() {
             (0..10).map(|_| step().unwrap().loss).collect::<Vec<_>>()
         });
         for (cpu, gpu) in losses[0].iter().zip(&losses[1]) {
-            assert!(
-                (gpu / cpu - 1.0).abs() < tolerance,
-                "{dtype:?}: {cpu} {gpu}"
-            );
+            assert!((gpu / cpu - 1.0).abs() < tolerance, "{dtype:?}: {cpu} {gpu}");
         }
     }
 }

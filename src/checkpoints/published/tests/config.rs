@@ -11,26 +11,13 @@ fn parse_config(config: &Value) -> Result<CheckpointConfig, String> {
 
 #[test]
 fn config_defaults_match_transformers() {
-    let llama = parse_config(&json!({"model_type": "llama"}))
-        .unwrap()
-        .decoder;
+    let llama = parse_config(&json!({"model_type": "llama"})).unwrap().decoder;
     assert_eq!((llama.hidden_size, llama.intermediate_size), (4096, 11008));
-    assert_eq!(
-        (llama.max_position_embeddings, llama.kv_heads()),
-        (2048, 32)
-    );
-    let mistral = parse_config(&json!({"model_type": "mistral"}))
-        .unwrap()
-        .decoder;
-    assert_eq!(
-        (mistral.sliding_window, mistral.kv_heads()),
-        (Some(4096), 8)
-    );
+    assert_eq!((llama.max_position_embeddings, llama.kv_heads()), (2048, 32));
+    let mistral = parse_config(&json!({"model_type": "mistral"})).unwrap().decoder;
+    assert_eq!((mistral.sliding_window, mistral.kv_heads()), (Some(4096), 8));
     let no_window = json!({"model_type": "mistral", "sliding_window": null});
-    assert_eq!(
-        parse_config(&no_window).unwrap().decoder.sliding_window,
-        None
-    );
+    assert_eq!(parse_config(&no_window).unwrap().decoder.sliding_window, None);
     let qwen2 = parse_config(&json!({"model_type": "qwen2", "sliding_window": 7})).unwrap();
     assert_eq!(qwen2.decoder.sliding_window, None);
     assert!(qwen2.decoder.attention_bias && !qwen2.decoder.output_bias);
@@ -48,54 +35,24 @@ fn both_formats_of_rope_scaling_are_read() {
     let mut parameters = scaling.clone();
     parameters["rope_theta"] = json!(500_000.0);
     let new = json!({"model_type": "llama", "rope_parameters": parameters});
-    assert_eq!(
-        parse_config(&old).unwrap().decoder,
-        parse_config(&new).unwrap().decoder
-    );
+    assert_eq!(parse_config(&old).unwrap().decoder, parse_config(&new).unwrap().decoder);
     assert!(parse_config(&old).unwrap().decoder.rope_scaling.is_some());
     let linear = json!({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2}});
-    assert!(
-        parse_config(&linear)
-            .unwrap()
-            .decoder
-            .rope_scaling
-            .is_some()
-    );
+    assert!(parse_config(&linear).unwrap().decoder.rope_scaling.is_some());
 }
 
 #[test]
 fn unsupported_decoder_settings_are_rejected() {
     let cases = [
         (json!({"model_type": "gpt2"}), "`gpt2`"),
-        (
-            json!({"model_type": "llama", "hidden_act": "gelu"}),
-            "hidden_act is `gelu`",
-        ),
+        (json!({"model_type": "llama", "hidden_act": "gelu"}), "hidden_act is `gelu`"),
         (json!({"model_type": "llama", "mlp_bias": true}), "mlp_bias"),
-        (
-            json!({"model_type": "llama", "partial_rotary_factor": 0.5}),
-            "partial_rotary_factor",
-        ),
-        (
-            json!({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2}}),
-            "`yarn`",
-        ),
-        (
-            json!({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic"}}),
-            "`dynamic`",
-        ),
-        (
-            json!({"model_type": "llama", "attn_logit_softcapping": 50.0}),
-            "attn_logit_softcapping",
-        ),
-        (
-            json!({"model_type": "llama", "quantization_config": {"bits": 4}}),
-            "quantization_config",
-        ),
-        (
-            json!({"model_type": "llama", "sliding_window": 8}),
-            "sliding_window",
-        ),
+        (json!({"model_type": "llama", "partial_rotary_factor": 0.5}), "partial_rotary_factor"),
+        (json!({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2}}), "`yarn`"),
+        (json!({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic"}}), "`dynamic`"),
+        (json!({"model_type": "llama", "attn_logit_softcapping": 50.0}), "attn_logit_softcapping"),
+        (json!({"model_type": "llama", "quantization_config": {"bits": 4}}), "quantization_config"),
+        (json!({"model_type": "llama", "sliding_window": 8}), "sliding_window"),
         (json!({"model_type": "llama", "head_dim": 5}), "head size 5"),
     ];
     assert_rejected(&cases);
@@ -104,10 +61,7 @@ fn unsupported_decoder_settings_are_rejected() {
 #[test]
 fn unsupported_vision_settings_are_rejected() {
     let cases = [
-        (
-            json!({"model_type": "llava_next", "text_config": {}}),
-            "vision_config is missing",
-        ),
+        (json!({"model_type": "llava_next", "text_config": {}}), "vision_config is missing"),
         (
             json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
                 "use_image_newline_parameter": false}),
@@ -169,9 +123,7 @@ fn unsupported_vision_settings_are_rejected() {
 
 fn assert_rejected(cases: &[(Value, &str)]) {
     for (config, part) in cases {
-        let error = parse_config(config)
-            .err()
-            .unwrap_or_else(|| panic!("{config} was accepted"));
+        let error = parse_config(config).err().unwrap_or_else(|| panic!("{config} was accepted"));
         assert!(error.contains(*part), "{config}: {error}");
     }
 }

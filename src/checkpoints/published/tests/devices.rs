@@ -16,13 +16,8 @@ use crate::support::device::Placement;
 /// LLaVA 1.5 in the layout of transformers and in the original layout.
 const LLAVA: [&str; 2] = ["llava", "llava-original"];
 /// Other layouts.
-const OTHER_LAYOUTS: [&str; 5] = [
-    "llava-next",
-    "llava-siglip",
-    "llava-mistral",
-    "mistral",
-    "qwen2",
-];
+const OTHER_LAYOUTS: [&str; 5] =
+    ["llava-next", "llava-siglip", "llava-mistral", "mistral", "qwen2"];
 
 /// Image tokens and logits of every prompt: name, computed value, reference value.
 type ComparedOutputs = Vec<(String, Tensor, Tensor)>;
@@ -30,25 +25,18 @@ type ComparedOutputs = Vec<(String, Tensor, Tensor)>;
 pub(super) fn compute_logits((trunk, head): (&Trunk, &Head), prompt: &Tensor) -> Tensor {
     let layout = BatchLayout::causal(prompt.dim(0).unwrap());
     let middle = trunk.forward(prompt, &layout).unwrap();
-    head.logits(&head.forward(&middle, &layout).unwrap())
-        .unwrap()
+    head.logits(&head.forward(&middle, &layout).unwrap()).unwrap()
 }
 
 fn compute_outputs(placement: &Placement) -> ComparedOutputs {
-    let llava = LLAVA
-        .iter()
-        .flat_map(|folder| llava_outputs(folder, placement));
-    let others = OTHER_LAYOUTS
-        .iter()
-        .flat_map(|folder| layout_outputs(folder, placement));
+    let llava = LLAVA.iter().flat_map(|folder| llava_outputs(folder, placement));
+    let others = OTHER_LAYOUTS.iter().flat_map(|folder| layout_outputs(folder, placement));
     llava.chain(others).collect()
 }
 
 fn llava_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
     let (member, expected) = (load_member_on(folder, placement), expected_values());
-    let pixels = expected["pixel_values"]
-        .to_device(&placement.device)
-        .unwrap();
+    let pixels = expected["pixel_values"].to_device(&placement.device).unwrap();
     let (image, trunk, head) = encode_image_and_load_decoder(&member, &pixels);
     let text = |name: &str| trunk.embed(&to_token_ids(&expected[name])).unwrap();
     let prompt = Tensor::cat(&[text("head"), image.clone(), text("tail")], 0).unwrap();
@@ -67,25 +55,15 @@ fn layout_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
         let image_tokens = member.vision.as_ref().map(|vision| {
             let vb = member.weights.builder(device);
             let encoder = ImageEncoder::load(vision, &vb, device).unwrap();
-            encoder
-                .project(&image_tiles(&encoder, &values, &name).1)
-                .unwrap()
+            encoder.project(&image_tiles(&encoder, &values, &name).1).unwrap()
         });
         let (trunk, head, prompt) = embed_prompt(&member, &values, image_tokens.clone(), device);
         let expected = &values[&format!("{name}.logits")];
         let actual = last_logits(&compute_logits((&trunk, &head), &prompt), expected);
-        outputs.push((
-            format!("{folder}, {name}: logits"),
-            actual,
-            expected.clone(),
-        ));
+        outputs.push((format!("{folder}, {name}: logits"), actual, expected.clone()));
         if let Some(image_tokens) = image_tokens {
             let expected = values[&format!("{name}.image_tokens")].clone();
-            outputs.push((
-                format!("{folder}, {name}: image tokens"),
-                image_tokens,
-                expected,
-            ));
+            outputs.push((format!("{folder}, {name}: image tokens"), image_tokens, expected));
         }
     }
     outputs
@@ -95,16 +73,10 @@ fn layout_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
 #[test]
 fn half_precision_is_close_to_reference() {
     for (dtype, tolerance) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
-        let placement = Placement {
-            dtype,
-            ..Placement::cpu()
-        };
+        let placement = Placement { dtype, ..Placement::cpu() };
         for (what, actual, expected) in compute_outputs(&placement) {
             let difference = relative_difference(&actual, &expected);
-            assert!(
-                difference > 0.0 && difference <= tolerance,
-                "{dtype:?}, {what}: {difference}"
-            );
+            assert!(difference > 0.0 && difference <= tolerance, "{dtype:?}, {what}: {difference}");
         }
     }
 }
@@ -115,14 +87,8 @@ fn half_precision_is_close_to_reference() {
 fn on_a_gpu_outputs_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
     for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
-        let cpu = Placement {
-            dtype,
-            ..Placement::cpu()
-        };
-        let gpu = Placement {
-            device: device.clone(),
-            dtype,
-        };
+        let cpu = Placement { dtype, ..Placement::cpu() };
+        let gpu = Placement { device: device.clone(), dtype };
         let pairs = compute_outputs(&cpu).into_iter().zip(compute_outputs(&gpu));
         for ((what, on_cpu, _), (_, on_gpu, _)) in pairs {
             let difference = relative_difference(&on_gpu.to_device(&Device::Cpu).unwrap(), &on_cpu);

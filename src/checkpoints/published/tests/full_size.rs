@@ -16,10 +16,7 @@ use crate::training::encoders::peak_memory::{peak, reset_peak};
 /// Runs the script and returns its output.
 fn run_reference(python: &std::ffi::OsStr, folder: &Path, extra_args: &[&str]) -> String {
     let mut command = Command::new(python);
-    command
-        .arg(golden_path("make_full_size.py"))
-        .arg(folder)
-        .args(extra_args);
+    command.arg(golden_path("make_full_size.py")).arg(folder).args(extra_args);
     let output = command.output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{messages}");
@@ -28,10 +25,7 @@ fn run_reference(python: &std::ffi::OsStr, folder: &Path, extra_args: &[&str]) -
 
 #[test]
 #[ignore = "writes 5.6 GB with the reference: ACEM3_PYTHON names a Python with the packages of make_checkpoints.py"]
-#[expect(
-    clippy::print_stdout,
-    reason = "prints measurements, and the reason for a skipped test"
-)]
+#[expect(clippy::print_stdout, reason = "prints measurements, and the reason for a skipped test")]
 fn full_size_llava_matches_reference() {
     let Some(python) = std::env::var_os("ACEM3_PYTHON") else {
         println!("skipped: ACEM3_PYTHON is not set");
@@ -47,15 +41,11 @@ fn full_size_llava_matches_reference() {
     };
     let (f32_values, bf16_values) = (read("float32"), read("bfloat16"));
     // In bf16 the reference rounds every intermediate result, acem3 only the matrices.
-    for (dtype, tolerance, reference_peak) in [
-        (DType::F32, 1e-4, &peaks[0]),
-        (DType::BF16, 5e-2, &peaks[1]),
-    ] {
+    for (dtype, tolerance, reference_peak) in
+        [(DType::F32, 1e-4, &peaks[0]), (DType::BF16, 5e-2, &peaks[1])]
+    {
         reset_peak();
-        let placement = Placement {
-            dtype,
-            ..Placement::cpu()
-        };
+        let placement = Placement { dtype, ..Placement::cpu() };
         let member = load_member_from(folder.to_owned(), &placement);
         let (image, trunk, head) =
             encode_image_and_load_decoder(&member, &f32_values["pixel_values"]);
@@ -75,9 +65,6 @@ fn full_size_llava_matches_reference() {
             assert!(difference <= tolerance, "{dtype:?}, {name}: {difference}");
         }
         drop(member);
-        println!(
-            "{dtype:?}: peak {:?} bytes, reference {reference_peak}",
-            peak()
-        );
+        println!("{dtype:?}: peak {:?} bytes, reference {reference_peak}", peak());
     }
 }

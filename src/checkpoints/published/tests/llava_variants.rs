@@ -18,9 +18,7 @@ use crate::judging::panel::image_encoder::ImageEncoder;
 pub(super) type Values = HashMap<String, Tensor>;
 
 pub(super) fn load_values(folder: &str) -> Values {
-    let path = golden_path("checkpoints")
-        .join(folder)
-        .join("values.safetensors");
+    let path = golden_path("checkpoints").join(folder).join("values.safetensors");
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
@@ -29,7 +27,7 @@ fn load_image(name: &str) -> DecodedImage {
     decode(&std::fs::read(path).unwrap(), &ImageLimits::default()).unwrap()
 }
 
-/// Returns the names of the prompts of a folder: those of their images.
+/// Returns the names of the prompts of a folder. Each prompt is named after its image.
 pub(super) fn prompt_names(values: &Values) -> Vec<String> {
     let names = values.keys().filter_map(|key| key.strip_suffix(".greedy"));
     let mut names: Vec<String> = names.map(str::to_owned).collect();
@@ -52,10 +50,7 @@ pub(super) fn embed_prompt(
         tokens if tokens.is_empty() => None,
         tokens => Some(trunk.embed(&tokens).unwrap()),
     };
-    let parts: Vec<Tensor> = [text("head"), image, text("tail")]
-        .into_iter()
-        .flatten()
-        .collect();
+    let parts: Vec<Tensor> = [text("head"), image, text("tail")].into_iter().flatten().collect();
     let prompt = Tensor::cat(&parts, 0).unwrap();
     (trunk, head, prompt)
 }
@@ -63,9 +58,7 @@ pub(super) fn embed_prompt(
 /// Returns the last logits, as many as the reference stored.
 pub(super) fn last_logits(logits: &Tensor, expected: &Tensor) -> Tensor {
     let last = expected.dim(0).unwrap();
-    logits
-        .narrow(0, logits.dim(0).unwrap() - last, last)
-        .unwrap()
+    logits.narrow(0, logits.dim(0).unwrap() - last, last).unwrap()
 }
 
 /// Checks the last logits and the greedy tokens after a prompt with these image tokens.
@@ -74,11 +67,7 @@ fn assert_completion(member: &Member, values: &Values, name: &str, image: Option
     let expected_tokens = to_token_ids(&values[&format!("{name}.greedy")]);
     let (logits, generated) = decode_greedily((&trunk, &head), prompt, expected_tokens.len());
     let expected = &values[&format!("{name}.logits")];
-    assert_near(
-        &last_logits(&logits, expected),
-        expected,
-        &format!("{name}: logits"),
-    );
+    assert_near(&last_logits(&logits, expected), expected, &format!("{name}: logits"));
     assert_eq!(generated, expected_tokens, "{name}");
 }
 
@@ -90,10 +79,7 @@ pub(super) fn image_tiles(encoder: &ImageEncoder, values: &Values, name: &str) -
         5 => expected.squeeze(0).unwrap(),
         _ => expected.clone(),
     };
-    let expected = Tiles {
-        pixel_values,
-        ..preprocessed.clone()
-    };
+    let expected = Tiles { pixel_values, ..preprocessed.clone() };
     (preprocessed, expected)
 }
 
@@ -117,11 +103,7 @@ fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
         let min_std = vision.processor.image_std.into_iter().fold(1.0, f64::min);
         assert!(difference <= 1.01 / 255.0 / min_std, "{}", what("pixels"));
         let tokens = encoder.project(&tiles).unwrap();
-        assert_near(
-            &tokens,
-            &values[&format!("{name}.image_tokens")],
-            &what("image tokens"),
-        );
+        assert_near(&tokens, &values[&format!("{name}.image_tokens")], &what("image tokens"));
         lengths.insert(name.clone(), tokens.dim(0).unwrap());
         assert_completion(&member, values, &name, Some(tokens));
     }
@@ -132,27 +114,13 @@ fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
 /// Checks the tokens of a prompt with text around an image.
 fn assert_tokens(folder: &str, values: &Values) {
     let tokenizer = &load_member(folder).tokenizer.text;
-    let fixed = |text: &str| PromptPiece::Trusted(text.to_owned());
-    let pieces = [
-        fixed(TEXT_BEFORE_IMAGE),
-        PromptPiece::Image,
-        fixed(TEXT_AFTER_IMAGE),
-    ];
-    let slots = StagedPrompt::new(&pieces, tokenizer).unwrap();
-    let text = |key: &str| {
-        to_token_ids(&values[key])
-            .into_iter()
-            .map(PromptToken::Token)
-    };
-    let expected_tokens: Vec<PromptToken> = text("head")
-        .chain([PromptToken::Image])
-        .chain(text("tail"))
-        .collect();
-    assert_eq!(
-        slots.tokens().collect::<Vec<_>>(),
-        expected_tokens,
-        "{folder}"
-    );
+    let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
+    let pieces = [trusted(TEXT_BEFORE_IMAGE), PromptPiece::Image, trusted(TEXT_AFTER_IMAGE)];
+    let prompt = StagedPrompt::new(&pieces, tokenizer).unwrap();
+    let text = |key: &str| to_token_ids(&values[key]).into_iter().map(PromptToken::Token);
+    let expected_tokens: Vec<PromptToken> =
+        text("head").chain([PromptToken::Image]).chain(text("tail")).collect();
+    assert_eq!(prompt.tokens().collect::<Vec<_>>(), expected_tokens, "{folder}");
 }
 
 #[test]
@@ -175,10 +143,7 @@ fn llava_next_tiles_images_of_every_size() {
 fn original_llava_1_6_layout_gives_same_tiles() {
     let values = load_values("llava-next");
     let vision = load_member("llava-next-original").vision.unwrap();
-    assert_eq!(
-        vision.pinpoints,
-        load_member("llava-next").vision.unwrap().pinpoints
-    );
+    assert_eq!(vision.pinpoints, load_member("llava-next").vision.unwrap().pinpoints);
     assert_images("llava-next-original", &values);
     assert_tokens("llava-next-original", &values);
 }
@@ -202,19 +167,11 @@ fn text_only_mistral_and_qwen2_match_reference() {
     for folder in ["mistral", "qwen2"] {
         let (member, values) = (load_member(folder), load_values(folder));
         assert!(member.vision.is_none());
-        let fixed = [PromptPiece::Trusted(format!(
-            "{TEXT_BEFORE_IMAGE}{TEXT_AFTER_IMAGE}"
-        ))];
-        let slots = StagedPrompt::new(&fixed, &member.tokenizer.text).unwrap();
-        let expected_tokens: Vec<PromptToken> = to_token_ids(&values["head"])
-            .into_iter()
-            .map(PromptToken::Token)
-            .collect();
-        assert_eq!(
-            slots.tokens().collect::<Vec<_>>(),
-            expected_tokens,
-            "{folder}"
-        );
+        let pieces = [PromptPiece::Trusted(format!("{TEXT_BEFORE_IMAGE}{TEXT_AFTER_IMAGE}"))];
+        let prompt = StagedPrompt::new(&pieces, &member.tokenizer.text).unwrap();
+        let expected_tokens: Vec<PromptToken> =
+            to_token_ids(&values["head"]).into_iter().map(PromptToken::Token).collect();
+        assert_eq!(prompt.tokens().collect::<Vec<_>>(), expected_tokens, "{folder}");
         assert_completion(&member, &values, "text", None);
         member.weights.check_all_used().unwrap();
     }

@@ -20,16 +20,9 @@ use crate::training::preferences::{
 };
 use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole};
 
-pub(super) const LOSS: DpoLossConfig = DpoLossConfig {
-    beta: 0.3,
-    nll_weight: 0.0,
-};
-pub(super) const ADAMW: AdamWConfig = AdamWConfig {
-    beta1: 0.9,
-    beta2: 0.95,
-    eps: 1e-8,
-    weight_decay: 0.1,
-};
+pub(super) const LOSS: DpoLossConfig = DpoLossConfig { beta: 0.3, nll_weight: 0.0 };
+pub(super) const ADAMW: AdamWConfig =
+    AdamWConfig { beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1 };
 /// Reward tokens of the chosen and the rejected completion.
 const REWARD_TOKENS: [u32; 2] = [7, 11];
 const IMAGE_TOKENS: usize = 16;
@@ -63,11 +56,7 @@ pub(super) fn tiny_llava_with(
 ) -> (Parameters, TrainableModel) {
     let member = load_member("llava");
     let tensors = member.weights.tensors.iter().map(|(name, stored)| {
-        let scale = if name == "lm_head.weight" {
-            output_scale
-        } else {
-            1.0
-        };
+        let scale = if name == "lm_head.weight" { output_scale } else { 1.0 };
         (name.clone(), (&stored.values * scale).unwrap())
     });
     let parameters = select_trainable(&Parameters::from_tensors(tensors).unwrap());
@@ -90,10 +79,8 @@ fn load_sequences(names: &[&str], role: RewardTokenRole) -> Vec<Sequence> {
     let sequence_of = |i: usize| {
         let tokens = |part: &str| to_token_ids(&inputs[&format!("{i}.{part}")]);
         let text = |part| tokens(part).into_iter().map(PromptToken::Token);
-        let prompt: Vec<PromptToken> = text("head")
-            .chain([PromptToken::Image])
-            .chain(text("tail"))
-            .collect();
+        let prompt: Vec<PromptToken> =
+            text("head").chain([PromptToken::Image]).chain(text("tail")).collect();
         let mut sequence = Sequence::new(&prompt, Some(pixels.clone()), IMAGE_TOKENS);
         for (name, token) in names.iter().zip(REWARD_TOKENS) {
             let first = match role {
@@ -126,12 +113,7 @@ pub(super) fn load_preferences(
 
 /// Returns a schedule with a constant learning rate.
 pub(super) fn constant_schedule(rate: f64) -> Schedule {
-    Schedule {
-        peak: rate,
-        warmup: 0,
-        steps: 10,
-        floor: 1.0,
-    }
+    Schedule { peak: rate, warmup: 0, steps: 10, floor: 1.0 }
 }
 
 fn create_trainer(parameters: &Parameters, rate: f64) -> Trainer {
@@ -151,9 +133,8 @@ pub(super) fn assert_loss_and_gradients(
     assert!(difference < 1e-5 * f64::from(value), "{kind}: {difference}");
     let store = loss.backward().unwrap();
     let trainable = parameters.trainable();
-    let weight_names = expected_values
-        .keys()
-        .filter(|name| name.contains("weight") || name.contains("bias"));
+    let weight_names =
+        expected_values.keys().filter(|name| name.contains("weight") || name.contains("bias"));
     assert_eq!(weight_names.count(), trainable.len(), "{kind}");
     for (name, var) in trainable {
         let actual = (store.get(&var).unwrap() / loss.weight_sum).unwrap();
@@ -182,14 +163,10 @@ fn supervised_loss_and_gradients_match_torch() {
 fn preference_losses_and_gradients_match_torch() {
     for (kind, role) in PREFERENCE_LOSSES {
         let (parameters, model) = tiny_llava(1.0);
-        let (pairs, expected_values) = (
-            load_preferences(role, &tiny_llava(0.7).1),
-            load_training_values(kind),
-        );
+        let (pairs, expected_values) =
+            (load_preferences(role, &tiny_llava(0.7).1), load_training_values(kind));
         for (i, pair) in pairs.iter().enumerate() {
-            let reference = expected_values[&format!("reference.{i}")]
-                .to_vec1::<f32>()
-                .unwrap();
+            let reference = expected_values[&format!("reference.{i}")].to_vec1::<f32>().unwrap();
             for (actual, expected) in pair.reference_log_likelihoods.iter().zip(reference) {
                 let difference = (actual / f64::from(expected) - 1.0).abs();
                 assert!(difference < 1e-5, "{kind}: {actual} {expected}");
@@ -207,20 +184,11 @@ fn ten_steps_match_torch() {
     let expected_values = load_training_values("steps");
     let mut trainer = create_trainer(&parameters, 1e-3);
     let mut margin = f64::NEG_INFINITY;
-    for (i, loss) in expected_values["losses"]
-        .to_vec1::<f32>()
-        .unwrap()
-        .iter()
-        .enumerate()
-    {
+    for (i, loss) in expected_values["losses"].to_vec1::<f32>().unwrap().iter().enumerate() {
         let step = trainer.step(&[()], |()| model.preference_loss(&pairs, LOSS));
         let step = step.unwrap();
         let difference = (step.loss - f64::from(*loss)).abs();
-        assert!(
-            difference < 1e-4 * f64::from(*loss),
-            "step {i}: {} {loss}",
-            step.loss
-        );
+        assert!(difference < 1e-4 * f64::from(*loss), "step {i}: {} {loss}", step.loss);
         let now = step.rewards[0] - step.rewards[1];
         assert!(now > margin, "step {i}");
         margin = now;
@@ -237,10 +205,7 @@ fn lora_training_matches_peft() {
     let lora = LoraConfig {
         rank: 3,
         alpha: 6.0,
-        targets: targets
-            .chain(["gate_proj", "up_proj", "down_proj"])
-            .map(str::to_owned)
-            .collect(),
+        targets: targets.chain(["gate_proj", "up_proj", "down_proj"]).map(str::to_owned).collect(),
     };
     let (parameters, model) = tiny_llava_with(1.0, 1, |parameters| {
         let frozen = parameters.freeze(&["model.layers.0.".to_owned()]);
@@ -265,9 +230,7 @@ fn lora_training_matches_peft() {
         assert_loss_and_gradients(&loss, &parameters, &gradients, prefix);
     };
     // At the start `B` is zero, so the gradient of `A` exists but is zero.
-    let first = expected_values
-        .iter()
-        .filter(|(name, _)| name.starts_with("first."));
+    let first = expected_values.iter().filter(|(name, _)| name.starts_with("first."));
     for (name, gradient) in first {
         assert_eq!(is_zero(gradient), name.contains("lora_A"), "{name}");
     }
@@ -295,9 +258,7 @@ fn lora_training_matches_peft() {
             assert!(is_zero(&difference), "{name}");
         }
     }
-    let changed = expected_values
-        .keys()
-        .filter(|name| name.contains("_proj.weight"));
+    let changed = expected_values.keys().filter(|name| name.contains("_proj.weight"));
     assert_eq!(changed.count(), 7);
 }
 
@@ -335,34 +296,20 @@ fn losses_of_exported_preferences_match_trl() {
     let pairs = preference_pairs.iter().map(|pair| {
         let sequence = builder.build_preference(pair).unwrap();
         let log_likelihoods = model.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
-        PreferenceExample {
-            sequence,
-            reference_log_likelihoods: log_likelihoods.unwrap()[0],
-        }
+        PreferenceExample { sequence, reference_log_likelihoods: log_likelihoods.unwrap()[0] }
     });
     let pairs: Vec<PreferenceExample> = pairs.collect();
     let trl = std::fs::read(golden_path("training/trl.json")).unwrap();
     let trl: serde_json::Value = serde_json::from_slice(&trl).unwrap();
     assert_eq!(trl["pairs"], pairs.len());
-    let adamw = AdamWConfig {
-        beta1: 0.9,
-        beta2: 0.999,
-        eps: 1e-8,
-        weight_decay: 0.0,
-    };
-    let loss = DpoLossConfig {
-        beta: 0.1,
-        nll_weight: 0.0,
-    };
+    let adamw = AdamWConfig { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0 };
+    let loss = DpoLossConfig { beta: 0.1, nll_weight: 0.0 };
     let optimizer = AdamW::new(parameters.trainable(), adamw);
     let mut trainer = Trainer::new(optimizer, constant_schedule(1e-3), f64::INFINITY);
     for (i, expected) in trl["losses"].as_array().unwrap().iter().enumerate() {
         let shards: Vec<_> = pairs.chunks(4).collect();
         let step = trainer.step(&shards, |pairs| model.preference_loss(pairs, loss));
         let (actual, expected) = (step.unwrap().loss, expected.as_f64().unwrap());
-        assert!(
-            (actual - expected).abs() < 1e-3,
-            "step {i}: {actual} {expected}"
-        );
+        assert!((actual - expected).abs() < 1e-3, "step {i}: {actual} {expected}");
     }
 }

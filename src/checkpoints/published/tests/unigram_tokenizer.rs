@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::golden_path;
 use crate::checkpoints::published::sentencepiece::convert;
 
-#[derive(Deserialize)]
 /// A text with the ids and the decoded text of `SentencePiece`.
+#[derive(Deserialize)]
 struct ReferenceRow {
     text: String,
     ids: Vec<u32>,
@@ -68,13 +68,7 @@ fn unigram_tokenizer_escapes_control_tokens() {
         }
         // Joined parts of a text keep their spaces.
         let joined = [" two", " words"].map(|text| tokenizer.encode_quoted(text).unwrap());
-        assert!(
-            tokenizer
-                .decode(&joined.concat())
-                .unwrap()
-                .ends_with("two words"),
-            "{name}"
-        );
+        assert!(tokenizer.decode(&joined.concat()).unwrap().ends_with("two words"), "{name}");
     }
 }
 

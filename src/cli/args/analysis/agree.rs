@@ -34,7 +34,8 @@ Columns of score files:
 Columns of preference files:
   case,model_a,model_b,rater,preference  one preference per row
   case,annotator1,annotator2             one column per rater, for cases with
-                                         one pair, in the order of the records
+                                         one pair; a is its first response in
+                                         the records
 
 Example of a CSV file:
   case,model,rater,score

@@ -44,13 +44,7 @@ pub struct AuditArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     /// Run these probes, separated by commas [default: all that the input allows]
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "ACEM3_PROBES"
-    )]
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', env = "ACEM3_PROBES")]
     pub probes: Vec<Probe>,
     /// Audit only the first N cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]

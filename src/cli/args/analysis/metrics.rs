@@ -23,9 +23,9 @@ Examples:
   acem3 metrics verdicts --rationales other-verdicts --metrics rouge
       Compare a judge's rationales with those of another judge on the same pairs
 
-Every answer is compared with the reference of its case. Answers without a reference are listed \
-with the reason and never scored as zero. 95 % confidence intervals are clustered by image. Words \
-are separated by spaces, and ROUGE uses ASCII letters and digits only; with --chinese every \
+Every answer is compared with the reference of its case. Answers without a reference are left \
+out, with the reason, and never scored as zero. 95 % confidence intervals are clustered by image. \
+Words are separated by spaces, and ROUGE uses ASCII letters and digits only; with --chinese every \
 Chinese character is a word.";
 
 /// Arguments of `acem3 metrics`.
@@ -86,12 +86,7 @@ pub struct MetricModelArgs {
     #[arg(long, requires = "bert", env = "ACEM3_IDF", value_parser = FalseyValueParser::new())]
     pub idf: bool,
     /// Rescale BERTScore with the baselines in FILE (from bert-score's `rescale_baseline`)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "bert",
-        env = "ACEM3_BERT_BASELINE"
-    )]
+    #[arg(long, value_name = "FILE", requires = "bert", env = "ACEM3_BERT_BASELINE")]
     pub bert_baseline: Option<PathBuf>,
     /// Compute BARTScore with this BART: a folder, or `owner/name[@revision]` on the Hugging Face
     /// Hub

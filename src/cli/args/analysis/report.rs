@@ -44,12 +44,7 @@ pub struct ReportArgs {
     #[arg(long, value_enum, env = "ACEM3_FORMAT")]
     pub format: Option<ReportFormat>,
     /// Use TEXT as the heading of the report
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "ACEM3_TITLE",
-        default_value = "Judge report"
-    )]
+    #[arg(long, value_name = "TEXT", env = "ACEM3_TITLE", default_value = "Judge report")]
     pub title: String,
     /// Add the findings of an audit from FILE, which `audit --out` wrote
     #[arg(long, value_name = "FILE", env = "ACEM3_AUDIT")]

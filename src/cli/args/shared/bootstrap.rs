@@ -13,12 +13,7 @@ pub struct BootstrapArgs {
     #[arg(long, value_name = "FIELD", env = "ACEM3_CLUSTER_BY")]
     pub cluster_by: Option<String>,
     /// Draw N bootstrap resamples
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2000,
-        env = "ACEM3_RESAMPLES"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 2000, env = "ACEM3_RESAMPLES")]
     #[arg(value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
     pub resamples: u32,
     /// Seed the random numbers with SEED; equal seeds give equal results
@@ -29,9 +24,6 @@ pub struct BootstrapArgs {
 impl BootstrapArgs {
     /// Returns the bootstrap with these settings.
     pub fn to_bootstrap(&self) -> Bootstrap {
-        Bootstrap {
-            resamples: self.resamples as usize,
-            seed: self.seed,
-        }
+        Bootstrap { resamples: self.resamples as usize, seed: self.seed }
     }
 }

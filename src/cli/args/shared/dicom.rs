@@ -13,12 +13,7 @@ pub struct DicomArgs {
     /// Map grey values with this window: CENTER,WIDTH in the units of the file, `auto` (full range
     /// of the frame), `file` (the window of the file) or the name of a window in the file; images
     /// that lack the named window are unscored
-    #[arg(
-        long,
-        value_name = "WINDOW",
-        default_value = "file",
-        env = "ACEM3_WINDOW"
-    )]
+    #[arg(long, value_name = "WINDOW", default_value = "file", env = "ACEM3_WINDOW")]
     #[arg(help_heading = DICOM_HEADING, allow_hyphen_values = true)]
     pub window: DicomWindow,
     /// Use frame N of images with several frames, counted from 1 [default: the middle one]
@@ -30,9 +25,6 @@ pub struct DicomArgs {
 impl DicomArgs {
     /// Returns the view with this window and frame.
     pub fn to_view(&self) -> DicomView {
-        DicomView {
-            window: self.window.clone(),
-            frame: self.frame,
-        }
+        DicomView { window: self.window.clone(), frame: self.frame }
     }
 }

@@ -10,20 +10,10 @@ use clap::Args;
 #[command(next_help_heading = "Labels")]
 pub struct LabelArgs {
     /// Read labels from FILE (CSV or JSONL) [default: the labels in the records or cases]
-    #[arg(
-        id = "labels",
-        long = "labels",
-        value_name = "FILE",
-        env = "ACEM3_LABELS"
-    )]
+    #[arg(id = "labels", long = "labels", value_name = "FILE", env = "ACEM3_LABELS")]
     pub path: Option<PathBuf>,
     /// Read the ratings of one rater from each of these columns of the label file
-    #[arg(
-        long,
-        value_name = "COL,COL",
-        value_delimiter = ',',
-        env = "ACEM3_RATER_COLUMNS"
-    )]
+    #[arg(long, value_name = "COL,COL", value_delimiter = ',', env = "ACEM3_RATER_COLUMNS")]
     pub rater_columns: Vec<String>,
     /// Convert the scores of the label file from the range MIN to MAX to the range 0 to 5
     #[arg(long, value_name = "MIN,MAX", env = "ACEM3_SCALE")]
@@ -42,11 +32,7 @@ impl FromStr for LabelScale {
         let (low, high) = text.split_once(',').ok_or_else(error)?;
         let number = |text: &str| text.trim().parse::<f64>().map_err(|_| error());
         let (low, high) = (number(low)?, number(high)?);
-        if low < high && (high - low).is_finite() {
-            Ok(Self([low, high]))
-        } else {
-            Err(error())
-        }
+        if low < high && (high - low).is_finite() { Ok(Self([low, high])) } else { Err(error()) }
     }
 }
 

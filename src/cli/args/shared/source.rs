@@ -10,7 +10,7 @@ use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 
 /// Help of [`SourceArgs::path`] for commands that also read the records of a run.
-pub(in crate::cli::args) const RECORDS_OR_CASES: &str = "\
+pub(crate) const RECORDS_OR_CASES: &str = "\
 Folder that `judge --out` wrote, or its records.jsonl; or cases: a folder, a JSONL file, or a data \
 set as released (VQA-RAD, SLAKE, Path-VQA)";
 

@@ -39,20 +39,10 @@ pub struct EncodersArgs {
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
     /// Train probes on N phantoms
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 600,
-        env = "ACEM3_TRAIN_CASES"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 600, env = "ACEM3_TRAIN_CASES")]
     pub train_cases: u64,
     /// Test on N held-out phantoms, or questions of the data set
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 200,
-        env = "ACEM3_TEST_CASES"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 200, env = "ACEM3_TEST_CASES")]
     pub test_cases: u64,
     /// Train each projector for N optimizer steps
     #[arg(long, value_name = "N", default_value_t = 120, env = "ACEM3_STEPS")]
@@ -61,12 +51,7 @@ pub struct EncodersArgs {
     #[arg(long, value_name = "N", default_value_t = 16, env = "ACEM3_BATCH_SIZE")]
     pub batch_size: usize,
     /// Train with RATE as the highest learning rate
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value_t = 2e-3,
-        env = "ACEM3_LEARNING_RATE"
-    )]
+    #[arg(long, value_name = "RATE", default_value_t = 2e-3, env = "ACEM3_LEARNING_RATE")]
     pub learning_rate: f64,
     /// Seed the held-out cases with SEED
     #[arg(long, default_value_t = 2027, env = "ACEM3_SEED")]

@@ -74,7 +74,7 @@ pub struct TrainEvalArgs {
     /// embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
-    /// Evaluate on N phantom cases; 0 for none, with --data
+    /// Evaluate on N phantom cases; 0 requires --data
     #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
     pub phantoms: u64,
     /// Seed the phantoms and the sampled wrong answers with SEED

@@ -35,11 +35,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         targets: args.target.clone(),
         group_by: args.group_by.clone(),
     };
-    let labels = args
-        .labels
-        .path
-        .as_ref()
-        .map(|path| path.display().to_string());
+    let labels = args.labels.path.as_ref().map(|path| path.display().to_string());
     let result = compute_agreement(&verdicts, &units, labels, &config)?;
     let comparison = match (&args.against, result.sections.first()) {
         (Some(path), Some(section)) => {
@@ -65,10 +61,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     let text = match args.format {
         TableFormat::Json => {
-            let output = AgreementOutput {
-                agreement: &result,
-                against: comparison.as_ref(),
-            };
+            let output = AgreementOutput { agreement: &result, against: comparison.as_ref() };
             serde_json::to_string_pretty(&output)? + "\n"
         }
         TableFormat::Csv => result.csv_table().to_csv()?,

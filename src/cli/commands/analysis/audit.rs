@@ -18,8 +18,8 @@ use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
-use crate::judging::run::record_reader::find_records;
-use crate::judging::run::tally::Tally;
+use crate::judging::run::record::record_reader::find_records;
+use crate::judging::run::summary::tally::Tally;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -36,11 +36,7 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         None => audit_cases(args, &request, verbosity)?,
     };
     audit.source = args.source.path.display().to_string();
-    audit.labels = args
-        .labels
-        .path
-        .as_ref()
-        .map(|path| path.display().to_string());
+    audit.labels = args.labels.path.as_ref().map(|path| path.display().to_string());
     if let Some(out) = &args.out {
         let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
         atomic_file::write_atomic(out, text.as_bytes())
@@ -85,11 +81,7 @@ fn build_request(args: &AuditArgs, has_records: bool) -> Result<AuditRequest> {
             );
         }
     }
-    Ok(AuditRequest {
-        probes,
-        bootstrap: args.bootstrap.to_bootstrap(),
-        thresholds,
-    })
+    Ok(AuditRequest { probes, bootstrap: args.bootstrap.to_bootstrap(), thresholds })
 }
 
 /// Audits the verdicts of a run.
@@ -104,11 +96,7 @@ fn audit_records(
     if (args.judge.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
         print_lines("--panel and --limit have no effect: records are not judged again");
     }
-    Ok(AuditResult::from_verdicts(
-        &verdicts,
-        units.as_ref(),
-        request,
-    ))
+    Ok(AuditResult::from_verdicts(&verdicts, units.as_ref(), request))
 }
 
 /// Reads the labels if there are any. An audit does not need them.
@@ -165,10 +153,7 @@ fn audit_cases(
     progress.finish();
     let results = pass_results?;
     let elapsed = format_duration(start.elapsed().as_secs_f64());
-    progress.note(&format!(
-        "{} in {elapsed}",
-        format_count(total as u64, "verdict")
-    ));
+    progress.note(&format!("{} in {elapsed}", format_count(total as u64, "verdict")));
     audit.evaluate(&plan, &results, units.as_ref(), request)
 }
 
@@ -182,9 +167,7 @@ fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usiz
             print_lines(&warning);
         }
     }
-    let limit = args
-        .limit
-        .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let limit = args.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     while cases.len() < limit {
         match source.next() {
             None => break,
@@ -211,12 +194,12 @@ fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usiz
     Ok((cases, unreadable))
 }
 
-/// Describes the number of verdicts that the audit needs.
+/// Describes the number of pairs that the audit judges.
 fn describe_cost(audit: &AuditCases, plan: &AuditPlan) -> String {
     let (total, pairs) = (plan.passes.len(), audit.pairs.len());
     format!(
         "{} to judge: {} original, {} perturbed; reduce them with --limit N or --probes LIST",
-        format_count(total as u64, "verdict"),
+        format_count(total as u64, "pair"),
         pairs,
         total - pairs
     )

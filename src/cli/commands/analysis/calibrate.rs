@@ -37,9 +37,8 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
         bootstrap: args.bootstrap.to_bootstrap(),
     };
     let labels = args.labels.path.as_ref();
-    let labels = labels.map_or("labels of the records".to_owned(), |path| {
-        path.display().to_string()
-    });
+    let labels =
+        labels.map_or("labels of the records".to_owned(), |path| path.display().to_string());
     let calibration = fit_calibration(&verdicts, &units, labels, &config)?;
     if let Some(out) = &args.out {
         calibration.write(out)?;
@@ -47,18 +46,14 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     let tables = calibration.tables();
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&calibration)? + "\n",
-        TableFormat::Csv => tables
-            .first()
-            .map_or(Ok(String::new()), |section| section.table.to_csv())?,
+        TableFormat::Csv => {
+            tables.first().map_or(Ok(String::new()), |section| section.table.to_csv())?
+        }
         TableFormat::Text | TableFormat::Markdown => {
             let intro = args.out.as_ref().map_or_else(
                 || "calibration maps not saved; save them with --out FILE".to_owned(),
                 |out| {
-                    format!(
-                        "calibration maps of {} written to {}",
-                        calibration.name,
-                        out.display()
-                    )
+                    format!("calibration maps of {} written to {}", calibration.name, out.display())
                 },
             );
             render_tables(&intro, &tables, args.format)
@@ -72,10 +67,7 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
     let map = Calibration::read(&args.calibration)?;
     let verdicts = read_verdicts(&args.records, map.scores, &args.bootstrap)?;
     map.check_judge(&verdicts).with_context(|| {
-        format!(
-            "--calibration {}: not applicable to these records",
-            args.calibration.display()
-        )
+        format!("--calibration {}: not applicable to these records", args.calibration.display())
     })?;
     if let Some(out) = &args.out {
         write_calibrated(&map, &verdicts, out)?;
@@ -96,10 +88,7 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
 /// Writes a copy of the records with calibrated scores.
 fn write_calibrated(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Result<()> {
     if out.canonicalize().ok() == verdicts.path.canonicalize().ok() {
-        bail!(
-            "--out {}: is the file of the records\nhint: choose another file",
-            out.display()
-        );
+        bail!("--out {}: is the file of the records\nhint: choose another file", out.display());
     }
     let records = BufReader::new(regular_file::open(&verdicts.path)?);
     let temporary = out.with_extension("part");
@@ -114,15 +103,10 @@ fn write_calibrated(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Resul
             Err(error) => return Err(error).with_context(context),
         };
         if let Some(verdict) = pairs.next_if(|pair| pair.line == number) {
-            record.insert(
-                "calibrated".to_owned(),
-                map.map_record(verdict).unwrap_or_default(),
-            );
+            record.insert("calibrated".to_owned(), map.map_record(verdict).unwrap_or_default());
         }
         let text = serde_json::to_string(&record).with_context(context)?;
         writeln!(file, "{text}").with_context(context)?;
     }
-    file.flush()
-        .and_then(|()| std::fs::rename(&temporary, out))
-        .with_context(context)
+    file.flush().and_then(|()| std::fs::rename(&temporary, out)).with_context(context)
 }

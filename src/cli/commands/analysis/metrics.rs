@@ -14,7 +14,7 @@ use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::data::cases;
-use crate::judging::run::record_reader::find_records;
+use crate::judging::run::record::record_reader::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
@@ -36,15 +36,9 @@ pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     let answer_set = read_answers(args, &print_note)?;
     if verbosity.verbose {
-        answer_set
-            .unreadable
-            .iter()
-            .for_each(|line| print_note(&escape_control_chars(line)));
+        answer_set.unreadable.iter().for_each(|line| print_note(&escape_control_chars(line)));
     }
-    let settings = LexicalSettings {
-        uses_stems: args.stem,
-        is_chinese: args.chinese,
-    };
+    let settings = LexicalSettings { uses_stems: args.stem, is_chinese: args.chinese };
     let score = |answer| score_answer(answer, &metrics, settings);
     let mut scores: Vec<AnswerScores> = answer_set.answers.par_iter().map(score).collect();
     let mut settings_by_name = settings.describe(&metrics);
@@ -79,39 +73,25 @@ fn selected_metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
     let mut metrics: Vec<Metric> = Vec::new();
     let implied = [
         (args.models.bert.is_some(), Metric::Bertscore),
-        (
-            args.models.bert_baseline.is_some(),
-            Metric::BertscoreRescaled,
-        ),
+        (args.models.bert_baseline.is_some(), Metric::BertscoreRescaled),
         (args.models.bart.is_some(), Metric::Bartscore),
     ];
-    let implied = implied
-        .into_iter()
-        .filter_map(|(is_implied, metric)| is_implied.then_some(metric));
+    let implied =
+        implied.into_iter().filter_map(|(is_implied, metric)| is_implied.then_some(metric));
     for metric in args.metrics.iter().copied().chain(implied) {
         if !metrics.contains(&metric) {
             metrics.push(metric);
         }
     }
     let required_models = [
-        (
-            Metric::Bertscore,
-            "bertscore",
-            args.models.bert.is_none(),
-            "--bert MODEL",
-        ),
+        (Metric::Bertscore, "bertscore", args.models.bert.is_none(), "--bert MODEL"),
         (
             Metric::BertscoreRescaled,
             "bertscore-rescaled",
             args.models.bert_baseline.is_none(),
             "--bert MODEL and --bert-baseline FILE",
         ),
-        (
-            Metric::Bartscore,
-            "bartscore",
-            args.models.bart.is_none(),
-            "--bart MODEL",
-        ),
+        (Metric::Bartscore, "bartscore", args.models.bart.is_none(), "--bart MODEL"),
     ];
     for (metric, name, is_missing, flags) in required_models {
         if is_missing && metrics.contains(&metric) {
@@ -151,10 +131,7 @@ fn read_answers(args: &MetricsArgs, print_note: &dyn Fn(&str)) -> Result<AnswerS
     }
     let answer_set = AnswerSet::from_source(&mut source, args.limit);
     if answer_set.answers.is_empty() {
-        let reason = answer_set
-            .missing
-            .first()
-            .map(|missing| missing.message.clone());
+        let reason = answer_set.missing.first().map(|missing| missing.message.clone());
         let reason = reason.or_else(|| answer_set.unreadable.first().cloned());
         bail!(
             "{}: no answer to score{}",
@@ -204,9 +181,7 @@ fn score_with_models(
         learned.add_bert_score(&answer_set.answers, scores, &settings)?;
     }
     if let Some(model) = &args.models.bart {
-        let settings = BartSettings {
-            model: model.clone(),
-        };
+        let settings = BartSettings { model: model.clone() };
         learned.add_bart_score(&answer_set.answers, scores, &settings)?;
     }
     for note in &learned.notes {

@@ -10,20 +10,15 @@ use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
-    let runs = args
-        .records
-        .iter()
-        .map(|path| read_verdicts(path, args.scores, &args.bootstrap));
+    let runs = args.records.iter().map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let runs = runs.collect::<Result<Vec<_>>>()?;
     let ranking_result = rank_models(&runs, args.target, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&ranking_result)? + "\n",
         TableFormat::Csv => ranking_result.csv_table().to_csv()?,
-        TableFormat::Text | TableFormat::Markdown => render_tables(
-            &ranking_result.intro(),
-            &ranking_result.tables(),
-            args.format,
-        ),
+        TableFormat::Text | TableFormat::Markdown => {
+            render_tables(&ranking_result.intro(), &ranking_result.tables(), args.format)
+        }
     };
     write_stdout(&text)?;
     Ok(Exit::Done)

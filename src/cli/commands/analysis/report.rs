@@ -34,10 +34,7 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     let mut judges = read_judges(args, &settings, verbosity)?;
     let hashes: Vec<String> = judges.iter().map(|judge| judge.judge.clone()).collect();
-    let audit = args
-        .audit
-        .as_deref()
-        .map(|path| ReportAudit::read(path, &hashes));
+    let audit = args.audit.as_deref().map(|path| ReportAudit::read(path, &hashes));
     let audit = audit.transpose()?;
     if let Some(path) = &args.calibration {
         add_calibration(&mut judges, path, args)?;
@@ -49,17 +46,13 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         ReportFormat::Markdown => {
             render_markdown(&args.title, &build_sections(&report, &browser)).into_bytes()
         }
-        ReportFormat::Csv => VerdictTable::new(&report, &browser)
-            .csv_table()
-            .to_csv()?
-            .into_bytes(),
+        ReportFormat::Csv => {
+            VerdictTable::new(&report, &browser).csv_table().to_csv()?.into_bytes()
+        }
         ReportFormat::Parquet => to_parquet(&VerdictTable::new(&report, &browser))?,
         ReportFormat::Html => {
-            let images = EmbeddedImages::new(
-                &browser.images,
-                &image_folder(args, &report),
-                args.thumbnails,
-            );
+            let images =
+                EmbeddedImages::new(&browser.images, &image_folder(args, &report), args.thumbnails);
             for (entry, index) in browser.entries.iter_mut().zip(&images.indices) {
                 entry.embedded_image = *index;
             }
@@ -75,11 +68,7 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     atomic_file::write_atomic(path, &bytes)?;
     if !verbosity.quiet {
-        print_lines(&format!(
-            "{}: {}",
-            path.display(),
-            format_bytes(bytes.len())
-        ));
+        print_lines(&format!("{}: {}", path.display(), format_bytes(bytes.len())));
     }
     Ok(Exit::Done)
 }
@@ -134,9 +123,8 @@ fn read_judges(
         let summaries = read_summaries(&verdicts.path, |subject| orientation.is_swapped(subject))?;
         orientation.add_records(&verdicts);
         let has_labels = args.labels.path.is_some() || !verdicts.labels.is_empty();
-        let units = has_labels
-            .then(|| read_labels(&verdicts, &args.labels, verbosity))
-            .transpose()?;
+        let units =
+            has_labels.then(|| read_labels(&verdicts, &args.labels, verbosity)).transpose()?;
         judges.push(JudgeReport::new(verdicts, summaries, units, settings)?);
     }
     Ok(judges)
@@ -152,16 +140,9 @@ fn add_calibration(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -
     // The calibration maps its own type of scores, whichever the other statistics use.
     let verdicts = read_verdicts(&judge.verdicts.path, map.scores, &args.bootstrap)?;
     map.check_judge(&verdicts).with_context(|| {
-        format!(
-            "--calibration {}: not applicable to these records",
-            path.display()
-        )
+        format!("--calibration {}: not applicable to these records", path.display())
     })?;
-    judge.calibrated = Some(calibrated_means(
-        &map,
-        &verdicts,
-        args.bootstrap.to_bootstrap(),
-    ));
+    judge.calibrated = Some(calibrated_means(&map, &verdicts, args.bootstrap.to_bootstrap()));
     Ok(())
 }
 
@@ -193,10 +174,7 @@ fn print_image_notes(images: &EmbeddedImages, thumbs: Thumbs) {
         format_bytes(images.total_bytes())
     ));
     for (reason, n) in &images.missing {
-        print_lines(&format!(
-            "{} not shown: {reason}",
-            format_count(*n as u64, "image")
-        ));
+        print_lines(&format!("{} not shown: {reason}", format_count(*n as u64, "image")));
     }
     if images.uris.is_empty() && !images.missing.is_empty() {
         print_lines(

@@ -62,11 +62,7 @@ pub(super) fn read_labels(
     let file = labels::read(path, &options)?;
     if !file.unused_columns.is_empty() {
         let names: Vec<&str> = file.unused_columns.iter().map(String::as_str).collect();
-        warn(format!(
-            "{}: ignored columns: {}",
-            path.display(),
-            names.join(", ")
-        ));
+        warn(format!("{}: ignored columns: {}", path.display(), names.join(", ")));
     }
     if let Some(out_of_range) = file.out_of_range_note() {
         warn(format!("{}: {out_of_range}", path.display()));

@@ -5,10 +5,10 @@ use anyhow::{Context, bail};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::data::cases::UnscoredReason;
-use crate::judging::run::counts::RunCounts;
 use crate::judging::run::pairs::BASELINE_HINT;
 use crate::judging::run::summary::Summary;
-use crate::judging::run::tally::Tally;
+use crate::judging::run::summary::counts::RunCounts;
+use crate::judging::run::summary::tally::Tally;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::Progress;
@@ -17,9 +17,9 @@ use crate::support::text::format_count;
 /// Returns an error if no case could be read.
 pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     let counts = &tally.counts;
-    let is_input =
+    let is_input_problem =
         |reason: &UnscoredReason| matches!(reason, UnscoredReason::Parse | UnscoredReason::Image);
-    if counts.judged > 0 || !counts.unscored.keys().all(is_input) {
+    if counts.judged > 0 || !counts.unscored.keys().all(is_input_problem) {
         return Ok(());
     }
     let path = args.source.path.display();
@@ -31,7 +31,7 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
         None => (0, ""),
     };
     let (reason, hint) = first.split_once("\nhint: ").unwrap_or((first, ""));
-    let check = if hint == BASELINE_HINT {
+    let check_hint = if hint == BASELINE_HINT {
         String::new()
     } else {
         format!(
@@ -45,13 +45,9 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
         anyhow::Error::msg(format!("for {records} of them: {reason}"))
     };
     Err(reason.context(format!(
-        "{path}: none of {} could be judged\n{}{check}",
+        "{path}: none of {} could be judged\n{}{check_hint}",
         format_count(counts.judged_or_unscored(), "record"),
-        if hint.is_empty() {
-            String::new()
-        } else {
-            format!("hint: {hint}\n")
-        }
+        if hint.is_empty() { String::new() } else { format!("hint: {hint}\n") }
     )))
 }
 

@@ -18,11 +18,11 @@ use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
 use crate::judging::run::journal::Journal;
+use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::output::{contains_records, remove_empty_output};
 use crate::judging::run::summary::Summary;
-use crate::judging::run::superseded::SUPERSEDED_FILE;
-use crate::judging::run::tally::Tally;
+use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
 use crate::support::files::folder::{create_folder, free_sibling_name};
 use crate::support::terminal::exit::Exit;
@@ -44,14 +44,10 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     }
     let (judge, hub) = loaded?;
     let journal = Journal::open(&args.out, &judge.provenance())?;
-    let mut manifest = Manifest::start(
-        SourceInfo::new(&args.source.path, source.kind),
-        judge.as_ref(),
-    );
+    let mut manifest =
+        Manifest::start(SourceInfo::new(&args.source.path, source.kind), judge.as_ref());
     manifest.hub = hub;
-    let total = source
-        .total
-        .map(|n| args.limit.map_or(n, |limit| n.min(limit)));
+    let total = source.total.map(|n| args.limit.map_or(n, |limit| n.min(limit)));
     let progress = Progress::new(args.progress, verbosity, total);
     if journal.dropped_bytes() > 0 {
         progress.note("the last record of an interrupted run is incomplete; judging it again");
@@ -113,8 +109,8 @@ impl JudgeRun<'_> {
         Ok(exit_status(args, &tally.counts, &self.progress))
     }
 
-    /// Judges all cases. Returns the counts, and true if the run is complete or the error of the
-    /// run.
+    /// Judges all cases. Returns the outcome (true if the run is complete, or its error) and the
+    /// counts.
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
@@ -126,13 +122,8 @@ impl JudgeRun<'_> {
         };
         let images = ImageReader::new(config.root.clone(), ImageLimits::default());
         let images = images.with_dicom_view(args.source.dicom.to_view());
-        let mut run = Run::new(
-            self.judge.as_mut(),
-            &mut self.journal,
-            images,
-            &mut self.progress,
-            config,
-        );
+        let mut run =
+            Run::new(self.judge.as_mut(), &mut self.journal, images, &mut self.progress, config);
         let outcome = run.run(&mut self.source, &interrupt);
         let tally = run.tally().clone();
         self.progress.finish();
@@ -149,13 +140,11 @@ impl JudgeRun<'_> {
     /// Prints the number of new and superseded verdicts.
     fn print_notes(&self, tally: &Tally, seconds: f64) {
         let new = format_count(tally.new_verdicts, "new verdict");
-        self.progress
-            .note(&format!("{new} in {}", format_duration(seconds)));
+        self.progress.note(&format!("{new} in {}", format_duration(seconds)));
         if self.journal.superseded_count() > 0 {
             let superseded =
                 format_count(self.journal.superseded_count() as u64, "superseded verdict");
-            self.progress
-                .note(&format!("moved {superseded} to {SUPERSEDED_FILE}"));
+            self.progress.note(&format!("moved {superseded} to {SUPERSEDED_FILE}"));
         }
     }
 }

@@ -38,9 +38,7 @@ fn warn_answers_beyond_rows(progress: &Progress, source: &CaseSource, args: &Jud
 
 /// Warns about answers without a case, a sign of ids that do not match.
 fn warn_unused_answers(progress: &Progress, source: &CaseSource) {
-    let unused = source
-        .unmatched_answers()
-        .saturating_sub(source.answers_beyond_last_row());
+    let unused = source.unmatched_answers().saturating_sub(source.answers_beyond_last_row());
     if unused > 0 {
         let languages = match source.kind {
             SourceKind::Slake if source.unselected_answers() > 0 => {

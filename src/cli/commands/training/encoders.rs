@@ -85,10 +85,8 @@ fn check_output_folder(out: &Path) -> Result<()> {
 
 fn write_files(comparison: &EncoderComparison, out: &Path) -> Result<()> {
     let name = comparison.measure;
-    let files = [
-        ("json", serde_json::to_string_pretty(comparison)? + "\n"),
-        ("svg", comparison.svg()),
-    ];
+    let files =
+        [("json", serde_json::to_string_pretty(comparison)? + "\n"), ("svg", comparison.svg())];
     for (extension, text) in files {
         let path = out.join(format!("{name}.{extension}"));
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;

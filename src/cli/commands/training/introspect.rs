@@ -78,9 +78,7 @@ fn open_adviser(
                  hint: pass the name of a model on the server with --model"
             );
         };
-        let key = std::env::var(API_KEY_VARIABLE)
-            .ok()
-            .filter(|key| !key.is_empty());
+        let key = std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty());
         if !verbosity.quiet {
             print_lines(&format!(
                 "images, questions and answers of misjudged pairs are sent to {source}"
@@ -90,9 +88,7 @@ fn open_adviser(
         return Ok(Adviser::Endpoint(Box::new(endpoint)));
     }
     let path = Path::new(source);
-    let is_jsonl = path
-        .extension()
-        .is_some_and(|extension| extension == "jsonl");
+    let is_jsonl = path.extension().is_some_and(|extension| extension == "jsonl");
     if is_jsonl || path.join(RECORDS).exists() {
         return Adviser::from_records(path).context("--adviser");
     }

@@ -82,13 +82,8 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
         bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
     }
     let baseline = (&config, start.as_ref());
-    let Some(table) = ablation::run(
-        args.study,
-        baseline,
-        &ablation_config,
-        &args.out,
-        (&progress, &interrupt),
-    )?
+    let Some(table) =
+        ablation::run(args.study, baseline, &ablation_config, &args.out, (&progress, &interrupt))?
     else {
         print_lines("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
@@ -96,11 +91,9 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
     let json = serde_json::to_string_pretty(&table)? + "\n";
     let name = args.study.to_possible_value();
     let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
-    for (extension, text) in [
-        ("json", json.clone()),
-        ("md", table.text(TableStyle::Markdown)),
-        ("svg", table.svg()),
-    ] {
+    for (extension, text) in
+        [("json", json.clone()), ("md", table.text(TableStyle::Markdown)), ("svg", table.svg())]
+    {
         let path = args.out.join(format!("{name}.{extension}"));
         atomic_file::write_atomic(&path, text.as_bytes())?;
     }

@@ -11,8 +11,8 @@ mod texture;
 use canvas::{Canvas, WIDTH, ramp};
 use image::RgbImage;
 
-use super::lesion::{Lesion, LesionTone, PhantomKind};
 use super::scene::{SIDE, Scene};
+use crate::data::phantoms::scene::lesion::{Lesion, LesionTone, PhantomKind};
 use texture::{Noise, Texture};
 
 /// Draws a scene as a 128×128 image.
@@ -74,11 +74,7 @@ fn apply_exposure(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage
     let (gain, lift) = (scene.frame.gain, scene.frame.brightness_offset);
     let colour = scene.kind == PhantomKind::Histology;
     // Colour slides have even lighting and less noise than grey images.
-    let (gain, lift, grain) = if colour {
-        (1.0, lift * 0.7, 5.0)
-    } else {
-        (gain, lift, 8.0)
-    };
+    let (gain, lift, grain) = if colour { (1.0, lift * 0.7, 5.0) } else { (gain, lift, 8.0) };
     let mut bytes = Vec::with_capacity(WIDTH * WIDTH * 3);
     for pixel in canvas {
         let speck = noise.symmetric(grain) + noise.symmetric(grain);

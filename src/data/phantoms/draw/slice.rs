@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, WIDTH, ramp};
 use super::texture::{Noise, Texture};
-use crate::data::phantoms::body_frame::BodyFrame;
+use crate::data::phantoms::scene::body_frame::BodyFrame;
 
 /// Fills a canvas with the grey values of `shade`.
 /// `shade` receives the pixel in body coordinates and the values of the two textures at the pixel.
@@ -15,11 +15,7 @@ fn fill_grey(
     let values = first.into_iter().zip(second).enumerate();
     values
         .map(|(i, (a, b))| {
-            [shade(
-                frame.to_body_axes((i % WIDTH) as f32, (i / WIDTH) as f32),
-                a,
-                b,
-            ); 3]
+            [shade(frame.to_body_axes((i % WIDTH) as f32, (i / WIDTH) as f32), a, b); 3]
         })
         .collect()
 }

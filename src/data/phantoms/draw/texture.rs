@@ -47,11 +47,7 @@ impl Texture {
     pub(super) fn new(noise: &mut Noise, step: usize) -> Self {
         let row = WIDTH / step.max(1) + 3;
         let knots = (0..row * row).map(|_| noise.symmetric(1.0)).collect();
-        Self {
-            knots,
-            row_length: row,
-            scale: 1.0 / step.max(1) as f32,
-        }
+        Self { knots, row_length: row, scale: 1.0 / step.max(1) as f32 }
     }
 
     /// Returns the values at all pixels of the image, row by row.
@@ -84,18 +80,11 @@ impl Texture {
     /// Returns the value at a point; outside the image, the value at the nearest edge.
     pub(super) fn value_at(&self, x: f32, y: f32) -> f32 {
         let last = (self.row_length - 2) as f32;
-        let (x, y) = (
-            (x * self.scale).clamp(0.0, last),
-            (y * self.scale).clamp(0.0, last),
-        );
+        let (x, y) = ((x * self.scale).clamp(0.0, last), (y * self.scale).clamp(0.0, last));
         let (i, j) = (x as usize, y as usize);
         let (fx, fy) = (smoothstep(x - i as f32), smoothstep(y - j as f32));
-        let knot = |i: usize, j: usize| {
-            self.knots
-                .get(j * self.row_length + i)
-                .copied()
-                .unwrap_or(0.0)
-        };
+        let knot =
+            |i: usize, j: usize| self.knots.get(j * self.row_length + i).copied().unwrap_or(0.0);
         let top = knot(i, j) * (1.0 - fx) + knot(i + 1, j) * fx;
         let bottom = knot(i, j + 1) * (1.0 - fx) + knot(i + 1, j + 1) * fx;
         top * (1.0 - fy) + bottom * fy

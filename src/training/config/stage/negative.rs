@@ -20,12 +20,8 @@ pub enum Negative {
 
 impl Negative {
     /// All negatives, in the order of the flag's values.
-    pub const ALL: [Self; 4] = [
-        Self::ScoreSwap,
-        Self::ScoreAddition,
-        Self::RationaleExchange,
-        Self::ReferenceRemoval,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::ScoreSwap, Self::ScoreAddition, Self::RationaleExchange, Self::ReferenceRemoval];
 
     /// Returns the name in tables.
     pub fn name(self) -> String {

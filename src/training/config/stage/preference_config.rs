@@ -85,16 +85,10 @@ impl PreferenceConfig {
             bail!("[stages.preferences]: negatives is empty, expected at least one");
         }
         if !(self.beta.is_finite() && self.beta > 0.0) {
-            bail!(
-                "[stages.preferences]: beta is {}, expected a positive number",
-                self.beta
-            );
+            bail!("[stages.preferences]: beta is {}, expected a positive number", self.beta);
         }
         if !(self.anchor.is_finite() && self.anchor >= 0.0) {
-            bail!(
-                "[stages.preferences]: anchor is {}, expected 0 or more",
-                self.anchor
-            );
+            bail!("[stages.preferences]: anchor is {}, expected 0 or more", self.anchor);
         }
         Ok(())
     }

@@ -70,10 +70,7 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
 fn check_members(stage: &StageConfig) -> Result<()> {
     let is_known = |name: &String| MEMBERS.contains(&name.as_str());
     if let Some(name) = stage.members.iter().find(|name| !is_known(name)) {
-        bail!(
-            "members: unknown member {name:?}, expected one of {}",
-            MEMBERS.join(", ")
-        );
+        bail!("members: unknown member {name:?}, expected one of {}", MEMBERS.join(", "));
     }
     let trains_heads = stage.kind == StageKind::Heads || stage.kind.learns_preferences();
     if !trains_heads && !stage.members.is_empty() {
@@ -87,10 +84,7 @@ fn check_evaluations(stage: &StageConfig, decoder_layers: usize) -> Result<()> {
     if stage.evaluations.is_some() && !trains_evaluations {
         bail!("[stages.evaluations] requires a stage of kind \"sft\" or \"heads\"");
     }
-    let is_cached = stage
-        .evaluations
-        .as_ref()
-        .is_some_and(|e| e.cache_dtype.is_some());
+    let is_cached = stage.evaluations.as_ref().is_some_and(|e| e.cache_dtype.is_some());
     if is_cached && stage.frozen_part(decoder_layers) == FrozenPart::Nothing {
         bail!(
             "[stages.evaluations]: store caches the activations of frozen layers, but the vision tower is not frozen\n\

@@ -71,11 +71,7 @@ pub struct StageConfig {
     pub easy_proportion: f64,
     /// Begins the completions of an evaluation stage with the reward token of chosen evaluations.
     /// This trains the token's embedding before a preference stage that freezes the embedding.
-    #[serde(
-        default,
-        rename = "rewarded",
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(default, rename = "rewarded", skip_serializing_if = "std::ops::Not::not")]
     pub has_reward_token: bool,
     /// Members to train in a `heads` or preference stage, by key; all if empty.
     #[serde(default)]
@@ -117,18 +113,13 @@ impl StageConfig {
     /// Returns the indices of the members that the stage trains.
     pub(crate) fn member_indices(&self) -> Vec<usize> {
         let is_selected = |name| self.members.is_empty() || self.members.iter().any(|m| m == name);
-        (0..MEMBERS.len())
-            .filter(|i| is_selected(MEMBERS[*i]))
-            .collect()
+        (0..MEMBERS.len()).filter(|i| is_selected(MEMBERS[*i])).collect()
     }
 
     /// Returns the models that the stage trains, in order.
     pub(crate) fn learners(&self) -> Vec<StageLearner> {
         if !self.is_per_member() {
-            return vec![StageLearner {
-                member: None,
-                name: self.name.clone(),
-            }];
+            return vec![StageLearner { member: None, name: self.name.clone() }];
         }
         let learner = |i: usize| StageLearner {
             member: Some(i),
@@ -176,12 +167,8 @@ impl StageConfig {
         // the decoder.
         let layers = self.frozen_layers.or(self.lora.as_ref().map(|_| 0));
         if let Some(layers) = layers {
-            let below = [
-                "model.vision_tower.",
-                "model.mm_projector.",
-                "model.embed_tokens.",
-                "observer.",
-            ];
+            let below =
+                ["model.vision_tower.", "model.mm_projector.", "model.embed_tokens.", "observer."];
             frozen.extend(below.map(str::to_owned));
             frozen.extend((0..layers).map(|i| format!("model.layers.{i}.")));
         }

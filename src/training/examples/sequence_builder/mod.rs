@@ -9,7 +9,7 @@ use acem3_experts::train::Sequence;
 use acem3_experts::{Aspect, Criterion, TextTokenizer};
 use anyhow::Result;
 
-use crate::data::phantoms::response_writer::finding_range;
+use crate::data::phantoms::text::response_writer::finding_range;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{
     AnswerExample, PairExample, QuestionWithAnswer, RatingExample,
@@ -71,10 +71,7 @@ impl SequenceBuilder {
         let template = &config.dialogue;
         let formats = formats
             .map(|format| {
-                let tokens = format
-                    .clone()
-                    .with_prefix(&template.lead)
-                    .tokenize(&tokenizer)?;
+                let tokens = format.clone().with_prefix(&template.lead).tokenize(&tokenizer)?;
                 Ok(MemberFormat { format, tokens })
             })
             .collect::<Result<_>>()?;
@@ -152,9 +149,7 @@ impl SequenceBuilder {
             });
             self.merge.pieces(&input, &evaluations)?
         };
-        Ok(StagedPrompt::new(&pieces, &self.tokenizer)?
-            .tokens()
-            .collect())
+        Ok(StagedPrompt::new(&pieces, &self.tokenizer)?.tokens().collect())
     }
 
     /// Returns the format of a member's completion as tokens, after a prefix.
@@ -174,11 +169,7 @@ impl SequenceBuilder {
 
     /// Builds a sequence of an image with questions and short answers, one branch per question.
     pub(crate) fn build_answers(&self, example: &AnswerExample) -> Result<Sequence> {
-        let input = JudgeInput {
-            has_image: true,
-            question: "",
-            responses: ["", ""],
-        };
+        let input = JudgeInput { has_image: true, question: "", responses: ["", ""] };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
         let prefix: Vec<PromptPiece> =
             match pieces.iter().position(|p| matches!(p, PromptPiece::Image)) {
@@ -206,17 +197,11 @@ impl SequenceBuilder {
     /// Builds a sequence of factual ratings without a case, one branch per rating. The claim and
     /// the finding are context; the agreement and the score have a loss.
     pub(crate) fn build_comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
-        let input = JudgeInput {
-            has_image: false,
-            question: "",
-            responses: ["", ""],
-        };
+        let input = JudgeInput { has_image: false, question: "", responses: ["", ""] };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
         let prefix = tokenize_pieces(&pieces[..1], &self.tokenizer)?;
         let mut sequence = Sequence::new(&prefix, None, self.image_tokens);
-        let member = Aspect::ALL
-            .iter()
-            .position(|a| *a == Aspect::MedicalKnowledge);
+        let member = Aspect::ALL.iter().position(|a| *a == Aspect::MedicalKnowledge);
         for rating in ratings {
             let mut tokens =
                 self.fill_format(&self.formats[member.unwrap_or_default()].tokens, &[rating])?;
@@ -265,11 +250,7 @@ impl SequenceBuilder {
                     };
                     let text = self.tokenizer.encode_quoted(&text)?;
                     let weight = |i| {
-                        if without_loss.contains(&i) {
-                            0.0
-                        } else {
-                            weights.analysis
-                        }
+                        if without_loss.contains(&i) { 0.0 } else { weights.analysis }
                     };
                     tokens.extend(text.into_iter().enumerate().map(|(i, t)| (t, weight(i))));
                 }
@@ -284,10 +265,8 @@ impl SequenceBuilder {
 
     /// Renders a member's evaluation for the prompt of the conclusion model.
     fn evaluation_pieces(&self, member: usize, ratings: &[&RatingExample]) -> Vec<PromptPiece> {
-        let ratings: Vec<(String, u8)> = ratings
-            .iter()
-            .map(|r| (r.analysis.clone(), r.score))
-            .collect();
+        let ratings: Vec<(String, u8)> =
+            ratings.iter().map(|r| (r.analysis.clone(), r.score)).collect();
         self.formats[member].format.render_pieces(&ratings)
     }
 
@@ -308,14 +287,10 @@ struct LossWeights {
 impl LossWeights {
     fn for_criterion(criterion: Option<Criterion>) -> Self {
         match criterion {
-            Some(Criterion::FactualAccuracy) => Self {
-                analysis: FACTUAL_TOKEN_WEIGHT,
-                score: FACTUAL_SCORE_WEIGHT,
-            },
-            _ => Self {
-                analysis: ANALYSIS_WEIGHT,
-                score: SCORE_WEIGHT,
-            },
+            Some(Criterion::FactualAccuracy) => {
+                Self { analysis: FACTUAL_TOKEN_WEIGHT, score: FACTUAL_SCORE_WEIGHT }
+            }
+            _ => Self { analysis: ANALYSIS_WEIGHT, score: SCORE_WEIGHT },
         }
     }
 }

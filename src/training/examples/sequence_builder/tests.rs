@@ -11,7 +11,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::checkpoints::hub::HubDownloads;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sequence_builder::*;
-use crate::training::examples::{phantom_examples, train_tokenizer};
+use crate::training::examples::sources::phantom_examples;
+use crate::training::examples::train_tokenizer;
 
 /// Returns the configuration of the embedded panel and its sequence builder.
 fn embedded_builder() -> (TrainConfig, SequenceBuilder) {
@@ -19,12 +20,9 @@ fn embedded_builder() -> (TrainConfig, SequenceBuilder) {
     let config = TrainConfig::read(&path).unwrap();
     let sampler = ExampleSampler::new(&config, None);
     let tokenizer = train_tokenizer::train_tokenizer(&config, sampler.texts(40)).unwrap();
-    let builder = SequenceBuilder::new(
-        &config,
-        TextTokenizer::parse(tokenizer.as_bytes()).unwrap(),
-        5,
-    )
-    .unwrap();
+    let builder =
+        SequenceBuilder::new(&config, TextTokenizer::parse(tokenizer.as_bytes()).unwrap(), 5)
+            .unwrap();
     (config, builder)
 }
 
@@ -48,13 +46,7 @@ fn task_tokens(
             PromptToken::Image => tokens.extend(vec![0; builder.image_tokens]),
         }
     }
-    tokens.extend(
-        builder
-            .fill_format(&task.format, ratings)
-            .unwrap()
-            .into_iter()
-            .map(|(t, _)| t),
-    );
+    tokens.extend(builder.fill_format(&task.format, ratings).unwrap().into_iter().map(|(t, _)| t));
     tokens
 }
 
@@ -89,13 +81,8 @@ fn training_sequence_equals_judging_sequence() {
 fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefixes: &[String; 4]) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair = phantom_examples::pair_example(1, 2, &config.processor(), &mut rng).unwrap();
-    let all_members = LearningMembers {
-        branches: [true; 3],
-        conclusion: true,
-    };
-    let sequences = builder
-        .build_evaluations(&pair, &pair, all_members)
-        .unwrap();
+    let all_members = LearningMembers { branches: [true; 3], conclusion: true };
+    let sequences = builder.build_evaluations(&pair, &pair, all_members).unwrap();
     assert_eq!(sequences.len(), 1, "one sequence for all members");
     let sequence = &sequences[0];
 
@@ -131,11 +118,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
         &builder.tokenizer,
     )
     .unwrap();
-    tasks.push(
-        conclusion
-            .task(&input, None, &evaluations, &builder.tokenizer)
-            .unwrap(),
-    );
+    tasks.push(conclusion.task(&input, None, &evaluations, &builder.tokenizer).unwrap());
     for (i, task) in tasks.iter().enumerate() {
         let ratings = pair.member_ratings(i);
         let training_tokens: Vec<u32> = sequence
@@ -145,11 +128,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
             .filter(|(_, branch)| **branch == 0 || usize::from(**branch) == i + 1)
             .map(|(token, _)| *token)
             .collect();
-        assert_eq!(
-            training_tokens,
-            task_tokens(task, builder, &ratings),
-            "member {i}"
-        );
+        assert_eq!(training_tokens, task_tokens(task, builder, &ratings), "member {i}");
     }
 }
 
@@ -163,13 +142,9 @@ fn wrong_finding_has_no_loss() {
         score: 1,
         trains_finding: false,
     };
-    let tokens = builder
-        .fill_format(&builder.formats[1].tokens, &[&rating])
-        .unwrap();
+    let tokens = builder.fill_format(&builder.formats[1].tokens, &[&rating]).unwrap();
     let text_of_tokens = |has_loss: bool| {
-        let tokens = tokens
-            .iter()
-            .filter(|(_, weight)| (*weight > 0.0) == has_loss);
+        let tokens = tokens.iter().filter(|(_, weight)| (*weight > 0.0) == has_loss);
         let tokens: Vec<u32> = tokens.map(|(token, _)| *token).collect();
         builder.tokenizer.decode(&tokens).unwrap()
     };

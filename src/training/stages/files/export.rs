@@ -33,9 +33,7 @@ pub(crate) fn export(
     let trunk = shared_weights(&weights);
     write_tensors(&trunk, &folder.join(TRUNK))?;
     for (name, tensors) in MEMBERS.iter().zip(&weights) {
-        let head = tensors
-            .iter()
-            .filter(|(name, _)| !trunk.contains_key(*name));
+        let head = tensors.iter().filter(|(name, _)| !trunk.contains_key(*name));
         let head: HashMap<String, Tensor> = head.map(|(n, t)| (n.clone(), t.clone())).collect();
         write_tensors(&head, &folder.join(format!("{name}.safetensors")))?;
     }
@@ -70,9 +68,7 @@ fn shared_weights(members: &[BTreeMap<String, Tensor>]) -> HashMap<String, Tenso
         let mut others = others.iter().map(|member| member.get(name));
         others.all(|other| other.is_some_and(|t| is_equal(t, tensor)))
     };
-    let shared = first
-        .iter()
-        .filter(|(name, tensor)| is_shared(name, tensor));
+    let shared = first.iter().filter(|(name, tensor)| is_shared(name, tensor));
     shared.map(|(n, t)| (n.clone(), t.clone())).collect()
 }
 

@@ -109,9 +109,7 @@ pub(crate) fn check_equal_frozen_weights(
             distinct.push(member);
         }
     }
-    let Some((first, others)) = distinct
-        .split_first()
-        .filter(|(_, others)| !others.is_empty())
+    let Some((first, others)) = distinct.split_first().filter(|(_, others)| !others.is_empty())
     else {
         return Ok(());
     };

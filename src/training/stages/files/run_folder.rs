@@ -204,10 +204,7 @@ mod tests {
             error_text(claim_folder(&config, out.path()))
         };
         let finished = change_error(|config| config.stages[0].learning_rate /= 2.0);
-        assert!(
-            finished.contains("have another configuration"),
-            "{finished}"
-        );
+        assert!(finished.contains("have another configuration"), "{finished}");
         let seed = change_error(|config| config.seed += 1);
         assert!(seed.contains("have another configuration"), "{seed}");
         fs::write(out.path().join("align.running.safetensors"), "half").unwrap();

@@ -42,12 +42,8 @@ pub(crate) fn is_finished(stage: &StageConfig, out: &Path) -> bool {
 /// Removes the files that are not needed after the checkpoint is complete. This includes files of
 /// an earlier process that was killed before it removed them.
 pub(crate) fn remove_intermediate(out: &Path, name: &str) -> Result<()> {
-    for extension in [
-        RUNNING_EXTENSION,
-        BEST_EXTENSION,
-        BEST_STEP_EXTENSION,
-        REFERENCES_EXTENSION,
-    ] {
+    for extension in [RUNNING_EXTENSION, BEST_EXTENSION, BEST_STEP_EXTENSION, REFERENCES_EXTENSION]
+    {
         remove_if_exists(&stage_file(out, name, extension))?;
     }
     let activations = activation_path(out, name);

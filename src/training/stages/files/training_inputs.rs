@@ -11,8 +11,8 @@ use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
-use crate::training::examples::dataset_examples::DatasetExamples;
 use crate::training::examples::example_sampler::ExampleSampler;
+use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::train_tokenizer::train_tokenizer;
 use crate::training::preferences::{read_evaluations, read_preferences};
 
@@ -45,10 +45,7 @@ pub(crate) fn load_tokenizer(
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     TextTokenizer::parse(&json).with_context(|| {
-        format!(
-            "{}: malformed tokenizer\nhint: delete the file and run again",
-            path.display()
-        )
+        format!("{}: malformed tokenizer\nhint: delete the file and run again", path.display())
     })
 }
 

@@ -73,22 +73,13 @@ impl ActivationWriter {
         dtype: ActivationDtype,
         width: usize,
     ) -> Result<Self> {
-        let empty = ActivationIndex {
-            dtype,
-            width,
-            rows: 0,
-            is_complete: false,
-        };
+        let empty = ActivationIndex { dtype, width, rows: 0, is_complete: false };
         let is_same_format = |index: &ActivationIndex| index.dtype == dtype && index.width == width;
         let index = ActivationIndex::read(path)?.filter(is_same_format);
         let index = index.unwrap_or(empty);
         let open = || -> std::io::Result<(File, ActivationIndex)> {
             let mut options = OpenOptions::new();
-            let mut file = options
-                .create(true)
-                .write(true)
-                .truncate(false)
-                .open(path)?;
+            let mut file = options.create(true).write(true).truncate(false).open(path)?;
             let has_all_rows = file.metadata()?.len() >= index.size() as u64;
             let index = if has_all_rows { index } else { empty };
             file.set_len(index.size() as u64)?;
@@ -96,11 +87,7 @@ impl ActivationWriter {
             Ok((file, index))
         };
         let (file, index) = open().with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-            index,
-        })
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), index })
     }
 
     /// Returns the number of rows.
@@ -122,11 +109,9 @@ impl ActivationWriter {
         }
         let values = rows.to_dtype(self.index.dtype.dtype())?.flatten_all()?;
         let bytes: Vec<u8> = match self.index.dtype {
-            ActivationDtype::F32 => values
-                .to_vec1::<f32>()?
-                .into_iter()
-                .flat_map(f32::to_le_bytes)
-                .collect(),
+            ActivationDtype::F32 => {
+                values.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect()
+            }
             ActivationDtype::Bf16 => {
                 let values = values.to_vec1::<bf16>()?.into_iter();
                 values.flat_map(bf16::to_le_bytes).collect()
@@ -150,10 +135,7 @@ impl ActivationWriter {
 
     /// Syncs the rows to disk and records them in the index.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        let result = self
-            .file
-            .flush()
-            .and_then(|()| self.file.get_ref().sync_all());
+        let result = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         result.with_context(|| format!("cannot write {}", self.path.display()))?;
         let index = serde_json::to_vec(&self.index)?;
         atomic_file::write_atomic(&index_path(&self.path), &index)
@@ -239,11 +221,7 @@ mod tests {
     fn rows_are_read_by_index_in_every_type() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let rows = Tensor::arange(0f32, 12.0, &Device::Cpu)?.reshape((4, 3))?;
-        for dtype in [
-            ActivationDtype::F16,
-            ActivationDtype::Bf16,
-            ActivationDtype::F32,
-        ] {
+        for dtype in [ActivationDtype::F16, ActivationDtype::Bf16, ActivationDtype::F32] {
             let path = dir.path().join("cache.rows");
             let mut writer = ActivationWriter::create_or_resume(&path, dtype, 3)?;
             writer.append(&rows.narrow(0, 0, 1)?)?;
@@ -292,10 +270,7 @@ mod tests {
             ActivationWriter::create_or_resume(&path, ActivationDtype::F16, 1)?.append(&large);
         assert!(error.unwrap_err().to_string().contains("bf16"));
         let mut writer = ActivationWriter::create_or_resume(&path, ActivationDtype::Bf16, 1)?;
-        assert!(
-            ActivationFile::open(&path)?.is_none(),
-            "the file is not complete"
-        );
+        assert!(ActivationFile::open(&path)?.is_none(), "the file is not complete");
         writer.append(&large)?;
         drop(writer.finish()?);
         std::fs::write(&path, [0])?;

@@ -52,9 +52,7 @@ impl<'a> FrozenCacheWriter<'a> {
         file: &FrozenCacheFile,
     ) -> Result<Self> {
         let model_config = &context.config.model;
-        let frozen_part = context
-            .stage
-            .frozen_part(model_config.decoder.num_hidden_layers);
+        let frozen_part = context.stage.frozen_part(model_config.decoder.num_hidden_layers);
         let rows = ActivationFile::open(&file.path)?;
         let width = match frozen_part {
             FrozenPart::Trunk(_) => model_config.decoder.hidden_size,
@@ -63,19 +61,12 @@ impl<'a> FrozenCacheWriter<'a> {
         };
         let writer = match (frozen_part, &rows) {
             (FrozenPart::Nothing, _) | (_, Some(_)) => None,
-            _ => Some(ActivationWriter::create_or_resume(
-                &file.path, file.dtype, width,
-            )?),
+            _ => Some(ActivationWriter::create_or_resume(&file.path, file.dtype, width)?),
         };
         Ok(Self {
             context,
             model: TrainableModel::load(vb, model_config, frozen_part.decoder_layers())?,
-            cache: FrozenCache {
-                frozen_part,
-                sequences: Vec::new(),
-                row_starts: vec![0],
-                rows,
-            },
+            cache: FrozenCache { frozen_part, sequences: Vec::new(), row_starts: vec![0], rows },
             writer,
         })
     }

@@ -16,12 +16,7 @@ pub(crate) struct MetricsWindow {
 impl MetricsWindow {
     /// Creates a window without steps.
     pub(crate) fn new(learns_preferences: bool) -> Self {
-        Self {
-            start: Instant::now(),
-            steps: 0,
-            sum: StepReport::default(),
-            learns_preferences,
-        }
+        Self { start: Instant::now(), steps: 0, sum: StepReport::default(), learns_preferences }
     }
 
     /// Adds a step.
@@ -48,10 +43,7 @@ impl MetricsWindow {
         let (loss, norm) = (sum.loss / n, sum.gradient_norm / n);
         let accuracy = format_accuracy(sum.accuracy.map(|accuracy| accuracy / n));
         let rewards = if self.learns_preferences {
-            format!(
-                ", {}",
-                describe_rewards(sum.rewards.map(|reward| reward / n))
-            )
+            format!(", {}", describe_rewards(sum.rewards.map(|reward| reward / n)))
         } else {
             String::new()
         };
@@ -67,9 +59,7 @@ impl MetricsWindow {
 
 /// Formats an accuracy that follows a loss; returns an empty string for `None`.
 pub(crate) fn format_accuracy(accuracy: Option<f64>) -> String {
-    accuracy.map_or(String::new(), |accuracy| {
-        format!(", accuracy {accuracy:.4}")
-    })
+    accuracy.map_or(String::new(), |accuracy| format!(", accuracy {accuracy:.4}"))
 }
 
 /// Describes the mean rewards of chosen and rejected evaluations. The margin alone does not show

@@ -68,16 +68,10 @@ impl MetricsWriter {
     /// Writes named values of a step.
     pub(crate) fn write_values(&mut self, step: u64, values: &[(&str, f64)]) -> Result<()> {
         let mut line = serde_json::Map::from_iter([("step".to_owned(), step.into())]);
-        line.extend(
-            values
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).into())),
-        );
+        line.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
         let line = format!("{}\n", Value::Object(line));
         // A single write prevents an incomplete line if the process is killed.
-        self.lines
-            .write_all(line.as_bytes())
-            .context("cannot write the metrics")?;
+        self.lines.write_all(line.as_bytes()).context("cannot write the metrics")?;
         self.events.write_scalars(step, values.iter().copied())
     }
 }
@@ -114,19 +108,12 @@ mod tests {
         std::fs::write(&path, torn)?;
         MetricsWriter::open(dir.path(), "sft", 10, false)?.write_values(15, &[("loss", 0.5)])?;
         let text = std::fs::read_to_string(&path)?;
-        let lines: Vec<Value> = text
-            .lines()
-            .map(serde_json::from_str)
-            .collect::<Result<_, _>>()?;
+        let lines: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
         let values: Vec<_> = lines.iter().map(|l| (&l["step"], &l["loss"])).collect();
         let value = |x: f64| Value::from(x);
         assert_eq!(
             values,
-            [
-                (&5.into(), &value(1.0)),
-                (&10.into(), &value(1.0)),
-                (&15.into(), &value(0.5))
-            ]
+            [(&5.into(), &value(1.0)), (&10.into(), &value(1.0)), (&15.into(), &value(0.5))]
         );
         Ok(())
     }

@@ -46,11 +46,7 @@ impl TrainingProgressView {
 impl TrainingProgress {
     /// Chooses the output for the current stderr.
     pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
-        Self {
-            output: TrainingProgressView::new(quiet),
-            interrupt,
-            printed_notes: Arc::default(),
-        }
+        Self { output: TrainingProgressView::new(quiet), interrupt, printed_notes: Arc::default() }
     }
 
     /// Returns true if the user has interrupted the training.

@@ -57,9 +57,7 @@ impl Events {
 
     /// Appends an event with the current time.
     fn write(&mut self, event: &[u8]) -> Result<()> {
-        let result = self
-            .file
-            .write_all(&record(clock::unix_seconds(SystemTime::now()), event));
+        let result = self.file.write_all(&record(clock::unix_seconds(SystemTime::now()), event));
         result.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
@@ -114,9 +112,7 @@ fn varint(mut value: u64) -> Vec<u8> {
 /// Computes the masked CRC-32C of a record. Stored checksums are masked, because a checksum of data
 /// that contain their own checksum is unreliable.
 fn masked_crc(data: &[u8]) -> u32 {
-    crc32c::crc32c(data)
-        .rotate_right(15)
-        .wrapping_add(0xa282_ead8)
+    crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 #[cfg(test)]

@@ -45,10 +45,7 @@ pub(crate) fn adapt(
     let builder = builder.with_prefixes(model.completion_prefixes)?;
     let context = StageContext {
         config,
-        stage: config
-            .stages
-            .first()
-            .context("the configuration has no stage")?,
+        stage: config.stages.first().context("the configuration has no stage")?,
         sampler: &sampler,
         builder: &builder,
         progress,
@@ -75,11 +72,6 @@ pub(crate) fn adapt(
 
 /// Copies weights, because training changes them in place.
 fn copy_weights(parameters: &Parameters) -> Result<Parameters> {
-    let copies = parameters
-        .all()
-        .into_iter()
-        .map(|(name, var)| Ok((name, var.copy()?)));
-    Ok(Parameters::from_tensors(
-        copies.collect::<candle::Result<Vec<_>>>()?,
-    )?)
+    let copies = parameters.all().into_iter().map(|(name, var)| Ok((name, var.copy()?)));
+    Ok(Parameters::from_tensors(copies.collect::<candle::Result<Vec<_>>>()?)?)
 }

@@ -71,17 +71,10 @@ impl WeightNames {
             let classes = context.sampler.attribute_classes();
             AttributeClassifier::load(vb, &model.vision, model.selection, classes).map(drop)
         })?;
-        let trainable_model = weight_names(initial, |vb| {
-            TrainableModel::load(vb, model, trunk_layers).map(drop)
-        })?;
-        let all_names = [initial, &classifier, &trainable_model]
-            .into_iter()
-            .flatten();
-        Ok(Self {
-            all: all_names.cloned().collect(),
-            classifier,
-            model: trainable_model,
-        })
+        let trainable_model =
+            weight_names(initial, |vb| TrainableModel::load(vb, model, trunk_layers).map(drop))?;
+        let all_names = [initial, &classifier, &trainable_model].into_iter().flatten();
+        Ok(Self { all: all_names.cloned().collect(), classifier, model: trainable_model })
     }
 
     /// Checks that the names in `frozen` exist, and that the stage trains at least one weight.

@@ -81,13 +81,7 @@ impl StageRun<'_> {
                 let classes = context.sampler.attribute_classes();
                 let classifier =
                     AttributeClassifier::load(&vb, &model.vision, model.selection, classes)?;
-                self.train(
-                    &AttributeTask {
-                        context,
-                        classifier,
-                    },
-                    learner,
-                )
+                self.train(&AttributeTask { context, classifier }, learner)
             }
             StageKind::Align | StageKind::Sft | StageKind::Heads => {
                 let mut evaluations = EvaluationSet::open(context, self.member)?;
@@ -136,12 +130,8 @@ impl StageRun<'_> {
             steps: stage.steps,
             floor: LEARNING_RATE_FLOOR,
         };
-        let training_loop = TrainingLoop {
-            context: self.context,
-            task,
-            name: &self.name,
-            out: self.out,
-        };
+        let training_loop =
+            TrainingLoop { context: self.context, task, name: &self.name, out: self.out };
         let mut state = StageState {
             trainer: Trainer::new(optimizer, schedule, stage.clip_norm),
             parameters,

@@ -86,9 +86,7 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
     /// Runs the remaining steps. Stops early, with a checkpoint, if the user interrupts the
     /// training.
     pub(crate) fn run(&self, state: &mut StageState) -> Result<()> {
-        let StageContext {
-            stage, progress, ..
-        } = self.context;
+        let StageContext { stage, progress, .. } = self.context;
         let (first_step, learns_preferences) =
             (state.trainer.steps(), stage.kind.learns_preferences());
         let mut metrics = MetricsWriter::open(self.out, self.name, first_step, learns_preferences)?;
@@ -102,9 +100,7 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
             let examples = self.examples(first_index..first_index + stage.batch as u64)?;
             let micro_batches: Vec<_> = examples.chunks(self.task.micro_batch()).collect();
             let start = Instant::now();
-            let report = state
-                .trainer
-                .step(&micro_batches, |examples| self.task.loss(examples))?;
+            let report = state.trainer.step(&micro_batches, |examples| self.task.loss(examples))?;
             let step = state.trainer.steps();
             metrics.write_step(step, &report, start.elapsed())?;
             window.add(&report);
@@ -136,9 +132,7 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
 
     /// Prints notes about settings that are probably not intended.
     fn warn_settings(&self) {
-        let StageContext {
-            stage, progress, ..
-        } = self.context;
+        let StageContext { stage, progress, .. } = self.context;
         if stage.warmup > stage.steps {
             progress.note(&format!(
                 "{}: the warmup has {} steps and the stage {}, so the learning rate never reaches its peak\n\

@@ -31,7 +31,7 @@ use crate::training::stages::tasks::preference_cache::PreferenceCache;
 /// `initial_model` is the model that the configuration starts from.
 ///
 /// # Errors
-/// Errors name the file, key or stage. Errors after the first step are [`EngineFailure`]s.
+/// Errors name the file, key or stage. Errors after the first step are [`RunFailure`]s.
 pub fn train(
     config: &TrainConfig,
     initial_model: Option<&InitialModel>,
@@ -43,27 +43,20 @@ pub fn train(
     check_same_data(data_digest(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
     let plain_builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
-    let reward_builder = plain_builder
-        .clone()
-        .with_prefixes(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
+    let reward_builder =
+        plain_builder.clone().with_prefixes(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
     let stages = config.stages.iter().map(|stage| StageContext {
         config,
         stage,
         sampler: &sampler,
-        builder: if stage.has_reward_token {
-            &reward_builder
-        } else {
-            &plain_builder
-        },
+        builder: if stage.has_reward_token { &reward_builder } else { &plain_builder },
         progress,
         device: &paths.device,
     });
     let stages: Vec<StageContext> = stages.collect();
     let mut members = MemberState::members(initial_model);
     check_joint_stages(&config.stages, &members)?;
-    let initial_names = initial_model
-        .map(InitialModel::weight_names)
-        .unwrap_or_default();
+    let initial_names = initial_model.map(InitialModel::weight_names).unwrap_or_default();
     preflight(&stages, &initial_names, &paths.out)?;
     let result = run_stages(&stages, &mut members, &paths.out).and_then(|is_finished| {
         progress.finish();

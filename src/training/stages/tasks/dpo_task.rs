@@ -53,19 +53,10 @@ impl<'a> DpoTask<'a> {
     /// Reads or computes the log-likelihoods of the reference model, which is the model before
     /// training. Returns `None` if the user interrupts the computation.
     pub(crate) fn new(context: StageContext<'a>, inputs: DpoInputs<'a>) -> Result<Option<Self>> {
-        let DpoInputs {
-            model,
-            cache,
-            member,
-            references_path,
-        } = inputs;
+        let DpoInputs { model, cache, member, references_path } = inputs;
         let pairs = cache.pairs(member);
-        let all_pairs: Vec<CachedPair> = pairs
-            .training
-            .iter()
-            .chain(&pairs.validation)
-            .copied()
-            .collect();
+        let all_pairs: Vec<CachedPair> =
+            pairs.training.iter().chain(&pairs.validation).copied().collect();
         let likelihoods = if references_path.exists() {
             read_references(references_path, all_pairs.len())?
         } else {
@@ -77,17 +68,13 @@ impl<'a> DpoTask<'a> {
             likelihoods
         };
         let referenced = all_pairs.into_iter().zip(likelihoods);
-        let mut training: Vec<ReferencedPair> = referenced
-            .map(|(pair, reference)| ReferencedPair { pair, reference })
-            .collect();
+        let mut training: Vec<ReferencedPair> =
+            referenced.map(|(pair, reference)| ReferencedPair { pair, reference }).collect();
         let validation = training.split_off(pairs.training.len());
         let preferences = context.stage.preferences.as_ref();
         let preferences = preferences.context("the stage has no [stages.preferences]")?;
         Ok(Some(Self {
-            loss_config: DpoLossConfig {
-                beta: preferences.beta,
-                nll_weight: preferences.anchor,
-            },
+            loss_config: DpoLossConfig { beta: preferences.beta, nll_weight: preferences.anchor },
             training,
             validation,
             context,
@@ -98,10 +85,7 @@ impl<'a> DpoTask<'a> {
 
     /// Returns the training pairs at some example indices, reshuffled every epoch.
     fn sample(&self, indices: Range<u64>) -> Vec<ReferencedPair> {
-        let sampler = EpochSampler {
-            seed: self.context.config.seed,
-            n: self.training.len(),
-        };
+        let sampler = EpochSampler { seed: self.context.config.seed, n: self.training.len() };
         let sampled = sampler.indices(indices).into_iter();
         sampled.map(|i| self.training[i]).collect()
     }
@@ -180,10 +164,7 @@ fn write_references(path: &Path, likelihoods: &[[f64; 2]]) -> Result<()> {
 fn read_references(path: &Path, n: usize) -> Result<Vec<[f64; 2]>> {
     let tensors = candle::safetensors::load(path, &Device::Cpu);
     let tensors = tensors.with_context(|| path.display().to_string())?;
-    let values = tensors
-        .get(LOG_LIKELIHOODS)
-        .map(Tensor::to_vec2::<f64>)
-        .transpose()?;
+    let values = tensors.get(LOG_LIKELIHOODS).map(Tensor::to_vec2::<f64>).transpose()?;
     match values {
         Some(values) if values.len() == n => Ok(values.into_iter().map(|v| [v[0], v[1]]).collect()),
         values => bail!(

@@ -15,7 +15,7 @@ use crate::support::text::format_count;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::validation_split::SplitItems;
-use crate::training::preferences::file_sequences::{CompletionPrefix, FileSequenceBuilder};
+use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
 use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
 use crate::training::stages::context::StageContext;
 use crate::training::stages::files::stage_files::activation_path;
@@ -115,10 +115,7 @@ impl<'a> EvaluationSet<'a> {
             return Ok(true);
         };
         let progress = self.context.progress;
-        let file = FrozenCacheFile {
-            path: activation_path(out, name),
-            dtype,
-        };
+        let file = FrozenCacheFile { path: activation_path(out, name), dtype };
         let mut writer = FrozenCacheWriter::open(self.context, vb, &file)?;
         let (mut indices, mut cached) = (Vec::new(), 0);
         let all_indices: Vec<usize> = (0..self.split.items.len()).collect();
@@ -140,10 +137,7 @@ impl<'a> EvaluationSet<'a> {
             });
             writer.add(sequences)?;
         }
-        self.cache = Some(EvaluationCache {
-            activations: writer.finish()?,
-            indices,
-        });
+        self.cache = Some(EvaluationCache { activations: writer.finish()?, indices });
         Ok(true)
     }
 
@@ -161,12 +155,7 @@ impl<'a> EvaluationSet<'a> {
 
     /// Builds the sequences of some evaluations.
     fn build_sequences(&self, evaluations: &[usize]) -> Result<Vec<Sequence>> {
-        let StageContext {
-            config,
-            stage,
-            builder,
-            ..
-        } = self.context;
+        let StageContext { config, stage, builder, .. } = self.context;
         let builder = FileSequenceBuilder {
             tokenizer: builder.tokenizer(),
             processor: &config.processor(),

@@ -51,9 +51,7 @@ impl PreferenceCache {
         initial: &Parameters,
         out: &Path,
     ) -> Result<Option<Self>> {
-        let StageContext {
-            stage, progress, ..
-        } = context;
+        let StageContext { stage, progress, .. } = context;
         let preferences = stage.preferences.as_ref();
         let preferences = preferences
             .with_context(|| format!("stage {}: no [stages.preferences]", stage.name))?;
@@ -90,11 +88,7 @@ impl PreferenceCache {
                 training_count = members.len();
             }
         }
-        let cache = Self {
-            activations: writer.finish()?,
-            members,
-            training_count,
-        };
+        let cache = Self { activations: writer.finish()?, members, training_count };
         cache.check(stage)?;
         Ok(Some(cache))
     }
@@ -103,10 +97,8 @@ impl PreferenceCache {
     fn check(&self, stage: &StageConfig) -> Result<()> {
         for member in stage.member_indices() {
             let pairs = self.pairs(Some(member));
-            let counts = PairCounts {
-                training: pairs.training.len(),
-                validation: pairs.validation.len(),
-            };
+            let counts =
+                PairCounts { training: pairs.training.len(), validation: pairs.validation.len() };
             counts.check(stage, member)?;
         }
         Ok(())

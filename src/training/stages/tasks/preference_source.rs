@@ -10,7 +10,9 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::validation_split::SplitItems;
-use crate::training::preferences::file_sequences::{FileSequenceBuilder, check_reward_tokens};
+use crate::training::preferences::files::file_sequences::{
+    FileSequenceBuilder, check_reward_tokens,
+};
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
@@ -30,10 +32,7 @@ enum PairSource<'a> {
     /// Sampled cases.
     Sampler(PreferenceSequenceBuilder<'a>),
     /// Lines of a file.
-    File {
-        path: &'a Path,
-        split: SplitItems<PreferencePair>,
-    },
+    File { path: &'a Path, split: SplitItems<PreferencePair> },
 }
 
 /// Indices of preference examples.
@@ -57,10 +56,9 @@ impl<'a> PreferenceSource<'a> {
     pub(crate) fn open(context: StageContext<'a>) -> Result<Self> {
         let preferences = context.stage.preferences.as_ref();
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
-            Some(path) => PairSource::File {
-                path,
-                split: SplitItems::new(read_preferences(path)?.items),
-            },
+            Some(path) => {
+                PairSource::File { path, split: SplitItems::new(read_preferences(path)?.items) }
+            }
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
                 context.builder,
                 context.stage.kind.reward_token_role(),
@@ -92,13 +90,7 @@ impl<'a> PreferenceSource<'a> {
     /// Returns the sequences of the example at an index. Sampled chosen evaluations contain no
     /// wrong findings.
     pub(crate) fn sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
-        let StageContext {
-            config,
-            stage,
-            sampler,
-            builder,
-            ..
-        } = self.context;
+        let StageContext { config, stage, sampler, builder, .. } = self.context;
         match &self.pairs {
             PairSource::Sampler(sequence_builder) => {
                 let mut example = sampler.preference_example(stage, index)?;
@@ -156,10 +148,7 @@ impl<'a> PreferenceSource<'a> {
                 let of_member = pairs.iter().filter(|pair| pair.is_for(member));
                 of_member.count()
             };
-            let counts = PairCounts {
-                training: count(training),
-                validation: count(validation),
-            };
+            let counts = PairCounts { training: count(training), validation: count(validation) };
             counts.check(stage, member)?;
         }
         Ok(())

@@ -28,12 +28,7 @@ impl TrainingTask for SftTask<'_> {
     type Example = Sequence;
 
     fn examples(&self, indices: Range<u64>) -> Result<Vec<Sequence>> {
-        let StageContext {
-            stage,
-            sampler,
-            builder,
-            ..
-        } = self.context;
+        let StageContext { stage, sampler, builder, .. } = self.context;
         let mut sequences: Vec<Sequence> = if let Some(evaluations) = &self.evaluations {
             evaluations.sequences(indices)?
         } else {
@@ -58,8 +53,7 @@ impl TrainingTask for SftTask<'_> {
     }
 
     fn loss(&self, sequences: &[Sequence]) -> Result<ShardLoss, Error> {
-        self.model.loss(&Batch(sequences), |target| {
-            SequenceBuilder::counts_for_accuracy(target.weight)
-        })
+        self.model
+            .loss(&Batch(sequences), |target| SequenceBuilder::counts_for_accuracy(target.weight))
     }
 }

@@ -58,12 +58,6 @@ fn adapters_without_trained_weights_are_rejected() {
     prepare(&config, dir.path());
     let error = run(&config, dir.path(), &Interrupt::default()).unwrap_err();
     let error = format!("{error:#}");
-    assert!(
-        error.contains("stage sft: [stages.lora] has no trained weights"),
-        "{error}"
-    );
-    assert!(
-        error.contains("hint: put a stage without [stages.lora]"),
-        "{error}"
-    );
+    assert!(error.contains("stage sft: [stages.lora] has no trained weights"), "{error}");
+    assert!(error.contains("hint: put a stage without [stages.lora]"), "{error}");
 }

@@ -37,21 +37,11 @@ fn bf16_training_writes_single_precision() {
         assert_eq!(after.len(), before.len());
         for (name, tensor) in &after {
             assert_eq!(tensor.dtype(), DType::F32, "{name}");
-            let frozen_prefixes = [
-                "model.layers.0.",
-                "model.embed_",
-                "model.vision",
-                "model.mm_",
-            ];
-            let is_frozen = frozen_prefixes
-                .iter()
-                .any(|prefix| name.starts_with(prefix));
+            let frozen_prefixes = ["model.layers.0.", "model.embed_", "model.vision", "model.mm_"];
+            let is_frozen = frozen_prefixes.iter().any(|prefix| name.starts_with(prefix));
             assert_eq!(is_equal(tensor, &before[name]), is_frozen, "{name}");
             if tensor.rank() == 2 {
-                assert!(
-                    !is_equal(tensor, &round_to_bf16(tensor)),
-                    "{name} is rounded"
-                );
+                assert!(!is_equal(tensor, &round_to_bf16(tensor)), "{name} is rounded");
             }
         }
     }
@@ -63,10 +53,7 @@ fn bf16_training_writes_single_precision() {
     run_to_end(&config(), &single);
     let loss = |out: &Path| {
         let text = std::fs::read_to_string(out.join("prefer.conclusion.metrics.jsonl")).unwrap();
-        let last = text
-            .lines()
-            .rfind(|l| l.contains("validation_loss"))
-            .unwrap();
+        let last = text.lines().rfind(|l| l.contains("validation_loss")).unwrap();
         let last: serde_json::Value = serde_json::from_str(last).unwrap();
         last["validation_loss"].as_f64().unwrap()
     };
@@ -86,14 +73,7 @@ fn bf16_adapters_are_merged_into_exact_weights() {
     let name = "model.layers.2.mlp.down_proj.weight";
     let change = (&after[name] - &before[name]).unwrap();
     let rounding = (round_to_bf16(&before[name]) - &before[name]).unwrap();
-    let largest = |t: &Tensor| {
-        t.abs()
-            .unwrap()
-            .max_all()
-            .unwrap()
-            .to_scalar::<f32>()
-            .unwrap()
-    };
+    let largest = |t: &Tensor| t.abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
     assert!(largest(&change) > 0.0);
     // The adapters have rank 2, so a third row of the change depends on the others; rounding errors
     // do not.
@@ -113,9 +93,7 @@ fn last_residual(rows: &[Vec<f32>]) -> f32 {
         let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
         for row in rest {
             let factor = dot(current, row) / dot(current, current);
-            row.iter_mut()
-                .zip(current)
-                .for_each(|(v, c)| *v -= factor * c);
+            row.iter_mut().zip(current).for_each(|(v, c)| *v -= factor * c);
         }
     }
     let last = rows.last().unwrap();

@@ -7,7 +7,7 @@ use acem3_experts::prompt::PromptLayout;
 use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::file_sequences::CompletionPrefix;
+use crate::training::preferences::files::file_sequences::CompletionPrefix;
 use crate::training::preferences::{
     PreferenceFolderConfig, read_evaluations, write_phantom_preferences,
 };
@@ -35,11 +35,7 @@ fn training_on_evaluations_lowers_validation_loss() {
     let mut config = supervised(3e-3, &out);
     let stage = &mut config.stages[0];
     (stage.steps, stage.validate_every) = (6, Some(1));
-    stage.evaluations = Some(EvaluationConfig {
-        file,
-        curriculum: false,
-        cache_dtype: None,
-    });
+    stage.evaluations = Some(EvaluationConfig { file, curriculum: false, cache_dtype: None });
     prepare(&config, &out);
     run_to_end(&config, &out);
     let metrics = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();
@@ -66,10 +62,7 @@ fn training_on_evaluations_lowers_validation_loss() {
     let with_curriculum = dir.path().join("curriculum");
     prepare(&config, &with_curriculum);
     let error = run(&config, &with_curriculum, &Interrupt::default()).unwrap_err();
-    assert!(
-        format!("{error:#}").contains("has no `quality`"),
-        "{error:#}"
-    );
+    assert!(format!("{error:#}").contains("has no `quality`"), "{error:#}");
 }
 
 /// A reward token that the text does not contain is added after the template prefix. It is context:
@@ -86,13 +79,8 @@ fn reward_token_is_context_of_evaluation() {
         image_tokens: config.model.image_tokens(),
         reward_token_role: RewardTokenRole::Absent,
     };
-    let prefix = |template, reward_token| CompletionPrefix {
-        template,
-        reward_token,
-    };
-    let plain = builder
-        .build_evaluation(evaluation, prefix("", ""))
-        .unwrap();
+    let prefix = |template, reward_token| CompletionPrefix { template, reward_token };
+    let plain = builder.build_evaluation(evaluation, prefix("", "")).unwrap();
     let rewarded = prefix("", "[Good]");
     let added = builder.build_evaluation(evaluation, rewarded).unwrap();
     assert_eq!(added.len(), plain.len() + 1);
@@ -103,11 +91,7 @@ fn reward_token_is_context_of_evaluation() {
     assert_eq!(with_token.tokens, added.tokens);
     let mut templated = evaluation.clone();
     templated.text.insert_str(0, "Well, ");
-    let templated = builder
-        .build_evaluation(&templated, prefix("Well, ", "[Good]"))
-        .unwrap();
-    let text = tokenizer()
-        .encode_trusted(&format!("Well, [Good]{}", evaluation.text))
-        .unwrap();
+    let templated = builder.build_evaluation(&templated, prefix("Well, ", "[Good]")).unwrap();
+    let text = tokenizer().encode_trusted(&format!("Well, [Good]{}", evaluation.text)).unwrap();
     assert!(templated.tokens.ends_with(&text));
 }

@@ -70,28 +70,17 @@ fn evaluation_losses_do_not_depend_on_cache() {
         let stage = &mut config.stages[0];
         (stage.steps, stage.validate_every) = (10, Some(1));
         stage.frozen = frozen.iter().map(|name| (*name).to_owned()).collect();
-        stage.evaluations = Some(EvaluationConfig {
-            file: file.clone(),
-            curriculum: false,
-            cache_dtype,
-        });
+        stage.evaluations =
+            Some(EvaluationConfig { file: file.clone(), curriculum: false, cache_dtype });
         let losses = train_losses(&config, &out, "sft");
         assert!(!out.join("sft.rows").exists(), "the cache is removed");
         losses
     };
     let tower = ["model.vision_tower."];
-    let trunk = [
-        "model.vision_tower.",
-        "model.mm_projector.",
-        "model.embed_tokens.",
-        "model.layers.0.",
-    ];
+    let trunk =
+        ["model.vision_tower.", "model.mm_projector.", "model.embed_tokens.", "model.layers.0."];
     for (frozen, name) in [(&tower[..], "features"), (&trunk, "trunk")] {
-        let cached = train(
-            Some(ActivationDtype::F32),
-            frozen,
-            &format!("{name}-cached"),
-        );
+        let cached = train(Some(ActivationDtype::F32), frozen, &format!("{name}-cached"));
         assert_close(&cached, &train(None, frozen, name));
     }
 }

@@ -48,10 +48,7 @@ fn load_error(start: &str) -> String {
 
 /// Returns all weights of a member in a panel's folder.
 fn weights(panel: &Path, member: &str) -> HashMap<String, Tensor> {
-    let files = [
-        format!("{member}.safetensors"),
-        "trunk.safetensors".to_owned(),
-    ];
+    let files = [format!("{member}.safetensors"), "trunk.safetensors".to_owned()];
     let load = |file: &String| candle::safetensors::load(panel.join(file), &Device::Cpu);
     files.iter().flat_map(|file| load(file).unwrap()).collect()
 }
@@ -60,32 +57,21 @@ fn weights(panel: &Path, member: &str) -> HashMap<String, Tensor> {
 fn training_from_panel_changes_only_trained_layers() {
     let (config, start) = config("embedded", 5).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let paths = TrainPaths {
-        out: out.path().to_owned(),
-        data: None,
-        device: Device::Cpu,
-    };
+    let paths = TrainPaths { out: out.path().to_owned(), data: None, device: Device::Cpu };
     let progress = TrainingProgress::new(true, Interrupt::default());
     assert!(train(&config, start.as_ref(), &paths, &progress).unwrap());
-    let (before, after) = (
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini"),
-        out.path().join("panel"),
-    );
+    let (before, after) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini"), out.path().join("panel"));
     for member in MEMBERS {
         let (before, after) = (weights(&before, member), weights(&after, member));
         assert_eq!(before.len(), after.len());
-        let changed = before
-            .iter()
-            .filter(|(name, tensor)| !is_equal(tensor, &after[*name]));
+        let changed = before.iter().filter(|(name, tensor)| !is_equal(tensor, &after[*name]));
         let changed: Vec<&String> = changed.map(|(name, _)| name).collect();
         if member == "medical_knowledge" {
             let is_trained = |name: &&String| {
                 name.starts_with("model.layers.5.") || *name == "model.norm.weight"
             };
-            assert!(
-                !changed.is_empty() && changed.iter().all(is_trained),
-                "{changed:?}"
-            );
+            assert!(!changed.is_empty() && changed.iter().all(is_trained), "{changed:?}");
         } else {
             assert!(changed.is_empty(), "{member}: {changed:?}");
         }
@@ -97,17 +83,11 @@ fn training_from_panel_changes_only_trained_layers() {
 
 #[test]
 fn published_checkpoint_sets_model_vocabulary_and_chat_template() {
-    let (config, start) = config(&golden_checkpoint("llava-mistral"), 1).map_or_else(
-        |error| panic!("{error:#}"),
-        |(config, start)| (config, start.unwrap()),
-    );
+    let (config, start) = config(&golden_checkpoint("llava-mistral"), 1)
+        .map_or_else(|error| panic!("{error:#}"), |(config, start)| (config, start.unwrap()));
     assert_eq!(config.model, start.model);
     assert_eq!(config.vocabulary, 484);
-    assert!(
-        config.dialogue.open.contains("[INST]"),
-        "{:?}",
-        config.dialogue
-    );
+    assert!(config.dialogue.open.contains("[INST]"), "{:?}", config.dialogue);
     let names = start.weights(0).unwrap();
     assert!(names.iter().any(|(name, _)| name == "lm_head.weight"));
 }
@@ -119,10 +99,7 @@ fn unsuitable_initial_models_are_rejected() {
     let tiled = load_error(&golden_checkpoint("llava-next"));
     assert!(tiled.contains("images in tiles"), "{tiled}");
     let missing = load_error("/nowhere/at/all");
-    assert!(
-        missing.contains("start /nowhere/at/all: no such folder"),
-        "{missing}"
-    );
+    assert!(missing.contains("start /nowhere/at/all: no such folder"), "{missing}");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("train.toml");
     std::fs::write(&path, "start = \"embedded\"\nvocabulary = 7").unwrap();

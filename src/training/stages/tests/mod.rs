@@ -65,9 +65,7 @@ fn config_with_adapters() -> TrainConfig {
 
 /// Returns the path of a file of the embedded panel.
 fn embedded_panel_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("assets/mini")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini").join(name)
 }
 
 fn tokenizer() -> TextTokenizer {
@@ -80,11 +78,7 @@ fn sequence_builder(config: &TrainConfig) -> SequenceBuilder {
 
 /// Trains in a folder. Returns false if interrupted.
 fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> {
-    let paths = TrainPaths {
-        out: out.to_owned(),
-        data: None,
-        device: Device::Cpu,
-    };
+    let paths = TrainPaths { out: out.to_owned(), data: None, device: Device::Cpu };
     let progress = TrainingProgress::new(true, interrupt.clone());
     train(config, None, &paths, &progress)
 }
@@ -97,11 +91,7 @@ fn run_to_end(config: &TrainConfig, out: &Path) {
 /// Creates the output folder of a training with the tokenizer of the embedded panel.
 fn prepare(config: &TrainConfig, out: &Path) {
     drop(claim_folder(config, out).unwrap());
-    std::fs::copy(
-        embedded_panel_file(TOKENIZER_FILE),
-        out.join(TOKENIZER_FILE),
-    )
-    .unwrap();
+    std::fs::copy(embedded_panel_file(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
 }
 
 /// Reads a file of the panel in an output folder.
@@ -142,16 +132,10 @@ fn train_twice(config: &TrainConfig, dir: &Path) -> TrainedTwice {
     let files = MEMBERS.map(|member| format!("{member}.safetensors"));
     let files = files.iter().map(String::as_str);
     for file in files.chain(["trunk.safetensors"]) {
-        let (a, b) = (
-            panel_file(&uninterrupted, file),
-            panel_file(&interrupted, file),
-        );
+        let (a, b) = (panel_file(&uninterrupted, file), panel_file(&interrupted, file));
         assert!(a == b, "{file}");
     }
-    TrainedTwice {
-        uninterrupted,
-        interrupted,
-    }
+    TrainedTwice { uninterrupted, interrupted }
 }
 
 /// Prepares a training with one small supervised stage.
@@ -165,11 +149,8 @@ fn supervised(learning_rate: f64, out: &Path) -> TrainConfig {
     config.trunk_layers = 1;
     let decoder = &mut config.model.decoder;
     (decoder.num_hidden_layers, decoder.intermediate_size) = (2, 8);
-    config.model.vision = VisionConfig {
-        num_hidden_layers: 1,
-        intermediate_size: 8,
-        ..config.model.vision
-    };
+    config.model.vision =
+        VisionConfig { num_hidden_layers: 1, intermediate_size: 8, ..config.model.vision };
     prepare(&config, out);
     config
 }

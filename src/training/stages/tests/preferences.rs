@@ -12,7 +12,7 @@ use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
-use crate::training::examples::phantom_examples;
+use crate::training::examples::sources::phantom_examples;
 use crate::training::preferences::EvaluationRatings;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
@@ -61,9 +61,7 @@ fn cached_trunk_equals_computed_trunk() {
     };
     let dir = tempfile::tempdir().unwrap();
     let initial = Parameters::uninitialized(9);
-    let cache = PreferenceCache::build(context, &initial, dir.path())
-        .unwrap()
-        .unwrap();
+    let cache = PreferenceCache::build(context, &initial, dir.path()).unwrap().unwrap();
     let model = TrainableModel::load(&initial.builder(), &config.model, 1).unwrap();
     let source = PreferenceSource::open(context).unwrap();
     let sequences = source.sequences(1).unwrap();
@@ -72,29 +70,16 @@ fn cached_trunk_equals_computed_trunk() {
     };
     assert_eq!(*members, [1, 3]);
     for (i, member) in [1, 3].into_iter().enumerate() {
-        let computed = sequence
-            .select_branches(&PreferenceSequence::branches(i))
-            .unwrap()
-            .0;
+        let computed = sequence.select_branches(&PreferenceSequence::branches(i)).unwrap().0;
         let pairs = cache.pairs(Some(member)).training;
         let cached = cache.sequence(pairs[1]).unwrap();
         assert_eq!(cached.tokens, computed.tokens);
         let SequenceInput::Hidden(hidden) = &cached.input else {
             panic!("hidden states are cached");
         };
-        let trunk_output = model
-            .trunk_output(&Batch(std::slice::from_ref(&computed)))
-            .unwrap();
-        let difference = (hidden - &trunk_output[0])
-            .unwrap()
-            .abs()
-            .unwrap()
-            .max_all()
-            .unwrap();
-        assert!(
-            difference.to_scalar::<f32>().unwrap() < 1e-5,
-            "member {member}"
-        );
+        let trunk_output = model.trunk_output(&Batch(std::slice::from_ref(&computed))).unwrap();
+        let difference = (hidden - &trunk_output[0]).unwrap().abs().unwrap().max_all().unwrap();
+        assert!(difference.to_scalar::<f32>().unwrap() < 1e-5, "member {member}");
         let likelihoods = |s: Sequence| model.log_likelihoods(&Batch(&[s])).unwrap()[0];
         for (a, b) in likelihoods(cached).into_iter().zip(likelihoods(computed)) {
             assert!((a - b).abs() < 1e-4 * b.abs(), "{a} {b}");
@@ -126,11 +111,7 @@ fn chosen_completion_begins_as_in_judging() {
     };
     let prompt = builder.build_prompt(0, &pair, &pair).unwrap();
     let token_count = |token: &PromptToken| {
-        if *token == PromptToken::Image {
-            config.model.image_tokens()
-        } else {
-            1
-        }
+        if *token == PromptToken::Image { config.model.image_tokens() } else { 1 }
     };
     let start: usize = prompt.iter().map(token_count).sum();
     let target = sequence(RewardTokenRole::Target);

@@ -16,10 +16,7 @@ fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
     prepare(&config, &out);
     let error = run(&config, &out, &Interrupt::default()).unwrap_err();
     let files = list_names(&out).unwrap();
-    assert!(
-        files.iter().all(|name| !name.ends_with(".safetensors")),
-        "{files:?}"
-    );
+    assert!(files.iter().all(|name| !name.ends_with(".safetensors")), "{files:?}");
     let error = format!("{error:#}");
     assert!(error.contains("hint: "), "{error}");
     error
@@ -32,11 +29,7 @@ fn evaluation_line_error(line: &str, curriculum: bool) -> String {
         std::fs::write(&file, format!("{line}\n{line}\n")).unwrap();
         let mut stage = config.stages[0].clone();
         "evaluations".clone_into(&mut stage.name);
-        stage.evaluations = Some(EvaluationConfig {
-            file,
-            curriculum,
-            cache_dtype: None,
-        });
+        stage.evaluations = Some(EvaluationConfig { file, curriculum, cache_dtype: None });
         config.stages[1] = stage;
     })
 }
@@ -45,10 +38,7 @@ fn evaluation_line_error(line: &str, curriculum: bool) -> String {
 fn frozen_names_are_checked_before_training() {
     let all_frozen =
         preflight_error(|config, _| config.stages[1].frozen = vec!["model.".to_owned()]);
-    assert!(
-        all_frozen.contains("stage prefer: all weights are frozen"),
-        "{all_frozen}"
-    );
+    assert!(all_frozen.contains("stage prefer: all weights are frozen"), "{all_frozen}");
     let no_match =
         preflight_error(|config, _| config.stages[1].frozen = vec!["model.lawyers.".to_owned()]);
     assert!(
@@ -63,10 +53,7 @@ fn files_are_checked_before_training() {
         r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#,
         false,
     );
-    assert!(
-        missing.contains("evaluations.jsonl, line 1: missing image"),
-        "{missing}"
-    );
+    assert!(missing.contains("evaluations.jsonl, line 1: missing image"), "{missing}");
     let unrated = evaluation_line_error(r#"{"prompt": "A", "completion": "B"}"#, true);
     assert!(unrated.contains("line 1 has no `quality`"), "{unrated}");
     let no_token = preflight_error(|config, dir| {
@@ -76,9 +63,6 @@ fn files_are_checked_before_training() {
         let preferences = config.stages[1].preferences.as_mut().unwrap();
         (preferences.cases, preferences.file) = (0, Some(file));
     });
-    assert!(
-        no_token.contains("a completion does not begin with [Good]"),
-        "{no_token}"
-    );
+    assert!(no_token.contains("a completion does not begin with [Good]"), "{no_token}");
     assert!(no_token.contains("pairs.jsonl, line "), "{no_token}");
 }

@@ -17,9 +17,7 @@ pub(super) fn to_rgb8(
     let bytes: Vec<u8> = if header.is_planar && !is_jpeg {
         let plane = samples.len() / 3;
         let byte_at = |i: usize| samples.get(i).copied().map_or(0, byte);
-        (0..plane)
-            .flat_map(|i| [byte_at(i), byte_at(plane + i), byte_at(2 * plane + i)])
-            .collect()
+        (0..plane).flat_map(|i| [byte_at(i), byte_at(plane + i), byte_at(2 * plane + i)]).collect()
     } else {
         samples.iter().copied().map(byte).collect()
     };
@@ -27,9 +25,7 @@ pub(super) fn to_rgb8(
         PhotometricInterpretation::Ybr(ChromaSampling::HalfWidth | ChromaSampling::JpegOnly)
             if !is_jpeg =>
         {
-            Err(unsupported(
-                "the colours are subsampled without JPEG compression",
-            ))
+            Err(unsupported("the colours are subsampled without JPEG compression"))
         }
         PhotometricInterpretation::Ybr(_) if !is_jpeg => {
             let (pixels, _) = bytes.as_chunks::<3>();

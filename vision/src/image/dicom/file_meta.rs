@@ -45,9 +45,7 @@ pub(in super::super) fn is_headerless_dicom(bytes: &[u8]) -> bool {
 
 /// Returns a file meta table with the transfer syntax of a file, and the bytes of its data set.
 pub(super) fn read(bytes: &[u8]) -> Result<(FileMetaTable, &[u8]), DecodeError> {
-    let after_magic = bytes
-        .get(PREAMBLE_LENGTH..)
-        .and_then(|rest| rest.strip_prefix(MAGIC));
+    let after_magic = bytes.get(PREAMBLE_LENGTH..).and_then(|rest| rest.strip_prefix(MAGIC));
     let (syntax, data) = read_meta_elements(after_magic.unwrap_or(bytes))?;
     let syntax = match syntax {
         Some(uid) => String::from_utf8_lossy(uid).into_owned(),
@@ -100,11 +98,7 @@ fn infer_transfer_syntax(data: &[u8]) -> &'static str {
         [first, second, _, _, a, b, ..]
             if contains_vr(LONG_VRS, [a, b]) || contains_vr(SHORT_VRS, [a, b]) =>
         {
-            if first == 0 && second >= 4 {
-                EXPLICIT_BIG_ENDIAN
-            } else {
-                EXPLICIT_LITTLE_ENDIAN
-            }
+            if first == 0 && second >= 4 { EXPLICIT_BIG_ENDIAN } else { EXPLICIT_LITTLE_ENDIAN }
         }
         _ => IMPLICIT_LITTLE_ENDIAN,
     }
@@ -116,18 +110,9 @@ mod tests {
 
     #[test]
     fn missing_transfer_syntax_is_inferred() {
-        assert_eq!(
-            infer_transfer_syntax(b"\x08\0\x05\0CS\x0a\0"),
-            EXPLICIT_LITTLE_ENDIAN
-        );
-        assert_eq!(
-            infer_transfer_syntax(b"\0\x08\0\x05CS\0\x0a"),
-            EXPLICIT_BIG_ENDIAN
-        );
-        assert_eq!(
-            infer_transfer_syntax(b"\x08\0\x05\0\x0a\0\0\0"),
-            IMPLICIT_LITTLE_ENDIAN
-        );
+        assert_eq!(infer_transfer_syntax(b"\x08\0\x05\0CS\x0a\0"), EXPLICIT_LITTLE_ENDIAN);
+        assert_eq!(infer_transfer_syntax(b"\0\x08\0\x05CS\0\x0a"), EXPLICIT_BIG_ENDIAN);
+        assert_eq!(infer_transfer_syntax(b"\x08\0\x05\0\x0a\0\0\0"), IMPLICIT_LITTLE_ENDIAN);
         assert!(is_headerless_dicom(b"\x08\0\x05\0CS\x0a\0"));
         assert!(is_headerless_dicom(b"\x02\0\0\0UL\x04\0"));
         assert!(is_headerless_dicom(b"\0\x08\0\x05CS\0\x0a"));

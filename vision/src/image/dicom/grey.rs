@@ -113,22 +113,14 @@ pub(super) fn select_window(
     view: &DicomView,
 ) -> Result<(GreyTransform, Option<AppliedWindow>), DecodeError> {
     let function = object.get(VOI_FUNCTION).and_then(|e| e.to_str().ok());
-    let function = function
-        .as_deref()
-        .unwrap_or("LINEAR")
-        .trim_end_matches(['\0', ' '])
-        .to_owned();
+    let function = function.as_deref().unwrap_or("LINEAR").trim_end_matches(['\0', ' ']).to_owned();
     let with_function = |(center, width): (f64, f64), source| {
         let transform = match function.as_str() {
             "SIGMOID" => GreyTransform::Sigmoid { center, width },
             "LINEAR_EXACT" => GreyTransform::LinearExact { center, width },
             _ => GreyTransform::Linear { center, width },
         };
-        let applied = AppliedWindow {
-            source,
-            center: Some(center),
-            width: Some(width),
-        };
+        let applied = AppliedWindow { source, center: Some(center), width: Some(width) };
         (transform, Some(applied))
     };
     match &view.window {
@@ -142,11 +134,8 @@ pub(super) fn select_window(
         }
         DicomWindow::File => {
             if let Some(item) = first_item(object, VOI_LUT) {
-                let applied = AppliedWindow {
-                    source: WindowSource::Table,
-                    center: None,
-                    width: None,
-                };
+                let applied =
+                    AppliedWindow { source: WindowSource::Table, center: None, width: None };
                 let table = LookupTable::read(item, LUT)?;
                 return Ok((GreyTransform::Table(table), Some(applied)));
             }
@@ -168,51 +157,33 @@ fn full_range_window((min, max): (f64, f64)) -> (GreyTransform, Option<AppliedWi
     // The smallest value is black, so a frame with a single value is black.
     let width = if max > min { max - min } else { 1.0 };
     let center = min + width / 2.0;
-    let applied = AppliedWindow {
-        source: WindowSource::Auto,
-        center: Some(center),
-        width: Some(width),
-    };
+    let applied =
+        AppliedWindow { source: WindowSource::Auto, center: Some(center), width: Some(width) };
     (GreyTransform::LinearExact { center, width }, Some(applied))
 }
 
 /// Returns center and width of the windows of an object.
 fn stored_windows(object: &DefaultDicomObject) -> Vec<(f64, f64)> {
-    let numbers = |tag| {
-        object
-            .get(tag)
-            .and_then(|e| e.to_multi_float64().ok())
-            .unwrap_or_default()
-    };
-    numbers(WINDOW_CENTER)
-        .into_iter()
-        .zip(numbers(WINDOW_WIDTH))
-        .collect()
+    let numbers = |tag| object.get(tag).and_then(|e| e.to_multi_float64().ok()).unwrap_or_default();
+    numbers(WINDOW_CENTER).into_iter().zip(numbers(WINDOW_WIDTH)).collect()
 }
 
 /// Returns center and width of a window of an object by name, case-insensitive.
 fn window_by_name(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64), DecodeError> {
     let windows = stored_windows(object);
-    let names = object
-        .get(WINDOW_NAME)
-        .and_then(|e| e.value().to_multi_str().ok());
+    let names = object.get(WINDOW_NAME).and_then(|e| e.value().to_multi_str().ok());
     let names = names.as_deref().unwrap_or_default();
-    let matches_name = |stored: &String| {
-        stored
-            .trim_matches(['\0', ' '])
-            .eq_ignore_ascii_case(name.trim())
-    };
+    let matches_name =
+        |stored: &String| stored.trim_matches(['\0', ' ']).eq_ignore_ascii_case(name.trim());
     let index = names.iter().position(matches_name);
     let window = index.and_then(|i| windows.get(i).copied());
-    window
-        .filter(|(_, width)| *width >= 1.0)
-        .ok_or_else(|| DecodeError::InvalidView {
-            problem: format!(
-                "none of the {} windows in the file has the name given by --window",
-                windows.len()
-            ),
-            hint: "--window applies to every image of the run; pass CENTER,WIDTH, for example \
+    window.filter(|(_, width)| *width >= 1.0).ok_or_else(|| DecodeError::InvalidView {
+        problem: format!(
+            "none of the {} windows in the file has the name given by --window",
+            windows.len()
+        ),
+        hint: "--window applies to every image of the run; pass CENTER,WIDTH, for example \
                    --window=-600,1500, or auto or file, or judge images without this window in a \
                    separate run",
-        })
+    })
 }

@@ -61,9 +61,7 @@ impl PixelDataReader for Jpeg2000 {
         let missing = |name| decode_error::MissingAttributeSnafu { name };
         let rows = src.rows().context(missing("Rows"))?;
         let columns = src.cols().context(missing("Columns"))?;
-        let samples = src
-            .samples_per_pixel()
-            .context(missing("SamplesPerPixel"))?;
+        let samples = src.samples_per_pixel().context(missing("SamplesPerPixel"))?;
         let allocated = src.bits_allocated().context(missing("BitsAllocated"))?;
         // A single frame may span several fragments without an offset table.
         let data = match src.raw_pixel_data() {
@@ -74,12 +72,9 @@ impl PixelDataReader for Jpeg2000 {
         };
         let data = data.context(decode_error::FrameRangeOutOfBoundsSnafu)?;
         // Some writers wrap the codestream in a JP2 box, although the standard forbids it.
-        let start = data
-            .windows(CODESTREAM_START.len())
-            .position(|bytes| bytes == CODESTREAM_START);
-        let stream = start
-            .and_then(|start| data.get(start..))
-            .unwrap_or_default();
+        let start =
+            data.windows(CODESTREAM_START.len()).position(|bytes| bytes == CODESTREAM_START);
+        let stream = start.and_then(|start| data.get(start..)).unwrap_or_default();
         let size = CodestreamSize::read(stream).whatever_context("no codestream")?;
         // Check the size in the stream before the decoder allocates memory for it.
         ensure_whatever!(
@@ -95,9 +90,7 @@ impl PixelDataReader for Jpeg2000 {
         let image = Image::new(stream, &DecodeSettings::default())
             .whatever_context("the codestream's header")?;
         let mut context = DecoderContext::default();
-        let decoded = image
-            .decode(&mut context)
-            .whatever_context("the codestream")?;
+        let decoded = image.decode(&mut context).whatever_context("the codestream")?;
         let planes = decoded.components().iter().map(ComponentData::samples);
         let planes: Vec<&[f32]> = planes.collect();
         let pixels = usize::from(rows) * usize::from(columns);
@@ -108,20 +101,12 @@ impl PixelDataReader for Jpeg2000 {
         // The decoder adds half the range to every sample, also to signed ones. Lossy samples may
         // be out of range.
         let max = f32::powi(2.0, size.bits.into()) - 1.0;
-        let offset = if size.is_signed {
-            1 << (size.bits - 1).min(30)
-        } else {
-            0
-        };
+        let offset = if size.is_signed { 1 << (size.bits - 1).min(30) } else { 0 };
         for pixel in 0..pixels {
             for plane in &planes {
                 let value = plane[pixel].round().clamp(0.0, max) as i32 - offset;
                 let bytes = value.to_le_bytes();
-                dst.extend_from_slice(if allocated == 8 {
-                    &bytes[..1]
-                } else {
-                    &bytes[..2]
-                });
+                dst.extend_from_slice(if allocated == 8 { &bytes[..1] } else { &bytes[..2] });
             }
         }
         Ok(())
@@ -141,13 +126,8 @@ mod tests {
         }
         assert_eq!(CodestreamSize::read(&stream), None);
         stream.extend([0, 1, 0x8b, 1, 1]);
-        let size = CodestreamSize {
-            width: 12,
-            height: 10,
-            components: 1,
-            is_signed: true,
-            bits: 12,
-        };
+        let size =
+            CodestreamSize { width: 12, height: 10, components: 1, is_signed: true, bits: 12 };
         assert_eq!(CodestreamSize::read(&stream), Some(size));
     }
 }

@@ -24,20 +24,14 @@ impl LookupTable {
         [descriptor, data]: [Tag; 2],
     ) -> Result<Self, DecodeError> {
         let malformed = || damaged("malformed lookup table");
-        let numbers = |tag: Tag| {
-            item.get(tag)
-                .and_then(|e: &InMemElement| e.to_multi_int::<i64>().ok())
-        };
+        let numbers =
+            |tag: Tag| item.get(tag).and_then(|e: &InMemElement| e.to_multi_int::<i64>().ok());
         let descriptor = numbers(descriptor).ok_or_else(malformed)?;
         let [entries, first, bits] = descriptor.as_slice() else {
             return Err(malformed());
         };
         // The number of entries has 16 bits; 0 stands for 2¹⁶ entries.
-        let entries = if *entries == 0 {
-            1 << 16
-        } else {
-            *entries & 0xffff
-        } as usize;
+        let entries = if *entries == 0 { 1 << 16 } else { *entries & 0xffff } as usize;
         let bits = u32::try_from(*bits)
             .ok()
             .filter(|bits| (1..=16).contains(bits))
@@ -45,25 +39,14 @@ impl LookupTable {
         let mut data = numbers(data).ok_or_else(malformed)?;
         if data.len() * 2 == entries || data.len() * 2 == entries + 1 {
             // Each word contains two entries of 8 bits.
-            data = data
-                .iter()
-                .flat_map(|v| [v & 0xff, (v >> 8) & 0xff])
-                .collect();
+            data = data.iter().flat_map(|v| [v & 0xff, (v >> 8) & 0xff]).collect();
         }
         let mask = (1_i64 << bits) - 1;
-        let values: Vec<f64> = data
-            .iter()
-            .take(entries)
-            .map(|v| (v & mask) as f64)
-            .collect();
+        let values: Vec<f64> = data.iter().take(entries).map(|v| (v & mask) as f64).collect();
         if values.len() < entries {
             return Err(malformed());
         }
-        Ok(Self {
-            first_input: *first as f64,
-            bits,
-            values,
-        })
+        Ok(Self { first_input: *first as f64, bits, values })
     }
 
     /// Returns the entry for an input.

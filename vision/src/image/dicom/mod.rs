@@ -13,7 +13,7 @@ mod lookup_table;
 mod object;
 mod palette;
 mod pixel_header;
-mod view;
+pub(super) mod view;
 
 use dicom_object::DefaultDicomObject;
 use dicom_pixeldata::PixelDecoder as _;
@@ -48,11 +48,7 @@ pub(super) fn decode(
     }
     object::check_stream_sizes(&object, pixels)?;
     let frame = view.frame_number(header.frames)?;
-    let mut applied_view = AppliedView {
-        frame,
-        frames: header.frames,
-        window: None,
-    };
+    let mut applied_view = AppliedView { frame, frames: header.frames, window: None };
     if header.photometric == PhotometricInterpretation::Ybr(ChromaSampling::HalfWidth)
         && let Some(bytes) = object::uncompressed_bytes(&object)
     {
@@ -69,9 +65,7 @@ pub(super) fn decode(
         let value_range = || modality.value_range(&samples);
         let (window_transform, window) = grey::select_window(&object, &decoded, value_range, view)?;
         applied_view.window = window;
-        let grey = samples
-            .iter()
-            .map(|sample| window_transform.apply(modality.apply(*sample)));
+        let grey = samples.iter().map(|sample| window_transform.apply(modality.apply(*sample)));
         let inversion = if header.is_inverted { u8::MAX } else { 0 };
         grey.flat_map(|v| [v ^ inversion; 3]).collect()
     } else {
@@ -90,9 +84,7 @@ fn dicom_image(
     let image = DecodedImage::from_rgb(width, height, data);
     image
         .map(|image| image.with_dicom_view(applied_view))
-        .ok_or(DecodeError::Truncated {
-            format: FileFormat::Dicom,
-        })
+        .ok_or(DecodeError::Truncated { format: FileFormat::Dicom })
 }
 
 /// Returns the pixels of a colour frame, three bytes each.
@@ -111,9 +103,7 @@ fn colour_pixels(
     if header.photometric == PhotometricInterpretation::Rgb
         && object::is_jpeg_without_colour_space(object)
     {
-        return Err(unsupported(
-            "the colours are RGB, but the JPEG stream does not declare RGB",
-        ));
+        return Err(unsupported("the colours are RGB, but the JPEG stream does not declare RGB"));
     }
     colour::to_rgb8(header, samples, object::is_jpeg(object))
 }

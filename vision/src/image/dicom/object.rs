@@ -29,9 +29,7 @@ pub(super) fn read(bytes: &[u8], limits: &ImageLimits) -> Result<DefaultDicomObj
     let (meta, data) = file_meta::read(bytes)?;
     let uid = trim_padding(&meta.transfer_syntax).to_owned();
     let registry = TransferSyntaxRegistry;
-    let syntax = registry
-        .get(&uid)
-        .ok_or_else(|| unknown_transfer_syntax(&uid))?;
+    let syntax = registry.get(&uid).ok_or_else(|| unknown_transfer_syntax(&uid))?;
     let inflated;
     let (data, parsed_as) = if uid == DEFLATED {
         inflated = inflate(data, limits)?;
@@ -68,9 +66,7 @@ fn check_value_lengths(data: &[u8], syntax: &TransferSyntax) -> Result<(), Decod
             _ => 0,
         };
         if !fits(length) {
-            return Err(DecodeError::Truncated {
-                format: FileFormat::Dicom,
-            });
+            return Err(DecodeError::Truncated { format: FileFormat::Dicom });
         }
         token.skip().map_err(|_| invalid())?;
     }
@@ -86,10 +82,7 @@ fn inflate(data: &[u8], limits: &ImageLimits) -> Result<Vec<u8>, DecodeError> {
         .read_to_end(&mut inflated)
         .map_err(|_| damaged("the deflated data set is incomplete"))?;
     if inflated.len() > limits.bytes {
-        return Err(DecodeError::TooManyBytes {
-            size: inflated.len(),
-            limit: limits.bytes,
-        });
+        return Err(DecodeError::TooManyBytes { size: inflated.len(), limit: limits.bytes });
     }
     Ok(inflated)
 }
@@ -99,10 +92,7 @@ pub(super) fn frame_decode_error(object: &DefaultDicomObject) -> DecodeError {
     let uid = trim_padding(&object.meta().transfer_syntax);
     match TransferSyntaxRegistry.get(uid) {
         Some(syntax) if syntax.can_decode_all() => damaged("the pixel data cannot be decoded"),
-        Some(syntax) => unsupported(format!(
-            "the pixels are stored as {} ({uid})",
-            syntax.name()
-        )),
+        Some(syntax) => unsupported(format!("the pixels are stored as {} ({uid})", syntax.name())),
         None => unknown_transfer_syntax(uid),
     }
 }
@@ -131,13 +121,9 @@ pub(super) fn is_jpeg_without_colour_space(object: &DefaultDicomObject) -> bool 
         return false;
     };
     let header_end = first.windows(2).position(|w| w == [0xff, 0xda]);
-    let header = header_end
-        .and_then(|end| first.get(..end))
-        .unwrap_or_default();
+    let header = header_end.and_then(|end| first.get(..end)).unwrap_or_default();
     let contains = |text: &[u8]| header.windows(text.len()).any(|w| w == text);
-    let frame = header
-        .windows(2)
-        .position(|w| matches!(w, [0xff, 0xc0..=0xc3]));
+    let frame = header.windows(2).position(|w| matches!(w, [0xff, 0xc0..=0xc3]));
     let component_ids = frame.and_then(|start| {
         let id = |n: usize| header.get(start + 10 + 3 * n).copied();
         Some([id(0)?, id(1)?, id(2)?])
@@ -194,9 +180,7 @@ fn check_jpeg_frames(fragments: &[Vec<u8>], pixels: u64) -> Result<(), DecodeErr
         {
             // The decoder supports lossless streams of any bit depth.
             if bits != 8 && marker != 0xc3 {
-                return Err(unsupported(format!(
-                    "the JPEG stream has samples of {bits} bits"
-                )));
+                return Err(unsupported(format!("the JPEG stream has samples of {bits} bits")));
             }
             let (height, width) = (u16::from_be_bytes([h1, h0]), u16::from_be_bytes([w1, w0]));
             if u64::from(width) * u64::from(height) > pixels {

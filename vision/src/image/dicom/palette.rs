@@ -25,10 +25,6 @@ pub(super) fn to_rgb8(
     }
     let [red, green, blue] = PALETTE_TABLES.map(|tags| LookupTable::read(object, tags));
     let tables = [red?, green?, blue?];
-    let pixel = |sample: &i32| {
-        tables
-            .each_ref()
-            .map(|t| t.look_up_byte(f64::from(*sample)))
-    };
+    let pixel = |sample: &i32| tables.each_ref().map(|t| t.look_up_byte(f64::from(*sample)));
     Ok(samples.iter().flat_map(pixel).collect())
 }

@@ -62,9 +62,7 @@ impl PixelHeader {
         let required = |tag: Tag, name: &str| {
             number(tag).ok_or_else(|| damaged(format!("{name} is missing or not a number")))
         };
-        let interpretation = object
-            .get(PHOTOMETRIC_INTERPRETATION)
-            .and_then(|e| e.to_str().ok());
+        let interpretation = object.get(PHOTOMETRIC_INTERPRETATION).and_then(|e| e.to_str().ok());
         let interpretation = interpretation
             .as_deref()
             .unwrap_or("MONOCHROME2")
@@ -107,18 +105,14 @@ impl PixelHeader {
         }
         if self.samples_per_pixel != samples {
             let found = self.samples_per_pixel;
-            return Err(damaged(format!(
-                "found {found} samples per pixel, expected {samples}"
-            )));
+            return Err(damaged(format!("found {found} samples per pixel, expected {samples}")));
         }
         let (allocated, stored) = (self.bits_allocated, self.bits_stored);
         if !matches!(allocated, 8 | 16) {
             return Err(unsupported(format!("samples of {allocated} bits")));
         }
         if stored == 0 || stored > allocated {
-            return Err(damaged(format!(
-                "found {stored} bits stored, expected 1 to {allocated}"
-            )));
+            return Err(damaged(format!("found {stored} bits stored, expected 1 to {allocated}")));
         }
         Ok(())
     }
@@ -142,9 +136,7 @@ impl PixelHeader {
         let frame_bytes = self.rows as usize * self.columns as usize * 2 * sample_bytes;
         let start = frame_bytes.saturating_mul(frame.saturating_sub(1) as usize);
         let stored = bytes.get(start..start.saturating_add(frame_bytes));
-        let stored = stored.ok_or(DecodeError::Truncated {
-            format: FileFormat::Dicom,
-        })?;
+        let stored = stored.ok_or(DecodeError::Truncated { format: FileFormat::Dicom })?;
         let mut full = Vec::with_capacity(frame_bytes / 2 * 3);
         for pair in stored.chunks_exact(4 * sample_bytes) {
             let (luminances, chrominances) = pair.split_at(2 * sample_bytes);
@@ -170,16 +162,11 @@ impl PixelHeader {
         let count = self.rows as usize * self.columns as usize * self.samples_per_pixel as usize;
         let sample_bytes = (self.bits_allocated / 8) as usize;
         if bytes.len() < count.saturating_mul(sample_bytes) {
-            return Err(DecodeError::Truncated {
-                format: FileFormat::Dicom,
-            });
+            return Err(DecodeError::Truncated { format: FileFormat::Dicom });
         }
         let unused_bits = 32 - self.bits_stored;
         let to_sample = |bytes: &[u8]| {
-            let raw = bytes
-                .iter()
-                .rev()
-                .fold(0_u32, |raw, byte| (raw << 8) | u32::from(*byte));
+            let raw = bytes.iter().rev().fold(0_u32, |raw, byte| (raw << 8) | u32::from(*byte));
             let shifted = raw << unused_bits;
             if self.is_signed {
                 shifted.cast_signed() >> unused_bits

@@ -88,10 +88,8 @@ impl FromStr for DicomWindow {
                 (Some(center), Some(width)) if width >= 1.0 => {
                     Ok(Self::CenterWidth { center, width })
                 }
-                _ => Err(
-                    "expected CENTER,WIDTH with a width of at least 1, for example -600,1500"
-                        .into(),
-                ),
+                _ => Err("expected CENTER,WIDTH with a width of at least 1, for example -600,1500"
+                    .into()),
             };
         }
         match text {
@@ -166,10 +164,7 @@ mod tests {
     fn window_text_is_parsed_strictly() {
         assert_eq!(
             "-600,1500".parse(),
-            Ok(DicomWindow::CenterWidth {
-                center: -600.,
-                width: 1500.
-            })
+            Ok(DicomWindow::CenterWidth { center: -600., width: 1500. })
         );
         assert_eq!(" auto ".parse(), Ok(DicomWindow::Auto));
         assert_eq!("Lung".parse(), Ok(DicomWindow::Named("Lung".into())));
@@ -185,22 +180,13 @@ mod tests {
     #[test]
     fn key_text_is_stable() {
         let key_text = |window: DicomWindow, frame| DicomView { window, frame }.key_text();
-        let lung = DicomWindow::CenterWidth {
-            center: -600.0,
-            width: 1500.0,
-        };
+        let lung = DicomWindow::CenterWidth { center: -600.0, width: 1500.0 };
         assert_eq!(
             key_text(lung, Some(2)),
             "View { window: Of { center: -600.0, width: 1500.0 }, frame: Some(2) }"
         );
-        assert_eq!(
-            key_text(DicomWindow::File, Some(1)),
-            "View { window: File, frame: Some(1) }"
-        );
-        assert_eq!(
-            key_text(DicomWindow::Auto, None),
-            "View { window: Auto, frame: None }"
-        );
+        assert_eq!(key_text(DicomWindow::File, Some(1)), "View { window: File, frame: Some(1) }");
+        assert_eq!(key_text(DicomWindow::Auto, None), "View { window: Auto, frame: None }");
         assert_eq!(
             key_text(DicomWindow::Named("a \"b\"".to_owned()), None),
             r#"View { window: Named("a \"b\""), frame: None }"#
@@ -209,17 +195,9 @@ mod tests {
 
     #[test]
     fn default_frame_is_the_middle_one() {
-        let frame_number = |frame, frames| {
-            DicomView {
-                frame,
-                ..DicomView::default()
-            }
-            .frame_number(frames)
-        };
-        assert_eq!(
-            [1, 2, 5].map(|frames| frame_number(None, frames)),
-            [Ok(1), Ok(2), Ok(3)]
-        );
+        let frame_number =
+            |frame, frames| DicomView { frame, ..DicomView::default() }.frame_number(frames);
+        assert_eq!([1, 2, 5].map(|frames| frame_number(None, frames)), [Ok(1), Ok(2), Ok(3)]);
         assert_eq!(frame_number(Some(5), 5), Ok(5));
         assert!(frame_number(Some(0), 5).is_err() && frame_number(Some(6), 5).is_err());
     }

@@ -26,14 +26,8 @@ impl<'a> JpegDecoder<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> ImageResult<Self> {
         let mut decoder = Decoder::new(Cursor::new(bytes));
         decoder.read_info().map_err(|e| to_image_error(&e))?;
-        let info = decoder
-            .info()
-            .ok_or_else(|| decoding_error("the file has no frame"))?;
-        Ok(Self {
-            decoder,
-            info,
-            bytes,
-        })
+        let info = decoder.info().ok_or_else(|| decoding_error("the file has no frame"))?;
+        Ok(Self { decoder, info, bytes })
     }
 }
 
@@ -55,8 +49,7 @@ impl ImageDecoder for JpegDecoder<'_> {
     }
 
     fn read_image(mut self, buffer: &mut [u8]) -> ImageResult<()> {
-        self.decoder
-            .set_color_transform(segments::colour_space(self.bytes));
+        self.decoder.set_color_transform(segments::colour_space(self.bytes));
         let pixels = self.decoder.decode().map_err(|e| to_image_error(&e))?;
         let pixels = match self.info.pixel_format {
             PixelFormat::CMYK32 => cmyk_to_rgb(&pixels),

@@ -39,19 +39,13 @@ impl<'a> Iterator for JpegSegments<'a> {
                 [code, ..] if RESTART.contains(code) => self.0 = &rest[1..],
                 [END_OF_IMAGE, after @ ..] => {
                     self.0 = after;
-                    return Some(JpegSegment {
-                        code: END_OF_IMAGE,
-                        payload: &[],
-                    });
+                    return Some(JpegSegment { code: END_OF_IMAGE, payload: &[] });
                 }
                 [code, high, low, ..] => {
                     let length = usize::from(u16::from_be_bytes([*high, *low]));
                     let payload = rest.get(3..1 + length).unwrap_or_default();
                     self.0 = rest.get(1 + length..).unwrap_or_default();
-                    return Some(JpegSegment {
-                        code: *code,
-                        payload,
-                    });
+                    return Some(JpegSegment { code: *code, payload });
                 }
                 _ => return None,
             }
@@ -74,24 +68,7 @@ pub(super) fn colour_space(bytes: &[u8]) -> ColorTransform {
     for JpegSegment { code, payload } in JpegSegments::new(bytes) {
         match (code, payload) {
             (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => has_jfif = true,
-            (
-                0xee,
-                [
-                    b'A',
-                    b'd',
-                    b'o',
-                    b'b',
-                    b'e',
-                    _,
-                    _,
-                    _,
-                    _,
-                    _,
-                    _,
-                    transform,
-                    ..,
-                ],
-            ) => {
+            (0xee, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, transform, ..]) => {
                 adobe_transform = Some(*transform);
             }
             // A frame: precision, height, width, number of components, three bytes per component.
@@ -155,10 +132,7 @@ mod tests {
         assert_eq!(detect(&[JFIF, &frame(b"RGB")]), ColorTransform::YCbCr);
         assert_eq!(detect(&[&adobe(0), &three_components]), ColorTransform::RGB);
         assert_eq!(detect(&[&adobe(1), &frame(b"RGB")]), ColorTransform::YCbCr);
-        assert_eq!(
-            detect(&[JFIF, &adobe(0), &three_components]),
-            ColorTransform::YCbCr
-        );
+        assert_eq!(detect(&[JFIF, &adobe(0), &three_components]), ColorTransform::YCbCr);
         assert_eq!(detect(&[&four_components]), ColorTransform::CMYK);
         assert_eq!(detect(&[&adobe(0), &four_components]), ColorTransform::CMYK);
         assert_eq!(detect(&[&adobe(2), &four_components]), ColorTransform::YCCK);

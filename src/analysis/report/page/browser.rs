@@ -1,0 +1,209 @@
+//! Data of the case browser: one entry per pair, with the verdicts of all judges.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::verdicts::record_summary::{OutcomeSummary, RecordSummary};
+use crate::analysis::verdicts::Verdicts;
+use crate::data::labels::ScoreTarget;
+use crate::judging::judge::recorded_verdict::PairOrder;
+use crate::judging::run::record::{ImageInfo, RecordSubject};
+
+/// Order of the two models of each pair: the order in the first judge's records.
+#[derive(Clone, Debug, Default)]
+pub struct PairOrientation(HashMap<(String, [String; 2]), [String; 2]>);
+
+/// All entries of the case browser.
+#[derive(Clone, Debug, Default)]
+pub struct CaseBrowser {
+    /// Entries in the order of the first judge's records, then the pairs that only other judges
+    /// have.
+    pub entries: Vec<BrowserEntry>,
+    /// Analyses of each entry as a JSON list with one value per judge.
+    pub details: Vec<String>,
+    /// Image of each entry.
+    pub images: Vec<Option<ImageInfo>>,
+}
+
+/// A pair of responses, or a malformed case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BrowserEntry {
+    /// Case id.
+    pub case: Option<String>,
+    /// Line in the source.
+    pub line: u64,
+    /// Names of the models.
+    pub models: Vec<String>,
+    /// Question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// Reference answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Responses of the two models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<[String; 2]>,
+    /// File name of the image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Index of the embedded image, if the page has it.
+    #[serde(rename = "picture", skip_serializing_if = "Option::is_none")]
+    pub embedded_image: Option<usize>,
+    /// Metadata of the case.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    /// Order of the responses according to the labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<PairOrder>,
+    /// Label scores of the two responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<[f64; 2]>,
+    /// Verdict of each judge; `None` if its records lack this pair.
+    pub verdicts: Vec<Option<OutcomeSummary>>,
+}
+
+/// Returns the key of a pair: the case and the two models in alphabetical order.
+fn pair_key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
+    let mut sorted = pair.clone();
+    sorted.sort_unstable();
+    (case.to_owned(), sorted)
+}
+
+impl PairOrientation {
+    /// Adds the pairs of a judge's records. Known pairs keep their model order.
+    pub fn add_records(&mut self, verdicts: &Verdicts) {
+        for verdict in &verdicts.pairs {
+            let key = pair_key(&verdict.case, &verdict.pair);
+            self.0.entry(key).or_insert_with(|| verdict.pair.clone());
+        }
+    }
+
+    /// Returns true if a record names the two models in the opposite order.
+    pub fn is_swapped(&self, subject: &RecordSubject) -> bool {
+        let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
+            return false;
+        };
+        let order = self.0.get(&pair_key(case, pair));
+        order.is_some_and(|order| order != pair)
+    }
+}
+
+impl CaseBrowser {
+    /// Builds the entries from the records of all judges.
+    pub fn new(judges: &[JudgeReport], target: ScoreTarget) -> Self {
+        let mut browser = Self::default();
+        let mut indices: HashMap<(String, [String; 2]), usize> = HashMap::new();
+        let mut details: Vec<Vec<Option<&str>>> = Vec::new();
+        for (judge_index, judge) in judges.iter().enumerate() {
+            let labels = LabelSummary::new(judge, target);
+            for summary in &judge.summaries {
+                let subject = &summary.subject;
+                let key = subject.case.as_ref().zip(subject.pair.as_ref());
+                let key = key.map(|(case, pair)| pair_key(case, pair));
+                let known = key.as_ref().and_then(|key| indices.get(key).copied());
+                let index = known.unwrap_or_else(|| {
+                    browser.entries.push(BrowserEntry::from_summary(summary, judges.len()));
+                    browser.images.push(subject.image.clone());
+                    details.push(vec![None; judges.len()]);
+                    browser.entries.len() - 1
+                });
+                if let Some(key) = key {
+                    indices.insert(key, index);
+                }
+                if let Some(entry) = browser.entries.get_mut(index) {
+                    entry.set_verdict(judge_index, summary);
+                    labels.add_labels(entry, summary);
+                }
+                if let Some(detail) =
+                    details.get_mut(index).and_then(|judges| judges.get_mut(judge_index))
+                {
+                    *detail = summary.detail.as_deref();
+                }
+            }
+        }
+        let json_list = |details: &Vec<Option<&str>>| {
+            let texts: Vec<&str> = details.iter().map(|d| d.unwrap_or("null")).collect();
+            format!("[{}]", texts.join(","))
+        };
+        browser.details = details.iter().map(json_list).collect();
+        browser
+    }
+}
+
+impl BrowserEntry {
+    fn from_summary(summary: &RecordSummary, judges: usize) -> Self {
+        let subject = &summary.subject;
+        let pair = subject.pair.as_ref().map(|pair| pair.to_vec());
+        Self {
+            case: subject.case.clone(),
+            line: subject.line,
+            models: pair.unwrap_or_else(|| subject.models.clone()),
+            question: subject.question.clone(),
+            reference: subject.reference.clone(),
+            answers: subject.responses.clone(),
+            image: subject.image.as_ref().map(|image| image.name.clone()),
+            embedded_image: None,
+            meta: subject.meta.clone(),
+            label: None,
+            labels: None,
+            verdicts: vec![None; judges],
+        }
+    }
+
+    fn set_verdict(&mut self, judge: usize, summary: &RecordSummary) {
+        if let Some(verdict) = self.verdicts.get_mut(judge) {
+            *verdict = Some(summary.outcome.clone());
+        }
+    }
+
+    /// Returns the order from a judge's verdict; `None` without a verdict.
+    pub fn order(&self, judge: usize) -> Option<PairOrder> {
+        match self.verdicts.get(judge)?.as_ref()? {
+            OutcomeSummary::Judged { order, .. } => Some(*order),
+            OutcomeSummary::Unscored { .. } => None,
+        }
+    }
+}
+
+/// Labels by record line (orders) and by case and model (scores).
+struct LabelSummary<'a> {
+    orders: HashMap<u64, (Ordering, &'a [String; 2])>,
+    scores: HashMap<(&'a str, &'a str), f64>,
+}
+
+impl<'a> LabelSummary<'a> {
+    fn new(judge: &'a JudgeReport, target: ScoreTarget) -> Self {
+        let verdict = |index: usize| judge.verdicts.pairs.get(index);
+        let orders = judge.label_orders(target).into_iter().filter_map(|(index, order)| {
+            let verdict = verdict(index)?;
+            Some((verdict.line, (order, &verdict.pair)))
+        });
+        let units = judge.units.as_ref().and_then(|u| u.targets.get(&target));
+        let responses = units.into_iter().flat_map(|units| &units.responses);
+        let scores = responses.filter_map(|unit| {
+            let verdict = verdict(unit.verdict)?;
+            let model = verdict.pair.get(unit.side)?;
+            Some(((verdict.case.as_str(), model.as_str()), unit.label(None)?))
+        });
+        Self { orders: orders.collect(), scores: scores.collect() }
+    }
+
+    fn add_labels(&self, entry: &mut BrowserEntry, summary: &RecordSummary) {
+        if let (None, Some((order, pair))) = (entry.label, self.orders.get(&summary.line)) {
+            let is_same_order = entry.models == pair.as_slice();
+            let order = if is_same_order { *order } else { order.reverse() };
+            entry.label = Some(order.into());
+        }
+        let score = |side: usize| {
+            let key = (entry.case.as_deref()?, entry.models.get(side)?.as_str());
+            self.scores.get(&key).copied()
+        };
+        if let (None, Some(a), Some(b)) = (entry.labels, score(0), score(1)) {
+            entry.labels = Some([a, b]);
+        }
+    }
+}

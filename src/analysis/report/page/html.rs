@@ -1,0 +1,251 @@
+//! HTML output of the report: one self-contained page.
+
+use std::fmt::Write as _;
+
+use acem3_experts::{Aspect, Criterion};
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::browser::{BrowserEntry, CaseBrowser};
+use crate::analysis::report::page::embedded_images::EmbeddedImages;
+use crate::analysis::report::report_data::ReportData;
+use crate::analysis::report::section::{ReportSection, SectionBlock};
+use crate::analysis::report::sections::build_sections;
+use crate::support::digest::Digest;
+use crate::support::tables::TableSection;
+use crate::support::text::escape::{escape_html, escape_json};
+use crate::support::text::format_count;
+
+/// Style sheet of the page.
+const STYLE: &str = include_str!("page.css");
+/// Script of the case browser.
+const SCRIPT: &str = include_str!("page.js");
+/// Markup of the case browser.
+const CASE_BROWSER: &str = include_str!("cases.html");
+/// Number of entries per chunk of analyses. The script parses a chunk when one of its entries is
+/// opened.
+const ENTRIES_PER_CHUNK: usize = 100;
+
+/// Data that the script reads at start.
+#[derive(Serialize)]
+struct PageIndex<'a> {
+    judges: Vec<&'a str>,
+    chunk: usize,
+    aspects: Vec<[&'a str; 2]>,
+    criteria: Vec<[&'a str; 3]>,
+    entries: &'a [BrowserEntry],
+}
+
+/// Renders the report as an HTML page.
+///
+/// # Errors
+///
+/// The cases cannot be serialised as JSON.
+pub fn render_page(
+    title: &str,
+    report: &ReportData,
+    browser: &CaseBrowser,
+    images: &EmbeddedImages,
+) -> Result<String> {
+    let sections = build_sections(report, browser);
+    let mut page = String::new();
+    write_head(&mut page, title);
+    let judges: Vec<String> = report.judges.iter().map(|judge| escape_html(&judge.name)).collect();
+    let _ = write!(
+        page,
+        "<header>\n<p class=\"kind\">acem3 report</p>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n",
+        escape_html(title),
+        judges.join(" · ")
+    );
+    write_navigation(&mut page, &sections);
+    page.push_str("<main id=\"main\">\n");
+    for section in &sections {
+        // The case browser precedes the last section.
+        if section.id == "method" {
+            write_case_browser(&mut page, browser, images);
+        }
+        write_section(&mut page, section);
+    }
+    page.push_str("</main>\n");
+    write_data(&mut page, report, browser, images)?;
+    let _ = write!(page, "<script>{SCRIPT}</script>\n</body>\n</html>\n");
+    Ok(page)
+}
+
+/// Writes the head. The content security policy allows the script and the style by hash and no
+/// requests.
+fn write_head(page: &mut String, title: &str) {
+    let hash = |text: &str| STANDARD.encode(Digest::sha256(text.as_bytes()).as_bytes());
+    let _ = write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
+         style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"generator\" content=\"acem3\">\n<title>{}</title>\n<style>{STYLE}</style>\n</head>\n\
+         <body>\n<a class=\"skip\" href=\"#main\">Skip to the report</a>\n",
+        hash(STYLE),
+        hash(SCRIPT),
+        escape_html(title)
+    );
+}
+
+fn write_navigation(page: &mut String, sections: &[ReportSection]) {
+    page.push_str("<nav aria-label=\"Sections\">\n<ul>\n");
+    for section in sections {
+        if section.id == "method" {
+            page.push_str("<li><a href=\"#cases\">Cases</a></li>\n");
+        }
+        let _ = writeln!(page, "<li><a href=\"#{}\">{}</a></li>", section.id, section.title);
+    }
+    page.push_str("</ul>\n</nav>\n");
+}
+
+fn write_section(page: &mut String, section: &ReportSection) {
+    let id = section.id;
+    let _ = write!(
+        page,
+        "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{}</h2>\n",
+        section.title
+    );
+    for (i, block) in section.blocks.iter().enumerate() {
+        match block {
+            SectionBlock::Paragraph(text) => write_paragraph(page, text),
+            SectionBlock::Judge(name) => {
+                let _ = writeln!(page, "<h3>{}</h3>", escape_html(name));
+            }
+            SectionBlock::Findings(findings) => {
+                page.push_str("<dl class=\"findings\">\n");
+                for (topic, finding) in findings {
+                    let (topic, finding) = (escape_html(topic), escape_prose(finding));
+                    let _ = writeln!(page, "<div><dt>{topic}</dt><dd>{finding}</dd></div>");
+                }
+                page.push_str("</dl>\n");
+            }
+            SectionBlock::Table(section) => write_table(page, section, &[]),
+            SectionBlock::Cases(section, entries) => write_table(page, section, entries),
+            SectionBlock::Charts(title, charts) => {
+                page.push_str("<figure class=\"charts\">\n");
+                for (j, chart) in charts.iter().enumerate() {
+                    let _ = writeln!(page, "{}", chart.to_svg(&format!("{id}-{i}-{j}")));
+                }
+                let caption = charts.first().map_or("", |chart| &chart.description);
+                let (title, caption) = (escape_prose(title), escape_prose(caption));
+                let _ = write!(
+                    page,
+                    "<figcaption><strong>{title}</strong> {caption}</figcaption>\n</figure>\n"
+                );
+            }
+        }
+    }
+    page.push_str("</section>\n");
+}
+
+/// Escapes text of the program and joins numbers and units with no-break spaces.
+fn escape_prose(text: &str) -> String {
+    escape_html(text).replace(" %", "\u{a0}%").replace("(n ", "(n\u{a0}")
+}
+
+/// Writes a paragraph and keeps its line breaks.
+fn write_paragraph(page: &mut String, text: &str) {
+    let lines: Vec<String> = text.lines().map(escape_prose).collect();
+    let _ = writeln!(page, "<p>{}</p>", lines.join("<br>\n"));
+}
+
+/// Writes a table. `entries` are the indices of case browser entries, one per row; the first cell
+/// of a row links to its entry.
+fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
+    let title = escape_html(&section.title);
+    let class = if entries.is_empty() { "" } else { " class=\"words\"" };
+    let _ = write!(
+        page,
+        "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{title}\">\n<table{class}>\n\
+         <caption>{title}</caption>\n<thead>\n<tr>"
+    );
+    for cell in &section.table.header {
+        let _ = match cell.as_str() {
+            "" => write!(page, "<td></td>"),
+            cell => write!(page, "<th scope=\"col\">{}</th>", escape_html(cell)),
+        };
+    }
+    page.push_str("</tr>\n</thead>\n<tbody>\n");
+    for (i, row) in section.table.rows.iter().enumerate() {
+        page.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            let text = escape_html(cell.trim_start());
+            let _ = match (column, entries.get(i)) {
+                (0, Some(entry)) => write!(
+                    page,
+                    "<th scope=\"row\"><a href=\"#cases?open={}\">{text}</a></th>",
+                    entry + 1
+                ),
+                (0, None) if cell.starts_with("  ") => {
+                    write!(page, "<th scope=\"row\" class=\"below\">{text}</th>")
+                }
+                (0, None) => write!(page, "<th scope=\"row\">{text}</th>"),
+                _ => write!(page, "<td>{text}</td>"),
+            };
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody>\n</table>\n</div>\n");
+    if !section.notes.is_empty() {
+        page.push_str("<ul class=\"notes\">\n");
+        for note in &section.notes {
+            let _ = writeln!(page, "<li>{}</li>", escape_prose(note));
+        }
+        page.push_str("</ul>\n");
+    }
+}
+
+/// Writes the markup of the case browser, which the script fills.
+fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &EmbeddedImages) {
+    let n = format_count(browser.entries.len() as u64, "pair");
+    let image_count = if images.uris.is_empty() {
+        "no image".to_owned()
+    } else {
+        format_count(images.uris.len() as u64, "image")
+    };
+    let mut intro = format!("{n} of responses, {image_count} in this file.");
+    for (reason, n) in &images.missing {
+        let _ = write!(intro, " {} not shown: {reason}.", format_count(*n as u64, "image"));
+    }
+    page.push_str(&CASE_BROWSER.replace("{intro}", &escape_html(&intro)));
+}
+
+/// Writes the data of the cases: the index, the chunks of analyses and the images.
+fn write_data(
+    page: &mut String,
+    report: &ReportData,
+    browser: &CaseBrowser,
+    images: &EmbeddedImages,
+) -> Result<()> {
+    let criteria = Criterion::ALL.map(|c| [c.key(), c.name(), c.aspect().key()]);
+    let index = PageIndex {
+        judges: report.judges.iter().map(|judge| judge.name.as_str()).collect(),
+        chunk: ENTRIES_PER_CHUNK,
+        aspects: Aspect::ALL.map(|a| [a.key(), a.name()]).to_vec(),
+        criteria: criteria.to_vec(),
+        entries: &browser.entries,
+    };
+    let text = serde_json::to_string(&index).context("could not serialise the cases as JSON")?;
+    let _ = writeln!(
+        page,
+        "<script type=\"application/json\" id=\"index\">{}</script>",
+        escape_json(&text)
+    );
+    for (i, chunk) in browser.details.chunks(ENTRIES_PER_CHUNK).enumerate() {
+        let _ = writeln!(
+            page,
+            "<script type=\"application/json\" id=\"details-{i}\">[{}]</script>",
+            escape_json(&chunk.join(","))
+        );
+    }
+    for (i, uri) in images.uris.iter().enumerate() {
+        let _ = writeln!(page, "<script type=\"text/plain\" id=\"picture-{i}\">{uri}</script>");
+    }
+    Ok(())
+}

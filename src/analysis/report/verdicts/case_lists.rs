@@ -1,0 +1,93 @@
+//! Lists of pairs to review: flips, disagreement with labels, disagreement between judges, and
+//! unscored pairs.
+
+use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser};
+use crate::analysis::report::section::SectionBlock;
+use crate::analysis::report::verdicts::record_summary::OutcomeSummary;
+use crate::judging::judge::recorded_verdict::PairOrder;
+use crate::support::tables::{Table, TableSection};
+use crate::support::text::format_count;
+
+/// Maximum number of pairs in a list; the case browser shows all.
+const MAX_LISTED: usize = 20;
+
+/// Lists the first entries for which `describe` returns a text, with this text. `None` if there is
+/// no such entry.
+fn list_entries(
+    browser: &CaseBrowser,
+    title: &str,
+    column: &str,
+    describe: impl Fn(&BrowserEntry) -> Option<String>,
+) -> Option<SectionBlock> {
+    let mut table = Table::new(["case", "models", column]).with_text_columns(3);
+    let (mut entries, mut count) = (Vec::new(), 0);
+    for (index, entry) in browser.entries.iter().enumerate() {
+        let Some(text) = describe(entry) else {
+            continue;
+        };
+        count += 1;
+        if entries.len() < MAX_LISTED {
+            let line_name = || format!("line {}", entry.line);
+            let case = entry.case.clone().unwrap_or_else(line_name);
+            table.push_row([case, entry.models.join(" / "), text]);
+            entries.push(index);
+        }
+    }
+    let mut notes = Vec::new();
+    if count > MAX_LISTED {
+        notes.push(format!("first {MAX_LISTED} of {count}; the case browser shows all"));
+    }
+    let title = format!("{title}: {}", format_count(count as u64, "pair"));
+    let section = TableSection::new(title, table).with_notes(notes);
+    (count > 0).then_some(SectionBlock::Cases(section, entries))
+}
+
+/// Describes which of the two models an order prefers.
+pub(crate) fn preferred_model(entry: &BrowserEntry, order: PairOrder) -> String {
+    let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
+    match order {
+        PairOrder::FirstBetter => format!("{} better", model(0)),
+        PairOrder::Tie => "tie".to_owned(),
+        PairOrder::SecondBetter => format!("{} better", model(1)),
+    }
+}
+
+/// Returns the lists of one judge.
+pub(crate) fn judge_lists(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
+    let flips = list_entries(browser, "flips", "combined verdict", |entry| {
+        match entry.verdicts.get(judge)?.as_ref()? {
+            OutcomeSummary::Judged { flip: Some(true), order, scores: [a, b], .. } => {
+                Some(format!("{} ({a} to {b})", preferred_model(entry, *order)))
+            }
+            _ => None,
+        }
+    });
+    let labels = list_entries(browser, "disagreement with the labels", "judge, labels", |entry| {
+        let (order, label) = (entry.order(judge)?, entry.label?);
+        (order != label).then(|| {
+            format!("{}, {}", preferred_model(entry, order), preferred_model(entry, label))
+        })
+    });
+    let unscored = list_entries(browser, "unscored", "reason", |entry| {
+        match entry.verdicts.get(judge)?.as_ref()? {
+            OutcomeSummary::Unscored { reason, message } => {
+                Some(format!("{}: {message}", reason.name()))
+            }
+            OutcomeSummary::Judged { .. } => None,
+        }
+    });
+    [flips, labels, unscored].into_iter().flatten().collect()
+}
+
+/// Lists the pairs on which two judges disagree; `None` without such a pair.
+pub(crate) fn disagreement_list(
+    browser: &CaseBrowser,
+    [first, second]: [usize; 2],
+    names: &str,
+) -> Option<SectionBlock> {
+    let title = format!("disagreement between {names}");
+    list_entries(browser, &title, "first, second", |entry| {
+        let (a, b) = (entry.order(first)?, entry.order(second)?);
+        (a != b).then(|| format!("{}, {}", preferred_model(entry, a), preferred_model(entry, b)))
+    })
+}

@@ -1,0 +1,202 @@
+//! Records as the report uses them: subject, outcome and analyses.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use acem3_experts::{Aspect, Criterion};
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+
+use crate::data::cases::UnscoredReason;
+use crate::judging::judge::recorded_verdict::{
+    PairOrder, RecordedOrder, RecordedVerdict, ScorePair,
+};
+use crate::judging::run::record::record_reader::RecordReader;
+use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
+
+/// Summary of a record, with the analyses serialised for the page.
+#[derive(Clone, Debug)]
+pub struct RecordSummary {
+    /// Line in the records file.
+    pub line: u64,
+    /// Case, pair and texts of the record.
+    pub subject: RecordSubject,
+    /// Outcome.
+    pub outcome: OutcomeSummary,
+    /// Analyses and scores as JSON; `None` without a verdict.
+    pub detail: Option<String>,
+    /// True if the verdict has analyses, false for scores only.
+    pub has_analyses: bool,
+}
+
+/// Short form of an outcome.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum OutcomeSummary {
+    /// A verdict.
+    Judged {
+        /// Order of the two responses.
+        order: PairOrder,
+        /// Final scores.
+        scores: [f64; 2],
+        /// Expected scores: means under the judge's probabilities.
+        expected: [f64; 2],
+        /// True if the presentation orders disagree; `None` if only one was judged.
+        flip: Option<bool>,
+    },
+    /// No verdict.
+    Unscored {
+        /// Reason.
+        reason: UnscoredReason,
+        /// Details of the failure.
+        message: String,
+    },
+}
+
+/// Combined scores and the results of each presentation order, in the JSON form of the page.
+#[derive(Serialize)]
+struct RecordDetail<'a> {
+    aspects: BTreeMap<Aspect, [f64; 2]>,
+    criteria: BTreeMap<Criterion, [f64; 2]>,
+    orders: Vec<OrderDetail<'a>>,
+}
+
+/// Results of one presentation order.
+#[derive(Serialize)]
+struct OrderDetail<'a> {
+    swapped: bool,
+    criteria: BTreeMap<Criterion, ScoreDetail<'a>>,
+    conclusion: ScoreDetail<'a>,
+}
+
+/// Scores of the two responses; `probabilities` are those of the scores 0 to 5, in percent.
+#[derive(Serialize)]
+struct ScoreDetail<'a> {
+    scores: [u8; 2],
+    expected: [f64; 2],
+    spread: [f64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    analyses: Option<[&'a str; 2]>,
+    /// Which analyses reached the token budget and were truncated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<[bool; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probabilities: Option<[[u8; 6]; 2]>,
+}
+
+/// Reads the records of a file, except those of input problems that affect no verdict. Swaps the
+/// two responses of a record if `is_swapped` returns true.
+///
+/// # Errors
+///
+/// The file cannot be read, or a line is not a record.
+pub fn read_summaries(
+    path: &Path,
+    is_swapped: impl Fn(&RecordSubject) -> bool + Sync + Send,
+) -> Result<Vec<RecordSummary>> {
+    let convert = |record: Record, number| {
+        let swap = is_swapped(&record.subject);
+        RecordSummary::from_record(record, number, swap)
+    };
+    let summaries = RecordReader::open(path, convert)?;
+    summaries.filter_map(Result::transpose).collect()
+}
+
+impl RecordSummary {
+    fn from_record(record: Record, line: u64, swap: bool) -> Result<Option<Self>> {
+        let Record { mut subject, outcome, .. } = record;
+        if swap {
+            subject.pair = subject.pair.map(reversed);
+            subject.responses = subject.responses.map(reversed);
+        }
+        Ok(Some(match outcome {
+            RecordOutcome::Noted { .. } => return Ok(None),
+            RecordOutcome::Unscored(unscored) => Self {
+                line,
+                subject,
+                outcome: OutcomeSummary::Unscored {
+                    reason: unscored.reason,
+                    message: unscored.message,
+                },
+                detail: None,
+                has_analyses: false,
+            },
+            RecordOutcome::Judged(judgement) => {
+                let pair_swap = PairSwap(swap);
+                let detail = serde_json::to_string(&pair_swap.record_detail(&judgement))
+                    .context("could not serialise a verdict as JSON")?;
+                let has_analyses = |order: &RecordedOrder| order.conclusion.analyses.is_some();
+                Self {
+                    line,
+                    subject,
+                    outcome: pair_swap.outcome_summary(&judgement),
+                    detail: Some(detail),
+                    has_analyses: judgement.orders.iter().any(has_analyses),
+                }
+            }
+        }))
+    }
+}
+
+fn reversed<T>([a, b]: [T; 2]) -> [T; 2] {
+    [b, a]
+}
+
+/// Converts verdicts; swaps the values of the two responses if true.
+#[derive(Clone, Copy)]
+struct PairSwap(bool);
+
+impl PairSwap {
+    fn swap<T>(self, pair: [T; 2]) -> [T; 2] {
+        if self.0 { reversed(pair) } else { pair }
+    }
+
+    fn swap_all<K: Ord + Copy>(self, pairs: &BTreeMap<K, [f64; 2]>) -> BTreeMap<K, [f64; 2]> {
+        pairs.iter().map(|(key, pair)| (*key, self.swap(*pair))).collect()
+    }
+
+    fn outcome_summary(self, judgement: &RecordedVerdict) -> OutcomeSummary {
+        let order = Ordering::from(judgement.order);
+        let order = if self.0 { order.reverse() } else { order };
+        OutcomeSummary::Judged {
+            order: order.into(),
+            scores: self.swap(judgement.scores),
+            expected: self.swap(judgement.expected),
+            flip: judgement.flip,
+        }
+    }
+
+    fn record_detail(self, judgement: &RecordedVerdict) -> RecordDetail<'_> {
+        let order = |order| self.order_detail(order);
+        RecordDetail {
+            aspects: self.swap_all(&judgement.aspects),
+            criteria: self.swap_all(&judgement.criteria),
+            orders: judgement.orders.iter().map(order).collect(),
+        }
+    }
+
+    fn order_detail(self, order: &RecordedOrder) -> OrderDetail<'_> {
+        let criteria = order.aspects.values().flatten();
+        OrderDetail {
+            swapped: order.swapped != self.0,
+            criteria: criteria
+                .map(|(criterion, scores)| (*criterion, self.score_detail(scores, false)))
+                .collect(),
+            conclusion: self.score_detail(&order.conclusion, true),
+        }
+    }
+
+    fn score_detail(self, scores: &ScorePair, with_probabilities: bool) -> ScoreDetail<'_> {
+        let percent = |p: [f64; 6]| p.map(|p| (100.0 * p).round().clamp(0.0, 100.0) as u8);
+        let analyses = scores.analyses.as_ref();
+        ScoreDetail {
+            scores: self.swap(scores.scores),
+            expected: self.swap(scores.expected),
+            spread: self.swap(scores.spread),
+            analyses: analyses.map(|texts| self.swap(texts.each_ref().map(String::as_str))),
+            cut: scores.cut.map(|cut| self.swap(cut)),
+            probabilities: with_probabilities.then(|| self.swap(scores.probabilities.map(percent))),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Responses from answers files.
+
+pub(crate) mod answer_index;
+pub(crate) mod answer_line;
+pub(crate) mod answer_matches;
+pub(crate) mod unusable_lines;

@@ -1,0 +1,221 @@
+//! A case: an image, a question about it, and the responses to judge.
+
+pub(crate) mod case_id;
+pub(crate) mod case_labels;
+pub(crate) mod case_line;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use acem3_experts::{Aspect, Criterion};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A question, usually about an image, with the responses of models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Unique within its source.
+    pub id: String,
+    /// The image; `None` for a case without image.
+    pub image: Option<ImageSource>,
+    /// The question.
+    pub question: String,
+    /// The responses to judge.
+    pub responses: Vec<Response>,
+    /// The reference answer, if known. The judge never sees it.
+    pub reference: Option<String>,
+    /// Labels, if known.
+    pub labels: Option<CaseLabels>,
+    /// Subgroup fields (modality, organ, answer type, language, ...).
+    pub meta: Map<String, Value>,
+    /// Unknown fields, kept unchanged.
+    pub extra: Map<String, Value>,
+    /// Line or row in the source, from 1.
+    pub line: u64,
+}
+
+/// The response of one model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Response {
+    /// Name of the model.
+    #[schemars(regex(pattern = r"\S"))]
+    pub model: String,
+    /// The text.
+    #[schemars(regex(pattern = r"\S"))]
+    pub text: String,
+}
+
+/// Source of an image.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ImageSource {
+    /// A file.
+    File(PathBuf),
+    /// Bytes embedded in the source.
+    Bytes {
+        /// Name for messages and records.
+        name: String,
+        /// The encoded image.
+        bytes: Arc<[u8]>,
+    },
+}
+
+/// Labels: one score per response.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct CaseLabels {
+    /// Final scores.
+    #[serde(default, rename = "final", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<LabelScore>>")]
+    pub final_scores: Option<Vec<f64>>,
+    /// Scores of aspects.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<Aspect, Vec<LabelScore>>")]
+    pub aspects: BTreeMap<Aspect, Vec<f64>>,
+    /// Scores of criteria.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<Criterion, Vec<LabelScore>>")]
+    pub criteria: BTreeMap<Criterion, Vec<f64>>,
+}
+
+/// One known score, 0 to 5.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct LabelScore(#[schemars(range(min = 0, max = 5))] f64);
+
+/// Reason why a case or pair is unscored.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum UnscoredReason {
+    /// The case could not be read (malformed line, missing field, empty answer).
+    Parse,
+    /// The prompt exceeds the context of the panel.
+    Truncated,
+    /// The judge refused.
+    Refused,
+    /// The judge could not be reached.
+    Transport,
+    /// The image is missing or could not be decoded.
+    Image,
+}
+
+impl UnscoredReason {
+    /// Returns the name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+            Self::Transport => "transport",
+            Self::Image => "image",
+        }
+    }
+}
+
+/// A problem with a case of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputProblem {
+    /// File of the case.
+    pub file: PathBuf,
+    /// Line or row, from 1.
+    pub line: u64,
+    /// Id of the case, if readable.
+    pub id: Option<String>,
+    /// Category of the problem.
+    pub reason: UnscoredReason,
+    /// Message with expected and found values.
+    pub message: String,
+    /// Scope of the problem.
+    pub scope: ProblemScope,
+}
+
+/// Scope of an [`InputProblem`]: a whole case, one response, or no response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProblemScope {
+    /// The whole case, with its models if known.
+    Case(Vec<String>),
+    /// A response of the next case in the stream, or no response.
+    Response {
+        /// The model; `None` if the problem affects no response, for example an ignored field or an
+        /// answer line that matches no case.
+        model: Option<Box<str>>,
+        /// The pairs that cannot be judged; empty if no response is affected.
+        pairs: Box<[[String; 2]]>,
+    },
+}
+
+impl InputProblem {
+    /// Returns the pairs that cannot be judged.
+    pub fn affected_pairs(&self) -> Vec<[String; 2]> {
+        match &self.scope {
+            ProblemScope::Response { pairs, .. } => pairs.to_vec(),
+            ProblemScope::Case(models) => {
+                let pairs_with_later = |(i, a): (usize, &String)| {
+                    let a = a.clone();
+                    models.iter().skip(i + 1).map(move |b| [a.clone(), b.clone()])
+                };
+                models.iter().enumerate().flat_map(pairs_with_later).collect()
+            }
+        }
+    }
+
+    /// Returns the known models of an unreadable case.
+    pub fn models(&self) -> &[String] {
+        match &self.scope {
+            ProblemScope::Case(models) => models,
+            ProblemScope::Response { .. } => &[],
+        }
+    }
+
+    /// Returns the model whose response is missing.
+    pub fn model_without_response(&self) -> Option<&str> {
+        match &self.scope {
+            ProblemScope::Response { model, .. } => model.as_deref(),
+            ProblemScope::Case(_) => None,
+        }
+    }
+
+    /// Returns true if the problem affects no response.
+    pub fn affects_no_response(&self) -> bool {
+        matches!(&self.scope, ProblemScope::Response { model: None, pairs } if pairs.is_empty())
+    }
+
+    /// Returns true if the problem affects the whole case.
+    pub fn affects_whole_case(&self) -> bool {
+        matches!(self.scope, ProblemScope::Case(_))
+    }
+
+    /// Creates a problem with the reason `parse` that affects a whole case.
+    pub fn parse_error(
+        file: &Path,
+        line: u64,
+        id: Option<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        let message = message.into();
+        Self {
+            file: file.to_path_buf(),
+            line,
+            id,
+            reason: UnscoredReason::Parse,
+            message,
+            scope: ProblemScope::Case(Vec::new()),
+        }
+    }
+}
+
+impl fmt::Display for InputProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} line {}", self.file.display(), self.line)?;
+        if let Some(id) = &self.id {
+            write!(f, " (case {id})")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for InputProblem {}

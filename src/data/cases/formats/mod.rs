@@ -1,0 +1,8 @@
+//! File formats of cases, without the meaning of their fields.
+
+pub(crate) mod csv_rows;
+pub(crate) mod json_array;
+pub(crate) mod lines;
+pub(crate) mod panic_guard;
+pub(crate) mod parquet;
+pub(crate) mod python_json;

@@ -1,0 +1,356 @@
+//! Parquet files with the columns `image {bytes, path}`, `question` and `answer`, read a few rows
+//! at a time.
+//!
+//! The files are untrusted. An error or panic of the Parquet library ends its row group with a
+//! message.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::basic::Type;
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{ByteArray, ByteArrayType};
+use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use crate::data::cases::formats::panic_guard::catch_panic;
+use crate::support::files::regular_file;
+
+/// Rows per read, to limit the images in memory.
+const BATCH_ROWS: usize = 16;
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(crate) struct VqaRow {
+    /// The encoded image.
+    pub(crate) image: Option<Arc<[u8]>>,
+    /// Name of the image in the data set.
+    pub(crate) path: Option<String>,
+    /// The question.
+    pub(crate) question: String,
+    /// The answer, if the column exists.
+    pub(crate) answer: Option<String>,
+}
+
+/// The rows of one file.
+pub(crate) struct VqaRows {
+    file: SerializedFileReader<File>,
+    /// Column indices of image bytes, image path, question and answer.
+    column_indices: [Option<usize>; 4],
+    /// Index of the next row group.
+    group_index: usize,
+    columns: Option<[Option<ParquetColumn>; 4]>,
+    batch: VecDeque<Result<VqaRow, String>>,
+    /// Number of rows read.
+    row: u64,
+    /// Row number at which the open row group ends.
+    group_end: u64,
+}
+
+impl VqaRows {
+    /// Opens a file and finds its columns.
+    ///
+    /// # Errors
+    /// The file is not a Parquet file, or a column is missing.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let name = || path.display().to_string();
+        let opened =
+            regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
+        let file = catch_panic(|| SerializedFileReader::new(opened))
+            .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
+        let column_indices = find_columns(&file).with_context(name)?;
+        let batch = VecDeque::new();
+        Ok(Self {
+            file,
+            column_indices,
+            group_index: 0,
+            columns: None,
+            batch,
+            row: 0,
+            group_end: 0,
+        })
+    }
+
+    /// Returns the number of rows according to the metadata.
+    pub(crate) fn row_count(&self) -> u64 {
+        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// Opens the columns of the next row group; false at the end of the file.
+    fn open_next_group(&mut self) -> Result<bool, String> {
+        let (file, group, indices) = (&self.file, self.group_index, self.column_indices);
+        if group >= file.num_row_groups() {
+            return Ok(false);
+        }
+        self.group_index += 1;
+        self.row = self.group_end;
+        let rows = file.metadata().row_groups().get(group).map_or(0, RowGroupMetaData::num_rows);
+        self.group_end += u64::try_from(rows).unwrap_or(0);
+        let columns = catch_panic(|| {
+            let reader = file.get_row_group(group)?;
+            let mut columns = [const { None }; 4];
+            for (column, index) in columns.iter_mut().zip(indices) {
+                let Some(index) = index else { continue };
+                let level = reader.metadata().column(index).column_descr().max_def_level();
+                if let ColumnReader::ByteArrayColumnReader(reader) =
+                    reader.get_column_reader(index)?
+                {
+                    *column = Some(ParquetColumn { reader, level });
+                }
+            }
+            Ok(columns)
+        })?;
+        self.columns = Some(columns);
+        Ok(true)
+    }
+
+    /// Reads the next few rows; false at the end of the file.
+    fn fill_batch(&mut self) -> Result<bool, String> {
+        loop {
+            if let Some(columns) = &mut self.columns {
+                let rows = catch_panic(|| Ok(read_rows(columns)))??;
+                if !rows.is_empty() {
+                    self.batch.extend(rows);
+                    return Ok(true);
+                }
+                self.columns = None;
+                if self.row < self.group_end {
+                    return Err("the file ends early".into());
+                }
+            }
+            if !self.open_next_group()? {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl Iterator for VqaRows {
+    /// The row index from 0, and the row or an error.
+    type Item = (u64, Result<VqaRow, String>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.batch.is_empty() {
+            match self.fill_batch() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(message) => {
+                    self.columns = None;
+                    let (first, last) = (self.row, self.group_end);
+                    let message = format!("rows {} to {last} cannot be read: {message}", first + 1);
+                    self.row = last;
+                    return Some((first, Err(message)));
+                }
+            }
+        }
+        let index = self.row;
+        self.row += 1;
+        self.batch.pop_front().map(|row| (index, row))
+    }
+}
+
+/// A column of the open row group.
+struct ParquetColumn {
+    reader: ColumnReaderImpl<ByteArrayType>,
+    /// Definition level of a value that is not null.
+    level: i16,
+}
+
+impl ParquetColumn {
+    /// Reads the next values; `None` for null.
+    fn read_cells(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
+        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        let (records, ..) = self
+            .reader
+            .read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)
+            .map_err(|e| e.to_string())?;
+        let mut values = values.into_iter();
+        if self.level == 0 {
+            return Ok(values.map(Some).collect());
+        }
+        let cell = |level| {
+            if level == self.level { values.next() } else { None }
+        };
+        Ok(levels.into_iter().take(records).map(cell).collect())
+    }
+}
+
+/// Reads the next few rows of all columns.
+fn read_rows(
+    columns: &mut [Option<ParquetColumn>; 4],
+) -> Result<Vec<Result<VqaRow, String>>, String> {
+    let mut cells =
+        columns.iter_mut().map(|c| c.as_mut().map(ParquetColumn::read_cells).transpose());
+    let mut next = || cells.next().unwrap_or(Ok(None));
+    let (image, path, question, answer) = (next()?, next()?, next()?, next()?);
+    let rows = question.as_ref().map_or(0, Vec::len);
+    if [&image, &path, &answer].into_iter().flatten().any(|c| c.len() != rows) {
+        return Err("the columns have different lengths".into());
+    }
+    let cell = |column: &Option<Vec<Option<ByteArray>>>, row: usize| {
+        column.as_ref().and_then(|c| c.get(row)).cloned().flatten()
+    };
+    let row = |r: usize| {
+        let image = cell(&image, r).filter(|i| !i.is_empty()).map(|i| Arc::from(i.data()));
+        Ok(VqaRow {
+            image,
+            path: utf8_cell(cell(&path, r), "path")?,
+            question: utf8_cell(cell(&question, r), "question")?.ok_or("the question is null")?,
+            answer: utf8_cell(cell(&answer, r), "answer")?,
+        })
+    };
+    Ok((0..rows).map(row).collect())
+}
+
+fn utf8_cell(cell: Option<ByteArray>, name: &str) -> Result<Option<String>, String> {
+    cell.map(|c| String::from_utf8(c.data().to_vec()))
+        .transpose()
+        .map_err(|_| format!("column `{name}` is not UTF-8"))
+}
+
+/// Finds the indices of image bytes, image path, question and answer.
+fn find_columns(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
+    let schema = file.metadata().file_metadata().schema_descr_ptr();
+    let names: Vec<_> = schema.columns().iter().map(|c| c.path().string()).collect();
+    let find = |paths: &[&str]| -> Result<Option<usize>> {
+        let found = schema.columns().iter().enumerate().find(|(_, c)| {
+            let path = c.path().string();
+            paths.contains(&path.as_str())
+        });
+        let Some((index, column)) = found else {
+            return Ok(None);
+        };
+        if column.physical_type() != Type::BYTE_ARRAY || column.max_rep_level() != 0 {
+            bail!("column {}: expected text or bytes", column.path().string());
+        }
+        Ok(Some(index))
+    };
+    let found = [
+        find(&["image.bytes", "image"])?,
+        find(&["image.path"])?,
+        find(&["question"])?,
+        find(&["answer"])?,
+    ];
+    if found[0].is_none() || found[2].is_none() {
+        bail!(
+            "no columns image.bytes and question, found {}\nhint: expected the layout \
+             image {{bytes, path}}, question, answer",
+            names.join(", ")
+        );
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use ::parquet::file::properties::WriterProperties;
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::parser::parse_message_type;
+    use std::fs;
+
+    const SCHEMA: &str = "message vqa {
+        optional group image { optional binary bytes; optional binary path (UTF8); }
+        optional binary question (UTF8);
+        optional binary answer (UTF8);
+    }";
+
+    /// A cell of each column; `None` is null.
+    pub(crate) type ParquetCells = [Option<&'static [u8]>; 4];
+
+    /// Writes row groups in the hub's layout.
+    pub(crate) fn write_parquet(path: &Path, groups: &[&[ParquetCells]]) {
+        let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer =
+            SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
+        for rows in groups {
+            let mut group = writer.next_row_group().unwrap();
+            let mut index = 0;
+            while let Some(mut column) = group.next_column().unwrap() {
+                let present = if index < 2 { 2 } else { 1 };
+                let cells: Vec<_> = rows.iter().map(|row| row[index]).collect();
+                let levels: Vec<i16> =
+                    cells.iter().map(|c| if c.is_some() { present } else { present - 1 }).collect();
+                let values: Vec<ByteArray> =
+                    cells.into_iter().flatten().map(ByteArray::from).collect();
+                let typed = column.typed::<ByteArrayType>();
+                typed.write_batch(&values, Some(&levels), None).unwrap();
+                column.close().unwrap();
+                index += 1;
+            }
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+    }
+
+    fn read_all(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
+        VqaRows::open(path).map(|rows| rows.take(100).collect()).unwrap_or_default()
+    }
+
+    fn write_sample(path: &Path) {
+        let full: ParquetCells =
+            [Some(b"\xFF\xD8jpeg"), Some(b"a.jpg"), Some(b"is it?"), Some(b"yes")];
+        let blank: ParquetCells = [None, None, Some(b"why?"), None];
+        let malformed: ParquetCells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
+        let many = vec![full; 40];
+        write_parquet(path, &[&many, &[blank, malformed, full]]);
+    }
+
+    #[test]
+    fn rows_are_read_across_batches_and_row_groups() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet");
+        write_sample(&path);
+        assert_eq!(VqaRows::open(&path).unwrap().row_count(), 43);
+        let rows = read_all(&path);
+        assert_eq!(rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(), (0..43).collect::<Vec<_>>());
+        let first = rows[39].1.as_ref().unwrap();
+        assert_eq!(first.image.as_deref(), Some(&b"\xFF\xD8jpeg"[..]));
+        assert_eq!(first.path.as_deref(), Some("a.jpg"));
+        assert_eq!(first.answer.as_deref(), Some("yes"));
+        let blank = rows[40].1.as_ref().unwrap();
+        assert_eq!((&blank.image, &blank.answer, blank.question.as_str()), (&None, &None, "why?"));
+        assert!(rows[41].1.as_ref().unwrap_err().contains("UTF-8"));
+        assert!(rows[42].1.is_ok());
+    }
+
+    #[test]
+    fn missing_columns_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet");
+        fs::write(&path, "PAR1 but no more").unwrap();
+        let error = VqaRows::open(&path).err().unwrap().to_string();
+        assert!(error.contains("not a readable Parquet file"), "{error}");
+        assert!(VqaRows::open(&dir.path().join("none.parquet")).is_err());
+        let schema = "message other { required binary text (UTF8); }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(&path).unwrap();
+        SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
+        let error = format!("{:#}", VqaRows::open(&path).err().unwrap());
+        assert!(error.contains("found text") && error.contains("hint:"), "{error}");
+    }
+
+    /// Reading a damaged file ends and never returns more rows than the original file has.
+    #[test]
+    fn damaged_files_give_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet");
+        write_sample(&path);
+        let bytes = fs::read(&path).unwrap();
+        let damaged = dir.path().join("b.parquet");
+        for end in (0..bytes.len()).step_by(7) {
+            fs::write(&damaged, &bytes[..end]).unwrap();
+            assert!(read_all(&damaged).is_empty(), "cut at {end}");
+        }
+        for offset in (0..bytes.len()).step_by(3) {
+            let mut bytes = bytes.clone();
+            bytes[offset] ^= 1 << (offset % 8);
+            fs::write(&damaged, &bytes).unwrap();
+            assert!(read_all(&damaged).len() <= 43, "byte {offset}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! `records.jsonl`: an append-only journal that a run can resume.
+//!
+//! The finished file has one record per pair in input order. Interrupted and uninterrupted runs
+//! write the same bytes.
+//!
+//! A resumed run *replays* the file: it compares each existing line with the record of the current
+//! input, and stops at the first difference. It then moves the remaining lines to the superseded
+//! records ([`crate::judging::run::journal::superseded`]), truncates the file at this line, and appends new
+//! records. Superseded verdicts are reused if their key matches. A replay holds one line in memory.
+
+pub mod superseded;
+pub mod torn_line;
+
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::judging::provenance::{Provenance, judge_digest};
+use crate::judging::run::journal::superseded::SupersededRecords;
+use crate::judging::run::manifest;
+use crate::judging::run::record::{Record, RecordOutcome, SCHEMA};
+use crate::judging::run::replay::Replay;
+use crate::support::digest::Digest;
+use crate::support::files::folder::{FolderLock, free_sibling_name};
+use crate::support::terminal::exit::RunFailure;
+
+/// File name of the records in the output folder.
+pub const RECORDS: &str = "records.jsonl";
+
+/// The first bytes of every record.
+const RECORD_PREFIX: &[u8] = b"{\"schema\":";
+
+/// The records of a run, open for one writer.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    replay: Option<Replay>,
+    superseded: SupersededRecords,
+    /// Length of the torn last line that was removed on opening.
+    dropped_bytes: u64,
+    /// Number of records before the first difference from the earlier run.
+    diverged_after: Option<u64>,
+    /// Locked until the journal is dropped.
+    _lock: FolderLock,
+}
+
+impl Journal {
+    /// Opens the records in an existing folder for the judge with this provenance.
+    ///
+    /// # Errors
+    ///
+    /// Another run writes to the folder, or the records belong to another judge or program.
+    pub fn open(folder: &Path, provenance: &Provenance) -> anyhow::Result<Self> {
+        let lock = FolderLock::acquire(folder)?;
+        let path = folder.join(RECORDS);
+        let context = || format!("cannot open {}", path.display());
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).append(true).create(true).open(&path).with_context(context)?;
+        // Check the judge first, so that a file of another judge or program is never truncated.
+        check_judge(folder, &Replay::open(&path).with_context(context)?.line, provenance)?;
+        let dropped_bytes = torn_line::truncate_torn_line(&mut file).with_context(context)?;
+        let replay = Replay::open(&path).with_context(context)?;
+        let superseded = SupersededRecords::open(folder)?;
+        Ok(Self {
+            path,
+            file,
+            replay: Some(replay),
+            superseded,
+            dropped_bytes,
+            diverged_after: None,
+            _lock: lock,
+        })
+    }
+
+    /// Returns the path of the records.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the length in bytes of the torn last line that was removed on opening.
+    pub fn dropped_bytes(&self) -> u64 {
+        self.dropped_bytes
+    }
+
+    /// Returns the number of superseded verdicts.
+    pub fn superseded_count(&self) -> usize {
+        self.superseded.len()
+    }
+
+    /// Returns the number of records after which the earlier run diverged. Later calls return
+    /// `None`.
+    pub fn take_divergence(&mut self) -> Option<u64> {
+        self.diverged_after.take()
+    }
+
+    /// Returns the reusable outcome of an earlier run for a key.
+    pub fn lookup(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
+        if let Some(replay) = &self.replay {
+            let record = replay.parse_record();
+            if let Some(record) = record.filter(|r| r.subject.key == Some(*key) && r.is_reusable())
+            {
+                self.superseded.mark_used(key);
+                return Ok(Some(record.outcome));
+            }
+            self.end_replay()?;
+        }
+        self.superseded.lookup(key)
+    }
+
+    /// Appends the next record, unless the file already has it at this position.
+    pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
+        let line = record.to_line()?;
+        if let Some(replay) = &mut self.replay {
+            if replay.line == line.as_bytes() {
+                return replay.advance().with_context(|| self.failure("read"));
+            }
+            self.end_replay()?;
+        }
+        self.file.write_all(line.as_bytes()).with_context(|| self.failure("write"))
+    }
+
+    /// Syncs the file to disk.
+    pub fn sync(&mut self) -> anyhow::Result<()> {
+        if self.replay.is_some() {
+            return Ok(());
+        }
+        self.file.sync_data().with_context(|| self.failure("write"))
+    }
+
+    /// Finishes a run that has read all its input. The remaining earlier records become superseded.
+    pub fn finish(&mut self) -> anyhow::Result<()> {
+        self.end_replay()?;
+        self.sync()?;
+        self.superseded.retain_unused()
+    }
+
+    /// Ends the replay at the current line: moves the rest of the file to the superseded records.
+    fn end_replay(&mut self) -> anyhow::Result<()> {
+        let Some(mut replay) = self.replay.take() else {
+            return Ok(());
+        };
+        if replay.line.is_empty() {
+            return Ok(());
+        }
+        replay.reader.seek(SeekFrom::Start(replay.offset)).with_context(|| self.failure("read"))?;
+        // Copy before truncating, so that each verdict is in one of the files at any time.
+        self.superseded.import(&mut replay.reader)?;
+        self.file.set_len(replay.offset).with_context(|| self.failure("write"))?;
+        self.diverged_after = Some(replay.matched_lines);
+        Ok(())
+    }
+
+    fn failure(&self, verb: &str) -> RunFailure {
+        RunFailure(format!(
+            "cannot {verb} {}\nhint: finished verdicts are safe; run the same command again to resume",
+            self.path.display()
+        ))
+    }
+}
+
+/// Rejects records of another program or judge.
+fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::Result<()> {
+    if line.is_empty() {
+        return Ok(());
+    }
+    let path = folder.join(RECORDS);
+    let hint = format!(
+        "hint: use another folder, for example --out {}",
+        free_sibling_name(folder).display()
+    );
+    if !line.ends_with(b"\n")
+        && (line.starts_with(RECORD_PREFIX) || RECORD_PREFIX.starts_with(line))
+    {
+        // The first record is torn.
+        return Ok(());
+    }
+    let record: Record = serde_json::from_slice(line)
+        .with_context(|| format!("{} line 1: not a record\n{hint}", path.display()))?;
+    if record.schema > SCHEMA {
+        bail!(
+            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n{hint}",
+            path.display(),
+            record.schema
+        );
+    }
+    if record.subject.judge != judge_digest(provenance).short_hex() {
+        bail!(
+            "{}: contains verdicts of another judge{}\n{hint}; or use the earlier settings to \
+             resume",
+            path.display(),
+            manifest::describe_differences(folder, provenance)
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::data::cases::UnscoredReason;
+    use crate::judging::judge::Unscored;
+    use crate::judging::provenance::pair_key;
+    use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
+    use crate::judging::run::record::RecordSubject;
+
+    fn provenance() -> Provenance {
+        [("panel".to_owned(), "p".to_owned())].into()
+    }
+
+    /// Creates a record of a case that the judge refused. Such an outcome is reusable.
+    fn record(case: &str, question: &str) -> Record {
+        let judge = judge_digest(&provenance());
+        let subject = RecordSubject {
+            case: Some(case.to_owned()),
+            pair: None,
+            models: Vec::new(),
+            line: 1,
+            file: None,
+            image: None,
+            question: Some(question.to_owned()),
+            responses: None,
+            reference: None,
+            labels: None,
+            meta: serde_json::Map::new(),
+            extra: serde_json::Map::new(),
+            judge: judge.short_hex(),
+            key: Some(pair_key(&judge, question, ["a", "b"], None)),
+        };
+        let unscored =
+            Unscored { reason: UnscoredReason::Refused, message: format!("to {question}") };
+        Record::new(subject, RecordOutcome::Unscored(unscored))
+    }
+
+    /// Appends these records to the journal of a folder. Returns the number of reused outcomes.
+    fn run_with(folder: &Path, records: &[Record], finish: bool) -> usize {
+        let mut journal = Journal::open(folder, &provenance()).unwrap();
+        let mut reused = 0;
+        for record in records {
+            let earlier = journal.lookup(&record.subject.key.unwrap()).unwrap();
+            if let Some(outcome) = earlier {
+                assert_eq!(outcome, record.outcome);
+                reused += 1;
+            }
+            journal.append(record).unwrap();
+        }
+        if finish {
+            journal.finish().unwrap();
+        }
+        reused
+    }
+
+    fn records_text(folder: &Path) -> String {
+        fs::read_to_string(folder.join(RECORDS)).unwrap()
+    }
+
+    fn superseded_text(folder: &Path) -> String {
+        fs::read_to_string(folder.join(SUPERSEDED_FILE)).unwrap()
+    }
+
+    fn lines(records: &[Record]) -> String {
+        records.iter().map(|r| r.to_line().unwrap()).collect()
+    }
+
+    #[test]
+    fn resumes_after_a_torn_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = ["1", "2", "3"].map(|n| record(n, n));
+        let complete = lines(&all);
+        for length in (0..complete.len()).step_by(29).chain([complete.len() - 1]) {
+            fs::write(dir.path().join(RECORDS), &complete[..length]).unwrap();
+            let reused = complete[..length].matches('\n').count();
+            assert_eq!(run_with(dir.path(), &all, true), reused, "cut at {length}");
+            assert_eq!(records_text(dir.path()), complete, "cut at {length}");
+            assert!(!dir.path().join(SUPERSEDED_FILE).exists());
+        }
+    }
+
+    #[test]
+    fn changed_input_reuses_matching_records_and_loses_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = ["1", "2", "3", "4"].map(|n| record(n, n));
+        assert_eq!(run_with(dir.path(), &old, true), 0);
+        // Insert one record, rename one and remove one.
+        let new = [record("1", "1"), record("new", "5"), record("renamed", "3"), record("4", "4")];
+        assert_eq!(run_with(dir.path(), &new, true), 3);
+        assert_eq!(records_text(dir.path()), lines(&new));
+        assert_eq!(superseded_text(dir.path()), lines(&old[1..2]));
+        // The first input again: all outcomes are reused from both files.
+        assert_eq!(run_with(dir.path(), &old, true), 4);
+        assert_eq!(records_text(dir.path()), lines(&old));
+        assert_eq!(superseded_text(dir.path()), lines(&new[1..2]));
+    }
+
+    #[test]
+    fn interruption_within_a_changed_input_loses_no_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = ["1", "2", "3", "4"].map(|n| record(n, n));
+        run_with(dir.path(), &old, true);
+        let new = [record("new", "5"), old[0].clone(), old[2].clone(), old[3].clone()];
+        assert_eq!(run_with(dir.path(), &new[..2], false), 1);
+        assert_eq!(run_with(dir.path(), &new, true), 4);
+        assert_eq!(records_text(dir.path()), lines(&new));
+        assert_eq!(superseded_text(dir.path()), lines(&old[1..2]));
+    }
+
+    #[test]
+    fn shorter_input_keeps_the_other_records_as_superseded() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = ["1", "2", "3"].map(|n| record(n, n));
+        run_with(dir.path(), &all, true);
+        assert_eq!(run_with(dir.path(), &all[..1], true), 1);
+        assert_eq!(records_text(dir.path()), lines(&all[..1]));
+        assert_eq!(run_with(dir.path(), &all, true), 3);
+        assert_eq!(records_text(dir.path()), lines(&all));
+        assert!(!dir.path().join(SUPERSEDED_FILE).exists());
+    }
+
+    #[test]
+    fn damaged_line_loses_only_its_own_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = ["1", "2", "3"].map(|n| record(n, n));
+        fs::write(dir.path().join(RECORDS), lines(&all).replace("to 2", "\u{0}")).unwrap();
+        assert_eq!(run_with(dir.path(), &all, true), 2);
+        assert_eq!(records_text(dir.path()), lines(&all));
+    }
+
+    #[test]
+    fn records_of_another_judge_or_program_are_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        run_with(dir.path(), &[record("1", "1")], true);
+        let other = [("panel".to_owned(), "q".to_owned())].into();
+        let error = Journal::open(dir.path(), &other).unwrap_err().to_string();
+        assert!(error.contains("another judge") && error.contains("-2"), "{error}");
+        for foreign in ["{\"id\": 1}\n", "{\"id\": 1}", "{\"id\": 1}\n{\"id\"", "notes"] {
+            fs::write(dir.path().join(RECORDS), foreign).unwrap();
+            let error = Journal::open(dir.path(), &provenance()).unwrap_err().to_string();
+            assert!(error.contains("line 1: not a record"), "{error}");
+            assert_eq!(records_text(dir.path()), foreign);
+        }
+    }
+
+    #[test]
+    fn second_writer_is_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Journal::open(dir.path(), &provenance()).unwrap();
+        let error = Journal::open(dir.path(), &provenance()).unwrap_err().to_string();
+        assert!(error.contains("another run is writing here"), "{error}");
+        drop(first);
+        Journal::open(dir.path(), &provenance()).unwrap();
+    }
+}

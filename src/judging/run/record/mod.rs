@@ -1,0 +1,282 @@
+//! One line of `records.jsonl`: a pair of responses and its verdict, or the reason for none.
+//!
+//! A record contains no time and no duration. Equal inputs and judges give equal bytes, independent
+//! of batches and interruptions. Times are in the [manifest](crate::judging::run::manifest).
+
+pub mod record_reader;
+
+use acem3_vision::AppliedView;
+use anyhow::Context as _;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::data::cases::{Case, CaseLabels, InputProblem, UnscoredReason};
+use crate::data::images::image_cluster::ImageCluster;
+use crate::judging::judge::Unscored;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::support::digest::Digest;
+
+/// Schema version of records. Fields are added, never renamed.
+pub const SCHEMA: u32 = 1;
+
+/// A pair and its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Schema version.
+    pub schema: u32,
+    /// The pair or case that the record is about.
+    #[serde(flatten)]
+    pub subject: RecordSubject,
+    /// The outcome.
+    #[serde(flatten)]
+    pub outcome: RecordOutcome,
+}
+
+/// Subject of a record: the pair, and the data about it that reports and comparisons need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordSubject {
+    /// Id of the case; `None` if unreadable.
+    pub case: Option<String>,
+    /// The models of the pair; `None` if there is no pair to judge.
+    pub pair: Option<[String; 2]>,
+    /// The known models of a case without a pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// Line or row of the case in its source, from 1.
+    pub line: u64,
+    /// File of the line, if the case could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The image, if the case has one.
+    pub image: Option<ImageInfo>,
+    /// The question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The two responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<[String; 2]>,
+    /// The known correct answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The known scores of these two responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<CaseLabels>,
+    /// Subgroup fields.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    /// Unknown fields of the case.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
+    /// First 16 digits of the hash of the judge's provenance.
+    pub judge: String,
+    /// Hash of everything that can change the verdict; `None` if a part of it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
+}
+
+/// The image of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImageInfo {
+    /// Name: the path relative to the folder of the source.
+    pub name: String,
+    /// SHA-256 of the file; `None` if it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Digest>,
+    /// Frame and window of a DICOM image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<AppliedView>,
+}
+
+/// Outcome of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum RecordOutcome {
+    /// A verdict.
+    Judged(Box<RecordedVerdict>),
+    /// No verdict, with the reason.
+    Unscored(Unscored),
+    /// An input problem that affects no verdict, for example invalid labels.
+    Noted {
+        /// The problem.
+        message: String,
+    },
+}
+
+impl RecordSubject {
+    /// Returns the bootstrap cluster of the case.
+    pub fn cluster(&self) -> ImageCluster<'_> {
+        match &self.image {
+            Some(image) => ImageCluster::from_image(&image.name, image.sha256),
+            None => ImageCluster::Case(self.case.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// Creates the subject of a case without a pair.
+    pub fn for_case(case: &Case, judge: &Digest) -> Self {
+        Self {
+            case: Some(case.id.clone()),
+            pair: None,
+            models: case.responses.iter().map(|r| r.model.clone()).collect(),
+            line: case.line,
+            file: None,
+            image: None,
+            question: Some(case.question.clone()),
+            responses: None,
+            reference: case.reference.clone(),
+            labels: None,
+            meta: case.meta.clone(),
+            extra: case.extra.clone(),
+            judge: judge.short_hex(),
+            key: None,
+        }
+    }
+
+    /// Creates the subject of a pair of responses.
+    pub fn for_pair(case: &Case, pair: [usize; 2], judge: &Digest) -> Self {
+        let response = |i: usize| case.responses.get(i);
+        Self {
+            pair: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.model.clone()))),
+            responses: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.text.clone()))),
+            models: Vec::new(),
+            labels: case.labels.as_ref().and_then(|labels| labels_of_pair(labels, pair)),
+            ..Self::for_case(case, judge)
+        }
+    }
+
+    /// Creates the subject of an input problem, with a pair that it affects, if any. `file` is the
+    /// name of the file in records.
+    pub fn from_problem(
+        problem: &InputProblem,
+        pair: Option<[String; 2]>,
+        file: String,
+        judge: &Digest,
+    ) -> Self {
+        let models = if pair.is_none() { problem.models() } else { &[] };
+        Self {
+            case: problem.id.clone(),
+            models: models.to_vec(),
+            pair,
+            line: problem.line,
+            file: Some(file),
+            image: None,
+            question: None,
+            responses: None,
+            reference: None,
+            labels: None,
+            meta: Map::new(),
+            extra: Map::new(),
+            judge: judge.short_hex(),
+            key: None,
+        }
+    }
+}
+
+impl RecordOutcome {
+    /// Creates the outcome of an input problem.
+    pub fn from_problem(problem: &InputProblem) -> Self {
+        let message = problem.message.clone();
+        if problem.affects_no_response() {
+            Self::Noted { message }
+        } else {
+            let reason = problem.reason;
+            Self::Unscored(Unscored { reason, message })
+        }
+    }
+}
+
+impl Record {
+    /// Creates a record with the current schema version.
+    pub fn new(subject: RecordSubject, outcome: RecordOutcome) -> Self {
+        Self { schema: SCHEMA, subject, outcome }
+    }
+
+    /// Returns the JSON Schema of a line of `records.jsonl`.
+    pub fn line_schema() -> Schema {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        settings.into_generator().into_root_schema_for::<Self>()
+    }
+
+    /// Serializes the record to a line with its line break.
+    pub fn to_line(&self) -> anyhow::Result<String> {
+        let mut line = serde_json::to_string(self).context("cannot write a record as json")?;
+        line.push('\n');
+        Ok(line)
+    }
+
+    /// Returns the verdict, if there is one.
+    pub fn verdict(&self) -> Option<&RecordedVerdict> {
+        match &self.outcome {
+            RecordOutcome::Judged(verdict) => Some(verdict),
+            RecordOutcome::Unscored(_) | RecordOutcome::Noted { .. } => None,
+        }
+    }
+
+    /// Returns true if a later run can reuse the outcome: it came from the judge and is
+    /// reproducible. Input problems are cheap to detect again, and a judge that could not be
+    /// reached is called again.
+    pub fn is_reusable(&self) -> bool {
+        match &self.outcome {
+            RecordOutcome::Judged(_) => true,
+            RecordOutcome::Unscored(u) => {
+                matches!(u.reason, UnscoredReason::Truncated | UnscoredReason::Refused)
+            }
+            RecordOutcome::Noted { .. } => false,
+        }
+    }
+}
+
+/// Returns the labels of a pair, without score targets that have no label for both responses.
+fn labels_of_pair(labels: &CaseLabels, pair: [usize; 2]) -> Option<CaseLabels> {
+    let pick = |all: &Vec<f64>| Some(vec![*all.get(pair[0])?, *all.get(pair[1])?]);
+    let picked = CaseLabels {
+        final_scores: labels.final_scores.as_ref().and_then(pick),
+        aspects: labels.aspects.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
+        criteria: labels.criteria.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
+    };
+    (picked != CaseLabels::default()).then_some(picked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::cases::Response;
+
+    fn case() -> Case {
+        let response = |model: &str| Response { model: model.into(), text: format!("of {model}") };
+        Case {
+            id: "c1".into(),
+            image: None,
+            question: "where?".into(),
+            responses: ["a", "b", "c"].map(response).into(),
+            reference: None,
+            labels: Some(CaseLabels {
+                final_scores: Some(vec![1.0, 2.5, 3.0]),
+                ..CaseLabels::default()
+            }),
+            meta: Map::new(),
+            extra: Map::new(),
+            line: 7,
+        }
+    }
+
+    #[test]
+    fn subject_has_the_labels_of_its_two_responses() {
+        let subject = RecordSubject::for_pair(&case(), [2, 0], &Digest::sha256(b"judge"));
+        assert_eq!(subject.pair, Some(["c".to_owned(), "a".to_owned()]));
+        assert_eq!(subject.labels.and_then(|l| l.final_scores), Some(vec![3.0, 1.0]));
+    }
+
+    #[test]
+    fn unscored_record_round_trips_through_json() {
+        let subject = RecordSubject::for_pair(&case(), [0, 1], &Digest::sha256(b"judge"));
+        let unscored =
+            Unscored { reason: UnscoredReason::Image, message: "x.png: no such file".into() };
+        let record = Record::new(subject, RecordOutcome::Unscored(unscored));
+        let line = record.to_line().unwrap();
+        assert!(line.contains(r#""status":"unscored","reason":"image""#), "{line}");
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+        assert!(!record.is_reusable());
+    }
+}

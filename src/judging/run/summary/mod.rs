@@ -1,0 +1,270 @@
+//! Summary of a run: a table of the models, flips and unscored pairs.
+
+pub mod counts;
+pub mod tally;
+pub mod unscored_causes;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::judging::run::summary::counts::RunCounts;
+use crate::judging::run::summary::tally::{ModelTally, Tally};
+use crate::support::tables::{Table, TableStyle};
+use crate::support::terminal::number::{NOT_APPLICABLE, format_floor_percent};
+use crate::support::text::{escape_control_chars, format_count};
+
+/// Summary of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Name of the judge.
+    pub judge: String,
+    /// Counts of the run.
+    pub counts: RunCounts,
+    /// The models, with the highest mean score first.
+    pub models: Vec<ModelSummary>,
+    /// Flips of the preferred response.
+    pub flips: Flips,
+    /// Path of the records.
+    pub records: String,
+}
+
+/// Results of one model. Means are `None` if the model has no verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelSummary {
+    /// Name of the model.
+    pub model: String,
+    /// Mean combined final score, 0 to 5.
+    pub score: Option<f64>,
+    /// Mean combined expected final score, 0 to 5.
+    pub expected: Option<f64>,
+    /// Mean score of Expression, 0 to 5.
+    pub expression: Option<f64>,
+    /// Mean score of Medical Knowledge Correctness, 0 to 5.
+    pub medical_knowledge: Option<f64>,
+    /// Mean score of Patient Question Relevance, 0 to 5.
+    pub patient_relevance: Option<f64>,
+    /// Number of pairs with a verdict.
+    pub n: u64,
+    /// Proportion of pairs with a verdict, 0 to 1.
+    pub coverage: f64,
+    /// Pairs that the model won.
+    pub wins: u64,
+    /// Ties.
+    pub ties: u64,
+    /// Pairs that the model lost.
+    pub losses: u64,
+}
+
+/// Flips: pairs whose preferred response changes with the presentation order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Flips {
+    /// Pairs judged in both presentation orders.
+    pub n: u64,
+    /// Pairs whose preferred response changes.
+    pub flipped: u64,
+}
+
+impl Summary {
+    /// Creates the summary of a tally.
+    pub fn from_tally(tally: &Tally, judge: String, records: &Path) -> Self {
+        let mut models: Vec<_> = tally
+            .models
+            .iter()
+            .map(|(name, model)| ModelSummary::from_tally(name, model))
+            .collect();
+        // The sort is stable: models with equal scores stay in alphabetical order.
+        models.sort_by(|a, b| b.score.unwrap_or(-1.0).total_cmp(&a.score.unwrap_or(-1.0)));
+        Self {
+            judge,
+            counts: tally.counts.clone(),
+            models,
+            flips: Flips { n: tally.both_orders, flipped: tally.flipped },
+            records: records.display().to_string(),
+        }
+    }
+
+    /// Returns the summary as text, with its table in this style.
+    pub fn to_text(&self, style: TableStyle) -> String {
+        let counts = &self.counts;
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "{} of {} judged by {}\n",
+            format_count(counts.judged, "pair"),
+            format_count(counts.cases, "case"),
+            escape_control_chars(&self.judge)
+        );
+        if !self.models.is_empty() {
+            let _ = writeln!(text, "{}", self.table().render(style));
+        }
+        let _ = writeln!(text, "{}", self.flip_line());
+        let _ = writeln!(text, "{}", self.unscored_line());
+        if counts.noted > 0 {
+            let problems = format_count(counts.noted, "input problem");
+            let verb = if counts.noted == 1 { "affects" } else { "affect" };
+            let _ = writeln!(text, "noted     {problems} that {verb} no verdict");
+        }
+        if counts.reused > 0 {
+            let judged = format_count(counts.judged, "verdict");
+            let reused = counts.reused;
+            let _ = writeln!(text, "reused    {reused} of {judged}, from an earlier run");
+        }
+        let _ = writeln!(text, "records   {}", escape_control_chars(&self.records));
+        text
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            "model",
+            "score",
+            "expression",
+            "knowledge",
+            "relevance",
+            "n",
+            "coverage",
+            "win",
+            "tie",
+            "loss",
+        ]);
+        let mean = |value: Option<f64>| {
+            value.map_or_else(|| NOT_APPLICABLE.to_owned(), |v| format!("{v:.2}"))
+        };
+        for model in &self.models {
+            table.push_row([
+                model.model.clone(),
+                mean(model.score),
+                mean(model.expression),
+                mean(model.medical_knowledge),
+                mean(model.patient_relevance),
+                model.n.to_string(),
+                format_floor_percent(model.coverage),
+                model.wins.to_string(),
+                model.ties.to_string(),
+                model.losses.to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn flip_line(&self) -> String {
+        let Flips { n, flipped } = self.flips;
+        if n == 0 {
+            return "flips     not measured: no pair was judged in both presentation orders"
+                .to_owned();
+        }
+        let percent = 100.0 * flipped as f64 / n as f64;
+        format!("flips     {flipped} of {n} ({percent:.1} %) when the presentation order changes")
+    }
+
+    fn unscored_line(&self) -> String {
+        let all = self.counts.unscored_total();
+        if all == 0 {
+            return "unscored  none".to_owned();
+        }
+        let reasons = self.counts.unscored.iter();
+        let reasons: Vec<_> = reasons.map(|(reason, n)| format!("{} {n}", reason.name())).collect();
+        let percent = self.counts.unscored_percent();
+        let records = self.counts.judged_or_unscored();
+        format!("unscored  {all} of {records} ({percent:.1} %): {}", reasons.join(", "))
+    }
+}
+
+impl ModelSummary {
+    fn from_tally(name: &str, model: &ModelTally) -> Self {
+        let n = model.judged as f64;
+        let mean = |sum: f64| (model.judged > 0).then(|| (sum / n * 1e4).round() / 1e4);
+        let [expression, medical_knowledge, patient_relevance] = model.aspects.map(mean);
+        Self {
+            model: name.to_owned(),
+            score: mean(model.scores),
+            expected: mean(model.expected),
+            expression,
+            medical_knowledge,
+            patient_relevance,
+            n: model.judged,
+            coverage: n / model.pairs.max(1) as f64,
+            wins: model.wins,
+            ties: model.ties,
+            losses: model.losses,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::cases::UnscoredReason;
+
+    fn tally() -> Tally {
+        let good = ModelTally {
+            pairs: 4,
+            judged: 3,
+            scores: 13.0,
+            expected: 12.5,
+            aspects: [12.0, 9.0, 15.0],
+            wins: 2,
+            ties: 1,
+            losses: 0,
+        };
+        let unjudged = ModelTally { pairs: 1, ..ModelTally::default() };
+        let unscored = [(UnscoredReason::Image, 1)].into();
+        let counts = RunCounts {
+            cases: 3,
+            records: 4,
+            judged: 3,
+            reused: 1,
+            unscored,
+            ..RunCounts::default()
+        };
+        let models = [("a".to_owned(), unjudged), ("good one".to_owned(), good)].into();
+        Tally {
+            counts,
+            models,
+            both_orders: 3,
+            flipped: 1,
+            new_verdicts: 2,
+            causes: crate::judging::run::summary::unscored_causes::UnscoredCauses::default(),
+        }
+    }
+
+    #[test]
+    fn summary_has_table_flips_and_unscored() {
+        let summary =
+            Summary::from_tally(&tally(), "mini 1".to_owned(), Path::new("out/records.jsonl"));
+        let expected = "\
+3 pairs of 3 cases judged by mini 1
+
+model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
+good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
+a             -           -          -          -  0       0 %    0    0     0
+
+flips     1 of 3 (33.3 %) when the presentation order changes
+unscored  1 of 4 (25.0 %): image 1
+reused    1 of 3 verdicts, from an earlier run
+records   out/records.jsonl
+";
+        let terminal = TableStyle::Terminal { width: 80 };
+        assert_eq!(summary.to_text(terminal), expected);
+    }
+
+    #[test]
+    fn control_characters_in_names_are_escaped() {
+        let mut tally = tally();
+        let model = tally.models.remove("a").unwrap();
+        tally.models.insert("a\u{1b}[2J\nb".to_owned(), model);
+        let summary = Summary::from_tally(&tally, "mini".to_owned(), Path::new("r"));
+        let text = summary.to_text(TableStyle::Terminal { width: 80 });
+        assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn direction_marks_are_escaped() {
+        let marked = "a\u{202e}b\u{2066}c\u{200f}\u{2028}d\r";
+        assert_eq!(escape_control_chars(marked), "a\\u{202e}b\\u{2066}c\\u{200f}\\u{2028}d\\r");
+        // Letters of any script and the joiners within words stay unchanged.
+        assert_eq!(escape_control_chars("اسم\u{200c}ها 肝"), "اسم\u{200c}ها 肝");
+    }
+}

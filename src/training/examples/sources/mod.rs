@@ -1,0 +1,8 @@
+//! Examples from phantoms and from data sets.
+
+pub(crate) mod attributes;
+pub(crate) mod dataset_examples;
+pub(crate) mod dataset_responses;
+pub(crate) mod phantom_examples;
+pub(crate) mod pixels;
+pub(crate) mod quoting;

@@ -1,0 +1,8 @@
+//! Files of preferences and evaluations.
+
+pub(crate) mod evaluations_file;
+pub(crate) mod file_sequences;
+pub(crate) mod jsonl_line;
+pub(crate) mod preference_folder;
+pub(crate) mod preferences_file;
+pub(crate) mod rated_file;

@@ -1,0 +1,129 @@
+//! Preference pairs from a JSON lines file in the format of TRL's DPO trainer.
+
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::PromptPiece;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::jsonl_line::{
+    JsonlLine, ParsedFile, image_path, member_index, parse_lines, parse_prompt,
+};
+
+/// Prompt with a chosen and a rejected completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreferencePair {
+    /// Line number, counted from one.
+    pub line: usize,
+    /// Index of the member that trains on the pair; `None` for all members.
+    pub member: Option<usize>,
+    /// Pieces of the prompt.
+    pub prompt: Vec<PromptPiece>,
+    /// Chosen and rejected completion.
+    pub completions: [String; 2],
+    /// Path of the image, if any.
+    pub image: Option<PathBuf>,
+}
+
+impl PreferencePair {
+    /// Returns true if a member trains on this pair.
+    pub(crate) fn is_for(&self, member: usize) -> bool {
+        self.member.is_none_or(|only| only == member)
+    }
+}
+
+/// Fields of a line. Other fields (`id`, `negatives`) are ignored.
+#[derive(Deserialize)]
+struct PreferenceLine {
+    prompt: String,
+    chosen: String,
+    rejected: String,
+    #[serde(default)]
+    images: Vec<PathBuf>,
+    member: Option<String>,
+}
+
+/// Reads the preference pairs of a file. Image paths are relative to the file.
+///
+/// # Errors
+/// If a line is malformed, has a wrong number of images, an unknown member, or two equal
+/// completions. Errors name the file and the line.
+pub fn read_preferences(path: &Path) -> Result<ParsedFile<PreferencePair>> {
+    parse_lines(path, "preference", parse_pair)
+}
+
+/// Parses and checks a line.
+fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
+    let parsed: PreferenceLine = serde_json::from_str(line.text).context(
+        "malformed preference\n\
+         hint: `prompt`, `chosen` and `rejected` must be strings, not lists of messages; `images` is a list of files",
+    )?;
+    let prompt = parse_prompt(&parsed.prompt, parsed.images.len())?;
+    let member = member_index(parsed.member)?;
+    if parsed.chosen == parsed.rejected {
+        bail!("`chosen` and `rejected` are equal");
+    }
+    if parsed.prompt.is_empty() || parsed.chosen.is_empty() || parsed.rejected.is_empty() {
+        bail!("`prompt`, `chosen` and `rejected` must not be empty");
+    }
+    Ok(PreferencePair {
+        line: line.number,
+        member,
+        prompt,
+        completions: [parsed.chosen, parsed.rejected],
+        image: image_path(&parsed.images, line.base),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::terminal::interrupt::Interrupt;
+    use crate::training::config::stage::negative::Negative;
+    use crate::training::preferences::{PreferenceFolderConfig, write_phantom_preferences};
+    use acem3_experts::prompt::PromptLayout;
+
+    #[test]
+    fn written_pairs_are_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = PreferenceFolderConfig {
+            out: dir.path().join("pairs"),
+            cases: 2,
+            seed: 3,
+            negatives: Negative::ALL.to_vec(),
+            layout: PromptLayout::CaseFirst,
+            has_reward_tokens: false,
+        };
+        let counts = write_phantom_preferences(&config, &Interrupt::default()).unwrap();
+        let pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
+        let pairs = pairs.items;
+        assert_eq!(pairs.len() as u64, counts.pairs);
+        assert!(pairs.iter().all(|p| p.image.as_ref().is_some_and(|i| i.is_file())));
+        assert_eq!((pairs[0].line, pairs[0].member), (1, Some(0)));
+        assert_eq!(pairs[0].prompt.iter().filter(|p| **p == PromptPiece::Image).count(), 1);
+    }
+
+    #[test]
+    fn error_names_malformed_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pairs.jsonl");
+        let valid = r#"{"prompt": "a", "chosen": "b", "rejected": "c"}"#;
+        for (line, problem) in [
+            ("{", "malformed preference"),
+            (
+                r#"{"prompt": [{"role": "user"}], "chosen": [], "rejected": []}"#,
+                "lists of messages",
+            ),
+            (r#"{"prompt": "a", "chosen": "b", "rejected": "b"}"#, "are equal"),
+            (r#"{"prompt": "<image>a", "chosen": "b", "rejected": "c"}"#, "`images` has 0 entries"),
+            (r#"{"prompt": "a", "chosen": "b", "rejected": "c", "member": "x"}"#, "\"x\""),
+            (r#"{"prompt": "a", "chosen": "", "rejected": "c"}"#, "empty"),
+        ] {
+            std::fs::write(&path, format!("{valid}\n\n{line}\n")).unwrap();
+            let error = format!("{:#}", read_preferences(&path).unwrap_err());
+            assert!(error.contains("line 3") && error.contains(problem), "{error}");
+        }
+        std::fs::write(&path, "\n").unwrap();
+        assert!(read_preferences(&path).unwrap_err().to_string().contains("no preference"));
+    }
+}
