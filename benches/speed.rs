@@ -143,11 +143,11 @@ impl RandomPanel {
         let mut head_caches = Vec::new();
         for head in &self.heads {
             let mut cache = KvCache::new(head.depth());
-            let last = head.forward_cached(
+            let states = head.forward_cached(
                 &hidden,
                 &mut [CachedSequence { new_tokens: tokens, cache: &mut cache }],
             )?;
-            head.logits(&last.narrow(0, tokens - 1, 1)?)?;
+            head.logits(&states.narrow(0, tokens - 1, 1)?)?;
             head_caches.push(cache);
         }
         Ok((trunk_cache, head_caches))

@@ -1,8 +1,8 @@
-//! Speed of the bootstrap: 100,000 verdicts of 50,000 images, 2,000 resamples, all statistics.
+//! Speed of the bootstrap: 100,000 verdicts of 50,000 images, 2,000 resamples, 17 statistics.
 //!
 //! `RAYON_NUM_THREADS=2 cargo bench --bench statistics` prints the times. With
 //! `ACEM3_PYTHON=venv/bin/python` it also times scipy, krippendorff and scikit-learn in the same
-//! run, on data of the same size and distribution.
+//! run, for 10 of the statistics on data of the size and distribution of the half-point scores.
 
 #![expect(missing_docs, reason = "criterion generates undocumented functions")]
 #![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
@@ -35,7 +35,7 @@ fn generate_ratings(steps: u32) -> [Vec<f64>; 2] {
     columns
 }
 
-/// Scores of judge and label in the formats that the statistics expect.
+/// The judge's scores and the labels, in the formats that the statistics expect.
 struct Raters {
     cells: ContingencyCells,
     units: RatedUnits,
@@ -91,7 +91,7 @@ fn bootstrap(c: &mut Criterion) {
     time_reference();
 }
 
-/// Computes the same statistics with the reference libraries, on a few resamples.
+/// Computes 10 of the statistics with the reference libraries, on a few resamples.
 const SCRIPT: &str = "
 import time, numpy as np, krippendorff
 from scipy import stats

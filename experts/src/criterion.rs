@@ -142,7 +142,7 @@ impl Criterion {
     }
 }
 
-/// Lists the names in records, so that the schema of a map lists its keys.
+/// The schema is a list of the names in records. schemars uses it for the keys of maps.
 impl JsonSchema for Aspect {
     fn schema_name() -> Cow<'static, str> {
         "Aspect".into()
@@ -153,7 +153,7 @@ impl JsonSchema for Aspect {
     }
 }
 
-/// Lists the names in records, so that the schema of a map lists its keys.
+/// The schema is a list of the names in records. schemars uses it for the keys of maps.
 impl JsonSchema for Criterion {
     fn schema_name() -> Cow<'static, str> {
         "Criterion".into()

@@ -162,7 +162,7 @@ fn invalid_audit_arguments_are_rejected() {
     let folder = folder_with_references(4);
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     for (args, words) in [
-        (&["audit", "out", "--probes", "image"][..], "not possible with the records"),
+        (&["audit", "out", "--probes", "image"][..], "the selected probes need cases"),
         (
             &["audit", "cases", "--probes", "image", "--max-flip-rate", "5"],
             "add position to --probes",

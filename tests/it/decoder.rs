@@ -57,12 +57,12 @@ impl Golden {
         integers.to_vec1().unwrap()
     }
 
-    /// Returns the token ids of both rows and the number of tokens per row.
+    /// Returns the token ids of both sequences and the number of tokens per sequence.
     fn input_ids(&self) -> (Vec<u32>, usize) {
         (self.integers("input_ids"), self.values["input_ids"].dim(1).unwrap())
     }
 
-    /// Returns a value of both rows, with one row per token.
+    /// Returns a value for all tokens of both sequences, one row per token.
     fn token_rows(&self, name: &str) -> Tensor {
         self.values[name].flatten_to(1).unwrap()
     }
@@ -81,7 +81,7 @@ fn two_sequences(t: usize) -> BatchLayout {
     }
 }
 
-/// Fails with the index if two tensors differ by more than `tolerance` times the largest magnitude.
+/// Fails if two tensors differ by more than `tolerance` times the largest expected magnitude.
 fn assert_near(got: &Tensor, want: &Tensor, tolerance: f32, label: &str) {
     assert_eq!(got.dims(), want.dims(), "{label}");
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
@@ -92,7 +92,7 @@ fn assert_near(got: &Tensor, want: &Tensor, tolerance: f32, label: &str) {
         let error = (got - want).abs() / scale;
         assert!(
             error <= tolerance,
-            "{label}: {got} at index {i}, expected {want}; {error} of the largest magnitude"
+            "{label}: {got} at index {i}, expected {want}; relative error {error}"
         );
     }
 }

@@ -128,7 +128,7 @@ fn problem_is_reported_once_and_not_counted_as_case() {
     let output = folder.run(&["data", "check", "cases"]);
     assert!(output.stdout.ends_with("; 2 problems\n"), "{}", output.stdout);
     assert!(
-        output.stdout.contains("perhaps for") && output.stdout.contains("b.jsonl line 3"),
+        output.stdout.contains("perhaps because of") && output.stdout.contains("b.jsonl line 3"),
         "{}",
         output.stdout
     );

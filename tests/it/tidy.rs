@@ -1,5 +1,6 @@
 //! Checks of the rules in CONTRIBUTING.md that clippy and rustfmt do not check: file length, module
-//! comments, top-level entries, no panics or prints in shipped code, and no paths of a machine.
+//! comments, top-level entries, no panics in shipped code, no prints in library crates, no absolute
+//! paths of a developer's machine, and the size of the embedded panel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ const TOP_LEVEL: [&str; 14] = [
 const NOT_SOURCE: [&str; 4] = ["target", ".git", ".cargo", "venv"];
 /// Crates that must not print.
 const LIBRARIES: [&str; 4] = ["vision", "projector", "experts", "conclusion"];
-/// Rust files must have fewer lines.
+/// Every Rust file has fewer lines than this.
 const MAX_LINES: usize = 400;
 /// Maximum size of the embedded panel in bytes.
 const MAX_PANEL_BYTES: u64 = 25_000_000;
@@ -58,8 +59,8 @@ fn source_files() -> Vec<PathBuf> {
     found
 }
 
-/// Returns true for a folder that acem3 wrote: a run, a training or phantoms. The phantoms in
-/// `assets` are sources.
+/// Returns true for a folder that acem3 wrote: a judge run, a training run or phantoms. The
+/// phantoms in `assets` are sources.
 fn is_output(folder: &Path) -> bool {
     let marks = ["run.json", "phantoms.json", "tokenizer.json"];
     !folder.starts_with(root().join("assets")) && marks.iter().any(|m| folder.join(m).is_file())
@@ -204,8 +205,8 @@ fn files_contain_no_machine_paths() {
 
 #[test]
 fn embedded_panel_is_small() {
-    let weights = source_files().into_iter().filter(|path| path.starts_with("assets/mini"));
-    let bytes: u64 = weights.map(|path| root().join(path).metadata().unwrap().len()).sum();
+    let files = source_files().into_iter().filter(|path| path.starts_with("assets/mini"));
+    let bytes: u64 = files.map(|path| root().join(path).metadata().unwrap().len()).sum();
     assert!(bytes > 0, "assets/mini is empty");
     assert!(
         bytes <= MAX_PANEL_BYTES,

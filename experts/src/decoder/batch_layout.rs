@@ -7,7 +7,7 @@ use crate::ops::AttentionMask;
 /// Positions and attention mask of a batch of complete sequences.
 #[derive(Clone, Debug)]
 pub struct BatchLayout {
-    /// Number of rows in the batch (`b`).
+    /// Number of rows (`b`), each with `t` tokens of one or more sequences.
     pub batch_size: usize,
     /// Position of each of the `b * t` tokens in its sequence.
     pub positions: Arc<[u32]>,

@@ -29,7 +29,8 @@ struct LayerStack(Vec<DecoderLayer>);
 
 impl LayerStack {
     fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
-        // All layers share one table: it takes 67 MB for a context of 131,072 tokens.
+        // All layers of the stack share the tables, which take 67 MB for a context of 131,072
+        // tokens and a head size of 128.
         let context = config.max_position_embeddings;
         let scaled_period = |pair, period| match &config.rope_scaling {
             Some(scaling) => scaling.scaled_period(pair, period),

@@ -1,4 +1,4 @@
-//! Constrained decoding of a batch of texts that always parse.
+//! Constrained decoding of a batch of texts. Every text has the format of its task.
 //!
 //! Literals are fed to the model. Free texts are generated greedily up to a line break or the token
 //! budget. A score is chosen among six tokens. Texts of different members, presentation orders and

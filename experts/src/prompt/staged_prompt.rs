@@ -1,4 +1,4 @@
-//! Prompts split into prompt stages, so that the prefix cache computes shared ones once.
+//! Prompts split into prompt stages. If prompts share a stage, the prefix cache computes it once.
 
 use super::prompt_tokens::{PromptToken, tokenize_pieces};
 use super::template::PromptPiece;
@@ -57,7 +57,7 @@ impl StagedPrompt {
     }
 }
 
-/// Tokenises the first pieces of a prompt, after the tokens that start every text.
+/// Returns the tokens that start every text and, after them, the tokens of the first pieces.
 fn tokenize_start(
     pieces: &[PromptPiece],
     tokenizer: &TextTokenizer,

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::decoder::BatchLayout;
 use crate::ops::AttentionMask;
 
-/// Indices of all sequences of a batch in rows of equal length.
+/// Placement of the sequences of a batch in rows of equal length.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Packing {
     /// Tokens per row: the length of the longest sequence.
@@ -73,7 +73,8 @@ impl Packing {
 
     /// Returns the positions and the attention mask of the packed sequences.
     pub(super) fn layout(&self, sequences: &[Sequence]) -> BatchLayout {
-        // Branch ids are unique across sequences. Padding is a branch that no token attends to.
+        // Branch ids are unique across sequences. Padding has its own id, so that no sequence
+        // attends to it.
         let unique_ids = |(i, s): (u32, &Sequence)| {
             let branch_id = |branch: &u16| AttentionMask::branch_id(i, *branch);
             s.branches.iter().map(branch_id).collect()
@@ -112,19 +113,20 @@ impl Packing {
             let message = "a batch mixes hidden states and tokens, expected only one of them";
             return Err(Error::Training(message.to_owned()));
         }
+        // Index 0 of the concatenated states is padding. The states of the sequences follow.
         let padding = first.narrow(0, 0, 1)?.zeros_like()?;
-        let mut table = vec![&padding];
-        table.extend(&hidden_states);
-        let mut next_row = 1;
-        let mut table_rows = |hidden: &Tensor| -> Result<Vec<u32>, Error> {
+        let mut states = vec![&padding];
+        states.extend(&hidden_states);
+        let mut next_index = 1;
+        let mut state_indices = |hidden: &Tensor| -> Result<Vec<u32>, Error> {
             let n = hidden.dim(0)? as u32;
-            next_row += n;
-            Ok((next_row - n..next_row).collect())
+            next_index += n;
+            Ok((next_index - n..next_index).collect())
         };
-        let rows: Vec<Vec<u32>> =
-            hidden_states.iter().map(|hidden| table_rows(hidden)).collect::<Result<_, _>>()?;
-        let indices = Tensor::new(self.scatter(0, rows.into_iter()), first.device())?;
-        let packed = Tensor::cat(&table, 0)?.index_select(&indices, 0)?;
+        let indices: Vec<Vec<u32>> =
+            hidden_states.iter().map(|hidden| state_indices(hidden)).collect::<Result<_, _>>()?;
+        let indices = Tensor::new(self.scatter(0, indices.into_iter()), first.device())?;
+        let packed = Tensor::cat(&states, 0)?.index_select(&indices, 0)?;
         Ok(Some(packed.to_device(device)?))
     }
 }
@@ -149,8 +151,8 @@ mod tests {
         assert_eq!((packed.rows, packed.len()), (3, 21));
         assert_eq!(packed.starts, [18, 0, 12, 14, 7]);
         let lengths = [3u8, 7, 2, 4, 5].map(|n| vec![n; n.into()]);
-        let row = packed.scatter(0, lengths.into_iter());
-        assert_eq!(row[7..], [5, 5, 5, 5, 5, 2, 2, 4, 4, 4, 4, 3, 3, 3]);
+        let values = packed.scatter(0, lengths.into_iter());
+        assert_eq!(values[7..], [5, 5, 5, 5, 5, 2, 2, 4, 4, 4, 4, 3, 3, 3]);
         assert_eq!((pack(&[]).len(), pack(&[4]).len()), (0, 4));
     }
 }

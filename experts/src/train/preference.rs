@@ -71,10 +71,10 @@ impl TrainableModel {
         let slopes: Vec<f64> = margins.iter().map(|m| beta * sigmoid(-m)).collect();
         let chosen_weights: Vec<f64> =
             sequences.iter().map(|s| nll_weight / s.target_count(1).max(1) as f64).collect();
-        let weights = predicted.targets.iter().map(|(row, target)| {
+        let weights = predicted.targets.iter().map(|(pair, target)| {
             Ok(match branch_index(target.branch)? {
-                0 => (slopes[*row] + chosen_weights[*row]) as f32,
-                _ => -slopes[*row] as f32,
+                0 => (slopes[*pair] + chosen_weights[*pair]) as f32,
+                _ => -slopes[*pair] as f32,
             })
         });
         let weights = weights.collect::<Result<Vec<f32>, Error>>()?;
@@ -103,8 +103,8 @@ impl TrainableModel {
 fn branch_log_likelihoods(predicted: &TargetLogits, n: usize) -> Result<Vec<[f64; 2]>, Error> {
     let log_probs = log_probabilities(&predicted.logits, &predicted.target_tokens())?;
     let mut sums = vec![[0.0; 2]; n];
-    for ((row, target), log_prob) in predicted.targets.iter().zip(log_probs) {
-        sums[*row][branch_index(target.branch)?] += f64::from(log_prob);
+    for ((sequence, target), log_prob) in predicted.targets.iter().zip(log_probs) {
+        sums[*sequence][branch_index(target.branch)?] += f64::from(log_prob);
     }
     Ok(sums)
 }

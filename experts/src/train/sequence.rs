@@ -1,6 +1,6 @@
 //! Training sequence: a shared prefix with branches that attend to it but not to each other.
 //!
-//! One forward pass computes the prefix once for the three evaluations of a case, or for many
+//! One forward pass computes the prefix once for the three evaluations of a pair, or for many
 //! questions about one image.
 
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub struct TargetToken {
 /// Tokens with their branches, positions and targets.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
-    /// Input in addition to the tokens. Image tokens replace [`PromptToken::Image`].
+    /// Input in addition to the tokens.
     pub input: SequenceInput,
-    /// Token ids; zero for image tokens.
+    /// Token ids. Image tokens have the id zero.
     pub tokens: Vec<u32>,
     /// Branch of each token; the prefix is branch 0.
     pub branches: Vec<u16>,
@@ -43,8 +43,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Creates a sequence with a prompt as its prefix. The prompt has no targets. `image_tokens`:
-    /// number of tokens of an image.
+    /// Creates a sequence with a prompt as its prefix. The prompt has no targets. Each
+    /// [`PromptToken::Image`] becomes `image_tokens` tokens.
     pub fn new(prompt: &[PromptToken], pixels: Option<Arc<[f32]>>, image_tokens: usize) -> Self {
         let mut sequence = Self {
             input: pixels.map_or(SequenceInput::Text, SequenceInput::Pixels),
@@ -81,8 +81,10 @@ impl Sequence {
         }
     }
 
-    /// Returns the prefix with some of the branches, renumbered from one in the order of
-    /// `branches`, and the index of each of its tokens in `self`. Selects the hidden states too.
+    /// Creates a sequence of the prefix and some of the branches, which are renumbered from one in
+    /// the order of `branches`. Hidden states in the input are selected with their tokens.
+    ///
+    /// Also returns the indices of the selected tokens in this sequence.
     pub fn select_branches(&self, branches: &[u16]) -> candle::Result<(Self, Vec<u32>)> {
         let new_number = |branch: u16| {
             let index = branches.iter().position(|selected| *selected == branch);

@@ -52,7 +52,7 @@ fn detect_file(path: &Path) -> Result<SourceLayout> {
             Some(layout) => Ok(layout),
             None => bail!(
                 "{}: unknown layout\nhint: expected {KNOWN_LAYOUTS}; \
-                 an array of cases must be written one per line in a .jsonl file",
+                 write cases one per line in a .jsonl file, not as an array",
                 path.display()
             ),
         },
@@ -134,8 +134,8 @@ fn select_split(
             _ => PathBuf::new(),
         };
         bail!(
-            "{} contains the splits {names}, expected one\nhint: select one with --split, or pass its \
-             file, such as {}",
+            "{} contains the splits {names}, expected one\nhint: select one with --split, or pass \
+             a file, such as {}",
             path.display(),
             first.display()
         );
@@ -168,7 +168,8 @@ fn no_cases_error(path: &Path) -> anyhow::Error {
     let files = files_with_extension(path, "jsonl").unwrap_or_default();
     let hint = match files.first() {
         Some(file) if contains_preferences(file) => format!(
-            "{} contains preference pairs for training; run `acem3 data phantoms` to generate cases",
+            "{} contains preference pairs for training; \
+             run `acem3 data phantoms` to generate cases",
             file.display()
         ),
         Some(file) => format!("pass the file {} to judge its cases", file.display()),
@@ -176,7 +177,7 @@ fn no_cases_error(path: &Path) -> anyhow::Error {
     };
     anyhow::anyhow!(
         "{}: unknown layout, looked for cases.jsonl, questions.csv, VQA-RAD's or \
-         SLAKE's *.json, *.parquet and data/*.parquet\nhint: {hint}",
+         SLAKE's *.json, *.parquet and */*.parquet\nhint: {hint}",
         path.display()
     )
 }

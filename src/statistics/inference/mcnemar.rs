@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::distribution::binomial_tail;
 
-/// The cases that exactly one of two judges orders correctly.
+/// Result of McNemar's test: the cases that only one of two judges orders correctly, and the
+/// p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct McNemar {
     /// Cases that only the first judge orders correctly.
@@ -15,15 +16,15 @@ pub struct McNemar {
     pub p: f64,
 }
 
-/// Computes McNemar's exact test (McNemar 1947). Each item of `pairs` states whether the first and
-/// the second judge are correct in one case.
-pub fn mcnemar(pairs: impl IntoIterator<Item = (bool, bool)>) -> McNemar {
-    let count = |(a, b): (u64, u64), pair| match pair {
+/// Computes McNemar's exact test (McNemar 1947). Each item of `are_correct` describes one case:
+/// whether the first judge orders it correctly, and whether the second judge does.
+pub fn mcnemar(are_correct: impl IntoIterator<Item = (bool, bool)>) -> McNemar {
+    let count = |(a, b): (u64, u64), are_correct| match are_correct {
         (true, false) => (a + 1, b),
         (false, true) => (a, b + 1),
         _ => (a, b),
     };
-    let (only_first, only_second) = pairs.into_iter().fold((0, 0), count);
+    let (only_first, only_second) = are_correct.into_iter().fold((0, 0), count);
     let tail = binomial_tail(only_first.min(only_second), only_first + only_second);
     McNemar { only_first, only_second, p: (2.0 * tail).min(1.0) }
 }

@@ -123,7 +123,7 @@ impl TrainConfig {
         }
         if decoder.vocab_size != self.vocabulary {
             bail!(
-                "model.decoder.vocab_size is {}, expected {} as in vocabulary",
+                "model.decoder.vocab_size is {}, expected {} (the value of vocabulary)",
                 decoder.vocab_size,
                 self.vocabulary
             );

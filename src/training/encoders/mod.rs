@@ -1,9 +1,9 @@
 //! Comparison of vision encoders with equal training budgets.
 //!
 //! There are two comparisons. The fast one, [`linear_probe`], fits linear classifiers on frozen
-//! features. The slow one, [`panel_comparison`], trains a projector for each encoder under the
-//! embedded panel's decoder and judges held-out cases. The first encoder is the baseline;
-//! comparisons are paired.
+//! features. The slow one, [`panel_comparison`], trains a projector from each encoder to the
+//! decoder of the embedded panel and judges held-out cases. The first encoder is the baseline;
+//! paired tests compare the others with it.
 
 pub mod candidate;
 mod classifier;
@@ -28,8 +28,9 @@ pub struct EncoderTestConfig {
     pub data: Option<PathBuf>,
     /// Number of training phantoms. A data set uses its whole training split.
     pub train_count: u64,
-    /// Number of held-out phantoms, or questions of a data set.
+    /// Number of held-out phantoms, or of held-out questions of a data set. Linear probes use all
+    /// test images of a data set.
     pub test_count: u64,
-    /// Seed of the held-out part.
+    /// Seed of the phantoms, of the choice of held-out questions and of training.
     pub seed: u64,
 }

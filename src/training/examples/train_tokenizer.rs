@@ -1,8 +1,8 @@
 //! Trains the tokenizer of a panel without an initial model: byte-level BPE with one special token
 //! for each fixed phrase of the prompt format.
 //!
-//! Special tokens for fixed phrases save context of a small model. Quoted text is tokenized without
-//! special tokens, so a response cannot imitate the format.
+//! Special tokens for fixed phrases make prompts fit into the short context of a small model.
+//! Quoted text is tokenized without special tokens, so a response cannot imitate the format.
 //!
 //! Text is lower-cased and prefixed with a space. A word then has the same tokens in every
 //! position, so a model can copy a claim from a response into its analysis.
@@ -44,9 +44,9 @@ pub(crate) fn train_tokenizer(
         Split::new(SplitPattern::String("\n".to_owned()), SplitDelimiterBehavior::Isolated, false)
             .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let mut tokenizer = Tokenizer::new(BPE::default());
-    // `TextTokenizer` removes a `Prepend` of the outer sequence, because it takes it for the prefix
-    // space of `SentencePiece`, which only the start of a prompt has. Here every text begins with a
-    // space, so the `Prepend` is in a nested sequence.
+    // `TextTokenizer` removes a `Prepend` at the top level of the normalizers: in `SentencePiece`
+    // tokenizers it adds a space that belongs only at the start of a prompt. Here every text begins
+    // with a space, so the `Prepend` is in a nested sequence, which `TextTokenizer` keeps.
     let remove_extra_space = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
         .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let prepend_space =
@@ -74,7 +74,7 @@ pub(crate) fn train_tokenizer(
     let size = tokenizer.get_vocab_size(true);
     if size > config.vocabulary {
         return Err(anyhow!(
-            "the tokenizer has {size} tokens, expected at most {} as in vocabulary{}",
+            "the tokenizer has {size} tokens, expected at most {} (the value of vocabulary){}",
             config.vocabulary,
             vocabulary_hint(config)
         ));
@@ -182,7 +182,7 @@ mod tests {
         assert!(analysis.windows(2).any(|two| two == claim));
         assert_eq!(tokenizer.decode(&claim).unwrap(), " left kidney");
         let [line_break] = tokenizer.encode_quoted("\n").unwrap()[..] else {
-            panic!("a line break is one token");
+            panic!("expected one token for a line break");
         };
         assert_eq!(tokenizer.encode_quoted("kidney\n").unwrap(), [claim[1], line_break]);
         for token in REWARD_TOKENS {

@@ -12,7 +12,7 @@ pub(crate) struct MisjudgedPair {
 }
 
 impl MisjudgedPair {
-    /// Returns the case and the two models of the pair.
+    /// Returns the case id and the two models of the pair.
     pub(super) fn id(&self) -> PairId {
         let case = &self.job.case;
         let model = |i: usize| {

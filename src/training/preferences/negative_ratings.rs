@@ -15,7 +15,7 @@ pub(crate) type EvaluationRatings = Vec<(String, u8)>;
 const SCORE_CHANGE: std::ops::RangeInclusive<u8> = 1..=3;
 /// Probability of a second change.
 const SECOND_CHANGE_RATE: f64 = 0.3;
-/// Maximum attempts to derive a negative from an evaluation.
+/// Maximum number of attempts to derive a negative from an evaluation.
 const MAX_ATTEMPTS: usize = 16;
 
 /// Derived negative.
@@ -44,8 +44,9 @@ fn derive_negative(
             }
         }
         Negative::ScoreAddition => {
-            // One score rises by the same number of points as the other falls, if the scale allows
-            // this for any criterion. Otherwise only one of the two scores changes.
+            // On one criterion, the score of one response rises and that of the other falls by the
+            // same number of points. If the scale allows this for no criterion, only one of the two
+            // scores changes.
             let max_points =
                 |[up, down]: [usize; 2]| (5 - ratings[up].1.min(5)).min(ratings[down].1);
             let directions = || (0..half).flat_map(|i| [[i, i + half], [i + half, i]]);
@@ -73,7 +74,7 @@ fn derive_negative(
     (derived != *ratings).then_some(derived)
 }
 
-/// Derives a negative with one or two of these changes. Returns `None` if no change gives a
+/// Derives a negative with one or two of these changes. Returns `None` if no attempt gives a
 /// different and well-formed evaluation.
 pub(crate) fn derive_any_negative(
     changes: &[Negative],

@@ -7,7 +7,7 @@ use super::mask::{mask, mask_build};
 use super::{COLUMNS, Snapshots, layout, run};
 use crate::folder::Folder;
 
-/// Returns the words of every command and subcommand. The list of the program itself is empty.
+/// Returns the words of every command and subcommand. The program itself has no words.
 fn commands() -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut pending = vec![(Vec::new(), Cli::command())];

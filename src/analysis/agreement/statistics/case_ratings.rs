@@ -11,7 +11,7 @@ pub(crate) struct CaseRatings {
     pub(crate) consensus_of_others: Vec<Option<f64>>,
 }
 
-/// Ratings of many cases. Cases with equal ratings share one entry: scores and orders have few
+/// Ratings of many cases. Cases with equal ratings share one entry. Scores and preferences have few
 /// distinct values, so thousands of cases have only hundreds of entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistinctRatings {
@@ -48,9 +48,9 @@ impl DistinctRatings {
     }
 
     /// Computes the weight of each entry: the sum of the weights of its cases.
-    pub(crate) fn weights(&self, cases: &[f64]) -> Vec<f64> {
+    pub(crate) fn weights(&self, case_weights: &[f64]) -> Vec<f64> {
         let mut weights = vec![0.0; self.distinct.len()];
-        for (index, weight) in self.indices.iter().zip(cases) {
+        for (index, weight) in self.indices.iter().zip(case_weights) {
             weights[*index as usize] += weight;
         }
         weights

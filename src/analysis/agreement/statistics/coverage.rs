@@ -1,35 +1,35 @@
-//! Coverage: the proportion of labelled cases with a verdict, and the resulting bounds of a
-//! statistic.
+//! Coverage: the proportion of labelled units (pairs, triples or responses) with a verdict, and the
+//! resulting bounds of a statistic.
 
 use super::statistic::Statistic;
 
-/// Number of labelled cases, and of those with a verdict.
+/// Number of labelled units, and of those with a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {
-    /// Number of labelled cases with a verdict.
+    /// Number of labelled units with a verdict.
     pub judged: usize,
-    /// Number of labelled cases.
+    /// Number of labelled units.
     pub labelled: usize,
 }
 
 impl Coverage {
-    /// Returns the proportion of labelled cases with a verdict, 0 to 1.
+    /// Returns the proportion of labelled units with a verdict, 0 to 1.
     pub fn proportion(self) -> f64 {
         self.judged as f64 / self.labelled.max(1) as f64
     }
 
-    /// Returns true if every labelled case has a verdict.
+    /// Returns true if every labelled unit has a verdict.
     pub fn is_complete(self) -> bool {
         self.judged == self.labelled
     }
 
-    /// Describes the coverage; `cases` is the noun for the cases, in the plural.
-    pub fn describe(self, cases: &str) -> String {
-        format!("{} of {} labelled {cases}", self.judged, self.labelled)
+    /// Describes the coverage. `unit_noun` names the units in the plural, such as "pairs".
+    pub fn describe(self, unit_noun: &str) -> String {
+        format!("{} of {} labelled {unit_noun}", self.judged, self.labelled)
     }
 
-    /// Computes the bounds of a proportion over all labelled cases, given the proportion over the
-    /// cases with a verdict: the other cases are all wrong, or all right (Manski, 1989).
+    /// Computes the bounds of a proportion over all labelled units, given the proportion over the
+    /// units with a verdict: the other units are all wrong, or all right (Manski, 1989).
     pub fn bounds(self, proportion: f64) -> [f64; 2] {
         let (correct, all) = (proportion * self.judged as f64, self.labelled.max(1) as f64);
         let missing = (self.labelled - self.judged.min(self.labelled)) as f64;
@@ -38,8 +38,8 @@ impl Coverage {
 }
 
 impl Statistic {
-    /// Returns the name of the statistic's cases, in the plural.
-    pub(crate) fn case_noun(self) -> &'static str {
+    /// Returns the name of the statistic's units, in the plural.
+    pub(crate) fn unit_noun(self) -> &'static str {
         match self {
             Self::AccuracyTriple => "triples",
             other if Self::ORDERS.contains(&other) => "pairs",
@@ -47,8 +47,8 @@ impl Statistic {
         }
     }
 
-    /// Returns true if the statistic is a proportion of all cases, so that it has bounds if
-    /// verdicts are missing.
+    /// Returns true if the statistic is a proportion of all units. Only then does it have bounds
+    /// when verdicts are missing.
     pub(crate) fn is_bounded(self) -> bool {
         matches!(self, Self::Accuracy | Self::AccuracyTriple)
     }

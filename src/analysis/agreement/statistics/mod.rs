@@ -1,4 +1,5 @@
-//! Agreement statistics: groups that are computed together, their estimates and the human ceiling.
+//! Agreement statistics: groups of statistics that are computed together, their estimates and the
+//! human ceiling.
 
 pub(crate) mod agreement_statistic;
 pub(crate) mod case_ratings;

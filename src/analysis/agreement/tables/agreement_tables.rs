@@ -188,7 +188,7 @@ fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {
 fn coverage_notes(statistics: &[AgreementStatistic]) -> Vec<String> {
     let mut coverage: Vec<String> = Vec::new();
     for statistic in statistics {
-        let text = statistic.coverage.describe(statistic.statistic.case_noun());
+        let text = statistic.coverage.describe(statistic.statistic.unit_noun());
         if !coverage.contains(&text) {
             coverage.push(text);
         }

@@ -7,7 +7,7 @@ use crate::data::cases::answers::answer_index::AnswerIndex;
 pub(crate) struct AnswerMatchCounts {
     /// Answers that match a readable or unreadable case.
     matched: u64,
-    /// Answers to questions in other languages.
+    /// Answers to questions in languages that are not selected.
     pub(crate) unselected: u64,
     /// Number of unreadable cases without a known id.
     cases_without_id: u64,
@@ -25,7 +25,7 @@ impl AnswerMatchCounts {
         self.cases_without_id += u64::from(keys.is_empty());
     }
 
-    /// Counts the answers to a question in another language.
+    /// Counts the answers to a question in a language that is not selected.
     pub(crate) fn count_unselected(&mut self, answers: &AnswerIndex, keys: &[String]) {
         self.unselected += answers.count_for(keys);
     }

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_answer_keeps_claim_without_full_stop() {
+    fn truncated_answer_keeps_claim_and_has_no_final_full_stop() {
         for index in 0..50 {
             let written = write(&wrong_claim(), &[Defect::Truncated], &mut stream_rng(7, index, 3));
             assert!(written.text.starts_with("The liver is on the left. "), "{}", written.text);

@@ -33,7 +33,7 @@ fn score(value: u8) -> Score {
 }
 
 /// Returns the tokens of a judging task and its completion, with as many image tokens as in a
-/// sequence.
+/// training sequence.
 fn task_tokens(
     task: &GenerationTask,
     builder: &SequenceBuilder,
@@ -50,7 +50,7 @@ fn task_tokens(
     tokens
 }
 
-/// Returns the configuration and sequence builder of a training that starts from a published
+/// Returns the configuration and sequence builder of a training run that starts from a published
 /// checkpoint.
 fn builder_from_checkpoint() -> (TrainConfig, SequenceBuilder) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -132,7 +132,8 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
     }
 }
 
-/// The claim, the agreement and the score have a loss. The wrong finding has none.
+/// The wrong finding ("right side") has no loss. The claim ("left side"), the agreement ("they
+/// differ") and the score have a loss.
 #[test]
 fn wrong_finding_has_no_loss() {
     let (_, builder) = embedded_builder();

@@ -1,4 +1,5 @@
-//! Names of a stage's files in the output folder.
+//! Files of a stage in the output folder. Each learner of a stage (one member, or all members as
+//! one model) has its own files. Only the preference pairs of a stage are shared by its learners.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -18,17 +19,18 @@ pub(crate) const BEST_STEP_EXTENSION: &str = "best.json";
 /// Extension of the reference model's log-likelihoods.
 pub(crate) const REFERENCES_EXTENSION: &str = "reference.safetensors";
 
-/// Returns the path of the finished weights of a stage or a learner.
+/// Returns the path of the finished weights of a learner.
 pub(crate) fn checkpoint_path(out: &Path, name: &str) -> PathBuf {
     stage_file(out, name, "safetensors")
 }
 
-/// Returns the path of the frozen-activation cache of a stage or a learner.
+/// Returns the path of the frozen-activation cache of a learner, or of the preference pairs of
+/// a stage.
 pub(crate) fn activation_path(out: &Path, name: &str) -> PathBuf {
     out.join(format!("{name}.rows"))
 }
 
-/// Returns the path of a file of a stage or a learner.
+/// Returns the path of a file of a learner.
 pub(crate) fn stage_file(out: &Path, name: &str, extension: &str) -> PathBuf {
     out.join(format!("{name}.{extension}"))
 }

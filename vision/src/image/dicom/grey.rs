@@ -10,7 +10,7 @@ use super::view::{AppliedWindow, DicomView, DicomWindow, WindowSource};
 
 const MODALITY_LUT: Tag = Tag(0x0028, 0x3000);
 const VOI_LUT: Tag = Tag(0x0028, 0x3010);
-/// Tags of descriptor and data of a lookup table.
+/// Tags of the descriptor and the data of a lookup table.
 const LUT: [Tag; 2] = [Tag(0x0028, 0x3002), Tag(0x0028, 0x3006)];
 const WINDOW_CENTER: Tag = Tag(0x0028, 0x1050);
 const WINDOW_WIDTH: Tag = Tag(0x0028, 0x1051);
@@ -162,13 +162,13 @@ fn full_range_window((min, max): (f64, f64)) -> (GreyTransform, Option<AppliedWi
     (GreyTransform::LinearExact { center, width }, Some(applied))
 }
 
-/// Returns center and width of the windows of an object.
+/// Returns the center and width of each window of an object.
 fn stored_windows(object: &DefaultDicomObject) -> Vec<(f64, f64)> {
     let numbers = |tag| object.get(tag).and_then(|e| e.to_multi_float64().ok()).unwrap_or_default();
     numbers(WINDOW_CENTER).into_iter().zip(numbers(WINDOW_WIDTH)).collect()
 }
 
-/// Returns center and width of a window of an object by name, case-insensitive.
+/// Returns the center and width of the window with this name. Upper and lower case are equal.
 fn window_by_name(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64), DecodeError> {
     let windows = stored_windows(object);
     let names = object.get(WINDOW_NAME).and_then(|e| e.value().to_multi_str().ok());
@@ -179,7 +179,8 @@ fn window_by_name(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64),
     let window = index.and_then(|i| windows.get(i).copied());
     window.filter(|(_, width)| *width >= 1.0).ok_or_else(|| DecodeError::InvalidView {
         problem: format!(
-            "none of the {} windows in the file has the name given by --window",
+            "none of the {} windows in the file has the name given by --window and a width of at \
+             least 1",
             windows.len()
         ),
         hint: "--window applies to every image of the run; pass CENTER,WIDTH, for example \
