@@ -225,7 +225,7 @@ fn offline_error_names_missing_snapshot_file() {
     fs::remove_file(snapshot.folder.join("b.bin")).unwrap();
     settings.offline = Some("--offline");
     let error = fetch(&settings, "owner/name").unwrap_err();
-    assert_eq!(error.kind, HubErrorKind::MissingFile);
+    assert_eq!(error.kind, HubErrorKind::NotCached);
     let text = error.to_string();
     assert!(text.contains("owner/name: b.bin is not in the cache"), "{text}");
     assert!(text.contains("hint: run the same command once with access to the hub"), "{text}");

@@ -87,9 +87,18 @@ fn failed_download_exits_2_with_hint() {
         ),
         ("owner/other", &[], "owner/other: not found, or private and no token is set (401)"),
         ("owner/name@v9", &[], "owner/name: no revision `v9` (404)"),
-        ("owner/name@a..b", &[], "`a..b` is not a valid revision"),
+        (
+            "owner/name@a..b",
+            &[],
+            "error: --panel owner/name@a..b: invalid hub id or revision\n  because: `a..b` is not a valid revision",
+        ),
         ("bad--owner/name", &[], "`bad--owner/name` is not a repository id"),
         ("owner/name", &[], "owner/name: no file *.safetensors, *.bin or *.gguf at main"),
+        (
+            "owner/name",
+            &["--offline"],
+            "error: --panel owner/name: not in the cache\n  because: owner/name is not in the cache",
+        ),
         ("owner/name", &["--offline"], "and --offline forbids access to the hub"),
     ] {
         let args = [&["judge", "cases", "--out", "out", "--panel", panel][..], extra_args].concat();

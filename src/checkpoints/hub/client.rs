@@ -35,7 +35,7 @@ impl<'a> HubClient<'a> {
         let setup_error = |error: &(dyn Error + 'static)| {
             let message = format!("cannot set up the hub client: {}", root_cause(error));
             let hint = "check HF_ENDPOINT, and that CA certificates are installed";
-            HubError::new(HubErrorKind::Input, message, hint)
+            HubError::new(HubErrorKind::Setting, message, hint)
         };
         let client = |redirects| {
             let client = reqwest::Client::builder()

@@ -16,12 +16,16 @@ pub struct HubError {
 /// The kinds of [`HubError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubErrorKind {
-    /// The id, the revision or a setting is invalid.
+    /// The id or the revision is invalid.
     Input,
+    /// An environment variable or the configuration of the client is invalid.
+    Setting,
     /// The hub denies access, or the repository or revision does not exist.
     Rejected,
-    /// The repository or the cache does not contain a file.
+    /// The repository does not contain a file.
     MissingFile,
+    /// The cache does not contain the revision or one of its files, and downloads are forbidden.
+    NotCached,
     /// The hub is busy or the connection broke; another attempt may succeed.
     Unavailable,
     /// The network or the host cannot be reached.
@@ -127,6 +131,19 @@ impl HubError {
         Self::new(kind, format!("{id}: {what} ({status})"), hint)
     }
 
+    /// Converts the error for display. The first line is `name` (the flag or key, with the id) and
+    /// what failed.
+    pub fn into_error(self, name: &str) -> anyhow::Error {
+        let problem = match self.kind {
+            HubErrorKind::Input => "invalid hub id or revision",
+            HubErrorKind::Setting => "invalid setting of the hub client",
+            HubErrorKind::MissingFile => "missing file",
+            HubErrorKind::NotCached => "not in the cache",
+            _ => "download failed",
+        };
+        anyhow::Error::new(self).context(format!("{name}: {problem}"))
+    }
+
     /// Returns the message without the hint.
     pub(super) fn message(&self) -> &str {
         &self.message
@@ -163,6 +180,18 @@ mod tests {
             let error = HubError::from_response("a/b", "v1", file, &response);
             let is_rejected = error.to_string().contains("rejects the token");
             assert_eq!(is_rejected, status == 401 && had_token, "{error}");
+        }
+    }
+
+    #[test]
+    fn first_line_states_what_failed() {
+        for (kind, expected) in [
+            (HubErrorKind::Input, "--panel a/b: invalid hub id or revision"),
+            (HubErrorKind::NotCached, "--panel a/b: not in the cache"),
+            (HubErrorKind::Rejected, "--panel a/b: download failed"),
+        ] {
+            let error = HubError::new(kind, "message", "hint").into_error("--panel a/b");
+            assert_eq!(error.to_string(), expected);
         }
     }
 

@@ -149,7 +149,7 @@ impl HubSettings {
 }
 
 fn setting_error(name: &str, why: &str, hint: &str) -> HubError {
-    HubError::new(HubErrorKind::Input, format!("{name}: {why}"), hint)
+    HubError::new(HubErrorKind::Setting, format!("{name}: {why}"), hint)
 }
 
 fn parse_endpoint(value: Option<String>) -> Result<String, HubError> {

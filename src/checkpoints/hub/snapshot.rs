@@ -10,7 +10,7 @@ use super::cache::{RepoCache, is_safe_path};
 use super::client::HubClient;
 use super::download::Downloader;
 use super::error::HubError;
-use super::error::HubErrorKind::{MissingFile, Unavailable, Unreachable};
+use super::error::HubErrorKind::{MissingFile, NotCached, Unavailable, Unreachable};
 use super::id::is_commit;
 use super::remote_file::RemoteFile;
 use super::{HubSettings, RepoRef};
@@ -178,7 +178,7 @@ fn cached_snapshot(
 
 fn not_cached_error(cache: &RepoCache, what: &str, why: &str, hint: &str) -> HubError {
     let root = cache.root().display();
-    HubError::new(MissingFile, format!("{what} is not in the cache {root}{why}"), hint)
+    HubError::new(NotCached, format!("{what} is not in the cache {root}{why}"), hint)
 }
 
 fn select_files(

@@ -60,7 +60,7 @@ impl PanelFiles {
             return Self::resolve_local(setting, panel);
         }
         let folder = downloads.download(panel, &FileFilter::Panel);
-        let folder = folder.with_context(|| format!("{setting} {panel}: download failed"))?;
+        let folder = folder.map_err(|error| error.into_error(&format!("{setting} {panel}")))?;
         match folder {
             Some(folder) => Self::resolve_local(setting, &folder.display().to_string()),
             None => Self::resolve_local(setting, panel),
@@ -81,8 +81,15 @@ impl PanelFiles {
             return Ok(Self::Checkpoint(path.to_owned()));
         }
         if !path.is_dir() {
+            let problem = if path.exists() {
+                "is a file, expected .toml, .gguf or a folder"
+            } else if path.extension().is_some_and(|e| e == "toml" || e == "gguf") {
+                "no such file"
+            } else {
+                "no such folder"
+            };
             bail!(
-                "{setting} {panel}: no such folder\n\
+                "{setting} {panel}: {problem}\n\
                  hint: pass a folder with a {PANEL_FILE}, the folder or .gguf file of a published \
                  checkpoint, or a .toml file with four members; omit {setting} to use the embedded \
                  panel"

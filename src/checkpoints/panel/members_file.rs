@@ -191,7 +191,7 @@ fn resolve_member(
     }
     let id = name.to_string_lossy();
     let found = downloads.download(&id, filter);
-    found.with_context(|| format!("{id}: download failed"))
+    found.map_err(|error| error.into_error(&id))
 }
 
 impl MemberEntry {

@@ -59,7 +59,7 @@ impl Candidate {
             _ => {}
         }
         let snapshot = hub::snapshot_unless_path(name, &FileFilter::Encoder, *hub_args, quiet);
-        let snapshot = snapshot.with_context(|| format!("encoder {name}: download failed"))?;
+        let snapshot = snapshot.map_err(|error| error.into_error(&format!("encoder {name}")))?;
         match snapshot {
             Some(snapshot) => Ok(Self {
                 hub: Some(snapshot.source),

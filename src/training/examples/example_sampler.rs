@@ -41,7 +41,7 @@ pub(crate) struct ExampleSampler {
 }
 
 /// Case for preference training.
-pub(crate) struct PreferenceExample {
+pub(crate) struct SampledPreference {
     /// Pair with correct evaluations.
     pub(crate) pair: PairExample,
     /// Pair with the evaluations that the conclusion model reads.
@@ -170,12 +170,12 @@ impl ExampleSampler {
         &self,
         stage: &StageConfig,
         index: u64,
-    ) -> Result<PreferenceExample> {
+    ) -> Result<SampledPreference> {
         let mut rng = self.rng(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
         let pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
         let conclusion_pair = pair.with_expert_errors(&mut rng);
-        Ok(PreferenceExample { pair, conclusion_pair, rng })
+        Ok(SampledPreference { pair, conclusion_pair, rng })
     }
 
     /// Samples the source of the next example: the data sets, or phantoms (`None`).

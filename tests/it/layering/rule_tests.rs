@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::imports::Imports;
+use super::type_names::repeated_type_names;
 use super::{describe_cycles, room_violations, upward_dependencies, upward_imports};
 
 /// Creates a workspace with these files, including the package manifests.
@@ -320,4 +321,14 @@ fn imports_between_crates_are_found() {
     );
     assert!(descriptions.contains(&format!("experts/src/lib.rs:3 → {tower} (v::tower::Tower)")));
     assert_eq!(imports.crate_of(imports.references[0].to), "vision");
+}
+
+#[test]
+fn repeated_type_name_is_found() {
+    let folder = package(&[
+        ("lib.rs", "pub mod a;\npub mod b;\n"),
+        ("a.rs", "pub struct Case;\npub enum Kind {}\n"),
+        ("b.rs", "trait Case {}\n#[cfg(test)]\nmod tests { struct Kind; }\n"),
+    ]);
+    assert_eq!(repeated_type_names(folder.path()), ["Case: src/a.rs, src/b.rs"]);
 }

@@ -17,11 +17,11 @@ pub(crate) struct Bert {
     pub(crate) tokenizer: MetricTokenizer,
     /// Device of the weights.
     pub(crate) device: Device,
-    encoder: Encoder,
+    encoder: BertEncoder,
 }
 
 /// Model families; they differ in position ids.
-enum Encoder {
+enum BertEncoder {
     Bert(bert::BertModel),
     /// XLM-R has the architecture of `RoBERTa`.
     Roberta(xlm_roberta::XLMRobertaModel),
@@ -61,8 +61,8 @@ impl Bert {
         let vb = weights.builder(&placement.device);
         // Load all layers to detect errors above the chosen layer too; tensors are shared, not
         // copied.
-        let encoder = Encoder::load(&vb, &config, layers)
-            .and_then(|_| Encoder::load(&vb, &config, layer))
+        let encoder = BertEncoder::load(&vb, &config, layers)
+            .and_then(|_| BertEncoder::load(&vb, &config, layer))
             .with_context(|| source.folder.display().to_string())?;
         weights.check_all_used()?;
         let device = placement.device.clone();
@@ -78,8 +78,8 @@ impl Bert {
         let ids = id_tensor(sequences, &self.device)?;
         let segments = ids.zeros_like()?;
         match &self.encoder {
-            Encoder::Bert(model) => model.forward(&ids, &segments, None),
-            Encoder::Roberta(model) => {
+            BertEncoder::Bert(model) => model.forward(&ids, &segments, None),
+            BertEncoder::Roberta(model) => {
                 let mask = ids.ones_like()?;
                 model.forward(&ids, &mask, &segments, None, None, None)
             }
@@ -87,7 +87,7 @@ impl Bert {
     }
 }
 
-impl Encoder {
+impl BertEncoder {
     fn load(vb: &VarBuilder, config: &BertConfig, layers: usize) -> candle::Result<Self> {
         let model = bert::Config { num_hidden_layers: layers, ..config.model.clone() };
         Ok(if config.is_roberta {
