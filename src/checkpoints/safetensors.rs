@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
 use safetensors::tensor::Metadata;
 
-use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
-use crate::support::digest::{Digest, HashingReader};
+use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
+use crate::support::digest::HashingReader;
 use crate::support::files::atomic_file;
 
 /// Maximum header size in bytes, as in the reference implementation.
@@ -23,7 +23,7 @@ pub(crate) fn read(
     file: &Arc<str>,
     store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
-) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+) -> Result<FileTensors> {
     let mut source = HashingReader::new(source);
     let metadata = read_header(&mut source, len)?;
     let mut tensors = Vec::new();
@@ -36,11 +36,17 @@ pub(crate) fn read(
             let dtype = DType::try_from(info.dtype).ok().with_context(|| {
                 format!("tensor `{name}`: type {:?} is not supported", info.dtype)
             })?;
-            let stored = store.intern((file, &name), &bytes, dtype, &info.shape)?;
+            let stored = store.intern(&EncodedTensor {
+                file,
+                name: &name,
+                bytes: &bytes,
+                encoding: dtype.into(),
+                shape: &info.shape,
+            })?;
             tensors.push((name, stored));
         }
     }
-    Ok((source.digest(), tensors))
+    Ok(FileTensors { digest: source.digest(), tensors })
 }
 
 /// Writes tensors to a file, atomically and with the permissions of the umask.

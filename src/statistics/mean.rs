@@ -15,7 +15,7 @@ pub fn mean(values: &[Option<f64>], weights: &[f64]) -> Defined<f64> {
         Some(value) => (sum + weight * value, n + weight),
         None => (sum, n),
     });
-    require_at_least(1, n as usize, "cases")?;
+    require_at_least(1, n as usize, ["case", "cases"])?;
     Ok(sum / n)
 }
 
@@ -26,7 +26,7 @@ pub fn mean(values: &[Option<f64>], weights: &[f64]) -> Defined<f64> {
 ///
 /// There are fewer than two values.
 pub fn mean_interval(values: &[f64]) -> Defined<[f64; 2]> {
-    require_at_least(2, values.len(), "values")?;
+    require_at_least(2, values.len(), ["value", "values"])?;
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
@@ -49,6 +49,6 @@ pub fn mean_over_table(
     let counted = entries.filter_map(|(a, b, weight)| Some((function(a, b)?, weight)));
     let (sum, n) =
         counted.fold((0.0, 0.0), |(sum, n), (value, weight)| (sum + weight * value, n + weight));
-    require_at_least(1, n as usize, "cases")?;
+    require_at_least(1, n as usize, ["case", "cases"])?;
     Ok(sum / n)
 }

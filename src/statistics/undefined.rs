@@ -11,10 +11,10 @@ pub type Defined<T> = Result<T, Undefined>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undefined {
     /// There are too few items.
-    #[error("{found} {}, expected at least {needed}", item_name(items, *found))]
+    #[error("{found} {}, expected at least {needed}", items[usize::from(*found != 1)])]
     TooFew {
-        /// Name of the items, in the plural.
-        items: &'static str,
+        /// Name of the items, in the singular and the plural.
+        items: [&'static str; 2],
         /// Number found.
         found: usize,
         /// Number needed.
@@ -84,18 +84,30 @@ impl Serialize for Undefined {
     }
 }
 
-/// Returns the singular or plural form of the item name.
-fn item_name(items: &str, found: usize) -> &str {
-    let singular = items.strip_suffix('s').filter(|_| found == 1);
-    singular.unwrap_or(items)
-}
-
-/// Returns an error if there are fewer than `needed` items.
-pub(super) fn require_at_least(needed: usize, found: usize, items: &'static str) -> Defined<()> {
+/// Returns an error if there are fewer than `needed` items. `items`: their name, in the singular
+/// and the plural.
+pub(super) fn require_at_least(
+    needed: usize,
+    found: usize,
+    items: [&'static str; 2],
+) -> Defined<()> {
     if found < needed { Err(Undefined::TooFew { items, found, needed }) } else { Ok(()) }
 }
 
 /// Returns an error if the value is not finite.
 pub(super) fn require_finite(value: f64) -> Defined<f64> {
     if value.is_finite() { Ok(value) } else { Err(Undefined::NotFinite) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_item_has_a_singular_name() {
+        let items = ["case rated by all raters", "cases rated by all raters"];
+        let reason = |found| require_at_least(2, found, items).unwrap_err().to_string();
+        assert_eq!(reason(1), "1 case rated by all raters, expected at least 2");
+        assert_eq!(reason(0), "0 cases rated by all raters, expected at least 2");
+    }
 }

@@ -11,7 +11,7 @@ use crate::support::terminal::progress::print_lines;
 /// The device and element type of a panel's weights.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// The device.
+    /// Device of all tensors.
     pub device: Device,
     /// The element type of matrices. Sums, norms and biases are f32.
     pub dtype: DType,

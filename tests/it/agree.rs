@@ -303,10 +303,16 @@ fn labels_of_records_are_grouped_by_metadata() {
         parse_json(&agree(&folder, &["--group-by", "modality", "--scores", "expected", "--round"]));
     assert_eq!(record_labels["labels"], Value::Null);
     assert_eq!(record_labels["groups"][0]["by"], "modality");
-    let unknown = agree(&folder, &["--group-by", "organ"]);
-    assert!(
-        unknown.exit_code == 2 && unknown.stderr.contains("fields in `meta`: modality"),
-        "{}",
-        unknown.stderr
-    );
+    for flag in ["--group-by", "--cluster-by"] {
+        let unknown = agree(&folder, &[flag, "organ"]);
+        assert!(
+            unknown.exit_code == 2 && unknown.stderr.contains("hint: fields in `meta`: modality"),
+            "{}",
+            unknown.stderr
+        );
+    }
+    let missing = agree(&folder, &["--labels", "nope.csv"]);
+    for part in ["--labels nope.csv: the file cannot be opened", "hint: check the path"] {
+        assert!(missing.exit_code == 2 && missing.stderr.contains(part), "{}", missing.stderr);
+    }
 }

@@ -74,6 +74,39 @@ fn linear_calibration_recovers_the_line() {
 }
 
 #[test]
+fn applied_maps_keep_unknown_fields_and_leave_out_a_torn_line() {
+    let folder = labelled_folder();
+    fit(&folder, "linear");
+    let records = folder.read("out/records.jsonl");
+    let start = "{\"reviewer\":[1,\"x\"],";
+    let edited = records.replacen('{', start, 1);
+    folder.write("edited.jsonl", &edited[..edited.len() - 40]);
+    let apply = |out: &str| {
+        folder.run(&[
+            "calibrate",
+            "apply",
+            "edited.jsonl",
+            "--calibration",
+            "map.json",
+            "--out",
+            out,
+        ])
+    };
+    let output = apply("mapped.jsonl");
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let mapped = folder.read("mapped.jsonl");
+    assert_eq!(mapped.lines().count(), records.lines().count() - 1);
+    assert!(mapped.starts_with(start), "{mapped}");
+    assert!(!folder.path("mapped.part").exists());
+    for (out, message) in [("out", "expected a file"), ("edited.jsonl", "the file of the records")]
+    {
+        let output = apply(out);
+        assert_eq!(output.exit_code, 2, "{out}");
+        assert!(output.stderr.contains(message), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn curve_improves_scores_of_held_out_images() {
     let folder = labelled_folder();
     let calibration = fit(&folder, "isotonic");

@@ -35,6 +35,16 @@ fn preference_folder_is_not_read_as_cases() {
 }
 
 #[test]
+fn check_fails_without_cases() {
+    let folder = Folder::empty();
+    folder.write("empty.jsonl", "");
+    let output = folder.run(&["data", "check", "empty.jsonl"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stdout);
+    let expected = "error: empty.jsonl: contains no cases\nhint: ";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+}
+
+#[test]
 fn check_lists_every_problem_with_its_line() {
     let folder = Folder::with_cases(4);
     let output = folder.run(&["data", "check", "cases"]);

@@ -257,5 +257,22 @@ fn help_has_examples() {
 fn zero_limit_is_a_usage_error() {
     let output = Folder::with_cases(2).judge("out", &["--limit", "0"]);
     assert_eq!(output.exit_code, 2);
-    assert!(output.stderr.contains("--limit"), "{}", output.stderr);
+    let expected = "'--limit <N>': expected a whole number of at least 1";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+}
+
+#[test]
+fn panel_errors_state_what_is_expected() {
+    let folder = Folder::with_cases(1);
+    folder.write("notes.md", "not a panel");
+    for (panel, expected) in [
+        ("notes.md", "notes.md: is a file, expected .toml, .gguf or a folder"),
+        ("none.toml", "none.toml: no such file"),
+        ("none", "none: no such folder"),
+        ("scripted:loud", "hint: pass for example --panel scripted:seed=2,slow=40"),
+    ] {
+        let output = folder.run(&["judge", "cases", "--out", "out", "--panel", panel]);
+        assert_eq!(output.exit_code, 2, "{panel}: {}", output.stderr);
+        assert!(output.stderr.contains(expected), "{panel}: {}", output.stderr);
+    }
 }

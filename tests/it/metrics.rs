@@ -194,7 +194,8 @@ fn missing_metric_model_is_an_error() {
         (vec!["--bert", &bert, "--bert-layer", "4"], "has 3 layers"),
         (vec!["--bert", &bart, "--bert-layer", "1"], "model_type is bart"),
         (vec!["--bart", &bert], "model_type is bert"),
-        (vec!["--bart", "nowhere"], "no config.json in the folder"),
+        (vec!["--bart", "nowhere"], "no such folder"),
+        (vec!["--bart", "."], "no config.json in the folder"),
         (vec!["--idf"], "--bert"),
     ] {
         let output = metrics(&folder, &args);

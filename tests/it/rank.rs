@@ -81,6 +81,18 @@ fn records_of_two_judges_are_rejected() {
     );
 }
 
+#[test]
+fn run_given_twice_is_rejected() {
+    let folder = judged_folder(4);
+    for second in ["out", "./out/records.jsonl"] {
+        let output = folder.run(&["rank", "out", second]);
+        assert_eq!(output.exit_code, 2, "{}", output.stdout);
+        for part in ["the same records", "hint: remove one"] {
+            assert!(output.stderr.contains(part), "{}", output.stderr);
+        }
+    }
+}
+
 /// The last record is incomplete while a run writes it, or after a crash.
 #[test]
 fn torn_last_record_is_ignored() {
@@ -93,6 +105,15 @@ fn torn_last_record_is_ignored() {
         ranking["pairs"].as_u64().unwrap()
     };
     let rank = || folder.run(&["rank", "out", "--resamples", "50", "--format", "json"]);
+    for (start, expected) in [
+        ("", "records.jsonl: the file is empty\nhint: "),
+        (&records[..40], "records.jsonl: the last record is incomplete, and no other has a pair"),
+    ] {
+        std::fs::write(&path, start).unwrap();
+        let output = rank();
+        assert_eq!(output.exit_code, 2, "{}", output.stdout);
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
+    }
     std::fs::write(&path, &records[..records.len() - 40]).unwrap();
     let torn = rank();
     assert_eq!(pairs(&torn), 71);

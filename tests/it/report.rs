@@ -234,9 +234,21 @@ fn two_judges_share_the_order_of_responses() {
     assert!(page.contains("Judges compared"), "no comparison");
     let table = report(&folder, &["out", "other", "--format", "csv"]);
     assert_eq!(table.lines().count(), 13);
-    let output = folder.run(&["report", "out", "out"]);
+    folder.write("copy.jsonl", &folder.read("out/records.jsonl"));
+    for (second, message) in [
+        ("out/records.jsonl", "out and out/records.jsonl: the same records"),
+        ("copy.jsonl", "verdicts of the same judge"),
+    ] {
+        let output = folder.run(&["report", "out", second]);
+        assert!(
+            output.exit_code == 2 && output.stderr.contains(message),
+            "{second}: {}",
+            output.stderr
+        );
+    }
+    let output = folder.run(&["report", "out", "--out", "other"]);
     assert!(
-        output.exit_code == 2 && output.stderr.contains("verdicts of the same judge"),
+        output.exit_code == 2 && output.stderr.contains("--out other: is a folder"),
         "{}",
         output.stderr
     );

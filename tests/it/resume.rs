@@ -123,6 +123,10 @@ fn resume_with_another_judge_is_rejected() {
     assert_eq!(output.exit_code, 2);
     assert!(output.stderr.contains("orders was both, is single"), "{}", output.stderr);
     assert!(output.stderr.contains("--out out-2"), "{}", output.stderr);
+    let embedded = folder.run(&["judge", "cases", "--out", "out"]);
+    assert_eq!(embedded.exit_code, 2, "{}", embedded.stdout);
+    let expected = "(made by scripted test judge (seed 0), which differs in ";
+    assert!(embedded.stderr.contains(expected), "{}", embedded.stderr);
     assert_eq!(folder.read("out/records.jsonl"), before);
     assert_eq!(folder.manifest("out")["status"], "done");
 }
@@ -151,7 +155,7 @@ fn only_changed_cases_are_judged_again() {
     assert!(
         output
             .stderr
-            .contains("the input or the settings differ from the earlier run after 1 records"),
+            .contains("the input or the settings differ from the earlier run after 1 record;"),
         "{}",
         output.stderr
     );

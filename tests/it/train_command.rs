@@ -36,7 +36,7 @@ fn eval_rejects_empty_set_and_skips_mismatch_of_single_image() {
         "{}",
         single.stdout
     );
-    assert!(!single.stdout.contains("exchanged image"), "{}", single.stdout);
+    assert!(!single.stdout.contains("mismatched image"), "{}", single.stdout);
     assert!(single.stderr.contains("the set has only one image"), "{}", single.stderr);
     let limit = folder.run(&["train", "eval", "--limit", "0"]);
     assert_eq!(limit.exit_code, 2);

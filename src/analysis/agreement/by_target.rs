@@ -62,7 +62,7 @@ pub struct Agreement {
     pub unscored: usize,
     /// File of the labels; `None` for the labels of the records.
     pub labels: Option<String>,
-    /// The raters.
+    /// Names of the raters.
     pub raters: Vec<String>,
     /// Number of labels that match the records.
     pub joined: usize,

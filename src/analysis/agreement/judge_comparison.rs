@@ -71,7 +71,8 @@ pub struct StatisticComparison {
     /// The p-value after Holm's correction over all statistics of the comparison.
     pub p_holm: Option<f64>,
     /// Minimum detectable effect: the smallest true difference found with 80 % power.
-    pub smallest_detectable: Option<f64>,
+    #[serde(rename = "smallest_detectable")]
+    pub minimum_detectable_effect: Option<f64>,
     /// Reason for a missing value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
@@ -187,7 +188,9 @@ fn compare_statistics(
             interval: bounds.ok(),
             p: bounds.ok().map(|_| two_sided_p(&defined)),
             p_holm: None,
-            smallest_detectable: bounds.and_then(|_| minimum_detectable_effect(&defined)).ok(),
+            minimum_detectable_effect: bounds
+                .and_then(|_| minimum_detectable_effect(&defined))
+                .ok(),
             undefined: reason.map(|r| r.with_names(["a judge's score", "the label"])),
         })
     });

@@ -1,15 +1,19 @@
 //! Applies calibrations to records and computes mean calibrated scores of models.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use serde::Serialize;
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::file::{Calibration, FittedMap};
 use super::fit::{round_to_4, score_grid};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
+use crate::judging::run::record::record_reader::{RecordReader, RecordRow};
 use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, mean, percentile_interval};
+use crate::support::files::atomic_file;
 
 /// Mean raw and calibrated score of one model on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,7 +64,7 @@ pub fn calibrated_means(
     }
     let mean = |((target, model), scores): ((ScoreTarget, &str), TargetScores<'_>)| {
         let fitted = calibration.targets.get(&target)?;
-        scores.calibrated_mean(model, target, (fitted, bootstrap))
+        scores.calibrated_mean(model, target, fitted, bootstrap)
     };
     all.into_iter().filter_map(mean).collect()
 }
@@ -70,7 +74,8 @@ impl TargetScores<'_> {
         &self,
         model: &str,
         target: ScoreTarget,
-        (fitted, bootstrap): (&FittedMap, Bootstrap),
+        fitted: &FittedMap,
+        bootstrap: Bootstrap,
     ) -> Option<CalibratedMean> {
         let unit_weights = vec![1.0; self.scores.len()];
         let scores: Vec<Option<f64>> = self.scores.iter().copied().map(Some).collect();
@@ -109,7 +114,40 @@ fn interpolate_curve(values: &[f64]) -> Isotonic {
     Isotonic { points: score_grid().zip(values).map(|(x, y)| [x, *y]).collect() }
 }
 
+/// All fields of a record, in their order, unknown ones included.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct RecordFields(Map<String, Value>);
+
+impl RecordRow for RecordFields {
+    fn schema(&self) -> u32 {
+        let schema = self.0.get("schema").and_then(Value::as_u64);
+        schema.map_or(0, |schema| u32::try_from(schema).unwrap_or(u32::MAX))
+    }
+}
+
 impl Calibration {
+    /// Writes a copy of the records with the calibrated scores of each pair. The other fields stay.
+    ///
+    /// # Errors
+    ///
+    /// A record cannot be read, or the file cannot be written.
+    pub fn write_calibrated_records(&self, verdicts: &Verdicts, out: &Path) -> Result<()> {
+        let convert = |record: RecordFields, line: u64| Ok((record.0, line));
+        let records = RecordReader::open(&verdicts.path, convert)?;
+        let mut pairs = verdicts.pairs.iter().peekable();
+        let lines = records.map(|record| -> Result<String> {
+            let (mut record, line) = record?;
+            if let Some(verdict) = pairs.next_if(|pair| pair.line == line) {
+                let calibrated = self.map_record(verdict).unwrap_or_default();
+                record.insert("calibrated".to_owned(), calibrated);
+            }
+            let text = serde_json::to_string(&record).context("cannot write a record as json")?;
+            Ok(text + "\n")
+        });
+        atomic_file::write_chunks_atomic(out, lines)
+    }
+
     /// Returns the calibrated scores of a record by target.
     pub fn map_record(&self, verdict: &PairVerdict) -> Option<Value> {
         let scores = verdict.scores.as_ref()?;

@@ -93,7 +93,7 @@ impl ScoreLabelPairs {
         let judged: Vec<_> = judged.collect();
         if judged.len() < MIN_RESPONSES {
             return Err(Undefined::TooFew {
-                items: "labelled responses with a score",
+                items: ["labelled response with a score", "labelled responses with a score"],
                 found: judged.len(),
                 needed: MIN_RESPONSES,
             });
@@ -108,7 +108,7 @@ impl ScoreLabelPairs {
     fn fit_map(&self, config: &FitConfig) -> Defined<FittedMap> {
         if self.clusters.count() < config.folds {
             return Err(Undefined::TooFew {
-                items: "images",
+                items: ["image", "images"],
                 found: self.clusters.count(),
                 needed: config.folds,
             });

@@ -21,22 +21,29 @@ impl Calibration {
         tables
     }
 
-    /// Builds the table of each target's errors before and after calibration.
-    fn quality_table(&self) -> TableSection {
+    /// Returns the errors of each target, one row per target. The column names differ from those of
+    /// the text table, because programs read them.
+    pub(crate) fn csv_table(&self) -> Table {
+        self.errors_by_target("bias")
+    }
+
+    /// Builds the table of each target's errors before and after calibration. `signed_error`: name
+    /// of the columns with the mean signed error.
+    fn errors_by_target(&self, signed_error: &str) -> Table {
         let mut table = Table::new([
             "",
             "n",
             "images",
             "error before",
             "error after",
-            "bias before",
-            "bias after",
+            &format!("{signed_error} before"),
+            &format!("{signed_error} after"),
             "ECE before",
             "ECE after",
         ]);
         for (target, fitted) in &self.targets {
             let error = |q: &CalibrationQuality| format_value(q.error, q.error_interval);
-            let bias = |q: &CalibrationQuality| format_value(q.bias, q.bias_interval);
+            let signed = |q: &CalibrationQuality| format_value(q.bias, q.bias_interval);
             let (before, after) = (&fitted.before, &fitted.after);
             table.push_row([
                 target.key().to_owned(),
@@ -44,14 +51,19 @@ impl Calibration {
                 fitted.images.to_string(),
                 error(before),
                 error(after),
-                bias(before),
-                bias(after),
+                signed(before),
+                signed(after),
                 format!("{:.2}", before.reliability.error),
                 format!("{:.2}", after.reliability.error),
             ]);
         }
+        table
+    }
+
+    /// Builds the table of the errors, with notes.
+    fn quality_table(&self) -> TableSection {
         let mut notes = vec![
-            "error: mean absolute error, in points; bias: mean signed error (score − label); in brackets: 95 % CI, \
+            "error: mean absolute error, in points; signed error: mean signed error (score − label); in brackets: 95 % CI, \
              clustered by image"
                 .to_owned(),
             "after: cross-fitted (each response is mapped by a fit that excludes its image)".to_owned(),
@@ -73,7 +85,7 @@ impl Calibration {
             ));
         }
         let title = format!("{} calibrated to {}", self.name, self.labels);
-        TableSection::new(title, table).with_notes(notes)
+        TableSection::new(title, self.errors_by_target("signed error")).with_notes(notes)
     }
 
     /// Builds the reliability table of the first target's scores.

@@ -31,6 +31,19 @@ pub enum UncountedReason {
     NoWeight,
 }
 
+impl UncountedReason {
+    /// Returns the reason in JSON, which stays when its wording in tables changes.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::NoReference => "the case has no reference",
+            Self::NoAnswer => "the model has no answer",
+            Self::NoWords => "the reference has no word that the metric sees",
+            Self::Excluded => "left out by the published code",
+            Self::NoWeight => "every reference has all words of it",
+        }
+    }
+}
+
 impl MetricOutcome {
     /// Returns the value, if any.
     pub fn value(self) -> Option<f64> {
@@ -77,11 +90,10 @@ impl AnswerScores {
 impl fmt::Display for UncountedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoReference => "the case has no reference",
-            Self::NoAnswer => "the model has no answer",
-            Self::NoWords => "the reference has no word that the metric sees",
-            Self::Excluded => "left out by the published code",
-            Self::NoWeight => "every reference has all words of it",
+            Self::NoWords => "the reference has no word that the metric uses",
+            Self::Excluded => "the published code excludes such answers",
+            Self::NoWeight => "all words have weight 0, because every reference contains them",
+            Self::NoReference | Self::NoAnswer => self.key(),
         })
     }
 }

@@ -64,7 +64,7 @@ fn scored_line<'a>(answer: &'a MetricAnswer, scores: &AnswerScores) -> ScoredLin
                 values.insert(name.to_owned(), value.into());
             }
             MetricOutcome::Uncounted(reason) => {
-                uncounted.insert(name.to_owned(), reason.to_string().into());
+                uncounted.insert(name.to_owned(), reason.key().into());
             }
             MetricOutcome::NotApplicable => {}
         }

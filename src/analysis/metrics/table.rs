@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::metric::{Metric, MetricColumn};
 use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
@@ -70,8 +70,8 @@ pub struct MetricEstimate {
     /// Smallest and largest possible value; `null` if unbounded. Higher is better.
     pub range: [Option<f64>; 2],
     /// Number of answers without a value, by reason.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub uncounted: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "serialize_uncounted")]
+    pub uncounted: BTreeMap<UncountedReason, u64>,
     /// True if text tables show the column.
     #[serde(skip)]
     pub is_headline: bool,
@@ -170,8 +170,17 @@ impl MetricEstimate {
             bounds: is_bounded.then(|| column.range.map(bound)),
             images: estimate.clusters,
             range: column.range.map(|end| end.is_finite().then_some(end)),
-            uncounted: uncounted.iter().map(|(reason, n)| (reason.to_string(), *n)).collect(),
+            uncounted,
             is_headline: column.is_headline,
         }
     }
+}
+
+/// Serializes the counts under the keys of the reasons, sorted by key.
+fn serialize_uncounted<S: Serializer>(
+    uncounted: &BTreeMap<UncountedReason, u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let by_key: BTreeMap<&str, u64> = uncounted.iter().map(|(r, n)| (r.key(), *n)).collect();
+    by_key.serialize(serializer)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::section::{ReportSection, SectionBlock};
 use crate::support::tables::TableStyle;
-use crate::support::text::escape_markdown as escape;
+use crate::support::text::{escape_markdown as escape, escape_markdown_lines};
 
 /// Renders the sections as Markdown.
 pub fn render_markdown(title: &str, sections: &[ReportSection]) -> String {
@@ -14,10 +14,7 @@ pub fn render_markdown(title: &str, sections: &[ReportSection]) -> String {
         for block in &section.blocks {
             match block {
                 SectionBlock::Paragraph(paragraph) => {
-                    text.push('\n');
-                    // Two trailing spaces are a line break in Markdown.
-                    let lines: Vec<String> = paragraph.lines().map(escape).collect();
-                    text.extend([&lines.join("  \n"), "\n"]);
+                    text.extend(["\n", &escape_markdown_lines(paragraph), "\n"]);
                 }
                 SectionBlock::Judge(name) => text.extend(["\n### ", &escape(name), "\n"]),
                 SectionBlock::Table(section) | SectionBlock::Cases(section, _) => {

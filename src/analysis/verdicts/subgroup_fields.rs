@@ -1,5 +1,7 @@
 //! Subgroup fields: case fields that group verdicts.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::pair_verdict::PairVerdict;
@@ -31,6 +33,16 @@ pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
         }
     }
     subgroup_fields
+}
+
+/// Returns a hint that lists the fields of `meta`, for a flag with an unknown field.
+pub fn meta_fields_hint(verdicts: &[PairVerdict]) -> String {
+    let fields = verdicts.iter().flat_map(|verdict| verdict.meta.keys()).map(String::as_str);
+    let fields: Vec<&str> = fields.collect::<BTreeSet<&str>>().into_iter().collect();
+    if fields.is_empty() {
+        return "hint: omit the flag; the cases have no fields in `meta`".to_owned();
+    }
+    format!("hint: fields in `meta`: {}", fields.join(", "))
 }
 
 fn makes_subgroups(verdicts: &[PairVerdict], field: &str) -> bool {

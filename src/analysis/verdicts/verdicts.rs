@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use super::pair_verdict::PairVerdict;
+use super::subgroup_fields::meta_fields_hint;
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::LabelEntry;
 
@@ -18,7 +19,7 @@ pub struct Verdicts {
     pub judge: String,
     /// Name of the judge if the manifest is next to the records, else its hash.
     pub name: String,
-    /// The pairs.
+    /// The pairs, with a verdict or unscored.
     pub pairs: Vec<PairVerdict>,
     /// The labels of the records.
     pub labels: Vec<LabelEntry>,
@@ -45,10 +46,21 @@ impl Verdicts {
     pub(super) fn check_pairs(&self, judges: &BTreeSet<String>) -> Result<()> {
         let path = self.path.display();
         if self.pairs.is_empty() {
-            bail!(
-                "{path}: no record has a pair of responses\n\
-                 hint: expected the records.jsonl that `acem3 judge --out` wrote"
-            );
+            let is_empty = std::fs::metadata(&self.path).is_ok_and(|file| file.len() == 0);
+            let (problem, hint) = if self.is_torn {
+                (
+                    "the last record is incomplete, and no other has a pair of responses",
+                    "run the same `acem3 judge` again to complete the records",
+                )
+            } else if is_empty {
+                ("the file is empty", "run the same `acem3 judge` again to write the records")
+            } else {
+                (
+                    "no record has a pair of responses",
+                    "expected the records.jsonl that `acem3 judge --out` wrote",
+                )
+            };
+            bail!("{path}: {problem}\nhint: {hint}");
         }
         if judges.len() > 1 {
             let names: Vec<&str> = judges.iter().map(String::as_str).collect();
@@ -95,8 +107,9 @@ impl Verdicts {
     pub fn cluster_by(&mut self, field: &str) -> Result<()> {
         if !self.pairs.iter().any(|pair| pair.field(field).is_some()) {
             bail!(
-                "--cluster-by {field}: no case of {} has this field in `meta`",
-                self.path.display()
+                "--cluster-by {field}: no case of {} has this field in `meta`\n{}",
+                self.path.display(),
+                meta_fields_hint(&self.pairs)
             );
         }
         for pair in &mut self.pairs {

@@ -15,8 +15,8 @@ use anyhow::{Context, Result, bail};
 use header::MAX_HEADER_LEN;
 pub(crate) use header::{GgufHeader, GgufTensorInfo, to_json};
 
-use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
-use crate::support::digest::{Digest, HashingReader};
+use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
+use crate::support::digest::HashingReader;
 
 /// Mapping of a tensor: its name in the model, and the permutation of its rows.
 pub(crate) struct TensorMapping {
@@ -63,7 +63,7 @@ pub(crate) fn read(
     file: &Arc<str>,
     store: &mut TensorStore,
     map_tensor: impl Fn(&GgufTensorInfo) -> Result<TensorMapping>,
-) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+) -> Result<FileTensors> {
     let GgufFile { header, head, rest } = open(path)?;
     let mut source = head.as_slice().chain(rest);
     let mut position = 0;
@@ -79,11 +79,18 @@ pub(crate) fn read(
         if let Some(heads) = permuted_heads {
             bytes = unpermute_rope_rows(&bytes, &info.shape, heads).with_context(context)?;
         }
-        let stored = store.intern((file, &info.name), &bytes, info.encoding, &info.shape)?;
+        let stored = store.intern(&EncodedTensor {
+            file,
+            name: &info.name,
+            bytes: &bytes,
+            encoding: info.encoding,
+            shape: &info.shape,
+        })?;
         tensors.push((name, stored));
     }
     io::copy(&mut source, &mut io::sink()).context("cannot be read")?;
-    Ok((source.into_inner().1.digest(), tensors))
+    let (_, rest) = source.into_inner();
+    Ok(FileTensors { digest: rest.digest(), tensors })
 }
 
 /// Reorders the rows of queries or keys from the order of llama.cpp to that of transformers.

@@ -15,11 +15,11 @@ use super::verify::{mismatch_error, verify_hash};
 
 /// Downloads files of one commit into the cache.
 pub(super) struct Downloader<'a> {
-    /// The hub.
+    /// Client of the hub for the repository.
     pub(super) client: &'a HubClient<'a>,
     /// The cache of the repository.
     pub(super) cache: &'a RepoCache,
-    /// The commit.
+    /// Commit of the files.
     pub(super) commit: &'a str,
     /// Progress bar of the downloaded bytes.
     pub(super) bar: ProgressBar,

@@ -2,21 +2,32 @@
 
 use std::path::PathBuf;
 
-use super::{HubArgs, HubError, HubSource, Snapshot, snapshot_by_id};
+use super::args::HubArgs;
+use super::error::HubError;
+use super::resolve::snapshot_by_id;
+use super::snapshot::{HubSource, Snapshot};
 use crate::checkpoints::file_filter::FileFilter;
 
 /// Snapshots of one command, recorded in its manifest.
 #[derive(Clone, Debug, Default)]
 pub struct HubDownloads {
-    /// The flags, and true to hide progress; `None` if the hub is never contacted.
-    access: Option<(HubArgs, bool)>,
+    /// Settings of the downloads; `None` if the hub is never contacted.
+    access: Option<HubAccess>,
     snapshots: Vec<(String, FileFilter, Snapshot)>,
+}
+
+/// Settings of the downloads of a command.
+#[derive(Clone, Copy, Debug)]
+struct HubAccess {
+    flags: HubArgs,
+    /// True to hide the progress bar and the notes.
+    quiet: bool,
 }
 
 impl HubDownloads {
     /// Creates an empty list of snapshots. `quiet` hides the progress bar and the notes.
     pub fn new(flags: HubArgs, quiet: bool) -> Self {
-        Self { access: Some((flags, quiet)), snapshots: Vec::new() }
+        Self { access: Some(HubAccess { flags, quiet }), snapshots: Vec::new() }
     }
 
     /// Downloads the files that the filter selects from the repository `owner/name[@revision]`.
@@ -27,7 +38,7 @@ impl HubDownloads {
     ///
     /// See [`HubErrorKind`](super::HubErrorKind).
     pub fn download(&mut self, id: &str, filter: &FileFilter) -> Result<Option<PathBuf>, HubError> {
-        let Some((flags, quiet)) = self.access else {
+        let Some(HubAccess { flags, quiet }) = self.access else {
             return Ok(None);
         };
         let mut known = self.snapshots.iter();

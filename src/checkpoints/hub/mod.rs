@@ -19,6 +19,7 @@
 //! `hf-hub` streams the bytes. Its own cache is not used, because it does not verify hashes or
 //! resume over HTTP.
 
+mod args;
 mod cache;
 mod client;
 mod download;
@@ -26,59 +27,15 @@ mod downloads;
 mod error;
 mod id;
 mod remote_file;
+mod resolve;
 mod settings;
 mod snapshot;
 mod verify;
 
-use std::path::Path;
-
-use clap::Args;
-use clap::builder::FalseyValueParser;
-
-use super::file_filter::FileFilter;
+pub use args::HubArgs;
 pub use downloads::HubDownloads;
 pub use error::{HubError, HubErrorKind};
 pub use id::RepoRef;
+pub use resolve::snapshot_unless_path;
 pub use settings::{AccessToken, HubSettings, RetryPolicy};
 pub use snapshot::{Hub, HubSource, Snapshot};
-
-/// Flags of commands that can download from the hub.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub struct HubArgs {
-    /// Never contact the Hugging Face Hub; use files downloaded before (like `HF_HUB_OFFLINE=1`)
-    #[arg(long, env = "ACEM3_OFFLINE", value_parser = FalseyValueParser::new())]
-    pub offline: bool,
-}
-
-/// Downloads the snapshot of a repository. Returns `None` if `text` is the path of an existing file
-/// or folder, or does not look like a hub id.
-///
-/// # Errors
-///
-/// See [`HubErrorKind`].
-pub fn snapshot_unless_path(
-    text: &str,
-    filter: &FileFilter,
-    flags: HubArgs,
-    quiet: bool,
-) -> Result<Option<Snapshot>, HubError> {
-    if Path::new(text).exists() {
-        return Ok(None);
-    }
-    snapshot_by_id(text, filter, flags, quiet)
-}
-
-/// Downloads the snapshot of a repository. Returns `None` if `text` does not look like a hub id.
-fn snapshot_by_id(
-    text: &str,
-    filter: &FileFilter,
-    flags: HubArgs,
-    quiet: bool,
-) -> Result<Option<Snapshot>, HubError> {
-    if !RepoRef::looks_like_id(text) {
-        return Ok(None);
-    }
-    let repo = RepoRef::parse(text)?;
-    let hub = Hub::new(HubSettings::from_env(flags.offline)?, quiet);
-    hub.snapshot(&repo, filter).map(Some)
-}

@@ -27,7 +27,7 @@ pub struct Hub {
 /// Folder with files of a repository, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The folder.
+    /// The folder, in the cache.
     pub folder: PathBuf,
     /// The origin, for `run.json`.
     pub source: HubSource,

@@ -24,7 +24,7 @@ pub(crate) struct VisionSetup {
     pub vision: VisionConfig,
     /// Layer and tokens of the tower that are used as patch features.
     pub selection: Selection,
-    /// The projector.
+    /// Shape of the projector.
     pub projector: ProjectorConfig,
 }
 

@@ -34,8 +34,8 @@ pub(super) fn read(
         let path = folder.join(single);
         if path.is_file() {
             let loaded = weight_files.read_checkpoint_file(&path)?;
-            add_hash(single, loaded.0.to_string());
-            return Ok(loaded.1.clone());
+            add_hash(single, loaded.digest.to_string());
+            return Ok(loaded.tensors.clone());
         }
     }
     bail!(
@@ -80,8 +80,8 @@ fn read_shards(
     for file in shards {
         let path = folder.join(file);
         let loaded = weight_files.read_checkpoint_file(&path)?;
-        add_hash(file, loaded.0.to_string());
-        for (name, stored) in &loaded.1 {
+        add_hash(file, loaded.digest.to_string());
+        for (name, stored) in &loaded.tensors {
             if weight_map.get(name) != Some(file) {
                 bail!(
                     "{}: unexpected tensor `{name}`, not listed in {index} for this file",

@@ -13,7 +13,7 @@ pub(super) struct VisionPart {
     pub tower_name: Option<String>,
     /// Layer and tokens of the tower that are used as patch features.
     pub selection: Selection,
-    /// The projector.
+    /// Architecture of the projector.
     pub projector: ProjectorKind,
     /// Width of the decoder.
     pub hidden_size: usize,

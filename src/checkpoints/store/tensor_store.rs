@@ -51,6 +51,29 @@ pub(crate) struct StoredTensor {
     pub file: Arc<str>,
 }
 
+/// Hash and tensors of a file.
+#[derive(Debug)]
+pub(crate) struct FileTensors {
+    /// Hash of the whole file.
+    pub digest: Digest,
+    /// Tensors with their names.
+    pub tensors: Vec<(String, StoredTensor)>,
+}
+
+/// A tensor as the bytes in its file.
+pub(crate) struct EncodedTensor<'a> {
+    /// Name of the file for messages.
+    pub file: &'a Arc<str>,
+    /// Name of the tensor for messages.
+    pub name: &'a str,
+    /// Bytes in the file.
+    pub bytes: &'a [u8],
+    /// Encoding in the file.
+    pub encoding: TensorEncoding,
+    /// Shape.
+    pub shape: &'a [usize],
+}
+
 /// Interned tensors of all members.
 pub(crate) struct TensorStore {
     placement: Placement,
@@ -64,14 +87,8 @@ impl TensorStore {
     }
 
     /// Interns a tensor: converts the bytes of the file unless an equal tensor is stored.
-    pub(crate) fn intern(
-        &mut self,
-        (file, name): (&Arc<str>, &str),
-        bytes: &[u8],
-        encoding: impl Into<TensorEncoding>,
-        shape: &[usize],
-    ) -> Result<StoredTensor> {
-        let encoding = encoding.into();
+    pub(crate) fn intern(&mut self, tensor: &EncodedTensor) -> Result<StoredTensor> {
+        let EncodedTensor { file, name, bytes, encoding, shape } = *tensor;
         let identity = Arc::new(TensorIdentity {
             digest: Digest::sha256(bytes),
             encoding,

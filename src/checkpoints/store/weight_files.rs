@@ -16,20 +16,19 @@ use crate::checkpoints::gguf;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::safetensors;
-use crate::checkpoints::store::tensor_store::{StoredTensor, TensorIdentity, TensorStore};
+use crate::checkpoints::store::tensor_store::{
+    FileTensors, StoredTensor, TensorIdentity, TensorStore,
+};
 use crate::checkpoints::torch;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
-
-/// Hash and tensors of a file.
-pub(crate) type FileTensors = Arc<(Digest, Vec<(String, StoredTensor)>)>;
 
 /// Cache of weight files: each is read once, even if several members use it.
 pub(crate) struct WeightFiles {
     /// Downloads of checkpoints given by hub id.
     pub downloads: HubDownloads,
     store: TensorStore,
-    files: HashMap<PathBuf, FileTensors>,
+    files: HashMap<PathBuf, Arc<FileTensors>>,
 }
 
 impl WeightFiles {
@@ -39,7 +38,7 @@ impl WeightFiles {
     }
 
     /// Reads the hash and tensors of a file in a panel's folder.
-    fn read_panel_file(&mut self, files: &PanelFiles, name: &str) -> Result<FileTensors> {
+    fn read_panel_file(&mut self, files: &PanelFiles, name: &str) -> Result<Arc<FileTensors>> {
         let key = PathBuf::from(name);
         if let Some(loaded) = self.files.get(&key) {
             return Ok(loaded.clone());
@@ -53,7 +52,7 @@ impl WeightFiles {
     }
 
     /// Reads the hash and tensors of a checkpoint file, without buffers.
-    pub(crate) fn read_checkpoint_file(&mut self, path: &Path) -> Result<FileTensors> {
+    pub(crate) fn read_checkpoint_file(&mut self, path: &Path) -> Result<Arc<FileTensors>> {
         let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if let Some(loaded) = self.files.get(&key) {
             return Ok(loaded.clone());
@@ -82,7 +81,7 @@ impl WeightFiles {
         &mut self,
         path: &Path,
         map_tensor: impl Fn(&gguf::GgufTensorInfo) -> Result<gguf::TensorMapping>,
-    ) -> Result<FileTensors> {
+    ) -> Result<Arc<FileTensors>> {
         let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if let Some(loaded) = self.files.get(&key) {
             return Ok(loaded.clone());
@@ -98,7 +97,7 @@ impl WeightFiles {
 pub(crate) fn read_weights(path: &Path) -> Result<HashMap<String, Tensor>> {
     let loaded =
         WeightFiles::new(&Placement::cpu(), HubDownloads::default()).read_checkpoint_file(path)?;
-    let tensors = loaded.1.iter();
+    let tensors = loaded.tensors.iter();
     Ok(tensors.map(|(name, stored)| (name.clone(), stored.values.clone())).collect())
 }
 
@@ -114,7 +113,7 @@ pub(crate) fn is_buffer(name: &str) -> bool {
 pub(crate) struct Checkpoint {
     /// Name of the model for messages, such as `expression member`.
     pub(crate) name: String,
-    /// The tensors.
+    /// The tensors by name.
     pub(crate) tensors: BTreeMap<String, StoredTensor>,
     used: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -141,8 +140,8 @@ impl Checkpoint {
         let mut hashes = BTreeMap::new();
         for file in names {
             let loaded = weight_files.read_panel_file(files, file)?;
-            hashes.insert(file.clone(), loaded.0);
-            for (tensor, stored) in &loaded.1 {
+            hashes.insert(file.clone(), loaded.digest);
+            for (tensor, stored) in &loaded.tensors {
                 checkpoint.add(tensor, stored.clone())?;
             }
         }

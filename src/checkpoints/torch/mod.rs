@@ -16,9 +16,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
 use crate::checkpoints::torch::state_dict::TensorView;
-use crate::support::digest::{Digest, HashingReader};
+use crate::support::digest::HashingReader;
 
 /// Maximum pickle size in bytes. A model of 70 billion parameters needs less than one megabyte.
 const MAX_PICKLE_LEN: u64 = 16 << 20;
@@ -29,7 +29,7 @@ pub(crate) fn read(
     file: &Arc<str>,
     store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
-) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+) -> Result<FileTensors> {
     let mut hashing_reader = HashingReader::new(File::open(path).context("cannot be read")?);
     io::copy(&mut hashing_reader, &mut io::sink()).context("cannot be read")?;
     let digest = hashing_reader.digest();
@@ -60,12 +60,17 @@ pub(crate) fn read(
         let bytes = read_entry(&mut archive, &name, u64::MAX)?;
         for view in views {
             let range = view.byte_range(bytes.len())?;
-            let bytes = bytes.get(range).context("tensor outside its storage")?;
-            let stored = store.intern((file, &view.name), bytes, view.dtype, &view.shape)?;
+            let stored = store.intern(&EncodedTensor {
+                file,
+                name: &view.name,
+                bytes: bytes.get(range).context("tensor outside its storage")?,
+                encoding: view.dtype.into(),
+                shape: &view.shape,
+            })?;
             tensors.push((view.name.clone(), stored));
         }
     }
-    Ok((digest, tensors))
+    Ok(FileTensors { digest, tensors })
 }
 
 /// Returns the top folder of the archive, with a trailing slash.

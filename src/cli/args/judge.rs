@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::shared::value_parsers::parse_percent;
+use super::shared::value_parsers::{parse_at_least_one, parse_percent};
 use super::shared::{JudgePanelArgs, OutputFormat, SourceArgs};
 use crate::support::terminal::verbosity::ProgressMode;
 
@@ -38,10 +38,10 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "MODEL", env = "ACEM3_BASELINE")]
     pub baseline: Option<String>,
     /// Judge only the first N cases
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
-    /// Exit with code 3 if more than PERCENT of the records are unscored [default: only if all are]
+    /// Exit with code 3 if more than PERCENT of the records are unscored (default: only if all are),
+    /// and with code 2 if none has a verdict because cases or images cannot be read
     #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = parse_percent)]
     pub max_unscored: Option<f64>,
     /// Fail if DIR already contains verdicts, instead of resuming
@@ -59,7 +59,8 @@ pub struct JudgeArgs {
         env = "ACEM3_PROGRESS"
     )]
     pub progress: ProgressMode,
-    /// The judge. Its heading would also apply to arguments after it.
+    /// The judge. This field is the last one, because clap applies its help heading to all
+    /// arguments after it.
     #[command(flatten)]
     pub judge: JudgePanelArgs,
 }

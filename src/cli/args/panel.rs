@@ -25,7 +25,7 @@ pub enum PanelCommand {
 pub struct PanelInspectArgs {
     /// Panel, as for `acem3 judge --panel` [default: the embedded panel]
     pub panel: Option<String>,
-    /// The use of the hub.
+    /// Access to the hub, for panels with a hub id.
     #[command(flatten)]
     pub hub: HubArgs,
     /// Print the description in this format

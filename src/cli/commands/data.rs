@@ -11,7 +11,7 @@ use crate::cli::args::{
     SchemaArgs, SchemaFileType,
 };
 use crate::cli::commands::ignored_flags::ignored_flags;
-use crate::cli::commands::output::write_stdout;
+use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
 use crate::data::images::{ImageReader, relative_path};
@@ -173,6 +173,10 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     }
     report.unused_answers = source.unmatched_answers();
     report.print(args.format)?;
+    if report.cases + report.problems == 0 {
+        print_lines(&format!("error: {}: {NO_CASES}", path.display()));
+        return Ok(Exit::Failed);
+    }
     Ok(if report.problems > 0 { Exit::Failed } else { Exit::Done })
 }
 

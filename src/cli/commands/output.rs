@@ -8,6 +8,10 @@ use crate::cli::args::TableFormat;
 use crate::support::tables::{TableSection, TableStyle, render_sections};
 use crate::support::terminal::exit::{ClosedStdout, RunFailure};
 
+/// Problem of a source without cases, with its hint.
+pub(super) const NO_CASES: &str = "contains no cases\n\
+    hint: pass a file or folder with at least one case; `acem3 data schema cases` prints its fields";
+
 /// Writes a result to stdout.
 pub(super) fn write_stdout(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
     let mut out = io::stdout();

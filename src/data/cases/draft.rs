@@ -13,7 +13,7 @@ pub(crate) struct Draft {
     pub(crate) case: Case,
     /// Ids under which answers files may refer to it.
     pub(crate) keys: Vec<String>,
-    /// The file.
+    /// File of the case.
     pub(crate) file: Arc<Path>,
     /// Problems in fields that the judge does not see. These fields are left out.
     pub(crate) field_problems: Vec<String>,

@@ -173,7 +173,7 @@ fn no_cases_error(path: &Path) -> anyhow::Error {
             file.display()
         ),
         Some(file) => format!("pass the file {} to judge its cases", file.display()),
-        None => "run `acem3 judge --help` for the supported layouts".to_owned(),
+        None => format!("expected {KNOWN_LAYOUTS}"),
     };
     anyhow::anyhow!(
         "{}: unknown layout, looked for cases.jsonl, questions.csv, VQA-RAD's or \
@@ -279,6 +279,8 @@ mod tests {
         assert!(matches!(detect_in_dir("d.bin").unwrap(), SourceLayout::Hub(_)));
         assert!(detect_in_dir("e.json").unwrap_err().to_string().contains("one per line"));
         assert!(detect_in_dir("none").unwrap_err().to_string().contains("does not exist"));
+        let empty = detect(create_files(&[]).path(), None).unwrap_err().to_string();
+        assert!(empty.contains("hint: expected a folder with cases.jsonl"), "{empty}");
         let nothing = create_files(&[("mine.jsonl", ""), ("images/a.png", "")]);
         let error = detect(nothing.path(), None).unwrap_err().to_string();
         assert!(error.contains("cases.jsonl") && error.contains("mine.jsonl"), "{error}");

@@ -11,7 +11,7 @@ pub(super) enum LabelColumn {
     Model,
     /// A model of a pair: 0 is the first, 1 the second.
     PairModel(usize),
-    /// The rater.
+    /// Name of the rater.
     Rater,
     /// The score target of the row.
     Target,

@@ -1,6 +1,7 @@
 //! Reads label files: tables (CSV) or objects (JSONL).
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use super::entry::{LabelEntry, LabelValue, UNNAMED_RATER, parse_row};
 use super::record_labels;
 use crate::data::cases::{CsvSheet, Lines, json_type, parse_id, parse_labels};
 use crate::support::files::{csv_formula, regular_file};
+use crate::support::text::format_count;
 
 /// Options for reading a label file.
 #[derive(Clone, Debug, Default)]
@@ -45,12 +47,13 @@ impl LabelFile {
             scores.iter().fold([f64::INFINITY, -f64::INFINITY], |[low, high], (_, score)| {
                 [low.min(*score), high.max(*score)]
             });
+        let n = out_of_range.count();
         Some(format!(
-            "{} of {} scores are outside the judge's range 0 to 5, first {first} in line {line}; the scores range from {} to \
+            "{n} of {} {} outside the judge's range 0 to 5, first {first} in line {line}; the scores range from {} to \
              {}\nhint: correct mistyped scores; if the labels use another scale, pass --scale MIN,MAX to make errors and \
              kappas comparable (correlations and orders do not depend on the scale)",
-            out_of_range.count(),
-            scores.len(),
+            format_count(scores.len() as u64, "score"),
+            if n == 1 { "is" } else { "are" },
             range[0],
             range[1]
         ))
@@ -70,10 +73,18 @@ type RowCells<'a> = Vec<(LabelColumn, &'a str, String)>;
 /// If the file cannot be opened or a row is invalid. The message contains the file, the line and
 /// the expected and found values. Labels are scarce, so an invalid row is never skipped silently.
 pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
+    let opened = regular_file::open(path).with_context(|| {
+        format!(
+            "--labels {}: the file cannot be opened\n\
+             hint: check the path and its permissions; `acem3 agree --help` shows the formats",
+            path.display()
+        )
+    })?;
     let json = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("jsonl") || e.eq_ignore_ascii_case("json"));
-    let mut file = if json { read_objects(path, options)? } else { read_table(path, options)? };
+    let mut file =
+        if json { read_objects(path, opened, options)? } else { read_table(path, options)? };
     if file.entries.is_empty() {
         bail!(
             "{}: no labels found\nhint: run `acem3 agree --help` for the formats of label files",
@@ -192,9 +203,7 @@ fn check_columns(
     Ok(())
 }
 
-fn read_objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
-    let opened = regular_file::open(path)
-        .with_context(|| format!("labels {} cannot be opened", path.display()))?;
+fn read_objects(path: &Path, opened: File, options: &LabelOptions) -> Result<LabelFile> {
     let mut file = LabelFile::default();
     for (line, text) in Lines::new(BufReader::new(opened)) {
         let text = text.map_err(|error| line_error(path, line, &error))?;
@@ -264,5 +273,5 @@ fn parse_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntr
         "labels without models\n\
          hint: add \"models\": [\"a\", \"b\"] in the order of the scores",
     )?;
-    record_labels::entries_per_model(line, &case, &rater, (&models, &labels))
+    record_labels::entries_per_model(line, &case, &rater, &models, &labels)
 }

@@ -15,7 +15,7 @@ pub fn labels_from_record(
         return Vec::new();
     };
     // Records written by acem3 have one score per response, so the conversion does not fail.
-    entries_per_model(line, case, UNNAMED_RATER, (pair, labels)).unwrap_or_default()
+    entries_per_model(line, case, UNNAMED_RATER, pair, labels).unwrap_or_default()
 }
 
 /// Converts the labels of a case to one entry per model and score target.
@@ -23,7 +23,8 @@ pub(super) fn entries_per_model(
     line: u64,
     case: &str,
     rater: &str,
-    (models, labels): (&[String], &CaseLabels),
+    models: &[String],
+    labels: &CaseLabels,
 ) -> Result<Vec<LabelEntry>, String> {
     let final_scores = labels.final_scores.iter().map(|scores| (ScoreTarget::Final, scores));
     let aspects = labels.aspects.iter().map(|(a, scores)| (ScoreTarget::Aspect(*a), scores));

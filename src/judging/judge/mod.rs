@@ -16,7 +16,7 @@ use crate::judging::provenance::Provenance;
 /// A pair of responses of a case, ready to be judged.
 #[derive(Clone, Debug)]
 pub struct PairJob {
-    /// The case.
+    /// The case, with all its responses.
     pub case: Arc<Case>,
     /// Indices of the two responses.
     pub pair: [usize; 2],

@@ -48,7 +48,8 @@ impl ScriptedJudge {
                 ("fail-after", Ok(pairs)) => judge.fail_after = Some(pairs),
                 _ => bail!(
                     "--panel scripted: unknown option `{part}`, \
-                     expected seed=N, slow=MS or fail-after=N"
+                     expected seed=N, slow=MS or fail-after=N\n\
+                     hint: pass for example --panel scripted:seed=2,slow=40"
                 ),
             }
         }

@@ -24,6 +24,9 @@ use crate::support::terminal::exit::RunFailure;
 /// File name of the manifest in the output folder.
 pub const MANIFEST: &str = "run.json";
 
+/// Maximum number of differences between two judges that a message lists.
+const MAX_LISTED_DIFFERENCES: usize = 3;
+
 /// The manifest of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -188,7 +191,8 @@ impl Manifest {
     }
 }
 
-/// Lists the differences between the provenance in a manifest and the current one, for a message.
+/// Describes the differences between the provenance in a manifest and the current one, for a
+/// message: lists a few differences, and names the earlier judge if there are more.
 pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
     let Ok(manifest) = Manifest::read(folder) else {
         return String::new();
@@ -204,7 +208,11 @@ pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
             format!("{n} was {}, is {}", value_of(&manifest.provenance, n), value_of(provenance, n))
         })
         .collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    match parts.len() {
+        0 => String::new(),
+        1..=MAX_LISTED_DIFFERENCES => format!(" ({})", parts.join("; ")),
+        n => format!(" (made by {}, which differs in {n} settings)", manifest.judge),
+    }
 }
 
 /// Shortens a value for a message.

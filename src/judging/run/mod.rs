@@ -35,7 +35,7 @@ use crate::support::digest::Digest;
 use crate::support::terminal::exit::RunFailure;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
-use crate::support::text::escape_control_chars;
+use crate::support::text::{escape_control_chars, format_count};
 
 /// Maximum pixels per batch; a batch that exceeds it is judged early.
 const BATCH_PIXELS: u64 = 64 << 20;
@@ -357,8 +357,12 @@ impl<'a> Run<'a> {
 
     fn report_divergence(&mut self) {
         if let Some(kept) = self.journal.take_divergence() {
+            let position = match kept {
+                0 => "from the first record on".to_owned(),
+                kept => format!("after {}", format_count(kept, "record")),
+            };
             self.progress.note(&format!(
-                "the input or the settings differ from the earlier run after {kept} records; \
+                "the input or the settings differ from the earlier run {position}; \
                  matching verdicts are reused, the others are in {SUPERSEDED_FILE}"
             ));
         }

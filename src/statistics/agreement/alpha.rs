@@ -36,7 +36,7 @@ pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Def
             counts[level as usize] += weight;
         }
     }
-    require_at_least(1, rated().count(), "cases rated twice")?;
+    require_at_least(1, rated().count(), ["case rated twice", "cases rated twice"])?;
     if counts.iter().filter(|count| **count > 0.0).count() < 2 {
         return Err(Undefined::NoVariation);
     }

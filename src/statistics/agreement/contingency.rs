@@ -34,7 +34,7 @@ impl ContingencyCells {
     ///
     /// There is no case, or a value is not finite.
     pub fn new(first: &[f64], second: &[f64]) -> Defined<Self> {
-        require_at_least(1, first.len().min(second.len()), "cases")?;
+        require_at_least(1, first.len().min(second.len()), ["case", "cases"])?;
         let (x, x_indices) = distinct_levels(first)?;
         let (y, y_indices) = distinct_levels(second)?;
         let all: Vec<[u32; 2]> =

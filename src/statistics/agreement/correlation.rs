@@ -59,7 +59,7 @@ pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
 }
 
 fn check(table: &ContingencyTable<'_>) -> Defined<()> {
-    require_at_least(2, table.total() as usize, "cases")?;
+    require_at_least(2, table.total() as usize, ["case", "cases"])?;
     for (margin, column) in
         table.marginal_weights().iter().zip([RatingColumn::First, RatingColumn::Second])
     {

@@ -14,7 +14,7 @@ use crate::statistics::undefined::{Defined, Undefined, require_at_least};
 /// No unit is rated twice, or all ratings are equal.
 pub fn fleiss(units: &RatedUnits, weights: &[f64]) -> Defined<f64> {
     let m = units.ratings_per_unit;
-    require_at_least(2, m, "ratings of each case")?;
+    require_at_least(2, m, ["rating of each case", "ratings of each case"])?;
     let mut counts = vec![0.0; units.levels.len()];
     let (mut agreement, mut n) = (0.0, 0.0);
     for (unit, weight) in units.level_indices.iter().zip(weights) {
@@ -27,7 +27,7 @@ pub fn fleiss(units: &RatedUnits, weights: &[f64]) -> Defined<f64> {
         agreement += weight * agreement_within(unit);
         n += weight;
     }
-    require_at_least(1, n as usize, "cases rated equally often")?;
+    require_at_least(1, n as usize, ["case rated equally often", "cases rated equally often"])?;
     if counts.iter().filter(|count| **count > 0.0).count() < 2 {
         return Err(Undefined::NoVariation);
     }

@@ -74,8 +74,8 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
     };
     let raters = present().map(|(row, _)| row.len()).max().unwrap_or(0);
     let n: f64 = present().map(|(_, w)| w).sum();
-    require_at_least(2, n as usize, "cases rated by all raters")?;
-    require_at_least(2, raters, "raters")?;
+    require_at_least(2, n as usize, ["case rated by all raters", "cases rated by all raters"])?;
+    require_at_least(2, raters, ["rater", "raters"])?;
     let k = raters as f64;
     let mut columns = vec![0.0; raters];
     for (row, w) in present() {
@@ -118,14 +118,14 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
 /// There are fewer than two such units, or all ratings are equal.
 pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
     let m = units.ratings_per_unit;
-    require_at_least(2, m, "ratings of each case")?;
+    require_at_least(2, m, ["rating of each case", "ratings of each case"])?;
     let counted = || {
         let all = units.level_indices.iter().zip(weights);
         all.filter(|(unit, w)| unit.len() == m && **w > 0.0)
             .map(|(unit, w)| (unit.iter().map(|level| units.levels[*level as usize]), *w))
     };
     let n: f64 = counted().map(|(_, w)| w).sum();
-    require_at_least(2, n as usize, "cases rated equally often")?;
+    require_at_least(2, n as usize, ["case rated equally often", "cases rated equally often"])?;
     let k = m as f64;
     let grand = counted().map(|(unit, w)| w * unit.sum::<f64>()).sum::<f64>() / (n * k);
     let (mut between, mut within) = (0.0, 0.0);

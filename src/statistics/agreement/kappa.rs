@@ -24,7 +24,7 @@ pub enum Weighting {
 /// There is no case, or both raters gave the same single value to all cases.
 pub fn kappa(table: &ContingencyTable<'_>, weighting: Weighting) -> Defined<f64> {
     let n = table.total();
-    require_at_least(1, n as usize, "cases")?;
+    require_at_least(1, n as usize, ["case", "cases"])?;
     let observed: f64 = table.entries().map(|(a, b, w)| w * weighting.distance(a, b)).sum();
     let expected = expected_disagreement(table, weighting) / n;
     if is_one_value(table) {

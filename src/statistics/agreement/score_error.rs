@@ -23,7 +23,7 @@ pub fn bias(table: &ContingencyTable<'_>) -> Defined<f64> {
 
 fn mean_of_differences(table: &ContingencyTable<'_>, function: fn(f64) -> f64) -> Defined<f64> {
     let n = table.total();
-    require_at_least(1, n as usize, "cases")?;
+    require_at_least(1, n as usize, ["case", "cases"])?;
     let sum: f64 = table.entries().map(|(a, b, w)| w * function(a - b)).sum();
     Ok(sum / n)
 }

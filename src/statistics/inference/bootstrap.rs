@@ -91,7 +91,7 @@ impl Clusters {
     ///
     /// There are fewer than ten clusters.
     pub fn check_enough(&self) -> Defined<()> {
-        require_at_least(MIN_CLUSTERS, self.count(), "images")
+        require_at_least(MIN_CLUSTERS, self.count(), ["image", "images"])
     }
 
     /// Returns the number of cases.
@@ -203,7 +203,7 @@ impl Estimate {
 /// There are fewer than two clusters, all values are equal, or more than a twentieth of them are
 /// undefined.
 pub fn percentile_interval(resamples: Vec<Defined<f64>>, clusters: &Clusters) -> Defined<[f64; 2]> {
-    require_at_least(2, clusters.count(), "images")?;
+    require_at_least(2, clusters.count(), ["image", "images"])?;
     let all = resamples.len();
     let mut values: Vec<f64> = resamples.into_iter().flatten().collect();
     if values.is_empty() || values.len() * 20 < all * 19 {

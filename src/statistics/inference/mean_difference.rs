@@ -30,7 +30,7 @@ pub struct MeanDifference {
 ///
 /// There is no pair.
 pub fn paired_difference(clusters: &Clusters, pairs: &[(f64, f64)]) -> Defined<MeanDifference> {
-    require_at_least(1, pairs.len(), "cases")?;
+    require_at_least(1, pairs.len(), ["case", "cases"])?;
     let bootstrap = Bootstrap { resamples: RESAMPLES, seed: 2 };
     let values: Vec<Option<f64>> =
         pairs.iter().map(|(value, baseline)| Some(value - baseline)).collect();

@@ -12,7 +12,7 @@ const QUANTILE_SUM: f64 = 1.959_963_984_540_054 + 0.841_621_233_572_914_3;
 ///
 /// There are fewer than two resamples.
 pub fn minimum_detectable_effect(resamples: &[f64]) -> Defined<f64> {
-    require_at_least(2, resamples.len(), "bootstrap resamples")?;
+    require_at_least(2, resamples.len(), ["bootstrap resample", "bootstrap resamples"])?;
     let n = resamples.len() as f64;
     let mean = resamples.iter().sum::<f64>() / n;
     let squares: f64 = resamples.iter().map(|d| (d - mean) * (d - mean)).sum();

@@ -75,7 +75,7 @@ impl PairwiseOutcomes {
         let (won, lost) = (sum(&|j| self.wins[i][j]), sum(&|j| self.wins[j][i]));
         let tied = sum(&|j| self.ties[i][j]);
         let all = won + lost + tied;
-        require_at_least(1, all as usize, "comparisons")?;
+        require_at_least(1, all as usize, ["comparison", "comparisons"])?;
         Ok((won + tied / 2.0) / all)
     }
 
@@ -114,7 +114,7 @@ impl Davidson {
     /// never lost to the others, some were never compared with the others, or all comparisons are
     /// ties.
     pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
-        require_at_least(2, outcomes.models(), "models")?;
+        require_at_least(2, outcomes.models(), ["model", "models"])?;
         if !outcomes.is_connected(false) || !outcomes.is_connected(true) {
             return Err(Undefined::Unbounded(
                 "some models never lost to the others or were never compared with them: \

@@ -30,7 +30,7 @@ impl Isotonic {
     pub fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Defined<Self> {
         let weighted = x.iter().zip(y).zip(weights).filter(|(_, w)| **w > 0.0);
         let mut cases: Vec<[f64; 3]> = weighted.map(|((x, y), w)| [*x, *y, *w]).collect();
-        require_at_least(1, cases.len(), "cases")?;
+        require_at_least(1, cases.len(), ["case", "cases"])?;
         if cases.iter().flatten().any(|v| !v.is_finite()) {
             return Err(Undefined::NotFinite);
         }

@@ -25,7 +25,7 @@ impl LinearFit {
             cases.map(|((x, y), w)| (*x, *y, *w))
         };
         let n: f64 = weighted().map(|(_, _, w)| w).sum();
-        require_at_least(2, n as usize, "cases")?;
+        require_at_least(2, n as usize, ["case", "cases"])?;
         if weighted().any(|(x, y, _)| !(x.is_finite() && y.is_finite())) {
             return Err(Undefined::NotFinite);
         }

@@ -61,7 +61,7 @@ impl Logistic {
         ridge: &[f64],
     ) -> Defined<Self> {
         let n: f64 = weights.iter().sum();
-        require_at_least(1, n as usize, "pairs")?;
+        require_at_least(1, n as usize, ["pair", "pairs"])?;
         let mut coefficients = vec![0.0; ridge.len()];
         let loss = |coefficients: &[f64]| {
             let penalties = coefficients.iter().zip(ridge).map(|(a, r)| r * a * a / 2.0);

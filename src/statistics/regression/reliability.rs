@@ -39,8 +39,8 @@ pub struct ReliabilityBin {
 /// There is no case, or there are fewer than two edges.
 pub fn reliability(scores: &[f64], truth: &[f64], edges: &[f64]) -> Defined<Reliability> {
     let n = scores.len().min(truth.len());
-    require_at_least(1, n, "cases")?;
-    require_at_least(2, edges.len(), "bin edges")?;
+    require_at_least(1, n, ["case", "cases"])?;
+    require_at_least(2, edges.len(), ["bin edge", "bin edges"])?;
     let mut sums = vec![(0, 0.0, 0.0); edges.len() - 1];
     for (score, truth) in scores.iter().zip(truth) {
         let above = edges.partition_point(|edge| edge <= score);

@@ -3,7 +3,9 @@
 use super::style::TableStyle;
 use super::table::Table;
 use super::wrap::{protect_spaces, wrap};
-use crate::support::text::{escape_control_chars, escape_markdown};
+use crate::support::text::{
+    escape_control_chars, escape_markdown, escape_markdown_lines, escape_markdown_start,
+};
 
 /// A table with its title and the notes below it.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +51,7 @@ impl TableSection {
                         text.push('\n');
                     }
                 }
-                TableStyle::Markdown => text.extend(["- ", &escape_markdown(note), "\n"]),
+                TableStyle::Markdown => text.extend(["- ", &escape_markdown_start(note), "\n"]),
             }
         }
         text
@@ -59,14 +61,15 @@ impl TableSection {
 /// Renders an introduction and the sections below it. Lines of the introduction stay separate.
 pub fn render_sections(intro: &str, sections: &[TableSection], style: TableStyle) -> String {
     let mut text = String::new();
-    for line in intro.lines() {
-        let lines = match style {
-            TableStyle::Terminal { width } => {
-                wrap(&protect_spaces(&escape_control_chars(line)), width, 2)
+    match style {
+        TableStyle::Terminal { width } => {
+            for line in intro.lines() {
+                let lines = wrap(&protect_spaces(&escape_control_chars(line)), width, 2);
+                text.extend(lines.into_iter().map(|line| line + "\n"));
             }
-            TableStyle::Markdown => vec![escape_markdown(line)],
-        };
-        text.extend(lines.into_iter().map(|line| line + "\n"));
+        }
+        TableStyle::Markdown if intro.is_empty() => {}
+        TableStyle::Markdown => text = escape_markdown_lines(intro) + "\n",
     }
     for section in sections {
         text.push('\n');
@@ -100,9 +103,10 @@ mod tests {
         let expected = "two\nlines\n\nscores\n\nmodel  score\na<b        1\n\n\
              score: mean of the final\n  scores\n";
         assert_eq!(text, expected);
-        let text = render_sections("lead", &[section], TableStyle::Markdown);
-        let expected = "lead\n\n## scores\n\n| model | score |\n| --- | ---: |\n| a&lt;b | 1 |\n\n\
-             - score: mean of the final scores\n";
+        let section = section.with_notes(vec!["*  fewer than 30 cases".to_owned()]);
+        let text = render_sections("two\nlines", &[section], TableStyle::Markdown);
+        let expected = "two  \nlines\n\n## scores\n\n| model | score |\n| --- | ---: |\n| a&lt;b | 1 |\n\n\
+             - \\*  fewer than 30 cases\n";
         assert_eq!(text, expected);
     }
 }

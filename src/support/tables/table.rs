@@ -77,7 +77,7 @@ impl Table {
 
     fn to_markdown(&self) -> String {
         let row = |cells: &[String]| {
-            let cells = cells.iter().map(|cell| escape_markdown(cell).replace('|', "\\|"));
+            let cells = cells.iter().map(|cell| markdown_cell(cell));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let is_text = |column: usize| column < self.text_columns;
@@ -88,6 +88,13 @@ impl Table {
         text.extend(self.rows.iter().map(|cells| row(cells)));
         text
     }
+}
+
+/// Escapes a cell for Markdown and keeps its indent, which Markdown would remove.
+fn markdown_cell(cell: &str) -> String {
+    let text = cell.trim_start_matches(' ');
+    let indent = "&nbsp;".repeat(cell.len() - text.len());
+    indent + &escape_markdown(text).replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -108,6 +115,14 @@ mod tests {
         assert_eq!(table.render(TableStyle::Markdown), markdown);
         table.push_row(["=1+1", "-2"]);
         assert!(table.to_csv().unwrap().ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n'=1+1,-2\n"));
+    }
+
+    #[test]
+    fn indented_labels_stay_indented_in_markdown() {
+        let mut table = Table::new(["kappa", "n"]);
+        table.push_row(["  linear", "3"]);
+        let markdown = "| kappa | n |\n| --- | ---: |\n| &nbsp;&nbsp;linear | 3 |\n";
+        assert_eq!(table.render(TableStyle::Markdown), markdown);
     }
 
     #[test]

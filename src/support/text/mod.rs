@@ -26,3 +26,29 @@ pub fn escape_control_chars(text: &str) -> String {
 pub fn escape_markdown(text: &str) -> String {
     escape_control_chars(text).replace('<', "&lt;")
 }
+
+/// Escapes untrusted text at the start of a Markdown block: like [`escape_markdown`], and also a
+/// first character that would start a list, a heading or a quote.
+pub fn escape_markdown_start(text: &str) -> String {
+    let escaped = escape_markdown(text);
+    if escaped.starts_with(['*', '-', '+', '#', '>']) { format!("\\{escaped}") } else { escaped }
+}
+
+/// Escapes untrusted text for one Markdown paragraph; its lines stay separate.
+pub fn escape_markdown_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(escape_markdown_start).collect();
+    // Two trailing spaces are a line break in Markdown.
+    lines.join("  \n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_text_starts_no_list_and_keeps_its_lines() {
+        assert_eq!(escape_markdown_start("*  few < 30"), "\\*  few &lt; 30");
+        assert_eq!(escape_markdown_start("a * b"), "a * b");
+        assert_eq!(escape_markdown_lines("one\n- two"), "one  \n\\- two");
+    }
+}

@@ -28,52 +28,56 @@ const RESULT_FILE: &str = "measured.json";
 /// Version of the result format. Results of an earlier version are measured again.
 const RESULT_VERSION: u32 = 2;
 
-/// Trains and measures all variants without a result in the folder. Returns `None` if the user
-/// interrupts it.
-///
-/// # Errors
-/// If a training or a measurement fails.
-pub fn run(
-    study: AblationStudy,
-    (base, initial_model): (&TrainConfig, Option<&InitialModel>),
-    ablation: &AblationConfig,
-    out: &Path,
-    (progress, interrupt): (&TrainingProgress, &Interrupt),
-) -> Result<Option<AblationTable>> {
-    let mut rows = Vec::new();
-    for variant in study.variants(base)? {
-        let mut results = Vec::new();
-        for i in 0..ablation.seeds {
-            let seed = base.seed.wrapping_add(i);
-            let folder = out.join(&variant.folder).join(format!("seed-{seed}"));
-            let trial = AblationTrial {
-                variant: &variant,
-                initial_model,
-                ablation,
-                folder: &folder,
-                progress,
-                interrupt,
-            };
-            let result =
-                trial.run(seed).with_context(|| format!("{}, seed {seed}", variant.name))?;
-            match result {
-                Some(result) => results.push(result),
-                None => return Ok(None),
+/// Settings and inputs of an ablation.
+pub struct Ablation<'a> {
+    /// Set of variants to compare.
+    pub study: AblationStudy,
+    /// Training configuration that the variants change.
+    pub base: &'a TrainConfig,
+    /// Initial model of every training.
+    pub initial_model: Option<&'a InitialModel>,
+    /// Seeds, data, device and measurement.
+    pub config: &'a AblationConfig,
+    /// Output folder.
+    pub out: &'a Path,
+    /// Progress output and interruption of trainings.
+    pub progress: &'a TrainingProgress,
+    /// Interruption by the user while measuring.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Ablation<'_> {
+    /// Trains and measures all variants without a result in the folder. Returns `None` if the user
+    /// interrupts it.
+    ///
+    /// # Errors
+    /// If a training or a measurement fails.
+    pub fn run(&self) -> Result<Option<AblationTable>> {
+        let mut rows = Vec::new();
+        for variant in self.study.variants(self.base)? {
+            let mut results = Vec::new();
+            for i in 0..self.config.seeds {
+                let seed = self.base.seed.wrapping_add(i);
+                let folder = self.out.join(&variant.folder).join(format!("seed-{seed}"));
+                let trial = AblationTrial { ablation: self, variant: &variant, folder: &folder };
+                let result =
+                    trial.run(seed).with_context(|| format!("{}, seed {seed}", variant.name))?;
+                match result {
+                    Some(result) => results.push(result),
+                    None => return Ok(None),
+                }
             }
+            rows.push(AblationRow::new(&variant.name, &results));
         }
-        rows.push(AblationRow::new(&variant.name, &results));
+        Ok(Some(AblationTable::new(self.study, self.base, self.config, rows)))
     }
-    Ok(Some(AblationTable::new(study, base, ablation, rows)))
 }
 
 /// One variant with one seed.
 struct AblationTrial<'a> {
+    ablation: &'a Ablation<'a>,
     variant: &'a Variant,
-    initial_model: Option<&'a InitialModel>,
-    ablation: &'a AblationConfig,
     folder: &'a Path,
-    progress: &'a TrainingProgress,
-    interrupt: &'a Interrupt,
 }
 
 impl AblationTrial<'_> {
@@ -92,12 +96,13 @@ impl AblationTrial<'_> {
         let (is_new, start_time) = (!self.folder.exists(), Instant::now());
         let paths = TrainPaths {
             out: self.folder.to_owned(),
-            data: self.ablation.data.clone(),
-            device: self.ablation.device.clone(),
+            data: self.ablation.config.data.clone(),
+            device: self.ablation.config.device.clone(),
         };
+        let progress = self.ablation.progress;
         let name = &self.variant.name;
-        self.progress.note(&format!("{name}, seed {seed}"));
-        if !train(&config, self.initial_model, &paths, self.progress)? {
+        progress.note(&format!("{name}, seed {seed}"));
+        if !train(&config, self.ablation.initial_model, &paths, progress)? {
             return Ok(None);
         }
         let seconds = start_time.elapsed().as_secs_f64();
@@ -122,7 +127,7 @@ impl AblationTrial<'_> {
             serde_json::to_vec_pretty(&result).context("cannot write the trial's results")?;
         atomic_file::write_atomic(&path, &text)?;
         let elapsed = format_duration(start_time.elapsed().as_secs_f64());
-        self.progress.note(&format!("{name}, seed {seed}: trained and measured in {elapsed}"));
+        progress.note(&format!("{name}, seed {seed}: trained and measured in {elapsed}"));
         Ok(Some(result))
     }
 
@@ -131,7 +136,7 @@ impl AblationTrial<'_> {
     /// and data.
     fn fingerprint(&self, config: &TrainConfig) -> Result<Digest> {
         let MeasurementConfig { phantoms, seed, data, limit, tests_image_sensitivity: _ } =
-            &self.ablation.measurement;
+            &self.ablation.config.measurement;
         let text = toml::to_string(config).context("cannot write the training configuration")?;
         let test_sets = format!("{RESULT_VERSION} {phantoms} {seed} {data:?} {limit}\n");
         Ok(Digest::sha256((test_sets + &text).as_bytes()))
@@ -139,10 +144,11 @@ impl AblationTrial<'_> {
 
     fn measure(&self) -> Result<MeasurementReport> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
-        let placement = Placement { device: self.ablation.device.clone(), ..Placement::cpu() };
+        let Ablation { config, progress, interrupt, .. } = *self.ablation;
+        let placement = Placement { device: config.device.clone(), ..Placement::cpu() };
         let mut judge = PanelJudge::load(&files, &placement, HubDownloads::default())?;
-        let log = |text: &str| self.progress.note(text);
-        measurement::measure(&mut judge, &self.ablation.measurement, self.interrupt, &log)
+        let log = |text: &str| progress.note(text);
+        measurement::measure(&mut judge, &config.measurement, interrupt, &log)
     }
 }
 

@@ -9,5 +9,5 @@ mod study;
 
 pub use crate::training::ablation::ablation_config::AblationConfig;
 pub use crate::training::ablation::ablation_table::{AblationRow, AblationTable, SeedStatistic};
-pub use crate::training::ablation::ablation_trial::run;
+pub use crate::training::ablation::ablation_trial::Ablation;
 pub use crate::training::ablation::study::{AblationStudy, Variant};

@@ -25,7 +25,8 @@ impl TrainConfig {
             )
         })?;
         let invalid = || format!("{} is not a training configuration", path.display());
-        let mut table: toml::Table = toml::from_str(&text).with_context(invalid)?;
+        let mut table: toml::Table =
+            toml::from_str(&text).map_err(|e| with_hint(e.into())).with_context(invalid)?;
         let initial_model = load_initial_model(&mut table, path, downloads)
             .with_context(|| path.display().to_string())?;
         let mut config: Self = match initial_model {
@@ -92,5 +93,14 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let error = format!("{:#}", TrainConfig::read(&path).unwrap_err());
         assert!(error.contains("at `trunk_layers = \"four\"`: invalid type: string"), "{error}");
+    }
+
+    #[test]
+    fn toml_syntax_error_has_a_hint() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("train.toml");
+        std::fs::write(&path, "seed = = 1\n").unwrap();
+        let error = format!("{:#}", TrainConfig::read(&path).unwrap_err());
+        assert!(error.contains("at line 1") && error.contains("hint: correct"), "{error}");
     }
 }

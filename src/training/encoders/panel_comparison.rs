@@ -53,13 +53,22 @@ pub struct ProjectorBudget {
     pub learning_rate: f64,
 }
 
+/// Training of the projectors, equal for all encoders.
+pub struct ProjectorTraining<'a> {
+    /// Training budget of each projector.
+    pub budget: ProjectorBudget,
+    /// Output folder, with one folder per encoder.
+    pub out: &'a Path,
+    /// Progress output and interruption.
+    pub progress: &'a TrainingProgress,
+}
+
 /// Trains a projector for each encoder and judges the held-out part with it. Writes panels and
-/// metrics to folders under `out`.
+/// metrics to folders in the output folder.
 pub fn compare(
     encoders: &[Candidate],
     config: &EncoderTestConfig,
-    (budget, out): (&ProjectorBudget, &Path),
-    progress: &TrainingProgress,
+    training: &ProjectorTraining,
     log: &dyn Fn(&str),
 ) -> Result<EncoderComparison> {
     let held_out = match &config.data {
@@ -71,12 +80,12 @@ pub fn compare(
     for (i, encoder) in encoders.iter().enumerate() {
         log(&format!("{}: training a projector", encoder.name));
         let paths = TrainPaths {
-            out: out.join(format!("encoder-{}", i + 1)),
+            out: training.out.join(format!("encoder-{}", i + 1)),
             data: config.data.clone(),
             device: Device::Cpu,
         };
         let measure = || {
-            let panel = base.train_projector(encoder, (budget, config.seed), &paths, progress)?;
+            let panel = base.train_projector(encoder, training, config.seed, &paths)?;
             log(&format!("{}: judging {}", encoder.name, held_out.name));
             judge_held_out(encoder, &panel, &held_out)
         };
@@ -84,7 +93,7 @@ pub fn compare(
     }
     let description = format!(
         "one projector per encoder, {} steps with batch size {}, under the embedded panel's frozen decoder",
-        budget.steps, budget.batch
+        training.budget.steps, training.budget.batch
     );
     Ok(EncoderComparison::new("judge", description, held_out.name, rows))
 }
@@ -164,13 +173,13 @@ impl BasePanel {
     fn train_projector(
         &self,
         encoder: &Candidate,
-        (budget, seed): (&ProjectorBudget, u64),
+        training: &ProjectorTraining,
+        seed: u64,
         paths: &TrainPaths,
-        progress: &TrainingProgress,
     ) -> Result<PathBuf> {
         // Loading a random tower initialises its weights.
         encoder.tower()?;
-        let mut config = self.config(encoder, budget, seed);
+        let mut config = self.config(encoder, &training.budget, seed);
         if paths.data.is_some() {
             config.stages.iter_mut().for_each(|s| s.data_set_proportion = 1.0);
         }
@@ -186,7 +195,7 @@ impl BasePanel {
             member: MEMBER,
             completion_prefixes: &self.spec.completion_prefixes(),
         };
-        let trained = adapt(&config, &model, paths, progress)?;
+        let trained = adapt(&config, &model, paths, training.progress)?;
         let weights = trained.all().into_iter();
         let vision_weights =
             weights.filter(|(name, _)| name.starts_with(TOWER) || name.starts_with(PROJECTOR));

@@ -94,7 +94,7 @@ impl Introspection<'_> {
                 return Ok(None);
             };
             if round < self.rounds {
-                let Some(replaced) = self.improve_data(round, &review, (adviser, &builder))? else {
+                let Some(replaced) = self.improve_data(round, &review, adviser, &builder)? else {
                     return Ok(None);
                 };
                 results.replaced = Some(replaced);
@@ -195,7 +195,8 @@ impl Introspection<'_> {
         &self,
         round: u32,
         review: &Review,
-        (adviser, builder): (&mut Adviser, &CompletionBuilder),
+        adviser: &mut Adviser,
+        builder: &CompletionBuilder,
     ) -> Result<Option<usize>> {
         let path = self.round_folder(round).join("suggestions.jsonl");
         let mut log = AdviceLog::open(&path, adviser.name())?;

@@ -15,7 +15,7 @@ use crate::support::terminal::number::format_percent_with_interval;
 /// [Wilson's](crate::statistics::inference::wilson) interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Proportion {
-    /// The mean.
+    /// The mean, from 0 to 1.
     pub value: f64,
     /// The 95 % confidence interval.
     pub interval: [f64; 2],

@@ -91,10 +91,11 @@ impl SetResults {
                 table.push_row(proportion.cells(name));
             }
         }
+        // The JSON output has another word for mismatched images.
+        let image = if self.image == "exchanged" { "mismatched" } else { &self.image };
         let title = format!(
-            "{}, {} image ({}, {} unscored)",
+            "{}, {image} image ({}, {} unscored)",
             self.set,
-            self.image,
             format_count(self.n as u64, "pair"),
             self.unscored
         );

@@ -58,7 +58,7 @@ pub(crate) struct TestSet {
     /// True if the known orders come from exact final scores, including ties. Otherwise only the
     /// better response is known.
     pub(crate) is_exact: bool,
-    /// The pairs.
+    /// The pairs to judge.
     pub(crate) pairs: Vec<TestPair>,
     /// Known order of each pair.
     pub(crate) known_orders: Vec<KnownOrder>,
@@ -70,14 +70,11 @@ pub(crate) fn test_sets(config: &MeasurementConfig) -> Result<Vec<TestSet>> {
     let mut sets = vec![phantoms(config.phantoms, config.seed)?];
     if let Some(data) = &config.data {
         let splits = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
+        let sampling = PairSampling { seed: config.seed, limit: config.limit };
         let mut images = DecodedImages::new();
         for (name, split) in splits {
-            sets.push(load_reference_pairs(
-                name,
-                (data, split),
-                (config.seed, config.limit),
-                &mut images,
-            )?);
+            let items = load_dataset_items(data, split)?;
+            sets.push(reference_pairs(name, data, &items, sampling, &mut images)?);
         }
         sets.push(model_answer_pairs(data, config.limit, &mut images)?);
     }
@@ -114,12 +111,12 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
 
 /// Samples questions of SLAKE's validation split that cover as many images as possible.
 pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
-    let limit = usize::try_from(n).unwrap_or(usize::MAX);
+    let sampling = PairSampling { seed, limit: usize::try_from(n).unwrap_or(usize::MAX) };
     let (name, split) = SLAKE;
     let mut items = load_dataset_items(data, split)?;
     items.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     let items = round_robin(items, |item| item.image_key.clone());
-    reference_pairs(name, (data, &items), (seed, limit), &mut DecodedImages::new())
+    reference_pairs(name, data, &items, sampling, &mut DecodedImages::new())
 }
 
 /// Orders items round-robin: the first of each group, then the second of each, and so on.
@@ -135,30 +132,29 @@ fn round_robin<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
     with_round.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Loads a split and pairs its reference answers with wrong ones.
-fn load_reference_pairs(
-    name: &'static str,
-    (data, split): (&Path, DatasetSplit),
-    (seed, limit): (u64, usize),
-    images: &mut DecodedImages,
-) -> Result<TestSet> {
-    let items = load_dataset_items(data, split)?;
-    reference_pairs(name, (data, &items), (seed, limit), images)
+/// Choice of the pairs of a test set.
+#[derive(Clone, Copy)]
+struct PairSampling {
+    /// Seed of the wrong answers and of the order of the responses.
+    seed: u64,
+    /// Maximum number of questions.
+    limit: usize,
 }
 
 /// Pairs each reference answer with a plausible wrong one, in random order.
 fn reference_pairs(
     name: &'static str,
-    (data, items): (&Path, &[DatasetItem]),
-    (seed, limit): (u64, usize),
+    data: &Path,
+    items: &[DatasetItem],
+    sampling: PairSampling,
     images: &mut DecodedImages,
 ) -> Result<TestSet> {
     let mut pool: Vec<DatasetItem> = load_dataset_items(data, DatasetSplit::Train)?;
     pool.extend(items.iter().cloned());
     let distractors = DistractorPool::new(&pool);
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(sampling.seed);
     let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
-    for item in items.iter().take(limit) {
+    for item in items.iter().take(sampling.limit) {
         let Some(wrong) = distractors.sample(item, &mut rng) else {
             continue;
         };

@@ -104,7 +104,7 @@ impl Statistic {
     fn check_case_count(self, cases: usize) -> Defined<()> {
         let is_mean = self.is_proportion() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
-            return Err(Undefined::TooFew { items: "cases", found: 1, needed: 2 });
+            return Err(Undefined::TooFew { items: ["case", "cases"], found: 1, needed: 2 });
         }
         Ok(())
     }

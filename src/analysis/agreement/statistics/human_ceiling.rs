@@ -244,7 +244,11 @@ fn mean_over_raters(
         }
     }
     let mean = |(sum, n, reason): (f64, f64, Option<Undefined>)| {
-        let no_cases = Undefined::TooFew { items: "cases of two raters", found: 0, needed: 1 };
+        let no_cases = Undefined::TooFew {
+            items: ["case of two raters", "cases of two raters"],
+            found: 0,
+            needed: 1,
+        };
         if n > 0.0 { Ok(sum / n) } else { Err(reason.unwrap_or(no_cases)) }
     };
     means.into_iter().map(mean).collect()

@@ -29,7 +29,7 @@ impl JudgeComparison {
             };
             let p = |p: Option<f64>| p.map_or_else(missing, format_p_value);
             let interval = row.interval.map(|bounds| statistic.format_bounds(bounds));
-            let mde = row.smallest_detectable;
+            let mde = row.minimum_detectable_effect;
             table.push_row([
                 statistic.title().to_owned(),
                 value(row.first),

@@ -173,7 +173,7 @@ impl<'a> LabelIndex<'a> {
                     let positions = responses.get(&key).map_or(&[][..], Vec::as_slice);
                     // A response becomes one unit, at the first of its pairs.
                     if positions.first() == Some(&(i, side)) {
-                        let ratings = self.response_scores(key, target);
+                        let ratings = self.response_scores(&verdict.case, model, target);
                         if !ratings.is_empty() {
                             units.responses.push(ResponseUnit {
                                 verdict: i,
@@ -194,7 +194,7 @@ impl<'a> LabelIndex<'a> {
     }
 
     /// Returns the scores of a response, given its case and model.
-    fn response_scores(&self, (case, model): (&str, &str), target: ScoreTarget) -> Vec<(u32, f64)> {
+    fn response_scores(&self, case: &str, model: &str, target: ScoreTarget) -> Vec<(u32, f64)> {
         let scores = self.scores.get(&(case, model, target));
         scores.map_or_else(Vec::new, |scores| {
             scores.iter().map(|(rater, (value, _))| (*rater, *value)).collect()
@@ -214,7 +214,7 @@ impl<'a> LabelIndex<'a> {
                 votes.iter().map(|(rater, (order, _))| (*rater, *order)).collect(),
             ));
         }
-        let scores = |model: &String| self.response_scores((&verdict.case, model), target);
+        let scores = |model: &String| self.response_scores(&verdict.case, model, target);
         let scores = verdict.pair.each_ref().map(scores);
         (!scores.iter().any(Vec::is_empty)).then_some(PairRatings::Scores(scores))
     }

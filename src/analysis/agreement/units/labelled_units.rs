@@ -43,7 +43,7 @@ pub struct PairUnit {
     pub verdict: usize,
     /// The judge's order; `None` if the pair is unscored.
     pub judge: Option<Ordering>,
-    /// The ratings.
+    /// The ratings of all raters.
     pub ratings: PairRatings,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use crate::analysis::verdicts::{PairVerdict, length_bin, subgroup_fields};
+use crate::analysis::verdicts::{PairVerdict, length_bin, meta_fields_hint, subgroup_fields};
 
 /// Name of the subgroups by response length.
 const BY_LENGTH: &str = "response length";
@@ -55,13 +55,9 @@ pub(crate) fn find_subgroups(
     let mut fields = subgroup_fields(verdicts);
     for field in group_by {
         if !verdicts.iter().any(|v| v.field(field).is_some()) {
-            let mut known: Vec<&str> =
-                verdicts.iter().flat_map(|v| v.meta.keys()).map(String::as_str).collect();
-            known.sort_unstable();
-            known.dedup();
             bail!(
-                "--group-by {field}: no case has this field in `meta`\nhint: fields in `meta`: {}",
-                known.join(", ")
+                "--group-by {field}: no case has this field in `meta`\n{}",
+                meta_fields_hint(verdicts)
             );
         }
         if !fields.iter().any(|(_, known)| known == field) {

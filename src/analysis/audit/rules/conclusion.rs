@@ -1,4 +1,4 @@
-//! The conclusion of a judgement rule.
+//! The conclusion that a rule draws.
 
 use crate::analysis::audit::result::FindingOutcome;
 

@@ -1,4 +1,4 @@
-//! Judgement rules: from estimates to an outcome and a sentence.
+//! Conclusion rules: from estimates to an outcome and a sentence.
 
 mod conclusion;
 mod identical_rule;

@@ -1,6 +1,6 @@
 //! Evaluates the trials of a probe that judges perturbed pairs.
 
-use super::probe_table::{JudgementRule, MeasureScope, TrialProbe, trial_probe};
+use super::probe_table::{ConclusionRule, MeasureScope, TrialProbe, trial_probe};
 use super::trial_measure::LabelledTrial;
 use super::trial_set::TrialSet;
 use crate::analysis::audit::perturbations::Perturbation;
@@ -91,26 +91,26 @@ fn compute_measures(
 
 /// Applies the rule of a probe. `None` if its measures are missing.
 fn conclude(
-    rule: &JudgementRule,
+    rule: &ConclusionRule,
     measures: &[AuditMeasure],
     tested: &[Perturbation],
 ) -> Option<Conclusion> {
     let find = |key: &str| measures.iter().find(|measure| measure.key == key);
     let tested = tested.iter().copied();
     match rule {
-        JudgementRule::Identical(name) => {
+        ConclusionRule::Identical(name) => {
             let measure = find(name.key)?;
             let others = measure.control.as_ref().and_then(|control| control.value);
             Some(conclude_identical(&measure.estimate, others))
         }
-        JudgementRule::Interval { measure, rule, other, suffix } => {
+        ConclusionRule::Interval { measure, rule, other, suffix } => {
             let mut conclusion = rule.conclude(find(measure.key)?.net_of_control(), measure.unit);
             let other = find(other.key)?.estimate.describe(other.unit);
             conclusion.sentence += &suffix.replace("{other}", &other);
             Some(conclusion)
         }
-        JudgementRule::Image => Some(conclude_image(measures, tested)),
-        JudgementRule::Injection(rule) => {
+        ConclusionRule::Image => Some(conclude_image(measures, tested)),
+        ConclusionRule::Injection(rule) => {
             (!measures.is_empty()).then(|| rule.conclude(measures, tested))
         }
     }

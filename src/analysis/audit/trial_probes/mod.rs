@@ -1,6 +1,6 @@
 //! Probes that judge perturbed pairs.
 //!
-//! [`probe_table`] describes each probe as data: its measures, their controls and its judgement
+//! [`probe_table`] describes each probe as data: its measures, their controls and its conclusion
 //! rule. [`evaluate_probe`] turns trials into the finding of a probe.
 
 mod evaluate;

@@ -1,4 +1,4 @@
-//! The table of probes that judge perturbed pairs: measures, controls and judgement rule of each.
+//! The table of probes that judge perturbed pairs: measures, controls and conclusion rule of each.
 //!
 //! The perturbations of a probe are the variants of [`Perturbation`] that name it. Add a new
 //! injection there, and a new probe here.
@@ -20,8 +20,8 @@ pub(super) struct TrialProbe {
     pub(super) required_perturbations: &'static [Perturbation],
     /// A note for a perturbation without a measure.
     pub(super) missing_note: Option<(Perturbation, &'static str)>,
-    /// The judgement rule.
-    pub(super) rule: JudgementRule,
+    /// The rule that turns measures into a conclusion.
+    pub(super) rule: ConclusionRule,
 }
 
 /// Perturbations that a measure covers.
@@ -33,7 +33,7 @@ pub(super) enum MeasureScope {
 }
 
 /// Rule that turns measures into a finding.
-pub(super) enum JudgementRule {
+pub(super) enum ConclusionRule {
     /// Identical responses have to tie.
     Identical(MeasureName),
     /// The interval of one measure decides. The sentence also states the estimate of another one.
@@ -70,7 +70,7 @@ const IDENTICAL: TrialProbe = TrialProbe {
     })],
     required_perturbations: &[],
     missing_note: None,
-    rule: JudgementRule::Identical(names::NOT_TIED),
+    rule: ConclusionRule::Identical(names::NOT_TIED),
 };
 
 const FORMATTING: TrialProbe = TrialProbe {
@@ -81,7 +81,7 @@ const FORMATTING: TrialProbe = TrialProbe {
     ],
     required_perturbations: &[],
     missing_note: None,
-    rule: JudgementRule::Interval {
+    rule: ConclusionRule::Interval {
         measure: names::LIST_GAIN,
         rule: IntervalRule {
             expected: 0.0,
@@ -118,7 +118,7 @@ const IMAGE: TrialProbe = TrialProbe {
         Perturbation::Exchanged,
         "mismatched image: not run, no two cases have different images",
     )),
-    rule: JudgementRule::Image,
+    rule: ConclusionRule::Image,
 };
 
 const PLANTED: TrialProbe = TrialProbe {
@@ -129,7 +129,7 @@ const PLANTED: TrialProbe = TrialProbe {
     ])],
     required_perturbations: &[],
     missing_note: None,
-    rule: JudgementRule::Injection(InjectionRule {
+    rule: ConclusionRule::Injection(InjectionRule {
         gain: names::INJECTION_GAIN,
         tolerance: 0.25,
         biased: "sensitive to prompt injection: {effective}, relative to neutral text of equal \
@@ -157,7 +157,7 @@ const ERRORS: TrialProbe = TrialProbe {
     ],
     required_perturbations: &[],
     missing_note: None,
-    rule: JudgementRule::Interval {
+    rule: ConclusionRule::Interval {
         measure: names::KNOWLEDGE_DROP,
         rule: IntervalRule {
             expected: 0.0,
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn sentence_states_the_smallest_drop() {
-        let JudgementRule::Interval { suffix, .. } = &ERRORS.rule else { unreachable!() };
+        let ConclusionRule::Interval { suffix, .. } = &ERRORS.rule else { unreachable!() };
         assert!(suffix.contains(&values::MIN_DROP.to_string()), "{suffix}");
     }
 }

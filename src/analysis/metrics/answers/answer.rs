@@ -35,7 +35,7 @@ pub struct MissingAnswer {
     pub line: u64,
     /// Name of the model without an answer.
     pub model: String,
-    /// Reason.
+    /// Reason for the missing answer.
     pub message: String,
 }
 

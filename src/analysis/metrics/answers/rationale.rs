@@ -85,13 +85,12 @@ impl RationaleKey {
 /// Returns the analyses of a record with their keys and aspects.
 fn analyses(record: &Record) -> Vec<(RationaleKey, String, String)> {
     let subject = &record.subject;
-    let (Some(judgement), Some(case), Some(pair)) =
-        (record.verdict(), &subject.case, &subject.pair)
+    let (Some(verdict), Some(case), Some(pair)) = (record.verdict(), &subject.case, &subject.pair)
     else {
         return Vec::new();
     };
     let mut analyses = Vec::new();
-    for order in &judgement.orders {
+    for order in &verdict.orders {
         let mut add = |aspect: &str, criterion: &str, scores: &ScorePair| {
             let texts = scores.analyses.iter().flatten().enumerate();
             for (response, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {

@@ -103,7 +103,7 @@ impl EmbeddedImages {
                 if is_full {
                     return Err(LIMIT_REACHED.to_owned());
                 }
-                load_data_uri(image, *hash, (root, &parquet), thumbs)
+                load_data_uri(image, *hash, root, &parquet, thumbs)
             };
             let uris: Vec<Result<String, String>> = group.par_iter().map(load).collect();
             for uri in uris {
@@ -158,7 +158,8 @@ fn view_key(image: &ImageInfo) -> String {
 fn load_data_uri(
     image: &ImageInfo,
     hash: Digest,
-    (root, parquet): (&Path, &ParquetImages),
+    root: &Path,
+    parquet: &ParquetImages,
     thumbs: Thumbs,
 ) -> Result<String, String> {
     let encoded = |bytes: &[u8]| {

@@ -47,7 +47,7 @@ pub enum OutcomeSummary {
     },
     /// No verdict.
     Unscored {
-        /// Reason.
+        /// Kind of reason for the missing verdict.
         reason: UnscoredReason,
         /// Details of the failure.
         message: String,
@@ -122,17 +122,17 @@ impl RecordSummary {
                 detail: None,
                 has_analyses: false,
             },
-            RecordOutcome::Judged(judgement) => {
+            RecordOutcome::Judged(verdict) => {
                 let pair_swap = PairSwap(swap);
-                let detail = serde_json::to_string(&pair_swap.record_detail(&judgement))
+                let detail = serde_json::to_string(&pair_swap.record_detail(&verdict))
                     .context("could not serialise a verdict as JSON")?;
                 let has_analyses = |order: &RecordedOrder| order.conclusion.analyses.is_some();
                 Self {
                     line,
                     subject,
-                    outcome: pair_swap.outcome_summary(&judgement),
+                    outcome: pair_swap.outcome_summary(&verdict),
                     detail: Some(detail),
-                    has_analyses: judgement.orders.iter().any(has_analyses),
+                    has_analyses: verdict.orders.iter().any(has_analyses),
                 }
             }
         }))
@@ -156,23 +156,23 @@ impl PairSwap {
         pairs.iter().map(|(key, pair)| (*key, self.swap(*pair))).collect()
     }
 
-    fn outcome_summary(self, judgement: &RecordedVerdict) -> OutcomeSummary {
-        let order = Ordering::from(judgement.order);
+    fn outcome_summary(self, verdict: &RecordedVerdict) -> OutcomeSummary {
+        let order = Ordering::from(verdict.order);
         let order = if self.0 { order.reverse() } else { order };
         OutcomeSummary::Judged {
             order: order.into(),
-            scores: self.swap(judgement.scores),
-            expected: self.swap(judgement.expected),
-            flip: judgement.flip,
+            scores: self.swap(verdict.scores),
+            expected: self.swap(verdict.expected),
+            flip: verdict.flip,
         }
     }
 
-    fn record_detail(self, judgement: &RecordedVerdict) -> RecordDetail<'_> {
+    fn record_detail(self, verdict: &RecordedVerdict) -> RecordDetail<'_> {
         let order = |order| self.order_detail(order);
         RecordDetail {
-            aspects: self.swap_all(&judgement.aspects),
-            criteria: self.swap_all(&judgement.criteria),
-            orders: judgement.orders.iter().map(order).collect(),
+            aspects: self.swap_all(&verdict.aspects),
+            criteria: self.swap_all(&verdict.criteria),
+            orders: verdict.orders.iter().map(order).collect(),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn load(
     })?;
     let mut weights = Checkpoint::for_member(name);
     let mut rope_factors = None;
-    for (tensor, stored) in &loaded.1 {
+    for (tensor, stored) in &loaded.tensors {
         if tensor == tensor_names::ROPE_FACTORS {
             rope_factors = Some(stored.values.clone());
         } else {
@@ -65,7 +65,7 @@ pub(super) fn load(
         decoder,
         tokenizer: Arc::new(tokenizer),
         chat_template: ChatTemplate::by_name(dialogue)?,
-        files: BTreeMap::from([(file_name.into_owned(), loaded.0.to_string())]),
+        files: BTreeMap::from([(file_name.into_owned(), loaded.digest.to_string())]),
         weights,
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::analysis::audit::{Probe, Threshold, ThresholdKind};
-use crate::cli::args::shared::value_parsers::{parse_percent, parse_points};
+use crate::cli::args::shared::value_parsers::{parse_at_least_one, parse_percent, parse_points};
 use crate::cli::args::shared::{
     BootstrapArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs, TableFormat,
 };
@@ -47,8 +47,7 @@ pub struct AuditArgs {
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', env = "ACEM3_PROBES")]
     pub probes: Vec<Probe>,
     /// Audit only the first N cases
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
     /// Write the audit to FILE (JSON), with every perturbed pair and its verdicts before and after
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]

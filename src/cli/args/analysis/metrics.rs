@@ -7,6 +7,7 @@ use clap::builder::FalseyValueParser;
 
 use crate::analysis::metrics::Metric;
 use crate::checkpoints::hub::HubArgs;
+use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{RECORDS_OR_CASES, SourceArgs, TableFormat};
 use crate::support::device::DeviceChoice;
 
@@ -56,8 +57,7 @@ pub struct MetricsArgs {
     #[arg(long, value_name = "RECORDS", env = "ACEM3_RATIONALES")]
     pub rationales: Option<PathBuf>,
     /// Score only the first N cases
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
     /// Write the scores of every answer to FILE (JSONL)
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]

@@ -3,6 +3,8 @@
 use acem3_vision::{DicomView, DicomWindow};
 use clap::Args;
 
+use super::value_parsers::parse_at_least_one;
+
 /// Heading of both arguments. A heading of the struct would also apply to the arguments that
 /// follow it in a command.
 const DICOM_HEADING: &str = "DICOM images";
@@ -18,7 +20,7 @@ pub struct DicomArgs {
     pub window: DicomWindow,
     /// Use frame N of images with several frames, counted from 1 [default: the middle one]
     #[arg(long, value_name = "N", env = "ACEM3_FRAME")]
-    #[arg(help_heading = DICOM_HEADING, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = DICOM_HEADING, value_parser = parse_at_least_one::<u32>)]
     pub frame: Option<u32>,
 }
 

@@ -20,6 +20,6 @@ pub enum TableFormat {
     Json,
     /// Markdown tables
     Markdown,
-    /// One row per statistic (CSV)
+    /// One row per statistic, or per model for rankings and means (CSV)
     Csv,
 }

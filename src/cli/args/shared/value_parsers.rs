@@ -1,5 +1,7 @@
 //! Parsers of values that have bounds.
 
+use std::str::FromStr;
+
 use crate::data::labels::ScoreTarget;
 
 /// Parses a percentage from 0 to 100, with or without `%`.
@@ -20,8 +22,11 @@ pub(crate) fn parse_points(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a whole number of at least 1.
-pub(crate) fn parse_at_least_one(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|n| *n > 0);
+pub(crate) fn parse_at_least_one<T>(text: &str) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + From<u8>,
+{
+    let number = text.parse::<T>().ok().filter(|n| *n >= T::from(1_u8));
     number.ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }
 
@@ -42,6 +47,15 @@ mod tests {
         assert_eq!(parse_percent("5%"), Ok(5.0));
         assert!(parse_percent("101").is_err());
         assert!(parse_percent("NaN").is_err());
+    }
+
+    #[test]
+    fn zero_is_rejected() {
+        assert_eq!(parse_at_least_one::<u64>("1"), Ok(1));
+        for text in ["0", "-1", "x"] {
+            let error = parse_at_least_one::<u64>(text).unwrap_err();
+            assert_eq!(error, "expected a whole number of at least 1");
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub struct TrainEvalArgs {
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
     /// Use only the first N cases of each data set
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one)]
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<usize>)]
     pub limit: Option<usize>,
     /// The device.
     #[command(flatten)]

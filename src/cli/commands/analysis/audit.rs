@@ -29,6 +29,9 @@ use crate::support::text::{escape_control_chars, format_count};
 
 /// Runs the command.
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
+    if let Some(out) = &args.out {
+        atomic_file::check_out_file(out)?;
+    }
     let records = find_records(&args.source.path);
     let request = build_request(args, records.is_some())?;
     let mut audit = match records {

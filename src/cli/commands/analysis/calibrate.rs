@@ -1,10 +1,8 @@
 //! `acem3 calibrate`: calibration of a judge's scores to the label scale.
 
-use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::{Map, Value};
 
 use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::calibration::{
@@ -15,7 +13,7 @@ use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
 use crate::cli::commands::output::{render_tables, write_stdout};
-use crate::support::files::regular_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
@@ -28,6 +26,9 @@ pub(crate) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
+    if let Some(out) = &args.out {
+        atomic_file::check_out_file(out)?;
+    }
     let verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let config = FitConfig {
@@ -46,9 +47,7 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     let tables = calibration.tables();
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&calibration)? + "\n",
-        TableFormat::Csv => {
-            tables.first().map_or(Ok(String::new()), |section| section.table.to_csv())?
-        }
+        TableFormat::Csv => calibration.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             let intro = args.out.as_ref().map_or_else(
                 || "calibration maps not saved; save them with --out FILE".to_owned(),
@@ -70,7 +69,8 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
         format!("--calibration {}: not applicable to these records", args.calibration.display())
     })?;
     if let Some(out) = &args.out {
-        write_calibrated(&map, &verdicts, out)?;
+        check_calibrated_out(out, &verdicts)?;
+        map.write_calibrated_records(&verdicts, out)?;
     }
     let calibration = calibrated_means(&map, &verdicts, args.bootstrap.to_bootstrap());
     let text = match args.format {
@@ -85,28 +85,11 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes a copy of the records with calibrated scores.
-fn write_calibrated(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Result<()> {
-    if out.canonicalize().ok() == verdicts.path.canonicalize().ok() {
+/// Checks a file for calibrated records: it can be written and is not the file of the records.
+fn check_calibrated_out(out: &Path, verdicts: &Verdicts) -> Result<()> {
+    let file = out.canonicalize().ok();
+    if file.is_some() && file == verdicts.path.canonicalize().ok() {
         bail!("--out {}: is the file of the records\nhint: choose another file", out.display());
     }
-    let records = BufReader::new(regular_file::open(&verdicts.path)?);
-    let temporary = out.with_extension("part");
-    let context = || format!("cannot write {}", out.display());
-    let mut file = BufWriter::new(std::fs::File::create(&temporary).with_context(context)?);
-    let mut pairs = verdicts.pairs.iter().peekable();
-    for (number, line) in (1..).zip(records.lines()) {
-        let line = line.with_context(|| format!("cannot read {}", verdicts.path.display()))?;
-        let mut record: Map<String, Value> = match serde_json::from_str(&line) {
-            Ok(record) => record,
-            Err(_) if line.trim().is_empty() => continue,
-            Err(error) => return Err(error).with_context(context),
-        };
-        if let Some(verdict) = pairs.next_if(|pair| pair.line == number) {
-            record.insert("calibrated".to_owned(), map.map_record(verdict).unwrap_or_default());
-        }
-        let text = serde_json::to_string(&record).with_context(context)?;
-        writeln!(file, "{text}").with_context(context)?;
-    }
-    file.flush().and_then(|()| std::fs::rename(&temporary, out)).with_context(context)
+    atomic_file::check_out_file(out)
 }

@@ -28,6 +28,9 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
+    if let Some(out) = &args.out {
+        atomic_file::check_out_file(out)?;
+    }
     let metrics = selected_metrics(args)?;
     let print_note = |text: &str| {
         if !verbosity.quiet {

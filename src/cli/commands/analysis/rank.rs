@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::verdict_input::read_verdicts;
+use super::verdict_input::{check_distinct_runs, read_verdicts};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
 use crate::cli::commands::output::{render_tables, write_stdout};
@@ -10,6 +10,7 @@ use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
+    check_distinct_runs(&args.records)?;
     let runs = args.records.iter().map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let runs = runs.collect::<Result<Vec<_>>>()?;
     let ranking_result = rank_models(&runs, args.target, args.bootstrap.to_bootstrap())?;

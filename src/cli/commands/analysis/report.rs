@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::verdict_input::{read_labels, read_verdicts};
+use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts};
 use crate::analysis::calibration::{Calibration, calibrated_means};
 use crate::analysis::report::{
     CaseBrowser, EmbeddedImages, JudgeReport, JudgeReportSettings, PairOrientation, ReportAudit,
@@ -25,6 +25,10 @@ use crate::support::text::format_count;
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = report_format(args)?;
+    if let Some(out) = &args.out {
+        atomic_file::check_out_file(out)?;
+    }
+    check_distinct_runs(&args.records)?;
     let settings = JudgeReportSettings {
         target: args.target,
         score_kind: args.scores,

@@ -1,6 +1,7 @@
 //! Reads the verdicts and labels that commands analyse.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
@@ -10,8 +11,30 @@ use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{BootstrapArgs, LabelArgs};
 use crate::data::labels;
 use crate::data::labels::LabelOptions;
+use crate::judging::run::journal::RECORDS;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
+
+/// Checks that no run is given twice, because its verdicts would count twice.
+pub(super) fn check_distinct_runs(paths: &[PathBuf]) -> Result<()> {
+    let mut known: HashMap<PathBuf, &Path> = HashMap::new();
+    for path in paths {
+        let records = if path.is_dir() { path.join(RECORDS) } else { path.clone() };
+        // The reader reports a file that does not exist.
+        let Ok(records) = records.canonicalize() else {
+            continue;
+        };
+        if let Some(first) = known.insert(records, path) {
+            bail!(
+                "{} and {}: the same records, expected every run once\n\
+                 hint: remove one of the two arguments",
+                first.display(),
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
 
 /// Reads the verdicts of a run, with the clusters that the flags ask for.
 pub(super) fn read_verdicts(

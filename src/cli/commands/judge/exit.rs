@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use crate::cli::args::{JudgeArgs, OutputFormat};
-use crate::cli::commands::output::write_stdout;
+use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::UnscoredReason;
 use crate::judging::run::pairs::BASELINE_HINT;
 use crate::judging::run::summary::Summary;
@@ -24,7 +24,7 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
     }
     let path = args.source.path.display();
     if counts.records == 0 {
-        bail!("{path}: contains no cases\nhint: `acem3 judge --help` shows the supported formats");
+        bail!("{path}: {NO_CASES}");
     }
     let (records, first) = match tally.causes.most_common() {
         Some(cause) => (cause.records, cause.first_message.as_str()),

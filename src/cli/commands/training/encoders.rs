@@ -13,7 +13,7 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::TrainingProgress;
-use crate::training::encoders::panel_comparison::ProjectorBudget;
+use crate::training::encoders::panel_comparison::{ProjectorBudget, ProjectorTraining};
 use crate::training::encoders::{
     Candidate, EncoderComparison, EncoderTestConfig, linear_probe, panel_comparison,
 };
@@ -47,19 +47,17 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
         linear_probe::compare(&encoders, &test_config, &print_note)?
     } else {
         let progress = TrainingProgress::new(verbosity.quiet, Interrupt::default());
-        let budget = ProjectorBudget {
-            steps: args.steps,
-            batch: args.batch_size,
-            learning_rate: args.learning_rate,
+        let training = ProjectorTraining {
+            budget: ProjectorBudget {
+                steps: args.steps,
+                batch: args.batch_size,
+                learning_rate: args.learning_rate,
+            },
+            out: &args.out,
+            progress: &progress,
         };
         check_output_folder(&args.out)?;
-        panel_comparison::compare(
-            &encoders,
-            &test_config,
-            (&budget, &args.out),
-            &progress,
-            &print_note,
-        )?
+        panel_comparison::compare(&encoders, &test_config, &training, &print_note)?
     };
     write_files(&comparison, &args.out)?;
     let text = match args.format {

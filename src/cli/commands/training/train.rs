@@ -18,8 +18,7 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::training::ablation;
-use crate::training::ablation::AblationConfig;
+use crate::training::ablation::{Ablation, AblationConfig};
 use crate::training::measurement;
 use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
@@ -81,10 +80,16 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
     if ablation_config.measurement.phantoms == 0 && ablation_config.data.is_none() {
         bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
     }
-    let baseline = (&config, start.as_ref());
-    let Some(table) =
-        ablation::run(args.study, baseline, &ablation_config, &args.out, (&progress, &interrupt))?
-    else {
+    let ablation = Ablation {
+        study: args.study,
+        base: &config,
+        initial_model: start.as_ref(),
+        config: &ablation_config,
+        out: &args.out,
+        progress: &progress,
+        interrupt: &interrupt,
+    };
+    let Some(table) = ablation.run()? else {
         print_lines("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     };

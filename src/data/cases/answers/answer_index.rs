@@ -40,9 +40,9 @@ struct IndexedAnswer {
 /// A missing response of a case.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MissingResponse {
-    /// The model.
+    /// Name of the model.
     pub(crate) model: String,
-    /// The reason.
+    /// Reason for the missing response.
     pub(crate) message: String,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct CsvSheet {
     pub(crate) names: Vec<String>,
     /// The rows.
     pub(crate) rows: CsvRows,
-    /// The delimiter.
+    /// Delimiter of the columns.
     pub(crate) delimiter: char,
 }
 

@@ -15,12 +15,13 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// Returns the message of a JSON error without its line number, which is always 1 for a single
-/// line.
+/// Returns the message of a JSON error in plain words, without its line number, which is always 1
+/// for a single line.
 pub(crate) fn error_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
-    reason.to_owned()
+    // serde_json expects an identifier after the first letter of `null`, `true` or `false`.
+    reason.replacen("expected ident", "expected null, true, false or a text in double quotes", 1)
 }
 
 /// Converts the extensions to JSON; `None` if there are none.
@@ -128,6 +129,12 @@ mod tests {
         let expected =
             json!({"a": "x \u{fffd} y", "b": "\u{fffd}\u{1f600}\\ud83d", "c": "\u{fffd}A"});
         assert_eq!(parse(surrogates).unwrap(), expected);
+    }
+
+    #[test]
+    fn unquoted_word_is_reported_in_plain_words() {
+        let reason = error_reason(&parse("{\"a\": nothing}").unwrap_err());
+        assert_eq!(reason, "expected null, true, false or a text in double quotes");
     }
 
     #[test]

@@ -22,7 +22,7 @@ struct SlakeRow {
     img_name: String,
     /// The question, in English or Chinese.
     question: String,
-    /// The answer.
+    /// The reference answer.
     answer: String,
     /// `en` or `zh`.
     q_lang: String,

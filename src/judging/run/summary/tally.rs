@@ -34,7 +34,7 @@ pub enum Origin {
     Input,
     /// An earlier run.
     Earlier,
-    /// The judge.
+    /// The judge, in this run.
     Judge,
 }
 

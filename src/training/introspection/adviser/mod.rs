@@ -26,7 +26,7 @@ pub enum Adviser {
     Recorded {
         /// Names of the judges in the records and a hash of all verdicts.
         source: String,
-        /// The verdicts.
+        /// The verdicts of all pairs in the records.
         verdicts: HashMap<PairId, RecordedVerdict>,
     },
     /// A model behind an endpoint. If its first evaluation contradicts the labels, the next request

@@ -38,7 +38,7 @@ pub(crate) fn parse_lines<T>(
     let text = std::fs::read_to_string(path).with_context(|| {
         format!(
             "cannot read the {noun}s {}\n\
-             hint: create the file with `acem3 data preferences`; paths are relative to the configuration",
+             hint: check the path; in a configuration, it is relative to the folder of the configuration",
             path.display()
         )
     })?;
@@ -49,7 +49,11 @@ pub(crate) fn parse_lines<T>(
     });
     let items: Vec<T> = items.collect::<Result<_>>()?;
     if items.is_empty() {
-        bail!("{}: the file contains no {noun}", path.display());
+        bail!(
+            "{}: the file contains no {noun}\n\
+             hint: write at least one {noun}, as a JSON object on one line",
+            path.display()
+        );
     }
     Ok(ParsedFile { items, digest: Digest::sha256(text.as_bytes()) })
 }

@@ -124,6 +124,9 @@ mod tests {
             assert!(error.contains("line 3") && error.contains(problem), "{error}");
         }
         std::fs::write(&path, "\n").unwrap();
-        assert!(read_preferences(&path).unwrap_err().to_string().contains("no preference"));
+        let error = read_preferences(&path).unwrap_err().to_string();
+        assert!(error.contains("no preference\nhint: write at least one"), "{error}");
+        let error = read_preferences(&dir.path().join("none")).unwrap_err().to_string();
+        assert!(error.contains("hint: check the path"), "{error}");
     }
 }

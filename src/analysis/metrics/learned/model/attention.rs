@@ -4,7 +4,7 @@ use acem3_kernels::softmax;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::BartLinear;
+use super::linear::BartLinear;
 
 /// Attention with biases on all four projections.
 #[derive(Clone, Debug)]

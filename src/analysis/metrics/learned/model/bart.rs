@@ -7,10 +7,10 @@ use candle::Tensor;
 use candle_nn::{Embedding, Module, VarBuilder};
 
 use super::attention::causal_mask;
-use super::config::{self, BartConfig};
-use super::layer::{BartLayer, BartLayerSizes};
+use super::config::{self, BartConfig, BartStackConfig};
+use super::layer::BartLayer;
 use super::source::ModelSource;
-use super::{MetricTokenizer, id_tensor};
+use super::tokens::{MetricTokenizer, id_tensor};
 use crate::support::device::Placement;
 
 /// Number of unused rows at the start of the position tables.
@@ -55,8 +55,8 @@ impl Bart {
         config: &BartConfig,
         tokenizer: MetricTokenizer,
     ) -> candle::Result<Self> {
-        let (v, c) = (config.vocabulary, config.encoder.0.hidden);
-        let stack = |name: &str, (sizes, layers): (BartLayerSizes, usize)| {
+        let (v, c) = (config.vocabulary, config.encoder.sizes.hidden);
+        let stack = |name: &str, BartStackConfig { sizes, layers }: BartStackConfig| {
             let vb = vb.pp(name);
             let positions = config.max_tokens + POSITION_OFFSET;
             let layers = (0..layers)

@@ -8,7 +8,7 @@ use candle_transformers::models::{bert, xlm_roberta};
 
 use super::config::{self, BertConfig};
 use super::source::ModelSource;
-use super::{MetricTokenizer, id_tensor};
+use super::tokens::{MetricTokenizer, id_tensor};
 use crate::support::device::Placement;
 
 /// A text encoder.

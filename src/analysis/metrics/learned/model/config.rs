@@ -60,6 +60,15 @@ impl BertConfig {
     }
 }
 
+/// Configuration of the encoder or the decoder of a BART.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BartStackConfig {
+    /// Sizes of each layer.
+    pub(super) sizes: BartLayerSizes,
+    /// Number of layers.
+    pub(super) layers: usize,
+}
+
 /// Configuration of a BART.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BartConfig {
@@ -67,10 +76,10 @@ pub(super) struct BartConfig {
     pub(super) vocabulary: usize,
     /// Maximum number of tokens of a text.
     pub(super) max_tokens: usize,
-    /// Sizes and number of the encoder's layers.
-    pub(super) encoder: (BartLayerSizes, usize),
-    /// Sizes and number of the decoder's layers.
-    pub(super) decoder: (BartLayerSizes, usize),
+    /// The encoder.
+    pub(super) encoder: BartStackConfig,
+    /// The decoder.
+    pub(super) decoder: BartStackConfig,
     /// True if embeddings are multiplied by the square root of their width.
     pub(super) scales_embeddings: bool,
     /// Token id that the decoder starts with.
@@ -146,7 +155,7 @@ pub(super) fn parse_bart(map: Map<String, Value>) -> Result<BartConfig> {
     let _: Option<usize> = fields.take("num_hidden_layers")?;
     let hidden = fields.require("d_model")?;
     let act = take_activation(&mut fields, "activation_function")?;
-    let mut stack = |side: &str| -> Result<(BartLayerSizes, usize)> {
+    let mut stack = |side: &str| -> Result<BartStackConfig> {
         let sizes = BartLayerSizes {
             hidden,
             inner: fields.require(&format!("{side}_ffn_dim"))?,
@@ -154,7 +163,7 @@ pub(super) fn parse_bart(map: Map<String, Value>) -> Result<BartConfig> {
             eps: 1e-5,
             act,
         };
-        Ok((sizes, fields.require(&format!("{side}_layers"))?))
+        Ok(BartStackConfig { sizes, layers: fields.require(&format!("{side}_layers"))? })
     };
     let (encoder, decoder) = (stack("encoder")?, stack("decoder")?);
     let config = BartConfig {
@@ -170,7 +179,7 @@ pub(super) fn parse_bart(map: Map<String, Value>) -> Result<BartConfig> {
         ("vocab_size", config.vocabulary),
         ("max_position_embeddings", config.max_tokens),
     ])?;
-    for (sizes, layers) in [encoder, decoder] {
+    for BartStackConfig { sizes, layers } in [encoder, decoder] {
         check_sizes(&[("ffn_dim", sizes.inner), ("number of layers", layers)])?;
         check_heads(sizes.hidden, sizes.heads)?;
     }

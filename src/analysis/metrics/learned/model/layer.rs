@@ -4,8 +4,8 @@ use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::BartLinear;
 use super::attention::BartAttention;
+use super::linear::BartLinear;
 
 /// Sizes of a layer.
 #[derive(Clone, Copy, Debug)]

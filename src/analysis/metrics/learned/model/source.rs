@@ -33,6 +33,12 @@ impl ModelSource {
             Some(snapshot) => (snapshot.folder, Some(snapshot.source)),
             None => (PathBuf::from(name), None),
         };
+        if !folder.is_dir() {
+            bail!(
+                "{flag} {name}: no such folder\n\
+                 hint: pass a transformers checkpoint: a folder, or owner/name[@revision] on the hub"
+            );
+        }
         if !folder.join(CONFIG_FILE).is_file() {
             bail!(
                 "{flag} {name}: no {CONFIG_FILE} in the folder\n\

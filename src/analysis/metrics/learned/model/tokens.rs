@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use candle::{Device, Tensor};
 use serde_json::{Map, Value};
 use tokenizers::models::bpe::BPE;
 use tokenizers::models::wordpiece::WordPiece;
@@ -188,4 +189,13 @@ fn read_limited(path: &Path) -> Result<Vec<u8>> {
     let size = std::fs::metadata(path).context("could not be read")?.len();
     ensure!(size <= MAX_FILE_BYTES, "{size} bytes, expected at most {MAX_FILE_BYTES}");
     std::fs::read(path).context("could not be read")
+}
+
+/// Returns the token ids of sequences of equal length as a tensor.
+///
+/// # Shapes
+/// b sequences of t → (b, t).
+pub(super) fn id_tensor(sequences: &[&[u32]], device: &Device) -> candle::Result<Tensor> {
+    let t = sequences.first().map_or(0, |first| first.len());
+    Tensor::new(sequences.concat(), device)?.reshape((sequences.len(), t))
 }
