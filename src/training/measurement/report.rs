@@ -92,7 +92,7 @@ impl SetResults {
             }
         }
         // The JSON output has another word for mismatched images.
-        let image = if self.image == "exchanged" { "mismatched" } else { &self.image };
+        let image: &str = if self.image == "exchanged" { "mismatched" } else { &self.image };
         let title = format!(
             "{}, {image} image ({}, {} unscored)",
             self.set,
@@ -103,5 +103,33 @@ impl SetResults {
         let first_line = reason.map(|reason| reason.lines().next().unwrap_or_default());
         let notes = first_line.map(|reason| format!("first unscored pair: {reason}"));
         TableSection::new(title, table).with_notes(notes.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn title_names_mismatched_images() {
+        let results = SetResults {
+            set: "phantoms".to_owned(),
+            image: "exchanged".to_owned(),
+            n: 2,
+            unscored: 0,
+            unscored_first: None,
+            order: None,
+            single_order: None,
+            knowledge: None,
+            preferred: None,
+            preferred_closed: None,
+            preferred_open: None,
+            preferred_by_accuracy: None,
+            better_shown: [None, None],
+            flips: None,
+            longer: None,
+        };
+        let title = results.table().title;
+        assert_eq!(title, "phantoms, mismatched image (2 pairs, 0 unscored)");
     }
 }
