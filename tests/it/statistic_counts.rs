@@ -150,6 +150,6 @@ fn empty_table_and_mistyped_score_are_reported() {
     }
     folder.write("labels.csv", "case,model,score\nc0,alpha,5\nc0,beta,1\nc1,alpha,55\nc1,beta,2\n");
     let output = folder.run(&["agree", "out", "--labels", "labels.csv"]);
-    let warning = "1 of 4 scores are outside the judge's range 0 to 5, first 55 in line 4";
+    let warning = "1 of 4 scores is outside the judge's range 0 to 5, first 55 in line 4";
     assert!(output.stderr.contains(warning), "{}", output.stderr);
 }

@@ -34,11 +34,28 @@ pub fn escape_markdown_start(text: &str) -> String {
     if escaped.starts_with(['*', '-', '+', '#', '>']) { format!("\\{escaped}") } else { escaped }
 }
 
-/// Escapes untrusted text for one Markdown paragraph; its lines stay separate.
+/// Escapes untrusted text for Markdown. Its lines stay separate, empty lines end a paragraph, and
+/// lines that start with `- ` are items of a list.
 pub fn escape_markdown_lines(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(escape_markdown_start).collect();
-    // Two trailing spaces are a line break in Markdown.
-    lines.join("  \n")
+    let mut escaped = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let next = lines.peek();
+        if let Some(item) = line.strip_prefix("- ") {
+            escaped.extend(["- ", &escape_markdown(item)]);
+        } else {
+            escaped += &escape_markdown_start(line);
+            let is_broken = next.is_some_and(|next| !next.is_empty() && !next.starts_with("- "));
+            if is_broken && !line.is_empty() {
+                // Two trailing spaces are a line break in Markdown.
+                escaped += "  ";
+            }
+        }
+        if next.is_some() {
+            escaped.push('\n');
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -46,9 +63,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markdown_text_starts_no_list_and_keeps_its_lines() {
+    fn markdown_text_keeps_its_marks_and_lines() {
         assert_eq!(escape_markdown_start("*  few < 30"), "\\*  few &lt; 30");
         assert_eq!(escape_markdown_start("a * b"), "a * b");
-        assert_eq!(escape_markdown_lines("one\n- two"), "one  \n\\- two");
+        assert_eq!(escape_markdown_lines("a\n* b\n\nc"), "a  \n\\* b\n\nc");
+        assert_eq!(escape_markdown_lines("a\n- <b\n- c\nd"), "a\n- &lt;b\n- c\nd");
     }
 }
