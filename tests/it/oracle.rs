@@ -1,4 +1,4 @@
-//! The engine compared with an oracle: generation without caches or batches that recomputes the
+//! Compares the engine with an oracle that generates without caches or batches: it recomputes the
 //! whole sequence for every token.
 
 use acem3_experts::decoder::{BatchLayout, Head, Trunk};

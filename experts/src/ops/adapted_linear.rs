@@ -4,8 +4,8 @@ use acem3_kernels::{Matrix, linear};
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-/// Suffixes of the tensor names of an adapter: `A` and `B` as in peft (`tuners/lora/layer.py`), and
-/// `alpha`.
+/// Endings of the names of an adapter's tensors: matrices `A` and `B`, named as in peft
+/// (`tuners/lora/layer.py`), and `alpha`.
 pub const ADAPTER_SUFFIXES: [&str; 3] = ["lora_A.weight", "lora_B.weight", "lora_alpha"];
 
 /// A matrix `(c_out, c_in)` with an optional adapter.

@@ -54,7 +54,7 @@ pub fn save_checkpoint(
 }
 
 /// Reads the weights of a checkpoint, on the CPU, and restores the state and the master weights of
-/// the optimizer. Pass the weights to [`super::Parameters::restore`] to restore the parameters.
+/// the optimizer. The caller passes the weights to [`super::Parameters::restore`].
 pub fn load_checkpoint(
     path: &Path,
     optimizer: Option<&mut AdamW>,

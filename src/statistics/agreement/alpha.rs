@@ -53,8 +53,8 @@ pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Def
     Ok(1.0 - observed / expected)
 }
 
-/// Sums the distances of all ordered pairs of ratings of a unit. The distances are nominal if
-/// `values` is empty.
+/// Sums the distances between the ratings of a unit, over all ordered pairs. If `values` is empty,
+/// the distance is nominal: 0 for equal ratings, otherwise 1.
 fn distances_within(unit: &[u32], values: &[f64]) -> f64 {
     let mut sum = 0.0;
     for (i, a) in unit.iter().enumerate() {
@@ -68,7 +68,7 @@ fn distances_within(unit: &[u32], values: &[f64]) -> f64 {
     2.0 * sum
 }
 
-/// Sums the distances of all ordered pairs of ratings over all units.
+/// Sums the distances between the ratings of all units, over all ordered pairs.
 fn total_distance(counts: &[f64], values: &[f64]) -> f64 {
     let n: f64 = counts.iter().sum();
     if values.is_empty() {

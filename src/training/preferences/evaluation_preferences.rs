@@ -25,8 +25,8 @@ use crate::training::preferences::files::preference_folder::{
 /// file contains the prompts.
 ///
 /// # Errors
-/// Errors name the line of an evaluation without a member's format or with a missing image. Also
-/// returns the errors of [`write_phantom_preferences`](super::write_phantom_preferences()).
+/// An evaluation does not have the format of its member, or its image is missing; the error names
+/// the line. Otherwise the same as [`write_phantom_preferences`](super::write_phantom_preferences()).
 pub fn write_evaluation_preferences(
     file: &Path,
     config: &PreferenceFolderConfig,

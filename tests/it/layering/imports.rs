@@ -169,7 +169,7 @@ impl<'a> ImportReader<'a> {
         }
     }
 
-    /// Reads a function with its variables in scope.
+    /// Calls `read` while these local variables are in scope.
     fn with_locals(&mut self, locals: Vec<String>, read: impl FnOnce(&mut Self)) {
         self.locals.push(locals);
         read(self);
