@@ -180,23 +180,18 @@ fn count_cases(
     options: &SourceOptions,
     files: &[PathBuf],
 ) -> Result<Option<u64>> {
-    if let SourceLayout::Hub(shards) = layout {
-        return hub_parquet::count_rows(shards).map(Some);
-    }
     let is_small = |file: &PathBuf| {
         file.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_COUNTED_BYTES)
     };
-    if !files.iter().all(is_small) {
-        return Ok(None);
-    }
     Ok(Some(match layout {
+        SourceLayout::Hub(shards) => hub_parquet::count_rows(shards)?,
+        _ if !files.iter().all(is_small) => return Ok(None),
         SourceLayout::Cases(file) => jsonl::count_lines(file)?,
         SourceLayout::Questions(file) => csv::count_rows(file)?,
         SourceLayout::VqaRad(file) => vqa_rad::read_drafts(file)?.count() as u64,
         SourceLayout::Slake(file) => slake::read_drafts(file, options.lang)?
             .filter(|draft| draft.as_ref().map_or(true, |draft| draft.is_selected))
             .count() as u64,
-        SourceLayout::Hub(shards) => hub_parquet::count_rows(shards)?,
     }))
 }
 

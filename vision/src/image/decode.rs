@@ -36,17 +36,15 @@ pub fn decode_with_view(
     }
     let format = detect_format(bytes)?;
     // A malicious file that makes a decoder panic must not end the run.
-    catch_unwind(AssertUnwindSafe(|| match format {
-        FileFormat::Dicom => dicom::decode(bytes, limits, view),
-        _ => decode_format(format, bytes, limits),
-    }))
-    .unwrap_or_else(|_| Err(DecodeError::decoder_panic(format)))
+    catch_unwind(AssertUnwindSafe(|| decode_format(format, bytes, limits, view)))
+        .unwrap_or_else(|_| Err(DecodeError::decoder_panic(format)))
 }
 
 fn decode_format(
     format: FileFormat,
     bytes: &[u8],
     limits: &ImageLimits,
+    view: &DicomView,
 ) -> Result<DecodedImage, DecodeError> {
     let exhausted = Cell::new(false);
     let input = TrackedReader::new(bytes, &exhausted);
@@ -68,7 +66,7 @@ fn decode_format(
         FileFormat::WebP => {
             WebPDecoder::new(input).map(|decoder| decode_pixels(format, decoder, limits))
         }
-        FileFormat::Dicom => return dicom::decode(bytes, limits, &DicomView::default()),
+        FileFormat::Dicom => return dicom::decode(bytes, limits, view),
     };
     match image {
         Ok(Ok(image)) => Ok(image),
