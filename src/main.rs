@@ -4,11 +4,15 @@ use std::process::ExitCode;
 
 use acem3::cli::args::Cli;
 use acem3::cli::commands;
+use acem3::support::process::{isolated, threads};
 use acem3::support::terminal::exit;
-use acem3::support::threads;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(task) = isolated::requested_task() {
+        return commands::isolated::run(&task);
+    }
     threads::set_thread_count();
+    isolated::enable();
     exit::finish(commands::run(&Cli::parse()))
 }

@@ -1,10 +1,10 @@
-//! Files, terminal, digests, text, charts and devices. Nothing here depends on the task of judging.
+//! Files, processes, terminal, digests, text, charts and devices. Nothing here depends on the task of judging.
 
 pub mod chart;
 pub mod device;
 pub mod digest;
 pub mod files;
+pub mod process;
 pub mod tables;
 pub mod terminal;
 pub mod text;
-pub mod threads;

@@ -17,7 +17,8 @@ pub use config::{ConfigError, SelectFeature, Selection, VisionConfig, VitVariant
 pub use encoder::Encoder;
 pub use image::{AppliedView, AppliedWindow, DicomView, DicomWindow, WindowSource};
 pub use image::{
-    DecodeError, DecodedImage, FileFormat, ImageLimits, decode, decode_with_view, detect_format,
+    DecodeError, DecodedImage, FileFormat, ImageHeader, ImageLimits, decode, decode_with_view,
+    detect_format,
 };
 pub use processor::{AnyRes, ImageProcessor, ProcessError, Tiles};
 pub use published::{EncoderLayout, PublishedEncoder, TensorRenaming};

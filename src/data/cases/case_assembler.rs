@@ -6,9 +6,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::case::{Case, InputProblem, ProblemScope, Response};
 use super::source_options::{CaseResult, SourceOptions};
-use crate::data::cases::answers::answer_index::AnswerIndex;
+use crate::data::cases::answers::answer_index::{AnswerIndex, MissingResponse};
 use crate::data::cases::answers::answer_matches::AnswerMatchCounts;
 use crate::data::cases::case::case_labels;
+use crate::data::cases::case::text_limits::{check_name_length, check_text_length};
 use crate::data::cases::draft::Draft;
 use crate::data::cases::removed_responses::{RemovedResponse, check_responses, remove_responses};
 
@@ -66,11 +67,11 @@ impl CaseAssembler {
         let Draft { mut case, keys, file, mut field_problems, .. } = draft;
         let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
         let has_own_responses = !models.is_empty();
-        models.retain(|model| !model.trim().is_empty());
+        models.retain(|model| !model.trim().is_empty() && check_name_length(model, "").is_ok());
         models.extend(self.models().into_iter().filter(|_| !has_own_responses));
         let problem = |case: &Case, message, scope| InputProblem {
             scope,
-            ..InputProblem::parse_error(&file, case.line, Some(case.id.clone()), message)
+            ..InputProblem::parse_error(&file, case.line, short_id(case), message)
         };
         let completed = self.complete(&mut case, &keys, &mut field_problems);
         let ignored_fields = field_problems.into_iter().map(|message| RemovedResponse {
@@ -109,7 +110,15 @@ impl CaseAssembler {
                 case.line
             ));
         }
+        check_name_length(&case.id, "the id")?;
         self.match_counts.count_case(&self.answers, keys);
+        check_text_length(&case.question, "the question")?;
+        if let Some(Err(message)) =
+            case.reference.as_deref().map(|text| check_text_length(text, "the reference"))
+        {
+            field_problems.push(format!("{message}; the case is judged without it"));
+            case.reference = None;
+        }
         if case.question.trim().is_empty() {
             return Err("the question is empty\nhint: add the question".into());
         }
@@ -125,6 +134,7 @@ impl CaseAssembler {
         if self.with_reference {
             add_reference_response(case)?;
         }
+        missing.extend(too_long_responses(&case.responses, &missing)?);
         let removed = remove_responses(case, missing);
         self.check_response_count(case).map_err(|message| {
             let mut reasons: Vec<&str> = removed.iter().map(|r| r.message.as_str()).collect();
@@ -167,6 +177,29 @@ impl CaseAssembler {
              hint: add responses, or answers files of further models with --answers{reference}"
         ))
     }
+}
+
+/// Returns the id of a case for messages; `None` if it is too long for them.
+fn short_id(case: &Case) -> Option<String> {
+    check_name_length(&case.id, "the id").is_ok().then(|| case.id.clone())
+}
+
+/// Returns the responses that are too long, except those that are already missing.
+fn too_long_responses(
+    responses: &[Response],
+    missing: &[MissingResponse],
+) -> Result<Vec<MissingResponse>, String> {
+    let mut too_long = Vec::new();
+    for (index, Response { model, text }) in responses.iter().enumerate() {
+        let number = index + 1;
+        check_name_length(model, &format!("the model of response {number}"))?;
+        let name = format!("response {number} (model {model})");
+        let is_missing = missing.iter().any(|response| response.model == *model);
+        if let (false, Err(message)) = (is_missing, check_text_length(text, &name)) {
+            too_long.push(MissingResponse { model: model.clone(), message });
+        }
+    }
+    Ok(too_long)
 }
 
 /// Adds the reference as a response of the model `reference`.

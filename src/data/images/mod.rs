@@ -4,27 +4,30 @@
 //! the most recent images. Every record key needs the hash of an image, but only judging needs the
 //! pixels. Therefore an image is decoded on first use.
 
+pub mod decoder;
 pub(crate) mod derived;
 pub mod image_cluster;
+pub mod image_file;
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use acem3_vision::{
-    DecodeError, DecodedImage, DicomView, FileFormat, ImageLimits, decode_with_view, detect_format,
-};
+use acem3_vision::{DecodedImage, DicomView, FileFormat, ImageLimits, detect_format};
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 
 use crate::data::cases::ImageSource;
+use crate::data::images::decoder::decode_image;
+use crate::data::images::image_file::read_image_file;
 use crate::support::digest::Digest;
-use crate::support::files::regular_file;
 
-/// Number of cached images.
+/// Maximum number of cached images.
 const CACHED_IMAGES: usize = 4;
+/// Maximum size of the cached images in bytes, encoded and decoded. The newest image is always
+/// cached.
+const CACHED_BYTES: usize = 64 << 20;
 
 /// A decoded image.
 #[derive(Debug)]
@@ -62,6 +65,12 @@ impl EncodedImage {
         &self.bytes
     }
 
+    /// Returns the size in memory in bytes, encoded and decoded.
+    fn memory_bytes(&self) -> usize {
+        let decoded = self.loaded.get().and_then(|loaded| loaded.as_ref().ok());
+        self.bytes.len() + decoded.map_or(0, |loaded| loaded.decoded.data().len())
+    }
+
     /// Returns true for a DICOM object.
     pub fn is_dicom(&self) -> bool {
         matches!(detect_format(&self.bytes), Ok(FileFormat::Dicom))
@@ -83,7 +92,7 @@ impl EncodedImage {
     /// If the image cannot be decoded. The message starts with the image's name.
     pub fn load(&self, limits: &ImageLimits) -> Result<Arc<LoadedImage>, String> {
         let load = || {
-            let decoded = decode_with_view(&self.bytes, limits, &self.view)
+            let decoded = decode_image(&self.bytes, limits, &self.view)
                 .map_err(|error| format!("{}: {error}", self.name))?;
             Ok(Arc::new(LoadedImage { name: self.name.clone(), sha256: self.sha256, decoded }))
         };
@@ -144,7 +153,9 @@ impl ImageReader {
         }
         let name = self.name(source);
         let bytes = match source {
-            ImageSource::File(path) => self.read_bytes(path).map_err(|e| format!("{name}: {e}"))?,
+            ImageSource::File(path) => {
+                read_image_file(path, &self.limits).map_err(|e| format!("{name}: {e}"))?
+            }
             ImageSource::Bytes { bytes, .. } => Arc::clone(bytes),
         };
         let sha256 = Digest::sha256(&bytes);
@@ -155,10 +166,15 @@ impl ImageReader {
             view: self.view.clone(),
             loaded: OnceLock::new(),
         });
-        if self.recent.len() == CACHED_IMAGES {
+        self.recent.push_back((source.clone(), Arc::clone(&image)));
+        let size = |recent: &VecDeque<(ImageSource, Arc<EncodedImage>)>| {
+            recent.iter().map(|(_, image)| image.memory_bytes()).sum::<usize>()
+        };
+        while self.recent.len() > CACHED_IMAGES
+            || (self.recent.len() > 1 && size(&self.recent) > CACHED_BYTES)
+        {
             self.recent.pop_front();
         }
-        self.recent.push_back((source.clone(), Arc::clone(&image)));
         Ok(image)
     }
 
@@ -170,34 +186,6 @@ impl ImageReader {
     pub fn load(&mut self, source: &ImageSource) -> Result<Arc<LoadedImage>, String> {
         let limits = self.limits;
         self.read(source)?.load(&limits)
-    }
-
-    fn read_bytes(&self, path: &Path) -> Result<Arc<[u8]>, String> {
-        let describe = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                "no such file\nhint: image paths are relative to the file that names them"
-                    .to_owned()
-            }
-            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-            io::ErrorKind::InvalidInput => error.to_string(),
-            io::ErrorKind::IsADirectory => {
-                "expected an image file, found a folder\nhint: set `image` to one file per case"
-                    .to_owned()
-            }
-            _ => format!("cannot be read: {error}"),
-        };
-        let file = regular_file::open(path).map_err(describe)?;
-        let (length, max_bytes) =
-            (file.metadata().map_err(describe)?.len(), self.limits.bytes as u64);
-        if length > max_bytes {
-            let size = usize::try_from(length).unwrap_or(usize::MAX);
-            let limit = self.limits.bytes;
-            return Err(DecodeError::TooManyBytes { size, limit }.to_string());
-        }
-        let mut bytes = Vec::new();
-        // The file may grow while it is read, or its metadata may not give a length.
-        file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(describe)?;
-        Ok(bytes.into())
     }
 }
 
@@ -247,7 +235,7 @@ mod tests {
     use super::*;
 
     fn png_bytes() -> Vec<u8> {
-        let mut bytes = io::Cursor::new(Vec::new());
+        let mut bytes = std::io::Cursor::new(Vec::new());
         image::GrayImage::new(2, 1).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
         bytes.into_inner()
     }

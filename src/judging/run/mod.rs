@@ -37,8 +37,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::{escape_control_chars, format_count};
 
-/// Maximum pixels per batch; a batch that exceeds it is judged early.
-const BATCH_PIXELS: u64 = 64 << 20;
+/// Maximum pixels per batch; a batch that exceeds it is judged early. The bytes of a file count as
+/// pixels too.
+const BATCH_PIXELS: u64 = 24 << 20;
 /// Maximum number of pending records.
 const MAX_PENDING: usize = 1024;
 
@@ -248,6 +249,7 @@ impl<'a> Run<'a> {
         if let PendingOutcome::AwaitingJudge(job) = &pending.outcome {
             self.pending_pairs += 1;
             self.batch_pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
+            self.batch_pixels += job.case.stored_bytes() as u64;
         }
         self.pending.push_back(pending);
         if self.pending_pairs == 0 {

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use acem3_vision::{DecodedImage, ImageLimits, decode};
+use acem3_vision::DecodedImage;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use super::review::PairId;
+use crate::data::images::decoder::load_image_file;
 use crate::data::images::encode_png;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
@@ -146,10 +147,7 @@ impl EvaluationData {
             return Ok(image_name.is_none() && image.is_none());
         };
         let path = self.folder.join(image_name);
-        let bytes =
-            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let line_image =
-            decode(&bytes, &ImageLimits::default()).with_context(|| path.display().to_string())?;
+        let line_image = load_image_file(&path)?;
         let size = |image: &DecodedImage| (image.width(), image.height());
         Ok(size(&line_image) == size(image) && line_image.data() == image.data())
     }

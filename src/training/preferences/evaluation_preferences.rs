@@ -6,12 +6,14 @@ use std::path::Path;
 
 use acem3_experts::Aspect;
 use acem3_experts::prompt::EvaluationFormat;
-use acem3_vision::{ImageLimits, decode};
-use anyhow::{Context, Result, bail};
+use acem3_vision::{DicomView, ImageLimits};
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::negative_ratings::EvaluationRatings;
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::data::images::decoder::decode_image;
+use crate::data::images::image_file::read_image_file;
 use crate::support::digest::Digest;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::evaluations_file::{EvaluationExample, read_evaluations};
@@ -120,13 +122,15 @@ fn parse_ratings(evaluation: &EvaluationExample) -> Result<MemberRatings> {
 /// Copies an image into the folder under a name that contains its hash, unless it was copied
 /// before.
 fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result<String> {
-    let bytes = fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
+    let bytes = read_image_file(image, &ImageLimits::default())
+        .map_err(|problem| anyhow!("{}: {problem}", image.display()))?;
     let digest = Digest::sha256(&bytes).to_string();
     let extension = image.extension().and_then(|extension| extension.to_str());
     let extension = extension.map_or(String::new(), |e| format!(".{}", e.to_lowercase()));
     let name = format!("images/{COPIED_PREFIX}{}{extension}", digest.get(..16).unwrap_or(&digest));
     if copied.insert(name.clone()) {
-        decode(&bytes, &ImageLimits::default()).with_context(|| image.display().to_string())?;
+        decode_image(&bytes, &ImageLimits::default(), &DicomView::default())
+            .map_err(|problem| anyhow!("{}: {problem}", image.display()))?;
         let path = out.join(&name);
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }

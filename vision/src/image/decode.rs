@@ -7,13 +7,14 @@ use image::codecs::{bmp::BmpDecoder, png::PngDecoder, tiff::TiffDecoder, webp::W
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder};
 
-use super::decoded_image::DecodedImage;
+use super::decoded_image::{DecodedImage, ImageHeader};
 use super::detect::detect_format;
 use super::dicom::{self, DicomView};
 use super::error::DecodeError;
 use super::format::FileFormat;
 use super::jpeg::{self, JpegDecoder};
 use super::limits::ImageLimits;
+use super::png;
 use super::rgb::to_rgb8;
 use super::tracked_reader::TrackedReader;
 
@@ -47,14 +48,25 @@ fn decode_format(
     view: &DicomView,
 ) -> Result<DecodedImage, DecodeError> {
     let exhausted = Cell::new(false);
+    let bytes = match format {
+        FileFormat::Png => &png::without_extra_chunks(bytes),
+        _ => bytes,
+    };
     let input = TrackedReader::new(bytes, &exhausted);
     let image = match format {
         FileFormat::Jpeg if !jpeg::has_end_marker(bytes) => {
             return Err(DecodeError::Truncated { format });
         }
-        FileFormat::Jpeg => {
-            JpegDecoder::new(bytes).map(|decoder| decode_pixels(format, decoder, limits))
-        }
+        FileFormat::Jpeg => JpegDecoder::new(bytes).map(|decoder| {
+            let (width, height) = decoder.dimensions();
+            jpeg::check_scan_work(bytes, u64::from(width) * u64::from(height))
+                .map_err(DecodeFailure::Rejected)?;
+            let image = decode_pixels(format, decoder, limits)?;
+            if jpeg::is_data_missing(bytes) {
+                return Err(DecodeFailure::Rejected(DecodeError::Truncated { format }));
+            }
+            Ok(image)
+        }),
         FileFormat::Png => PngDecoder::with_limits(input, decoder_memory_limit(limits))
             .map(|decoder| decode_pixels(format, decoder, limits)),
         FileFormat::Bmp => {
@@ -130,14 +142,17 @@ fn decode_pixels(
         let problem = format!("pixels of type {pixel_type:?}");
         return Err(DecodeFailure::Rejected(DecodeError::UnsupportedVariant { format, problem }));
     };
-    Ok(DecodedImage {
+    let header = ImageHeader {
         width: upright_width,
         height: upright_height,
-        data,
         format,
         stored_size: (width as usize, height as usize),
         orientation: orientation.to_exif(),
         applied_view: None,
+    };
+    DecodedImage::new(header, data).ok_or_else(|| {
+        let problem = "it has too few pixels".to_owned();
+        DecodeFailure::Rejected(DecodeError::Damaged { format, problem })
     })
 }
 
@@ -216,6 +231,52 @@ mod tests {
         file[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
         file.truncate(33);
         assert!(decode(&file, &ImageLimits::default()).is_err());
+    }
+
+    /// Appends the data of a PNG chunk with a colour profile that inflates to 64 MiB.
+    fn png_with_large_profile(png: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..64 {
+            std::io::Write::write_all(&mut encoder, &zeros).unwrap();
+        }
+        let data = [b"profile\0\0".as_slice(), &encoder.finish().unwrap()].concat();
+        let mut crc = flate2::Crc::new();
+        crc.update(b"iCCP");
+        crc.update(&data);
+        let length = u32::try_from(data.len()).unwrap().to_be_bytes();
+        // The chunk follows the signature and the header chunk.
+        [&png[..33], &length, b"iCCP", &data, &crc.sum().to_be_bytes(), &png[33..]].concat()
+    }
+
+    #[test]
+    fn colour_profile_is_not_inflated() {
+        let (_, png) = encoded_files().swap_remove(1);
+        let file = png_with_large_profile(&png);
+        let mut decoder = PngDecoder::new(Cursor::new(&file)).unwrap();
+        assert_eq!(decoder.icc_profile().unwrap().unwrap().len(), 64 << 20);
+        assert_eq!(*png::without_extra_chunks(&file), png);
+        assert_eq!(decode(&file, &ImageLimits::default()).unwrap().data().len(), 21 * 13 * 3);
+    }
+
+    #[test]
+    fn image_of_too_many_scans_is_rejected() {
+        let (_, jpeg) = encoded_files().swap_remove(0);
+        let start = jpeg.windows(2).position(|bytes| bytes == [0xff, 0xda]).unwrap();
+        let scan = &jpeg[start..jpeg.len() - 2];
+        let file = |scans: usize, side: u8| {
+            let mut file = [&jpeg[..start], &scan.repeat(scans), &[0xff, 0xd9]].concat();
+            let frame = file.windows(2).position(|bytes| bytes == [0xff, 0xc0]).unwrap();
+            // Height and width as multiples of 256.
+            file[frame + 5..frame + 9].copy_from_slice(&[side, 0, side, 0]);
+            file
+        };
+        let scan_limit = |file: &[u8]| match decode(file, &ImageLimits::default()) {
+            Err(DecodeError::TooManyScans { limit, .. }) => Some(limit),
+            _ => None,
+        };
+        assert_eq!(scan_limit(&file(100, 32)), Some(17));
+        assert_eq!(scan_limit(&file(100, 1)), None);
     }
 
     #[test]

@@ -53,6 +53,19 @@ pub enum DecodeError {
         /// Limit in pixels.
         limit: u64,
     },
+    /// An image with more scans than the limit.
+    #[error(
+        "the {format} image has {scans} scans, the limit for its size is {limit}\n\
+         hint: save it again as a baseline JPEG or as PNG"
+    )]
+    TooManyScans {
+        /// Format of the image.
+        format: FileFormat,
+        /// Number of scans.
+        scans: usize,
+        /// Maximum number of scans of an image of this size.
+        limit: usize,
+    },
     /// A file that ends before the end of the image.
     #[error("the {format} file is truncated\nhint: copy or download it again")]
     Truncated {

@@ -13,11 +13,12 @@ mod error;
 mod format;
 mod jpeg;
 mod limits;
+mod png;
 mod rgb;
 mod tracked_reader;
 
 pub use decode::{decode, decode_with_view};
-pub use decoded_image::DecodedImage;
+pub use decoded_image::{DecodedImage, ImageHeader};
 pub use detect::detect_format;
 pub use dicom::{AppliedView, AppliedWindow, DicomView, DicomWindow, WindowSource};
 pub use error::DecodeError;

@@ -66,7 +66,7 @@ impl Default for ImageProcessor {
 
 /// Maximum size in bytes of a resized image, and of the buffer between the horizontal and the
 /// vertical pass of resizing. Images with more than twice this number of pixels are rejected too.
-pub(super) const MAX_BUFFER_BYTES: usize = 1 << 29;
+pub(super) const MAX_BUFFER_BYTES: usize = 1 << 27;
 
 impl ImageProcessor {
     /// Returns the settings of the embedded panel: the image is padded to a grey square and resized

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acem3_vision::{
-    AppliedView, DicomView, DicomWindow, FileFormat, ImageLimits, WindowSource, decode_with_view,
-    detect_format,
+    AppliedView, DicomView, DicomWindow, FileFormat, ImageLimits, WindowSource, detect_format,
 };
 use anyhow::{Result, anyhow};
 use base64::Engine as _;
@@ -24,6 +23,7 @@ use rayon::prelude::*;
 use crate::data::cases;
 use crate::data::cases::{ImageSource, SourceOptions};
 use crate::data::images::ImageReader;
+use crate::data::images::decoder::decode_image;
 use crate::judging::run::record::ImageInfo;
 use crate::support::digest::Digest;
 
@@ -183,8 +183,10 @@ fn load_data_uri(
 fn encode_data_uri(bytes: &[u8], view: Option<AppliedView>, thumbs: Thumbs) -> Result<String> {
     let limits = ImageLimits::default();
     let frame = view.map(|view| view.frame);
-    let mut decoded =
-        decode_with_view(bytes, &limits, &DicomView { window: DicomWindow::File, frame })?;
+    let decode = |window: DicomWindow| {
+        decode_image(bytes, &limits, &DicomView { window, frame }).map_err(anyhow::Error::msg)
+    };
+    let mut decoded = decode(DicomWindow::File)?;
     let is_dicom = detect_format(bytes).is_ok_and(|format| format == FileFormat::Dicom);
     // The judge saw another DICOM window than the file's own: decode again with that window.
     if is_dicom && decoded.applied_view().copied() != view {
@@ -195,7 +197,7 @@ fn encode_data_uri(bytes: &[u8], view: Option<AppliedView>, thumbs: Thumbs) -> R
             center,
             width,
         });
-        decoded = decode_with_view(bytes, &limits, &DicomView { window, frame })?;
+        decoded = decode(window)?;
     }
     let (width, height) = (decoded.width() as u32, decoded.height() as u32);
     let pixels = RgbImage::from_raw(width, height, decoded.data().to_vec());

@@ -3,6 +3,7 @@
 pub(crate) mod case_id;
 pub(crate) mod case_labels;
 pub(crate) mod case_line;
+pub(crate) mod text_limits;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +36,18 @@ pub struct Case {
     pub extra: Map<String, Value>,
     /// Line or row in the source, from 1.
     pub line: u64,
+}
+
+impl Case {
+    /// Returns the size in bytes of the texts and the embedded image.
+    pub fn stored_bytes(&self) -> usize {
+        let image = match &self.image {
+            Some(ImageSource::Bytes { bytes, .. }) => bytes.len(),
+            Some(ImageSource::File(_)) | None => 0,
+        };
+        let responses = self.responses.iter().map(|response| response.text.len());
+        image + self.question.len() + responses.sum::<usize>()
+    }
 }
 
 /// The response of one model.

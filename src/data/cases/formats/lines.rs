@@ -5,8 +5,8 @@
 
 use std::io::{self, BufRead};
 
-/// Maximum length of a line, in bytes.
-pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
+/// Maximum length of a line, in bytes. A parsed line takes up to 50 times its length in memory.
+pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// Iterator over numbered lines, without line feeds, blank lines and byte-order mark.
 pub(crate) struct Lines<R> {

@@ -5,11 +5,12 @@ use std::path::Path;
 use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{PromptPiece, PromptToken, StagedPrompt};
 use acem3_experts::train::Sequence;
-use acem3_vision::{ImageLimits, ImageProcessor, decode};
-use anyhow::{Context, Result, bail};
+use acem3_vision::ImageProcessor;
+use anyhow::{Result, bail};
 
 use super::evaluations_file::EvaluationExample;
 use super::preferences_file::PreferencePair;
+use crate::data::images::decoder::load_image_file;
 use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::sources::pixels::{Pixels, preprocess};
 use crate::training::preferences::preference_sequence::PreferenceSequence;
@@ -119,11 +120,7 @@ impl FileSequenceBuilder<'_> {
 
     /// Reads and preprocesses an image file.
     fn load_image(&self, path: &Path) -> Result<Pixels> {
-        let bytes =
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let image =
-            decode(&bytes, &ImageLimits::default()).with_context(|| path.display().to_string())?;
-        preprocess(&image, self.processor)
+        preprocess(&load_image_file(path)?, self.processor)
     }
 }
 

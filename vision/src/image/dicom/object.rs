@@ -13,6 +13,7 @@ use flate2::read::DeflateDecoder;
 
 use super::super::error::DecodeError;
 use super::super::format::FileFormat;
+use super::super::jpeg;
 use super::super::limits::ImageLimits;
 use super::error::{damaged, unsupported};
 use super::file_meta;
@@ -23,6 +24,9 @@ const RLE_LOSSLESS: &str = "1.2.840.10008.1.2.5";
 const JPEG_2000: [&str; 2] = ["1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91"];
 /// Maximum number of elements of an object, including nested ones.
 const MAX_ELEMENTS: usize = 1_000_000;
+/// Maximum depth of nested sequences. The parser calls itself for each level. Objects of the
+/// standard need fewer than ten levels.
+const MAX_SEQUENCE_DEPTH: usize = 64;
 
 /// Parses an object and checks that it has pixel data.
 pub(super) fn read(bytes: &[u8], limits: &ImageLimits) -> Result<DefaultDicomObject, DecodeError> {
@@ -40,7 +44,7 @@ pub(super) fn read(bytes: &[u8], limits: &ImageLimits) -> Result<DefaultDicomObj
     } else {
         (data, syntax)
     };
-    check_value_lengths(data, parsed_as)?;
+    check_elements(data, parsed_as)?;
     let object = InMemDicomObject::read_dataset_with_ts(data, parsed_as)
         .map_err(|_| damaged("the data set cannot be parsed"))?;
     if object.get(PIXEL_DATA).is_none() {
@@ -49,12 +53,14 @@ pub(super) fn read(bytes: &[u8], limits: &ImageLimits) -> Result<DefaultDicomObj
     Ok(object.with_exact_meta(meta))
 }
 
-/// Checks that no value is longer than the data, before any memory is allocated.
-fn check_value_lengths(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
+/// Checks the number of elements, the depth of their nesting, and that no value is longer than the
+/// data, before the parser allocates memory or calls itself.
+fn check_elements(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
     let invalid = || damaged("the element lengths are invalid");
     let mut reader =
         LazyDataSetReader::new_with_ts(Cursor::new(data), syntax).map_err(|_| invalid())?;
     let fits = |length: u32| (length as usize) <= data.len();
+    let mut depth = 0_usize;
     for _ in 0..MAX_ELEMENTS {
         let Some(token) = reader.advance() else {
             return Ok(());
@@ -63,8 +69,21 @@ fn check_value_lengths(data: &[u8], syntax: &TransferSyntax) -> Result<(), Decod
         let length = match &token {
             LazyDataToken::LazyValue { header, .. } => header.len.get().unwrap_or(0),
             LazyDataToken::LazyItemValue { len, .. } => *len,
+            LazyDataToken::SequenceStart { .. } | LazyDataToken::PixelSequenceStart => {
+                depth += 1;
+                0
+            }
+            LazyDataToken::SequenceEnd => {
+                depth = depth.saturating_sub(1);
+                0
+            }
             _ => 0,
         };
+        if depth > MAX_SEQUENCE_DEPTH {
+            return Err(damaged(format!(
+                "its sequences are nested more than {MAX_SEQUENCE_DEPTH} levels deep"
+            )));
+        }
         if !fits(length) {
             return Err(DecodeError::Truncated { format: FileFormat::Dicom });
         }
@@ -173,6 +192,7 @@ pub(super) fn check_stream_sizes(
 fn check_jpeg_frames(fragments: &[Vec<u8>], pixels: u64) -> Result<(), DecodeError> {
     // A frame may span several fragments.
     let stream = fragments.concat();
+    jpeg::check_scan_work(&stream, pixels)?;
     for window in stream.windows(9) {
         if let [0xff, marker, _, _, bits, h1, h0, w1, w0] = *window
             && matches!(marker, 0xc0..=0xcf)

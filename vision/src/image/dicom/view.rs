@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::super::error::DecodeError;
 
 /// Frame and window of DICOM images.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DicomView {
     /// Grey-scale window.
     pub window: DicomWindow,
@@ -18,7 +18,7 @@ pub struct DicomView {
 }
 
 /// Grey-scale window: the range of values that maps to the range from black to white.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum DicomWindow {
     /// The file's VOI table; without a table its first window; without a window the range of
     /// `Auto`.

@@ -1,6 +1,11 @@
 //! Decodes JPEG files like libjpeg and Pillow, as closely as `jpeg_decoder` can: subsampled colour
 //! is upsampled with libjpeg's filter, and CMYK is converted to RGB with Pillow's formula.
 
+mod bit_reader;
+mod block;
+mod frame;
+mod missing_data;
+mod restart_intervals;
 mod segments;
 
 use std::io::Cursor;
@@ -12,7 +17,26 @@ use image::error::{
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageResult};
 use jpeg_decoder::{Decoder, Error, ImageInfo, PixelFormat};
 
+use super::error::DecodeError;
+use super::format::FileFormat;
+pub(super) use missing_data::is_data_missing;
 pub(super) use segments::has_end_marker;
+
+/// Maximum number of scans of an image times its number of pixels.
+///
+/// Each scan of a progressive image visits every pixel, and its data can be a few bytes. Usual
+/// encoders write about ten scans, which this limit allows for 100 megapixels.
+const MAX_SCAN_PIXELS: u64 = 1_200_000_000;
+
+/// Checks that decoding the scans of an image of `pixels` pixels is not too much work.
+pub(super) fn check_scan_work(bytes: &[u8], pixels: u64) -> Result<(), DecodeError> {
+    let scans = segments::max_scans(bytes);
+    let limit = usize::try_from(MAX_SCAN_PIXELS / pixels.max(1)).unwrap_or(usize::MAX).max(1);
+    if scans > limit {
+        return Err(DecodeError::TooManyScans { format: FileFormat::Jpeg, scans, limit });
+    }
+    Ok(())
+}
 
 /// JPEG decoder that has read the header.
 pub(super) struct JpegDecoder<'a> {

@@ -6,12 +6,16 @@ use jpeg_decoder::ColorTransform;
 /// Segment of the main image. A thumbnail, with its own segments, is the payload of such a segment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JpegSegment<'a> {
-    code: u8,
-    payload: &'a [u8],
+    pub(super) code: u8,
+    pub(super) payload: &'a [u8],
+    /// The bytes after the segment.
+    pub(super) after: &'a [u8],
 }
 
 /// Code of the end-of-image marker.
-const END_OF_IMAGE: u8 = 0xd9;
+pub(super) const END_OF_IMAGE: u8 = 0xd9;
+/// Code of the start-of-scan marker.
+pub(super) const START_OF_SCAN: u8 = 0xda;
 
 /// Iterator over the segments of a file that skips the entropy-coded data between them.
 pub(super) struct JpegSegments<'a>(&'a [u8]);
@@ -39,13 +43,13 @@ impl<'a> Iterator for JpegSegments<'a> {
                 [code, ..] if RESTART.contains(code) => self.0 = &rest[1..],
                 [END_OF_IMAGE, after @ ..] => {
                     self.0 = after;
-                    return Some(JpegSegment { code: END_OF_IMAGE, payload: &[] });
+                    return Some(JpegSegment { code: END_OF_IMAGE, payload: &[], after });
                 }
                 [code, high, low, ..] => {
                     let length = usize::from(u16::from_be_bytes([*high, *low]));
                     let payload = rest.get(3..1 + length).unwrap_or_default();
                     self.0 = rest.get(1 + length..).unwrap_or_default();
-                    return Some(JpegSegment { code: *code, payload });
+                    return Some(JpegSegment { code: *code, payload, after: self.0 });
                 }
                 _ => return None,
             }
@@ -60,12 +64,30 @@ pub(in crate::image) fn has_end_marker(bytes: &[u8]) -> bool {
     JpegSegments::new(bytes).any(|segment| segment.code == END_OF_IMAGE)
 }
 
+/// Returns the largest number of scans of an image in the file.
+///
+/// The frames of a DICOM object are several images in one stream.
+pub(in crate::image) fn max_scans(bytes: &[u8]) -> usize {
+    let (mut max, mut scans) = (0, 0);
+    for segment in JpegSegments::new(bytes) {
+        match segment.code {
+            END_OF_IMAGE => scans = 0,
+            START_OF_SCAN => {
+                scans += 1;
+                max = scans.max(max);
+            }
+            _ => {}
+        }
+    }
+    max
+}
+
 /// Returns the colour space of the components by libjpeg's rules (`default_decompress_parms`,
 /// jdapimin.c): a JFIF header takes precedence over an Adobe header, which takes precedence over
 /// the component names.
 pub(super) fn colour_space(bytes: &[u8]) -> ColorTransform {
     let (mut has_jfif, mut adobe_transform) = (false, None);
-    for JpegSegment { code, payload } in JpegSegments::new(bytes) {
+    for JpegSegment { code, payload, .. } in JpegSegments::new(bytes) {
         match (code, payload) {
             (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => has_jfif = true,
             (0xee, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, transform, ..]) => {

@@ -14,48 +14,40 @@ use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{ByteArray, ByteArrayType};
 use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use acem3_vision::{DecodeError, ImageLimits};
 use anyhow::{Context as _, Result, anyhow, bail};
 
+use crate::data::cases::case::text_limits::MAX_TEXT_BYTES;
 use crate::data::cases::formats::panic_guard::catch_panic;
+use crate::data::cases::formats::parquet::vqa_row::VqaRow;
 use crate::support::files::regular_file;
 
 /// Rows per read, to limit the images in memory.
 const BATCH_ROWS: usize = 16;
+/// Cells of image bytes, image path, question and answer of one row; `None` for null.
+type RowCells = [Option<ByteArray>; 4];
 
-/// One row.
-#[derive(Clone, Debug)]
-pub(crate) struct VqaRow {
-    /// The encoded image.
-    pub(crate) image: Option<Arc<[u8]>>,
-    /// Name of the image in the data set.
-    pub(crate) path: Option<String>,
-    /// The question.
-    pub(crate) question: String,
-    /// The answer, if the column exists.
-    pub(crate) answer: Option<String>,
-}
-
-/// The rows of one file.
-pub(crate) struct VqaRows {
+/// The rows of one file, read in this process.
+pub(crate) struct FileRows {
     file: SerializedFileReader<File>,
     /// Column indices of image bytes, image path, question and answer.
     column_indices: [Option<usize>; 4],
     /// Index of the next row group.
     group_index: usize,
     columns: Option<[Option<ParquetColumn>; 4]>,
-    batch: VecDeque<Result<VqaRow, String>>,
+    batch: VecDeque<RowCells>,
     /// Number of rows read.
     row: u64,
     /// Row number at which the open row group ends.
     group_end: u64,
 }
 
-impl VqaRows {
-    /// Opens a file and finds its columns.
+impl FileRows {
+    /// Opens a file at a row group and finds its columns.
     ///
     /// # Errors
     /// The file is not a Parquet file, or a column is missing.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path, first_group: usize) -> Result<Self> {
         let name = || path.display().to_string();
         let opened =
             regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
@@ -63,20 +55,16 @@ impl VqaRows {
             .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
         let column_indices = find_columns(&file).with_context(name)?;
         let batch = VecDeque::new();
-        Ok(Self {
-            file,
-            column_indices,
-            group_index: 0,
-            columns: None,
-            batch,
-            row: 0,
-            group_end: 0,
-        })
+        let (columns, group_index) = (None, first_group);
+        let rows = Self { file, column_indices, group_index, columns, batch, row: 0, group_end: 0 };
+        let row = rows.group_sizes().iter().take(first_group).fold(0, |n, rows| n + rows);
+        Ok(Self { row, group_end: row, ..rows })
     }
 
-    /// Returns the number of rows according to the metadata.
-    pub(crate) fn row_count(&self) -> u64 {
-        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+    /// Returns the number of rows of each row group according to the metadata.
+    pub(crate) fn group_sizes(&self) -> Vec<u64> {
+        let groups = self.file.metadata().row_groups().iter();
+        groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).collect()
     }
 
     /// Opens the columns of the next row group; false at the end of the file.
@@ -111,7 +99,7 @@ impl VqaRows {
     fn fill_batch(&mut self) -> Result<bool, String> {
         loop {
             if let Some(columns) = &mut self.columns {
-                let rows = catch_panic(|| Ok(read_rows(columns)))??;
+                let rows = catch_panic(|| Ok(read_cells(columns)))??;
                 if !rows.is_empty() {
                     self.batch.extend(rows);
                     return Ok(true);
@@ -128,7 +116,7 @@ impl VqaRows {
     }
 }
 
-impl Iterator for VqaRows {
+impl Iterator for FileRows {
     /// The row index from 0, and the row or an error.
     type Item = (u64, Result<VqaRow, String>);
 
@@ -148,7 +136,7 @@ impl Iterator for VqaRows {
         }
         let index = self.row;
         self.row += 1;
-        self.batch.pop_front().map(|row| (index, row))
+        self.batch.pop_front().map(|cells| (index, to_row(&cells)))
     }
 }
 
@@ -179,36 +167,46 @@ impl ParquetColumn {
 }
 
 /// Reads the next few rows of all columns.
-fn read_rows(
-    columns: &mut [Option<ParquetColumn>; 4],
-) -> Result<Vec<Result<VqaRow, String>>, String> {
+fn read_cells(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<RowCells>, String> {
     let mut cells =
         columns.iter_mut().map(|c| c.as_mut().map(ParquetColumn::read_cells).transpose());
     let mut next = || cells.next().unwrap_or(Ok(None));
-    let (image, path, question, answer) = (next()?, next()?, next()?, next()?);
-    let rows = question.as_ref().map_or(0, Vec::len);
-    if [&image, &path, &answer].into_iter().flatten().any(|c| c.len() != rows) {
+    let columns = [next()?, next()?, next()?, next()?];
+    let rows = columns[2].as_ref().map_or(0, Vec::len);
+    if columns.iter().flatten().any(|cells| cells.len() != rows) {
         return Err("the columns have different lengths".into());
     }
-    let cell = |column: &Option<Vec<Option<ByteArray>>>, row: usize| {
-        column.as_ref().and_then(|c| c.get(row)).cloned().flatten()
-    };
-    let row = |r: usize| {
-        let image = cell(&image, r).filter(|i| !i.is_empty()).map(|i| Arc::from(i.data()));
-        Ok(VqaRow {
-            image,
-            path: utf8_cell(cell(&path, r), "path")?,
-            question: utf8_cell(cell(&question, r), "question")?.ok_or("the question is null")?,
-            answer: utf8_cell(cell(&answer, r), "answer")?,
-        })
-    };
-    Ok((0..rows).map(row).collect())
+    let mut columns = columns.map(|cells| cells.unwrap_or_default().into_iter());
+    Ok((0..rows).map(|_| columns.each_mut().map(|cells| cells.next().flatten())).collect())
 }
 
-fn utf8_cell(cell: Option<ByteArray>, name: &str) -> Result<Option<String>, String> {
-    cell.map(|c| String::from_utf8(c.data().to_vec()))
-        .transpose()
-        .map_err(|_| format!("column `{name}` is not UTF-8"))
+/// Copies the cells of a row. Cells that share bytes in the file are copied one row at a time.
+fn to_row([image, path, question, answer]: &RowCells) -> Result<VqaRow, String> {
+    let image = image.as_ref().map(ByteArray::data).filter(|bytes| !bytes.is_empty());
+    let max_bytes = ImageLimits::default().bytes;
+    if let Some(bytes) = image.filter(|bytes| bytes.len() > max_bytes) {
+        return Err(DecodeError::TooManyBytes { size: bytes.len(), limit: max_bytes }.to_string());
+    }
+    Ok(VqaRow {
+        path: text_of_cell(path.as_ref(), "path")?,
+        question: text_of_cell(question.as_ref(), "question")?.ok_or("the question is null")?,
+        answer: text_of_cell(answer.as_ref(), "answer")?,
+        image: image.map(Arc::from),
+    })
+}
+
+fn text_of_cell(cell: Option<&ByteArray>, name: &str) -> Result<Option<String>, String> {
+    let Some(bytes) = cell.map(ByteArray::data) else {
+        return Ok(None);
+    };
+    if bytes.len() > MAX_TEXT_BYTES {
+        return Err(format!(
+            "column `{name}` has a text of {} bytes, the limit is {MAX_TEXT_BYTES}",
+            bytes.len()
+        ));
+    }
+    let text = str::from_utf8(bytes).map_err(|_| format!("column `{name}` is not UTF-8"))?;
+    Ok(Some(text.to_owned()))
 }
 
 /// Finds the indices of image bytes, image path, question and answer.
@@ -288,7 +286,7 @@ pub(crate) mod tests {
     }
 
     fn read_all(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
-        VqaRows::open(path).map(|rows| rows.take(100).collect()).unwrap_or_default()
+        FileRows::open(path, 0).map(|rows| rows.take(100).collect()).unwrap_or_default()
     }
 
     fn write_sample(path: &Path) {
@@ -305,7 +303,7 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         write_sample(&path);
-        assert_eq!(VqaRows::open(&path).unwrap().row_count(), 43);
+        assert_eq!(FileRows::open(&path, 0).unwrap().group_sizes(), [40, 3]);
         let rows = read_all(&path);
         assert_eq!(rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(), (0..43).collect::<Vec<_>>());
         let first = rows[39].1.as_ref().unwrap();
@@ -323,14 +321,14 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         fs::write(&path, "PAR1 but no more").unwrap();
-        let error = VqaRows::open(&path).err().unwrap().to_string();
+        let error = FileRows::open(&path, 0).err().unwrap().to_string();
         assert!(error.contains("not a readable Parquet file"), "{error}");
-        assert!(VqaRows::open(&dir.path().join("none.parquet")).is_err());
+        assert!(FileRows::open(&dir.path().join("none.parquet"), 0).is_err());
         let schema = "message other { required binary text (UTF8); }";
         let schema = Arc::new(parse_message_type(schema).unwrap());
         let file = File::create(&path).unwrap();
         SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
-        let error = format!("{:#}", VqaRows::open(&path).err().unwrap());
+        let error = format!("{:#}", FileRows::open(&path, 0).err().unwrap());
         assert!(error.contains("found text") && error.contains("hint:"), "{error}");
     }
 

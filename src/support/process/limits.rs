@@ -1,0 +1,48 @@
+//! Limits of an isolated process, enforced by the operating system.
+//!
+//! Windows has no such limits here: the process is isolated, but can use any amount of memory and
+//! time.
+
+/// Memory that a request may use, in bytes, in addition to the memory of the idle process.
+pub const MEMORY_BYTES: u64 = 704 << 20;
+/// CPU time that a request may use, in seconds.
+pub const CPU_SECONDS: u64 = 8;
+
+/// Limits the memory of this process. Returns false if the system does not support it.
+pub fn limit_memory() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        let Some(used) = address_space_bytes() else {
+            return false;
+        };
+        let limit = Some(used.saturating_add(MEMORY_BYTES));
+        setrlimit(Resource::As, Rlimit { current: limit, maximum: limit }).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Allows this process [`CPU_SECONDS`] more of CPU time from now on, rounded up to a whole second.
+/// Returns false if the system does not support it.
+pub fn renew_cpu_time() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        use rustix::time::{ClockId, clock_gettime};
+        let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
+        let limit = u64::try_from(used).unwrap_or(0).saturating_add(CPU_SECONDS + 1);
+        let maximum = getrlimit(Resource::Cpu).maximum;
+        setrlimit(Resource::Cpu, Rlimit { current: Some(limit), maximum }).is_ok()
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// Returns the size of the address space of this process in bytes.
+#[cfg(target_os = "linux")]
+fn address_space_bytes() -> Option<u64> {
+    let statistics = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statistics.split_whitespace().next()?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
