@@ -4,6 +4,7 @@
 //! evaluations that always parse. [`train`] trains the weights.
 
 mod branch_experts;
+pub mod charsmap;
 mod config;
 mod criterion;
 pub mod decoder;
@@ -22,4 +23,4 @@ pub use criterion::{Aspect, Criterion};
 pub use error::Error;
 pub use evaluation::{BranchEvaluation, Rating};
 pub use score::{SCORES, Score};
-pub use tokenizer::TextTokenizer;
+pub use tokenizer::{TextTokenizer, parse_tokenizer};

@@ -1,13 +1,14 @@
 //! Tokenizer that never turns quoted text into special tokens.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokenizers::normalizers::{NormalizerWrapper, Sequence};
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::{Encoding, Tokenizer};
 
-use crate::Error;
+use crate::{Error, charsmap};
 
 /// A tokenizer with two modes: trusted and quoted.
 ///
@@ -31,8 +32,11 @@ pub struct TextTokenizer {
 
 impl TextTokenizer {
     /// Parses the text of a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// The text is no tokenizer, or a table in it has invalid offsets.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        Tokenizer::from_bytes(json).map(Self::new).map_err(|e| Error::Tokenizer(e.to_string()))
+        parse_tokenizer(json).map(Self::new)
     }
 
     /// Derives both modes from a loaded tokenizer.
@@ -160,5 +164,24 @@ fn without_prefix_space(tokenizer: &Tokenizer) -> Tokenizer {
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
-    tokenizer.encode(text, false).map_err(|e| Error::Tokenizer(e.to_string()))
+    catch_panic(|| tokenizer.encode(text, false))
+}
+
+/// Parses the text of a `tokenizer.json`.
+///
+/// # Errors
+/// As [`TextTokenizer::parse`].
+pub fn parse_tokenizer(json: &[u8]) -> Result<Tokenizer, Error> {
+    let value = serde_json::from_slice(json).map_err(|e| Error::Tokenizer(e.to_string()))?;
+    charsmap::check_tokenizer(&value)?;
+    drop(value);
+    catch_panic(|| Tokenizer::from_bytes(json))
+}
+
+/// Calls the tokenizer library. A malformed tokenizer can make it panic.
+fn catch_panic<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, Error> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|error| Error::Tokenizer(error.to_string())),
+        Err(_) => Err(Error::Tokenizer("the tokenizer file is damaged".to_owned())),
+    }
 }

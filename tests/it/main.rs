@@ -51,6 +51,8 @@ mod full_size;
 #[cfg(test)]
 mod gguf;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod hub;
 #[cfg(test)]
 mod hub_command;

@@ -109,13 +109,18 @@ impl IsolatedProcess {
     /// # Errors
     /// The process cannot be started, or isolation is not enabled.
     pub fn start(task: &str) -> Result<Self, ProcessFailure> {
-        let not_started = |error: io::Error| ProcessFailure::NotStarted(error.to_string());
         let program = PROGRAM
             .get()
             .ok_or_else(|| ProcessFailure::NotStarted("isolation is not enabled".into()))?;
         let mut command = Command::new(program);
+        command.args([ISOLATED_ARGUMENT, task]);
+        Self::start_command(command)
+    }
+
+    /// Starts a command that answers messages.
+    fn start_command(mut command: Command) -> Result<Self, ProcessFailure> {
+        let not_started = |error: io::Error| ProcessFailure::NotStarted(error.to_string());
         command
-            .args([ISOLATED_ARGUMENT, task])
             // More threads would reserve address space.
             .env("RAYON_NUM_THREADS", "1")
             .env("MALLOC_ARENA_MAX", "1")
@@ -204,4 +209,37 @@ fn describe_end(status: ExitStatus, errors: &str) -> ProcessFailure {
         }
     }
     ProcessFailure::Crashed(status.to_string())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Asks a shell script and returns the failure.
+    fn failure_of(script: &str) -> ProcessFailure {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let mut process = IsolatedProcess::start_command(command).unwrap();
+        process.ask(&"request", b"body", 10).unwrap_err()
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_an_error_with_its_reason() {
+        assert_eq!(failure_of("kill -KILL $$"), ProcessFailure::Killed);
+        assert_eq!(failure_of("kill -XCPU $$"), ProcessFailure::CpuTime);
+        let out_of_memory = "echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$";
+        assert_eq!(failure_of(out_of_memory), ProcessFailure::Memory);
+        let crash = failure_of("kill -SEGV $$");
+        assert!(matches!(&crash, ProcessFailure::Crashed(status) if status.contains("signal")));
+        assert!(crash.to_string().contains("hint: "), "{crash}");
+        assert!(matches!(failure_of("exit 3"), ProcessFailure::Crashed(_)));
+        assert!(matches!(failure_of("printf '%0100d' 1"), ProcessFailure::Crashed(_)));
+    }
+
+    #[test]
+    fn missing_program_is_not_started() {
+        let command = Command::new("/nonexistent/program");
+        let failure = IsolatedProcess::start_command(command).err().unwrap();
+        assert!(matches!(failure, ProcessFailure::NotStarted(_)), "{failure:?}");
+    }
 }

@@ -2,11 +2,11 @@
 //! (`LlamaConverter` and `SpmConverter` in its `convert_slow_tokenizer.py`, with the options that
 //! match `SentencePiece` exactly).
 
-mod charsmap;
 mod proto;
 
 use std::collections::HashMap;
 
+use acem3_experts::charsmap;
 use anyhow::{Context, Result, anyhow, bail};
 use tokenizers::decoders::byte_fallback::ByteFallback;
 use tokenizers::decoders::fuse::Fuse;
@@ -168,7 +168,7 @@ fn add_normalizer_and_decoder(tokenizer: &mut Tokenizer, model: &SentencePieceMo
     let to_error = |error: tokenizers::Error| anyhow!("{error}");
     let mut steps = Vec::new();
     if !model.charsmap.is_empty() {
-        let map = charsmap::parse(&model.charsmap).context("precompiled_charsmap")?;
+        let map = charsmap::parse(&model.charsmap)?;
         steps.push(map.into());
     }
     if model.collapses_spaces {

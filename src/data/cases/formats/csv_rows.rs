@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use ::csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
 use anyhow::{Context as _, bail};
 
+use super::lines::MAX_LINE_BYTES;
+use super::row_limit::{RowBudget, RowLimitedReader};
 use crate::support::files::regular_file;
 
 /// A CSV file with a header.
@@ -31,7 +33,8 @@ impl CsvSheet {
         let head = read_head(path).with_context(context)?;
         check_encoding(&head, path)?;
         let delimiter = detect_delimiter(&head);
-        let mut reader = table_reader(BufReader::new(file), delimiter, true);
+        let budget = RowBudget::new(MAX_LINE_BYTES);
+        let mut reader = table_reader(BufReader::new(file), delimiter, true, &budget);
         let context = || format!("the header of {} cannot be read", path.display());
         let header = reader.byte_headers().with_context(context)?;
         let name = |field: &[u8]| {
@@ -48,7 +51,7 @@ impl CsvSheet {
         check_names(&names, path)?;
         Ok(Self {
             names,
-            rows: CsvRows::new(reader, path, delimiter),
+            rows: CsvRows::new(reader, path, delimiter, budget),
             delimiter: char::from(delimiter),
         })
     }
@@ -114,7 +117,7 @@ fn detect_delimiter(head: &[u8]) -> u8 {
 }
 
 /// A table followed by a sentinel line.
-type CsvReader = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
+type CsvReader = Reader<RowLimitedReader<io::Chain<BufReader<File>, &'static [u8]>>>;
 
 /// The sentinel line after the table. An unclosed quote consumes it.
 const SENTINEL_LINE: &[u8] = b"\n\0end\0\n";
@@ -122,14 +125,19 @@ const SENTINEL_LINE: &[u8] = b"\n\0end\0\n";
 const MAX_RESTARTS: u32 = 100;
 
 /// Creates a reader from the current position of `file`.
-fn table_reader(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
+fn table_reader(
+    file: BufReader<File>,
+    delimiter: u8,
+    headers: bool,
+    budget: &RowBudget,
+) -> CsvReader {
     let mut builder = ReaderBuilder::new();
     builder
         .delimiter(delimiter)
         .flexible(true)
         .has_headers(headers)
         .terminator(Terminator::Any(b'\n'));
-    builder.from_reader(file.chain(SENTINEL_LINE))
+    builder.from_reader(budget.limit(file.chain(SENTINEL_LINE)))
 }
 
 /// Iterator over the non-blank rows with their line numbers.
@@ -142,6 +150,7 @@ pub(crate) struct CsvRows {
     /// Number of restarts after unclosed quotes.
     restarts: u32,
     ended: bool,
+    budget: RowBudget,
 }
 
 /// An item of a table.
@@ -150,11 +159,13 @@ enum CsvItem {
     Row(ByteRecord),
     /// A row with an unclosed quote.
     UnclosedQuote,
+    /// A row over the limit.
+    TooLong,
 }
 
 impl CsvRows {
     /// Creates an iterator over the remaining rows.
-    fn new(reader: CsvReader, path: &Path, delimiter: u8) -> Self {
+    fn new(reader: CsvReader, path: &Path, delimiter: u8, budget: RowBudget) -> Self {
         Self {
             reader,
             path: path.to_owned(),
@@ -162,6 +173,7 @@ impl CsvRows {
             skipped_lines: 0,
             restarts: 0,
             ended: false,
+            budget,
         }
     }
 
@@ -169,7 +181,17 @@ impl CsvRows {
     /// the row.
     fn read_row(&mut self) -> ::csv::Result<Option<(u64, CsvItem)>> {
         let mut row = ByteRecord::new();
-        while self.reader.read_byte_record(&mut row)? {
+        loop {
+            self.budget.renew();
+            let start = self.skipped_lines + self.reader.position().line();
+            match self.reader.read_byte_record(&mut row) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) if self.budget.is_used_up() => {
+                    return Ok(Some((start, CsvItem::TooLong)));
+                }
+                Err(error) => return Err(error),
+            }
             let inner_breaks = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
             let end = self.skipped_lines + self.reader.position().line();
             let mut fields: Vec<&[u8]> = row.iter().collect();
@@ -196,7 +218,7 @@ impl CsvRows {
         for _ in 0..line {
             file.skip_until(b'\n')?;
         }
-        self.reader = table_reader(file, self.delimiter, false);
+        self.reader = table_reader(file, self.delimiter, false, &self.budget);
         self.skipped_lines = line;
         self.restarts += 1;
         Ok(())
@@ -216,11 +238,16 @@ impl Iterator for CsvRows {
         match self.read_row() {
             Ok(None) => None,
             Ok(Some((line, CsvItem::Row(row)))) => Some((line, Ok(row))),
-            Ok(Some((line, CsvItem::UnclosedQuote))) => {
-                let mut message = String::from(
-                    "a quote is opened in this row and never closed\n\
-                     hint: close it, or double the quotes inside a text",
-                );
+            Ok(Some((line, item))) => {
+                let mut message = match item {
+                    CsvItem::TooLong => format!(
+                        "the row is longer than {MAX_LINE_BYTES} bytes\n\
+                         hint: check whether a quote is opened in it and closed much later"
+                    ),
+                    _ => "a quote is opened in this row and never closed\n\
+                          hint: close it, or double the quotes inside a text"
+                        .to_owned(),
+                };
                 if self.restarts == MAX_RESTARTS {
                     self.ended = true;
                     message = stop_message(&"too many quotes are never closed");

@@ -66,8 +66,14 @@ impl<R: BufRead> Lines<R> {
     fn decode(&self, line: &[u8]) -> Result<String, String> {
         let mark: &[u8] = if self.number == 1 { b"\xEF\xBB\xBF" } else { b"" };
         let bytes = line.strip_prefix(mark).unwrap_or(line).to_vec();
-        if self.number == 1 && (bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")) {
-            return Err("the file is UTF-16, expected UTF-8".into());
+        let has_mark = bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF");
+        // In UTF-16, every second byte of ASCII text is zero.
+        if self.number == 1 && (has_mark || bytes.get(..4).is_some_and(|start| start.contains(&0)))
+        {
+            return Err(
+                "the file is UTF-16, expected UTF-8\nhint: save the file in the encoding UTF-8"
+                    .into(),
+            );
         }
         String::from_utf8(bytes).map_err(|e| {
             format!("byte {} of the line is not UTF-8", e.utf8_error().valid_up_to() + 1)
@@ -146,5 +152,7 @@ mod tests {
     fn utf_16_is_named_in_the_error() {
         let first = Lines::new(&b"\xFF\xFE{\0\n\0"[..]).next().unwrap();
         assert!(first.1.unwrap_err().contains("UTF-16"));
+        let first = Lines::new(&b"{\0\"\0i\0d\0\"\0\n\0"[..]).next().unwrap();
+        assert!(first.1.unwrap_err().contains("hint: save the file"));
     }
 }

@@ -6,3 +6,4 @@ pub(crate) mod lines;
 pub(crate) mod panic_guard;
 pub(crate) mod parquet;
 pub(crate) mod python_json;
+pub(crate) mod row_limit;

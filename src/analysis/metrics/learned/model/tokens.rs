@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use acem3_experts::parse_tokenizer;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle::{Device, Tensor};
 use serde_json::{Map, Value};
@@ -115,7 +116,7 @@ fn load_tokenizer(
 ) -> Result<(std::path::PathBuf, Result<Tokenizer>)> {
     if let Some(path) = source.find_file("tokenizer.json") {
         let tokenizer = read_limited(&path).and_then(|bytes| {
-            Tokenizer::from_bytes(bytes).map_err(|error| anyhow!("not a tokenizer: {error}"))
+            parse_tokenizer(&bytes).map_err(|error| anyhow!("not a tokenizer: {error}"))
         });
         return Ok((path, tokenizer));
     }

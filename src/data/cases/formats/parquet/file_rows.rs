@@ -51,8 +51,13 @@ impl FileRows {
         let name = || path.display().to_string();
         let opened =
             regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
-        let file = catch_panic(|| SerializedFileReader::new(opened))
-            .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
+        let file = catch_panic(|| SerializedFileReader::new(opened)).map_err(|e| {
+            anyhow!(
+                "{} is not a readable Parquet file: {e}\n\
+                     hint: copy or download it again; a download may be an error page instead",
+                name()
+            )
+        })?;
         let column_indices = find_columns(&file).with_context(name)?;
         let batch = VecDeque::new();
         let (columns, group_index) = (None, first_group);

@@ -4,8 +4,12 @@
 //!
 //! The library that uses the table does not check its offsets. This module checks them first.
 
-use anyhow::{Result, anyhow, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 use tokenizers::normalizers::Precompiled;
+
+use crate::Error;
 
 /// A unit of the double array (`darts_clone`, `DoubleArrayUnit`).
 #[derive(Clone, Copy)]
@@ -33,8 +37,40 @@ impl TrieUnit {
 }
 
 /// Parses a table and checks that all its offsets are in range.
-pub(super) fn parse(bytes: &[u8]) -> Result<Precompiled> {
-    let truncated = || anyhow!("unexpected end of the table");
+///
+/// # Errors
+/// The table is malformed.
+pub fn parse(bytes: &[u8]) -> Result<Precompiled, Error> {
+    check(bytes)?;
+    Precompiled::from(bytes).map_err(|error| table_error(&error.to_string()))
+}
+
+/// Checks all tables in a parsed `tokenizer.json`.
+///
+/// # Errors
+/// A table is malformed.
+pub(crate) fn check_tokenizer(json: &Value) -> Result<(), Error> {
+    match json {
+        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| match value {
+            Value::String(table) if name == "precompiled_charsmap" => {
+                let bytes =
+                    STANDARD.decode(table).map_err(|error| table_error(&error.to_string()))?;
+                check(&bytes)
+            }
+            value => check_tokenizer(value),
+        }),
+        Value::Array(values) => values.iter().try_for_each(check_tokenizer),
+        _ => Ok(()),
+    }
+}
+
+fn table_error(problem: &str) -> Error {
+    Error::Tokenizer(format!("precompiled_charsmap: {problem}"))
+}
+
+/// Checks that all offsets of a table are in range.
+fn check(bytes: &[u8]) -> Result<(), Error> {
+    let truncated = || table_error("unexpected end of the table");
     let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
     let size = u32::from_le_bytes(*size) as usize;
     let (units, texts) = rest.split_at_checked(size).ok_or_else(truncated)?;
@@ -42,12 +78,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Precompiled> {
     let units: Vec<TrieUnit> =
         units.iter().map(|bytes| TrieUnit(u32::from_le_bytes(*bytes))).collect();
     let Ok(texts) = std::str::from_utf8(texts) else {
-        bail!("replacement texts are not UTF-8");
+        return Err(table_error("replacement texts are not UTF-8"));
     };
     if !remainder.is_empty() || !offsets_in_range(&units, texts) {
-        bail!("offset out of range");
+        return Err(table_error("offset out of range"));
     }
-    Precompiled::from(bytes).map_err(|error| anyhow!("{error}"))
+    Ok(())
 }
 
 /// Returns true if all reachable units exist and every leaf points to a character boundary.
@@ -122,5 +158,22 @@ mod tests {
         assert!(parse(&[]).is_err() && parse(&[255; 4]).is_err() && parse(&[255; 40]).is_err());
         assert!(parse(&build_table(&[(0, 0xffff << 10)], "")).is_err());
         assert!(parse(&build_table(&[(0, 0)], "")[..1000]).is_err());
+    }
+    #[test]
+    fn tables_of_a_tokenizer_are_checked() {
+        let tokenizer = |table: &[u8]| {
+            serde_json::json!({
+                "version": "1.0", "added_tokens": [],
+                "normalizer": {"type": "Sequence", "normalizers": [
+                    {"type": "Precompiled", "precompiled_charsmap": STANDARD.encode(table)},
+                ]},
+                "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"},
+            })
+        };
+        let parse =
+            |table: &[u8]| crate::TextTokenizer::parse(tokenizer(table).to_string().as_bytes());
+        assert!(parse(&build_table(&[(0, 1 << 10)], "")).is_ok());
+        let error = parse(&build_table(&[(0, 0xffff << 10)], "")).unwrap_err().to_string();
+        assert!(error.contains("precompiled_charsmap: offset out of range"), "{error}");
     }
 }

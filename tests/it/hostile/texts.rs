@@ -1,0 +1,85 @@
+//! Texts and lines that are too long.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::measured_run::{self, MAX_MEMORY};
+use crate::folder::Folder;
+
+fn case(id: &str, text: &str) -> Value {
+    let responses = json!([
+        {"model": "a", "text": text},
+        {"model": "b", "text": "nothing"},
+        {"model": "c", "text": "a cyst"},
+    ]);
+    json!({"id": id, "question": "what is shown?", "responses": responses})
+}
+
+/// Judges cases with the embedded panel and returns the messages by pair.
+fn judge(lines: &str) -> Vec<Value> {
+    let folder = Folder::empty();
+    folder.write("cases/cases.jsonl", lines);
+    let (output, peak) = measured_run::run(&folder, &["judge", "cases", "--out", "run"]);
+    assert!(peak < MAX_MEMORY, "{} MiB", peak >> 20);
+    assert!(output.exit_code >= 0, "{}", output.stderr);
+    folder.records("run")
+}
+
+#[test]
+fn long_response_affects_only_its_pairs() {
+    let lines = [
+        case("words", &"word ".repeat(1_400_000)).to_string(),
+        case("letters", &"a".repeat(300_000)).to_string(),
+        case("short", "a fracture").to_string(),
+    ];
+    let records = judge(&lines.join("\n"));
+    assert_eq!(records.len(), 9);
+    let status = |i: usize| records[i]["status"].as_str().unwrap();
+    let statuses: Vec<&str> = (0..9).map(status).collect();
+    let expected = ["unscored", "unscored", "judged"].repeat(2);
+    assert_eq!(statuses[..6], expected, "{records:?}");
+    assert_eq!(statuses[6..], ["judged"; 3]);
+    let message = records[0]["message"].as_str().unwrap();
+    assert!(message.contains("response 1 (model a) has 7000000 bytes, the limit is 262144"));
+    let largest = records.iter().map(|record| record.to_string().len()).max().unwrap();
+    assert!(largest < 20_000, "{largest}");
+}
+
+#[test]
+fn long_names_and_lines_are_rejected() {
+    let mut array = String::from(r#"{"id": "array", "question": "q", "x": [0"#);
+    array.push_str(&",0".repeat(4_000_000));
+    array.push_str("]}");
+    let mut object = String::from(r#"{"id": "object", "question": "q", "x": {"0": 0"#);
+    for i in 1..600_000 {
+        write!(object, r#","{i}":0"#).unwrap();
+    }
+    object.push_str("}}");
+    let nested =
+        format!(r#"{{"id": "nested", "x": {}{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
+    let long_model = json!({
+        "id": "model", "question": "q",
+        "responses": [{"model": "m".repeat(5000), "text": "x"}, {"model": "b", "text": "y"}],
+    });
+    let long_line = format!(r#"{{"id": "line", "question": "{}"}}"#, "x".repeat(9 << 20));
+    let lines = [
+        array,
+        object,
+        nested,
+        long_model.to_string(),
+        case(&"i".repeat(5000), "yes").to_string(),
+        long_line,
+        case("good", "yes").to_string(),
+    ];
+    let records = judge(&lines.join("\n"));
+    let message = |part: &str| {
+        let found = records.iter().filter_map(|r| r["message"].as_str()).find(|m| m.contains(part));
+        assert!(found.is_some(), "{part}: {records:?}");
+    };
+    message("the model of response 1 has 5000 bytes, the limit is 4096");
+    message("the id has 5000 bytes, the limit is 4096");
+    message("the line is longer than 8388608 bytes");
+    message("malformed JSON");
+    assert!(records.iter().any(|record| record["case"] == "good" && record["status"] == "judged"));
+}
