@@ -75,6 +75,8 @@ mod mock_hub;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod out_files;
+#[cfg(test)]
 mod packaging;
 #[cfg(test)]
 mod panel;

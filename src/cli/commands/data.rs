@@ -18,14 +18,15 @@ use crate::data::images::{ImageReader, relative_path};
 use crate::data::phantoms::case_folder;
 use crate::judging::run::record::Record;
 use crate::statistics::Bootstrap;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{escape_control_chars, format_count};
 use crate::training::preferences::{
-    PreferenceFolderConfig, predict_quality, read_evaluations, write_evaluation_preferences,
-    write_phantom_preferences, write_rated,
+    PreferenceFolderConfig, RATED_FORM, predict_quality, read_evaluations,
+    write_evaluation_preferences, write_phantom_preferences, write_rated,
 };
 
 /// Runs the command.
@@ -74,11 +75,12 @@ fn write_preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Res
 }
 
 fn rate_quality(args: &QualityArgs) -> anyhow::Result<Exit> {
+    let out = OutFile::check(&args.out, RATED_FORM, &[&args.path])?;
     let evaluations = read_evaluations(&args.path)?.items;
     let bootstrap = Bootstrap { seed: args.seed, ..Bootstrap::default() };
     let quality = predict_quality(&evaluations, bootstrap)
         .with_context(|| args.path.display().to_string())?;
-    write_rated(&args.path, &args.out, &quality.probabilities)?;
+    write_rated(&args.path, &out, &quality.probabilities)?;
     let accuracy = quality.accuracy.value?;
     let majority_accuracy =
         quality.better.max(quality.rated - quality.better) as f64 / quality.rated as f64;

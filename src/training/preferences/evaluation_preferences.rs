@@ -13,6 +13,7 @@ use super::negative_ratings::EvaluationRatings;
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::evaluations_file::{EvaluationExample, read_evaluations};
 use crate::training::preferences::files::jsonl_line::check_image;
@@ -128,7 +129,7 @@ fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result
     if copied.insert(name.clone()) {
         decode(&bytes, &ImageLimits::default()).with_context(|| image.display().to_string())?;
         let path = out.join(&name);
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        atomic_file::write_atomic(&path, &bytes)?;
     }
     Ok(name)
 }

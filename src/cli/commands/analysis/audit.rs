@@ -20,7 +20,7 @@ use crate::data::cases::Case;
 use crate::data::images::ImageReader;
 use crate::judging::run::record::record_reader::find_records;
 use crate::judging::run::summary::tally::Tally;
-use crate::support::files::atomic_file;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, format_duration, print_lines};
@@ -29,10 +29,8 @@ use crate::support::text::{escape_control_chars, format_count};
 
 /// Runs the command.
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
-    if let Some(out) = &args.out {
-        atomic_file::check_out_file(out)?;
-    }
     let records = find_records(&args.source.path);
+    let out = check_out(args, records.as_deref())?;
     let request = build_request(args, records.is_some())?;
     let mut audit = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
@@ -40,10 +38,9 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     audit.source = args.source.path.display().to_string();
     audit.labels = args.labels.path.as_ref().map(|path| path.display().to_string());
-    if let Some(out) = &args.out {
+    if let Some(out) = out {
         let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
-        atomic_file::write_atomic(out, text.as_bytes())
-            .with_context(|| format!("--out {}", out.display()))?;
+        out.write(text.as_bytes())?;
     }
     // Only the file has the perturbed pairs.
     audit.trials.clear();
@@ -55,6 +52,15 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         }
     })?;
     Ok(check_thresholds(&audit))
+}
+
+/// Checks the output file, which must not be an input.
+fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<Option<OutFile>> {
+    let mut inputs = args.source.files();
+    inputs.extend(records);
+    inputs.extend(args.labels.path.as_deref());
+    let out = args.out.as_ref().map(|path| OutFile::check(path, AuditResult::FORM, &inputs));
+    out.transpose()
 }
 
 /// Builds the request from the flags.

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts};
+use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts, records_file};
 use crate::analysis::calibration::{Calibration, calibrated_means};
+use crate::analysis::report::file_forms::{
+    CSV_REPORT, HTML_REPORT, JSON_REPORT, MARKDOWN_REPORT, PARQUET_REPORT,
+};
 use crate::analysis::report::{
     CaseBrowser, EmbeddedImages, JudgeReport, JudgeReportSettings, PairOrientation, ReportAudit,
     ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown, render_page,
@@ -15,7 +18,7 @@ use crate::analysis::report::{
 use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::judging::run::manifest::Manifest;
-use crate::support::files::atomic_file;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::number::format_bytes;
 use crate::support::terminal::progress::print_lines;
@@ -25,10 +28,8 @@ use crate::support::text::format_count;
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = report_format(args)?;
-    if let Some(out) = &args.out {
-        atomic_file::check_out_file(out)?;
-    }
     check_distinct_runs(&args.records)?;
+    let out = check_out(args, format)?;
     let settings = JudgeReportSettings {
         target: args.target,
         score_kind: args.scores,
@@ -66,15 +67,34 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
             render_page(&args.title, &report, &browser, &images)?.into_bytes()
         }
     };
-    let Some(path) = &args.out else {
+    let Some(out) = out else {
         write_stdout(&bytes)?;
         return Ok(Exit::Done);
     };
-    atomic_file::write_atomic(path, &bytes)?;
+    out.write(&bytes)?;
     if !verbosity.quiet {
-        print_lines(&format!("{}: {}", path.display(), format_bytes(bytes.len())));
+        print_lines(&format!("{}: {}", out.path().display(), format_bytes(bytes.len())));
     }
     Ok(Exit::Done)
+}
+
+/// Checks the output file, which must not be an input.
+fn check_out(args: &ReportArgs, format: ReportFormat) -> Result<Option<OutFile>> {
+    let Some(path) = &args.out else {
+        return Ok(None);
+    };
+    let form = match format {
+        ReportFormat::Html => HTML_REPORT,
+        ReportFormat::Markdown => MARKDOWN_REPORT,
+        ReportFormat::Json => JSON_REPORT,
+        ReportFormat::Csv => CSV_REPORT,
+        ReportFormat::Parquet => PARQUET_REPORT,
+    };
+    let records: Vec<PathBuf> = args.records.iter().map(|path| records_file(path)).collect();
+    let files = [&args.audit, &args.calibration, &args.labels.path, &args.images];
+    let inputs: Vec<&Path> =
+        records.iter().chain(files.into_iter().flatten()).map(PathBuf::as_path).collect();
+    OutFile::check(path, form, &inputs).map(Some)
 }
 
 /// Returns the format from the flag or the file extension.

@@ -4,20 +4,22 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use super::result_files::{ResultFiles, ResultFormat};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{IntrospectArgs, OutputFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
+use crate::support::chart::SVG_CHART;
 use crate::support::device::Placement;
-use crate::support::files::atomic_file;
+use crate::support::files::folder::create_folder;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::training::introspection::{Adviser, Endpoint, Introspection};
+use crate::training::introspection::{Adviser, Endpoint, Introspection, Rounds};
 use crate::training::{TrainConfig, TrainingProgress};
 
 /// The environment variable with the API key of the server.
@@ -29,6 +31,13 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let placement = args.device.open()?;
     let mut adviser = open_adviser(args, &placement, verbosity)?;
+    create_folder(&args.out)?;
+    let formats = [
+        ResultFormat { extension: "json", form: Rounds::JSON_FORM },
+        ResultFormat { extension: "md", form: Rounds::MARKDOWN_FORM },
+        ResultFormat { extension: "svg", form: SVG_CHART },
+    ];
+    let files = ResultFiles::check(&args.out, "rounds", &formats)?;
     let interrupt = Interrupt::listen()?;
     let introspection = Introspection {
         config: &config,
@@ -50,13 +59,9 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         return Ok(Exit::Interrupted);
     };
     let json = serde_json::to_string_pretty(&rounds)? + "\n";
-    for (name, text) in [
-        ("rounds.json", json.clone()),
-        ("rounds.md", rounds.text(TableStyle::Markdown)),
-        ("rounds.svg", rounds.svg()),
-    ] {
-        atomic_file::write_atomic(&args.out.join(name), text.as_bytes())?;
-    }
+    files.write("json", &json)?;
+    files.write("md", &rounds.text(TableStyle::Markdown))?;
+    files.write("svg", &rounds.svg())?;
     write_stdout(&match args.format {
         OutputFormat::Text => rounds.text(TableStyle::terminal()),
         OutputFormat::Json => json,
