@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use acem3::cli::args::Cli;
 use acem3::cli::commands;
+use acem3::support::device::threads;
 use acem3::support::terminal::exit;
-use acem3::support::threads;
 use clap::Parser;
 
 fn main() -> ExitCode {

@@ -47,9 +47,13 @@ mod engine;
 #[cfg(test)]
 mod folder;
 #[cfg(test)]
+mod foreign_content;
+#[cfg(test)]
 mod full_size;
 #[cfg(test)]
 mod gguf;
+#[cfg(test)]
+mod hostile_hub;
 #[cfg(test)]
 mod hub;
 #[cfg(test)]

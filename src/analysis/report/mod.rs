@@ -23,7 +23,7 @@ pub mod verdicts;
 
 pub use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
 pub use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser, PairOrientation};
-pub use crate::analysis::report::page::embedded_images::{EmbeddedImages, Thumbs};
+pub use crate::analysis::report::page::embedded_images::{EmbeddedImages, ImageFolder, Thumbs};
 pub use crate::analysis::report::page::html::render_page;
 pub use crate::analysis::report::report_data::ReportData;
 pub use crate::analysis::report::verdicts::record_summary::{RecordSummary, read_summaries};

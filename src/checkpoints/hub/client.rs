@@ -1,32 +1,50 @@
-//! Requests for one repository: `hf-hub` with timeouts, retries and errors with hints.
+//! Requests for one repository, with timeouts, limits, retries and errors with hints.
 
 use std::error::Error;
 use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
-use futures_util::Stream;
-use hf_hub::repository::RepoTypeModel;
-use hf_hub::{HFClient, HFError, HFRepository};
+use reqwest::header::RANGE;
 use reqwest::redirect::Policy;
-use reqwest::{Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
+use serde::Deserialize;
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::{ErrorResponse, HubError, HubErrorKind};
 use super::id::is_commit;
 use super::remote_file::{Checksum, RemoteFile};
-use super::{HubSettings, RepoRef};
+use super::{HubSettings, RepoRef, RetryPolicy};
+use crate::support::network::response_body::read_body;
+use crate::support::network::service_url::is_loopback;
 
 /// Maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 8;
+/// Maximum bytes of a list of files.
+const MAX_LISTING_BYTES: usize = 16 << 20;
+/// Maximum characters of a header in an error message.
+const MAX_PRINTED_CHARS: usize = 80;
 
 /// Client of the hub for one repository.
 pub(super) struct HubClient<'a> {
     repo: &'a RepoRef,
     settings: &'a HubSettings,
-    model: HFRepository<RepoTypeModel>,
+    client: reqwest::Client,
     no_redirects: reqwest::Client,
     runtime: Runtime,
+}
+
+/// The fields of a repository that downloads use.
+#[derive(Deserialize)]
+struct RepoInfo {
+    sha: Option<String>,
+    siblings: Option<Vec<RepoFile>>,
+}
+
+/// A file in the list of a repository.
+#[derive(Deserialize)]
+struct RepoFile {
+    rfilename: String,
 }
 
 impl<'a> HubClient<'a> {
@@ -44,33 +62,15 @@ impl<'a> HubClient<'a> {
                 .read_timeout(settings.retry.read_timeout)
                 .referer(false)
                 .redirect(redirects);
-            let is_local = settings.is_local();
+            let is_local = settings.endpoint.is_local();
             let client = if is_local { client.no_proxy() } else { client };
             client.build().map_err(|error| setup_error(&error))
         };
-        // `reqwest` drops the token when a redirect leads to another host or port.
-        let redirects = Policy::custom(|attempt| {
-            let from = attempt.previous().last().map_or("", Url::scheme);
-            if attempt.previous().len() > MAX_REDIRECTS {
-                attempt.error("too many redirects")
-            } else if from == "https" && attempt.url().scheme() != "https" {
-                attempt.error("redirect from https to http")
-            } else {
-                attempt.follow()
-            }
-        });
-        // `hf-hub` does not retry interrupted bodies, so `retry` handles all retries.
-        let hub = HFClient::builder().endpoint(&settings.endpoint);
-        let hub = hub.cache_enabled(false).retry_max_attempts(0);
-        let token = settings.token.iter();
-        let hub = token.fold(hub, |hub, token| hub.token(token.secret()));
-        let hub = hub.client(client(redirects)?).build();
-        let (owner, name) = hf_hub::split_id(repo.id());
         let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
             repo,
             settings,
-            model: hub.map_err(|error| setup_error(&error))?.model(owner, name),
+            client: client(redirect_policy(settings.allow_http))?,
             no_redirects: client(Policy::none())?,
             runtime: runtime.map_err(|error| setup_error(&error))?,
         })
@@ -78,12 +78,11 @@ impl<'a> HubClient<'a> {
 
     /// Requests the commit of the revision and the paths of its files.
     pub(super) fn list_files(&self) -> Result<(String, Vec<String>), HubError> {
-        let fields = ["sha", "siblings"].map(str::to_owned).to_vec();
-        let info = self.retry(|| {
-            let request = self.model.info().revision(self.repo.revision());
-            let response = self.block_on(request.expand(fields.clone()).send());
-            response.map_err(|error| self.hub_error(None, error))
-        })?;
+        let mut url = self.url(&["api", "models"], &["revision", self.repo.revision()])?;
+        url.query_pairs_mut().append_pair("expand", "sha").append_pair("expand", "siblings");
+        let body = self.retry(|| self.block_on(self.request_listing(url.clone())))?;
+        let info: RepoInfo = serde_json::from_slice(&body)
+            .map_err(|error| self.bad_response(None, &format!("malformed response: {error}")))?;
         let commit = info.sha.filter(|sha| is_commit(sha));
         let commit = commit.ok_or_else(|| self.bad_response(None, "the response has no commit"))?;
         let files = info.siblings;
@@ -98,6 +97,7 @@ impl<'a> HubClient<'a> {
         let response = self.retry(|| self.block_on(self.request_headers(commit, name)))?;
         let invalid = |why: &str| Err(self.bad_response(Some(name), why));
         if let Some(other) = header(&response, "x-repo-commit").filter(|other| *other != commit) {
+            let other: String = other.chars().take(MAX_PRINTED_CHARS).collect();
             return invalid(&format!("expected commit {commit}, found {other}"));
         }
         let length = header(&response, "content-length");
@@ -111,26 +111,19 @@ impl<'a> HubClient<'a> {
         }
     }
 
-    /// Requests a byte range of a file. Returns the content length, if the server states one, and a
-    /// stream of the bytes.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the stream type of hf-hub has no name, so a type alias is not possible"
-    )]
+    /// Requests a byte range of a file.
     pub(super) fn open(
         &self,
         commit: &str,
         name: &str,
         range: Range<u64>,
-    ) -> Result<
-        (Option<u64>, impl Stream<Item = Result<impl AsRef<[u8]>, HFError>> + Unpin),
-        HubError,
-    > {
-        let request = self.model.download_file_stream();
-        let request = request.filename(name).revision(commit);
-        let request = request.maybe_range((range.start > 0).then_some(range));
-        let response = self.block_on(request.send());
-        response.map_err(|error| self.hub_error(Some(name), error))
+    ) -> Result<Response, HubError> {
+        let mut request = self.client.get(self.file_url(commit, name)?);
+        if range.start > 0 {
+            let last = range.end.saturating_sub(1);
+            request = request.header(RANGE, format!("bytes={}-{last}", range.start));
+        }
+        self.block_on(self.send(request, Some(name)))
     }
 
     /// Waits for a response, or for the next bytes of its body.
@@ -155,46 +148,28 @@ impl<'a> HubClient<'a> {
         attempt()
     }
 
-    /// Converts an error of `hf-hub`. Omits its message, which may contain a signed URL.
-    pub(super) fn hub_error(&self, file: Option<&str>, error: HFError) -> HubError {
-        use HFError as E;
-        let context = match error {
-            E::Request { source, .. } => return self.connection_error(file, &source),
-            E::Xet { operation, .. } => {
-                return self.transient_error(file, &format!("the {operation} failed"));
-            }
-            E::AuthRequired { context } | E::Forbidden { context } | E::Http { context } => {
-                Some(context)
-            }
-            E::RateLimited { context, .. } => Some(context),
-            E::RepoNotFound { context, .. }
-            | E::RevisionNotFound { context, .. }
-            | E::EntryNotFound { context, .. } => context,
-            _ => None,
-        };
-        let Some(context) = context else {
-            return self.bad_response(file, "malformed response");
-        };
-        HubError::from_response(
-            self.repo.id(),
-            self.repo.revision(),
-            file,
-            &ErrorResponse {
-                status: context.status.as_u16(),
-                code: context.error_code.as_deref().unwrap_or_default(),
-                message: context.server_message.as_deref().unwrap_or_default(),
-                had_token: self.settings.token.is_some(),
-            },
-        )
-    }
-
     /// Creates an error of a failed connection, for which [`Self::retry`] makes another attempt.
     pub(super) fn transient_error(&self, file: Option<&str>, why: &str) -> HubError {
-        let (name, hub) = (self.display_name(file), &self.settings.endpoint);
+        let (name, hub) = (self.display_name(file), self.settings.endpoint.as_str());
         let message = format!("{name}: the connection to {hub} failed: {why}");
         let hint = "check the network, the proxy and HF_ENDPOINT, then run the same command again: \
                     downloads resume; pass --offline to use downloaded files";
         HubError::new(HubErrorKind::Unavailable, message, hint)
+    }
+
+    /// Creates an error of a download that receives almost nothing. Another attempt would not be
+    /// faster.
+    pub(super) fn slow_error(&self, file: &str) -> HubError {
+        let seconds = self.settings.retry.slow_timeout.as_secs();
+        let why = format!("fewer than {} bytes in {seconds} s", RetryPolicy::MIN_BYTES);
+        let mut error = self.transient_error(Some(file), &why);
+        error.kind = HubErrorKind::Unreachable;
+        error
+    }
+
+    /// Returns the timeouts and retries.
+    pub(super) fn retry_policy(&self) -> RetryPolicy {
+        self.settings.retry
     }
 
     fn bad_response(&self, file: Option<&str>, why: &str) -> HubError {
@@ -207,38 +182,46 @@ impl<'a> HubClient<'a> {
         file.map_or(id.to_owned(), |file| format!("{id}/{file}"))
     }
 
+    /// Returns the URL of the repository below `prefix`, with `path` after it.
+    fn url(&self, prefix: &[&str], path: &[&str]) -> Result<Url, HubError> {
+        let mut url = self.settings.endpoint.url().clone();
+        {
+            let segments = url.path_segments_mut();
+            let mut segments =
+                segments.map_err(|()| self.bad_response(None, "the URL has no path"))?;
+            segments.pop_if_empty().extend(prefix).extend(self.repo.id().split('/')).extend(path);
+        }
+        Ok(url)
+    }
+
+    fn file_url(&self, commit: &str, name: &str) -> Result<Url, HubError> {
+        let path: Vec<&str> = ["resolve", commit].into_iter().chain(name.split('/')).collect();
+        self.url(&[], &path)
+    }
+
+    /// Requests the list of files.
+    async fn request_listing(&self, url: Url) -> Result<Vec<u8>, HubError> {
+        let request = self.client.get(url).timeout(self.settings.retry.metadata_timeout);
+        let mut response = self.send(request, None).await?;
+        let body = read_body(&mut response, MAX_LISTING_BYTES).await;
+        let body = body.map_err(|error| self.connection_error(None, &error))?;
+        body.ok_or_else(|| {
+            let why = format!("the list of files is longer than {MAX_LISTING_BYTES} bytes");
+            self.bad_response(None, &why)
+        })
+    }
+
     /// Requests the headers of a file. Follows redirects within the hub, up to the first response
     /// with a hash.
     async fn request_headers(&self, commit: &str, name: &str) -> Result<Response, HubError> {
-        let mut url = Url::parse(&self.settings.endpoint)
-            .map_err(|error| self.bad_response(None, &error.to_string()))?;
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend(self.repo.id().split('/'));
-            path.extend(["resolve", commit]).extend(name.split('/'));
-        }
+        let mut url = self.file_url(commit, name)?;
         for _ in 0..=MAX_REDIRECTS {
             let request = self.no_redirects.head(url.clone());
-            let token = self.settings.token.iter();
-            let request = token.fold(request, |request, token| request.bearer_auth(token.secret()));
-            let response = request.send().await;
-            let response = response.map_err(|error| self.connection_error(Some(name), &error))?;
-            let status = response.status();
-            if status.is_client_error() || status.is_server_error() {
-                let response = ErrorResponse {
-                    status: status.as_u16(),
-                    code: header(&response, "x-error-code").unwrap_or_default(),
-                    message: header(&response, "x-error-message").unwrap_or_default(),
-                    had_token: self.settings.token.is_some(),
-                };
-                return Err(HubError::from_response(
-                    self.repo.id(),
-                    self.repo.revision(),
-                    Some(name),
-                    &response,
-                ));
-            }
+            let request = request.timeout(self.settings.retry.metadata_timeout);
+            let response = self.send(request, Some(name)).await?;
             let next = header(&response, "location").and_then(|location| url.join(location).ok());
-            match next.filter(|next| status.is_redirection() && next.origin() == url.origin()) {
+            let is_redirect = response.status().is_redirection();
+            match next.filter(|next| is_redirect && next.origin() == url.origin()) {
                 Some(next) if header(&response, "x-linked-etag").is_none() => url = next,
                 _ => return Ok(response),
             }
@@ -246,9 +229,39 @@ impl<'a> HubClient<'a> {
         Err(self.bad_response(Some(name), "too many redirects"))
     }
 
+    /// Sends a request with the token. A response with an error status is an error, described by
+    /// its status and headers; its body is not read.
+    ///
+    /// `reqwest` drops the token when a redirect leads to another host or port.
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        file: Option<&str>,
+    ) -> Result<Response, HubError> {
+        let token = self.settings.token.iter();
+        let request = token.fold(request, |request, token| request.bearer_auth(token.secret()));
+        let response = request.send().await;
+        let response = response.map_err(|error| self.connection_error(file, &error))?;
+        let status = response.status();
+        if status.is_success() || status.is_redirection() {
+            return Ok(response);
+        }
+        Err(HubError::from_response(
+            self.repo.id(),
+            self.repo.revision(),
+            file,
+            &ErrorResponse {
+                status: status.as_u16(),
+                code: header(&response, "x-error-code").unwrap_or_default(),
+                message: header(&response, "x-error-message").unwrap_or_default(),
+                had_token: self.settings.token.is_some(),
+            },
+        ))
+    }
+
     /// Converts a connection error. An unknown host or a missing route is not retried, because it
     /// rarely recovers within seconds.
-    fn connection_error(&self, file: Option<&str>, error: &reqwest::Error) -> HubError {
+    pub(super) fn connection_error(&self, file: Option<&str>, error: &reqwest::Error) -> HubError {
         use io::ErrorKind::{HostUnreachable, NetworkUnreachable, PermissionDenied};
         let cause = root_cause(error);
         let why = cause.to_string();
@@ -266,6 +279,32 @@ impl<'a> HubClient<'a> {
     }
 }
 
+/// Returns the rules for redirects of [`find_redirect_problem`].
+fn redirect_policy(allow_http: bool) -> Policy {
+    Policy::custom(move |attempt| {
+        match find_redirect_problem(attempt.previous(), attempt.url(), allow_http) {
+            Some(problem) => attempt.error(problem),
+            None => attempt.follow(),
+        }
+    })
+}
+
+/// Returns what is wrong with a redirect. The number of redirects is limited, and none leads from
+/// https to http. Plain http leads to this machine only, unless the user accepts other hosts.
+fn find_redirect_problem(previous: &[Url], next: &Url, allow_http: bool) -> Option<&'static str> {
+    let from = previous.last().map_or("", Url::scheme);
+    let is_plain = next.scheme() != "https";
+    if previous.len() > MAX_REDIRECTS {
+        Some("too many redirects")
+    } else if from == "https" && is_plain {
+        Some("redirect from https to http")
+    } else if is_plain && !allow_http && !is_loopback(next) {
+        Some("redirect to another host over plain http")
+    } else {
+        None
+    }
+}
+
 /// Returns the value of a header, if it is text.
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
@@ -278,4 +317,31 @@ fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static)
         cause = next;
     }
     cause
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_stay_encrypted() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let problem = |from: &str, to: &str, allow_http| {
+            find_redirect_problem(&[url(from)], &url(to), allow_http)
+        };
+        let (secure, plain, local) = ("https://hub/a", "http://cdn/b", "http://127.0.0.1:1/c");
+        for (from, to, allow_http, expected) in [
+            (secure, "https://cdn/b", false, None),
+            (secure, plain, true, Some("redirect from https to http")),
+            (secure, local, true, Some("redirect from https to http")),
+            (secure, "ftp://cdn/b", true, Some("redirect from https to http")),
+            (local, "http://localhost:2/c", false, None),
+            (local, plain, false, Some("redirect to another host over plain http")),
+            (plain, plain, true, None),
+        ] {
+            assert_eq!(problem(from, to, allow_http), expected, "{from} {to}");
+        }
+        let many = vec![url(secure); MAX_REDIRECTS + 1];
+        assert_eq!(find_redirect_problem(&many, &url(secure), false), Some("too many redirects"));
+    }
 }

@@ -16,8 +16,8 @@
 //! are created after all blobs are complete, and the reference is written last. An interrupted
 //! download therefore never looks complete, and the same command resumes it.
 //!
-//! `hf-hub` streams the bytes. Its own cache is not used, because it does not verify hashes or
-//! resume over HTTP.
+//! The requests are plain HTTP, because `hf-hub` neither limits the size of a response nor verifies
+//! hashes.
 
 mod args;
 mod cache;
@@ -37,5 +37,7 @@ pub use downloads::HubDownloads;
 pub use error::{HubError, HubErrorKind};
 pub use id::RepoRef;
 pub use resolve::snapshot_unless_path;
-pub use settings::{AccessToken, HubSettings, RetryPolicy};
+pub use settings::{HubSettings, RetryPolicy};
 pub use snapshot::{Hub, HubSource, Snapshot};
+
+pub use crate::support::network::access_token::AccessToken;

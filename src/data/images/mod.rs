@@ -6,6 +6,7 @@
 
 pub(crate) mod derived;
 pub mod image_cluster;
+pub mod outside_images;
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -20,6 +21,7 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 
 use crate::data::cases::ImageSource;
+use crate::data::images::outside_images::OutsideImages;
 use crate::support::digest::Digest;
 use crate::support::files::regular_file;
 
@@ -99,6 +101,7 @@ pub struct ImageReader {
     view: DicomView,
     /// The most recent images, the newest last.
     recent: VecDeque<(ImageSource, Arc<EncodedImage>)>,
+    outside: OutsideImages,
 }
 
 impl ImageReader {
@@ -109,7 +112,14 @@ impl ImageReader {
             limits,
             view: DicomView::default(),
             recent: VecDeque::with_capacity(CACHED_IMAGES),
+            outside: OutsideImages::accepted(),
         }
+    }
+
+    /// Counts or rejects images outside of the folder `root`.
+    #[must_use]
+    pub fn with_outside_images(self, outside: OutsideImages) -> Self {
+        Self { outside, ..self }
     }
 
     /// Sets the frame and window of DICOM images.
@@ -144,7 +154,11 @@ impl ImageReader {
         }
         let name = self.name(source);
         let bytes = match source {
-            ImageSource::File(path) => self.read_bytes(path).map_err(|e| format!("{name}: {e}"))?,
+            ImageSource::File(path) => {
+                let checked = self.outside.check(path, &self.root, &name);
+                let read = checked.and_then(|()| self.read_bytes(path));
+                read.map_err(|e| format!("{name}: {e}"))?
+            }
             ImageSource::Bytes { bytes, .. } => Arc::clone(bytes),
         };
         let sha256 = Digest::sha256(&bytes);

@@ -11,12 +11,13 @@ use crate::analysis::report::file_forms::{
     CSV_REPORT, HTML_REPORT, JSON_REPORT, MARKDOWN_REPORT, PARQUET_REPORT,
 };
 use crate::analysis::report::{
-    CaseBrowser, EmbeddedImages, JudgeReport, JudgeReportSettings, PairOrientation, ReportAudit,
-    ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown, render_page,
-    to_parquet,
+    CaseBrowser, EmbeddedImages, ImageFolder, JudgeReport, JudgeReportSettings, PairOrientation,
+    ReportAudit, ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown,
+    render_page, to_parquet,
 };
 use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::data::images::outside_images::OUTSIDE_REASON;
 use crate::judging::run::manifest::Manifest;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
@@ -56,8 +57,11 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         }
         ReportFormat::Parquet => to_parquet(&VerdictTable::new(&report, &browser))?,
         ReportFormat::Html => {
-            let images =
-                EmbeddedImages::new(&browser.images, &image_folder(args, &report), args.thumbnails);
+            let folder = ImageFolder {
+                path: image_folder(args, &report),
+                allow_outside: args.allow_outside,
+            };
+            let images = EmbeddedImages::new(&browser.images, &folder, args.thumbnails);
             for (entry, index) in browser.entries.iter_mut().zip(&images.indices) {
                 entry.embedded_image = *index;
             }
@@ -200,7 +204,9 @@ fn print_image_notes(images: &EmbeddedImages, thumbs: Thumbs) {
     for (reason, n) in &images.missing {
         print_lines(&format!("{} not shown: {reason}", format_count(*n as u64, "image")));
     }
-    if images.uris.is_empty() && !images.missing.is_empty() {
+    if images.missing.iter().any(|(reason, _)| reason == OUTSIDE_REASON) {
+        print_lines("hint: pass --allow-outside if the readers of the report may see them");
+    } else if images.uris.is_empty() && !images.missing.is_empty() {
         print_lines(
             "hint: pass their location with --images PATH, or omit them with --thumbnails none",
         );

@@ -46,11 +46,11 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     create_folder(&args.out)?;
     let name = if args.probe_only { linear_probe::MEASURE } else { panel_comparison::MEASURE };
-    let formats = [
+    let formats = vec![
         ResultFormat { extension: "json", form: EncoderComparison::JSON_FORM },
         ResultFormat { extension: "svg", form: SVG_CHART },
     ];
-    let files = ResultFiles::check(&args.out, name, &formats)?;
+    let files = ResultFiles::check(&args.out, name, formats)?;
     let comparison = if args.probe_only {
         linear_probe::compare(&encoders, &test_config, &print_note)?
     } else {

@@ -9,11 +9,13 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{IntrospectArgs, OutputFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::data::images::outside_images::OutsideImages;
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
 use crate::support::chart::SVG_CHART;
 use crate::support::device::Placement;
-use crate::support::files::folder::create_folder;
+use crate::support::network::access_token::AccessToken;
+use crate::support::network::service_url::{ServiceUrl, UrlRules, looks_like_url};
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -31,13 +33,12 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let placement = args.device.open()?;
     let mut adviser = open_adviser(args, &placement, verbosity)?;
-    create_folder(&args.out)?;
-    let formats = [
+    let formats = vec![
         ResultFormat { extension: "json", form: Rounds::JSON_FORM },
         ResultFormat { extension: "md", form: Rounds::MARKDOWN_FORM },
         ResultFormat { extension: "svg", form: SVG_CHART },
     ];
-    let files = ResultFiles::check(&args.out, "rounds", &formats)?;
+    let files = ResultFiles::check(&args.out, "rounds", formats)?;
     let interrupt = Interrupt::listen()?;
     let introspection = Introspection {
         config: &config,
@@ -48,6 +49,10 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         out: &args.out,
         rounds: args.rounds,
         max_attempts: args.attempts,
+        outside_images: match &adviser {
+            Adviser::Endpoint(_) if !args.allow_outside => OutsideImages::rejected(),
+            _ => OutsideImages::accepted(),
+        },
         batch_size: args.batch_size as usize,
         placement,
         verbosity,
@@ -76,20 +81,8 @@ fn open_adviser(
     verbosity: Verbosity,
 ) -> anyhow::Result<Adviser> {
     let source = args.adviser.as_str();
-    if source.starts_with("http://") || source.starts_with("https://") {
-        let Some(model) = &args.model else {
-            bail!(
-                "--adviser {source}: no model\n\
-                 hint: pass the name of a model on the server with --model"
-            );
-        };
-        let key = std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty());
-        if !verbosity.quiet {
-            print_lines(&format!(
-                "images, questions and answers of misjudged pairs are sent to {source}"
-            ));
-        }
-        let endpoint = Endpoint::new(source, model, key).context("--adviser")?;
+    if looks_like_url(source) {
+        let endpoint = open_endpoint(args, verbosity).context("--adviser")?;
         return Ok(Adviser::Endpoint(Box::new(endpoint)));
     }
     let path = Path::new(source);
@@ -101,4 +94,33 @@ fn open_adviser(
     let files = PanelFiles::resolve("--adviser", source, &mut downloads)?;
     let judge = PanelJudge::load(&files, placement, downloads)?;
     Ok(Adviser::Judge(Box::new(judge)))
+}
+
+/// Opens the endpoint at the URL of `--adviser`. Errors do not contain the URL, which may contain a
+/// key.
+fn open_endpoint(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Endpoint> {
+    let allow_http = args.hub.allow_http;
+    let url =
+        ServiceUrl::parse(&args.adviser, UrlRules { key_variable: API_KEY_VARIABLE, allow_http })?;
+    if args.hub.offline {
+        bail!(
+            "{}: --offline forbids requests\n\
+             hint: remove --offline, or pass a panel or the records of a run",
+            url.as_str()
+        );
+    }
+    let Some(model) = &args.model else {
+        bail!(
+            "{}: no model\nhint: pass the name of a model on the server with --model",
+            url.as_str()
+        );
+    };
+    let key = std::env::var(API_KEY_VARIABLE).ok().and_then(|key| AccessToken::new(&key));
+    if !verbosity.quiet {
+        print_lines(&format!(
+            "images, questions and answers of misjudged pairs are sent to {}",
+            url.as_str()
+        ));
+    }
+    Endpoint::new(&url, model, key)
 }

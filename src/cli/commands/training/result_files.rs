@@ -1,6 +1,6 @@
 //! The result of a comparison in several formats: files with one name in the output folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
@@ -16,20 +16,25 @@ pub(super) struct ResultFormat {
 }
 
 /// Files `NAME.EXTENSION` of a folder, checked before the computation starts.
-pub(super) struct ResultFiles(Vec<OutFile>);
+pub(super) struct ResultFiles {
+    folder: PathBuf,
+    name: String,
+    formats: Vec<ResultFormat>,
+}
 
 impl ResultFiles {
-    /// Checks that the files are new, or of an earlier run of the same command.
+    /// Checks that the files are new, or of an earlier run of the same command. The folder need not
+    /// exist yet.
     ///
     /// # Errors
     ///
     /// A file has another form, or cannot be written.
-    pub(super) fn check(folder: &Path, name: &str, formats: &[ResultFormat]) -> Result<Self> {
-        let check = |format: &ResultFormat| {
-            let path = folder.join(format!("{name}.{}", format.extension));
-            OutFile::check(&path, format.form, &[])
-        };
-        Ok(Self(formats.iter().map(check).collect::<Result<_>>()?))
+    pub(super) fn check(folder: &Path, name: &str, formats: Vec<ResultFormat>) -> Result<Self> {
+        let files = Self { folder: folder.to_owned(), name: name.to_owned(), formats };
+        if folder.exists() {
+            files.formats.iter().try_for_each(|format| files.check_file(format).map(|_| ()))?;
+        }
+        Ok(files)
     }
 
     /// Writes the file with this extension.
@@ -38,9 +43,13 @@ impl ResultFiles {
     ///
     /// The file cannot be written.
     pub(super) fn write(&self, extension: &str, text: &str) -> Result<()> {
-        let has_extension =
-            |file: &&OutFile| file.path().extension().is_some_and(|found| found == extension);
-        let file = self.0.iter().find(has_extension);
-        file.with_context(|| format!("no result file .{extension}"))?.write(text.as_bytes())
+        let format = self.formats.iter().find(|format| format.extension == extension);
+        let format = format.with_context(|| format!("no result file .{extension}"))?;
+        self.check_file(format)?.write(text.as_bytes())
+    }
+
+    fn check_file(&self, format: &ResultFormat) -> Result<OutFile> {
+        let path = self.folder.join(format!("{}.{}", self.name, format.extension));
+        OutFile::check(&path, format.form, &[])
     }
 }

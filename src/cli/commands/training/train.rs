@@ -14,7 +14,6 @@ use crate::cli::commands::output::write_stdout;
 use crate::judging::panel::PanelJudge;
 use crate::support::chart::SVG_CHART;
 use crate::support::device::open_device;
-use crate::support::files::folder::create_folder;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -84,13 +83,12 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
     }
     let name = args.study.to_possible_value();
     let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
-    create_folder(&args.out)?;
-    let formats = [
+    let formats = vec![
         ResultFormat { extension: "json", form: AblationTable::JSON_FORM },
         ResultFormat { extension: "md", form: AblationTable::MARKDOWN_FORM },
         ResultFormat { extension: "svg", form: SVG_CHART },
     ];
-    let files = ResultFiles::check(&args.out, &name, &formats)?;
+    let files = ResultFiles::check(&args.out, &name, formats)?;
     let ablation = Ablation {
         study: args.study,
         base: &config,
