@@ -12,6 +12,7 @@ use crate::data::labels::ScoreTarget;
 use crate::statistics::Reliability;
 use crate::support::files::file_form::{FileForm, has_json_fields};
 use crate::support::files::out_file::OutFile;
+use crate::support::files::regular_file;
 
 /// Schema version of calibration files.
 const SCHEMA: u32 = 1;
@@ -83,7 +84,7 @@ impl Calibration {
     pub fn read(path: &Path) -> Result<Self> {
         let hint = "hint: pass the output file of `acem3 calibrate fit`";
         let context = || format!("{}: could not read the calibration\n{hint}", path.display());
-        let bytes = std::fs::read(path).with_context(context)?;
+        let bytes = regular_file::read(path).with_context(context)?;
         let calibration: Self = serde_json::from_slice(&bytes).with_context(context)?;
         if calibration.schema > SCHEMA {
             bail!(

@@ -14,6 +14,7 @@ use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
+use crate::data::images::outside_images::OutsideImages;
 use crate::data::images::{ImageReader, relative_path};
 use crate::data::phantoms::case_folder;
 use crate::judging::run::record::Record;
@@ -156,7 +157,9 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         }
     }
     let images = ImageReader::new(root.clone(), ImageLimits::default());
-    let mut images = images.with_dicom_view(args.source.dicom.to_view());
+    let outside = OutsideImages::counted();
+    let images = images.with_dicom_view(args.source.dicom.to_view());
+    let mut images = images.with_outside_images(outside.clone());
     let mut report = CheckReport::default();
     while let Some(entry) = source.next() {
         let problem = match entry {
@@ -174,6 +177,13 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         }
     }
     report.unused_answers = source.unmatched_answers();
+    if !verbosity.quiet {
+        source
+            .take_field_notes()
+            .into_iter()
+            .chain(outside.note())
+            .for_each(|note| print_lines(&note));
+    }
     report.print(args.format)?;
     if report.cases + report.problems == 0 {
         print_lines(&format!("error: {}: {NO_CASES}", path.display()));

@@ -15,6 +15,7 @@ use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
 use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::folder::{create_folder, list_names};
+use crate::support::files::regular_file;
 use crate::support::terminal::interrupt::Interrupt;
 
 /// Marker file of a folder written by this generator.
@@ -75,7 +76,7 @@ fn prepare_folder(dir: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    let marker = fs::read(dir.join(MARKER_FILE)).ok();
+    let marker = regular_file::read(&dir.join(MARKER_FILE)).ok();
     let marker = marker.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let is_ours = marker.is_some_and(|marker| marker["generator"] == GENERATOR);
     let images = dir.join("images");

@@ -14,6 +14,7 @@ use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
+use crate::support::files::regular_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::evaluations_file::{EvaluationExample, read_evaluations};
 use crate::training::preferences::files::jsonl_line::check_image;
@@ -121,7 +122,8 @@ fn parse_ratings(evaluation: &EvaluationExample) -> Result<MemberRatings> {
 /// Copies an image into the folder under a name that contains its hash, unless it was copied
 /// before.
 fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result<String> {
-    let bytes = fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
+    let bytes =
+        regular_file::read(image).with_context(|| format!("cannot read {}", image.display()))?;
     let digest = Digest::sha256(&bytes).to_string();
     let extension = image.extension().and_then(|extension| extension.to_str());
     let extension = extension.map_or(String::new(), |e| format!(".{}", e.to_lowercase()));

@@ -18,6 +18,7 @@ use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
+use crate::data::images::outside_images::OutsideImages;
 use crate::judging::run::record::record_reader::find_records;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::files::out_file::OutFile;
@@ -131,7 +132,9 @@ fn audit_cases(
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = ImageReader::new(cases::base_folder(path), ImageLimits::default());
-    let mut images = images.with_dicom_view(args.source.dicom.to_view());
+    let outside = OutsideImages::counted();
+    let images = images.with_dicom_view(args.source.dicom.to_view());
+    let mut images = images.with_outside_images(outside.clone());
     let mut audit = AuditCases::new(path, cases, &mut images, judge.as_ref())?;
     audit.unreadable += unreadable;
     if let Some(field) = &args.bootstrap.cluster_by {
@@ -161,6 +164,9 @@ fn audit_cases(
     let pass_results = run_passes(judge.as_mut(), settings, &mut images, &mut show_progress);
     progress.finish();
     let results = pass_results?;
+    if let Some(note) = outside.note() {
+        progress.note(&note);
+    }
     let elapsed = format_duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {elapsed}", format_count(total as u64, "verdict")));
     audit.evaluate(&plan, &results, units.as_ref(), request)
@@ -175,6 +181,7 @@ fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usiz
         for warning in ignored_flags(&args.source, source.kind) {
             print_lines(&warning);
         }
+        source.take_field_notes().iter().for_each(|note| print_lines(note));
     }
     let limit = args.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     while cases.len() < limit {

@@ -1,5 +1,6 @@
 //! `acem3 judge`: judges the cases of a source and writes verdicts.
 
+mod baseline;
 mod exit;
 mod warnings;
 
@@ -9,6 +10,7 @@ use std::time::Instant;
 use acem3_vision::ImageLimits;
 use anyhow::{Context as _, bail};
 
+use self::baseline::check_baseline;
 use self::exit::{check_not_empty, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
@@ -16,6 +18,7 @@ use crate::cli::commands::load_judge::load_judge;
 use crate::data::cases;
 use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
+use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::Judge;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::journal::{Journal, RECORDS};
@@ -39,6 +42,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let is_new_folder = !args.out.exists();
     Manifest::check_own_manifest(&args.out)?;
     check_run_files(args)?;
+    check_baseline(args)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, verbosity);
     if loaded.is_err() && is_new_folder {
@@ -85,7 +89,7 @@ impl JudgeRun<'_> {
     /// Judges all cases, writes the manifest and prints the summary.
     fn finish(mut self) -> anyhow::Result<Exit> {
         let args = self.args;
-        warn_before_run(&self.progress, &self.source, args);
+        warn_before_run(&self.progress, &mut self.source, args);
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
@@ -124,15 +128,20 @@ impl JudgeRun<'_> {
             root: cases::base_folder(&args.source.path),
         };
         let images = ImageReader::new(config.root.clone(), ImageLimits::default());
+        let outside = OutsideImages::counted();
         let images = images.with_dicom_view(args.source.dicom.to_view());
+        let images = images.with_outside_images(outside.clone());
         let mut run =
             Run::new(self.judge.as_mut(), &mut self.journal, images, &mut self.progress, config);
         let outcome = run.run(&mut self.source, &interrupt);
         let tally = run.tally().clone();
         self.progress.finish();
+        if let Some(note) = outside.note() {
+            self.progress.note(&note);
+        }
         let outcome = match outcome {
             Ok(true) => {
-                warn_after_run(&self.progress, &self.source, args);
+                warn_after_run(&self.progress, &mut self.source, args);
                 check_not_empty(args, &tally).map(|()| true)
             }
             other => other,

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::evaluations_file::EvaluationExample;
 use super::preferences_file::PreferencePair;
+use crate::support::files::regular_file;
 use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::sources::pixels::{Pixels, preprocess};
 use crate::training::preferences::preference_sequence::PreferenceSequence;
@@ -120,7 +121,7 @@ impl FileSequenceBuilder<'_> {
     /// Reads and preprocesses an image file.
     fn load_image(&self, path: &Path) -> Result<Pixels> {
         let bytes =
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            regular_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let image =
             decode(&bytes, &ImageLimits::default()).with_context(|| path.display().to_string())?;
         preprocess(&image, self.processor)

@@ -9,6 +9,7 @@ use super::jsonl_line::numbered_lines;
 use crate::support::files::file_form::{FileForm, has_json_line};
 use crate::support::files::folder::parent_folder;
 use crate::support::files::out_file::OutFile;
+use crate::support::files::regular_file;
 
 /// The form of a file with predicted qualities. A file of ratings has no field `rated`.
 pub const RATED_FORM: FileForm = FileForm {
@@ -22,7 +23,7 @@ pub const RATED_FORM: FileForm = FileForm {
 /// # Errors
 /// If a file cannot be read or written, or a line is malformed. Errors name the file and the line.
 pub fn write_rated(path: &Path, out: &OutFile, qualities: &[f64]) -> Result<()> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text = regular_file::read_to_string(path).with_context(|| path.display().to_string())?;
     let base = parent_folder(path)?;
     let is_same_folder = base == parent_folder(out.path())?;
     let mut output = String::with_capacity(text.len() + 32 * qualities.len());
