@@ -136,7 +136,7 @@ fn pipes_and_links_to_them_are_rejected_as_inputs() {
         &["panel", "inspect", "weights.gguf"],
         &["train", "run", "train.toml", "--out", "trained"],
         &["data", "quality", "evaluations.jsonl", "--out", "rated.jsonl"],
-        &["data", "preferences", "--evaluations", "evaluations.jsonl", "--out", "pairs"],
+        &["data", "preferences", "evaluations.jsonl", "--out", "pairs"],
         &["data", "check", "cases.jsonl"],
         &["judge", "cases", "--out", "judged", "--panel", "scripted:", "--answers", "cases.jsonl"],
         &["judge", "cases", "--out", "run", "--panel", "scripted:"],

@@ -3,8 +3,8 @@
 
 use super::escape_control_chars;
 
-/// Characters that a table cell must not start or end markup with.
-const CELL_MARKS: [char; 4] = ['`', '*', '~', '|'];
+/// Characters that a table cell never contains unescaped.
+const CELL_MARKS: [char; 3] = ['`', '~', '|'];
 /// First characters of lists, headings, quotes, code blocks, tables, rules and link definitions.
 const BLOCK_STARTS: [char; 11] = ['*', '-', '+', '#', '>', '[', '`', '~', '|', '=', '_'];
 
@@ -25,8 +25,10 @@ pub(crate) fn escape_markdown_cell(text: &str) -> String {
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         let next = rest.peek().copied().unwrap_or(' ');
-        // An underscore within a word is no emphasis, and a backslash before a letter no escape.
+        // An underscore within a word and a single asterisk are no emphasis, and a backslash before
+        // a letter is no escape.
         let is_mark = match c {
+            '*' => !(previous.is_whitespace() && next.is_whitespace()),
             '_' => !(previous.is_alphanumeric() && next.is_alphanumeric()),
             '\\' => next.is_ascii_punctuation(),
             c => CELL_MARKS.contains(&c),
@@ -117,6 +119,8 @@ mod tests {
             // A backslash before the bar must not escape the escape.
             ("a\\|b", "a\\\\\\|b"),
             ("`a` **b** ~~c~~", "\\`a\\` \\*\\*b\\*\\* \\~\\~c\\~\\~"),
+            ("mri * few", "mri * few"),
+            ("mri *", "mri *"),
             ("_a_ llava_med_v1", "\\_a\\_ llava_med_v1"),
             ("[x\\](http://a)", "[x\\\\]\\(http\\://a)"),
             ("c:\\dir", "c:\\dir"),
