@@ -17,8 +17,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use acem3::support::device::Placement;
+use acem3::support::device::threads;
 use acem3::support::device::{DeviceChoice, DtypeChoice};
-use acem3::support::process::threads;
 use acem3::training::encoders::peak_memory::peak;
 use acem3_experts::decoder::{CachedSequence, DecoderConfig, Head, KvCache, Trunk};
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use acem3::cli::args::Cli;
 use acem3::cli::commands;
-use acem3::support::process::{isolated, threads};
+use acem3::support::device::threads;
+use acem3::support::process::isolated;
 use acem3::support::terminal::exit;
 use clap::Parser;
 

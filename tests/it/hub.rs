@@ -10,6 +10,7 @@ use acem3::checkpoints::file_filter::FileFilter;
 use acem3::checkpoints::hub::{
     AccessToken, Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
 };
+use acem3::support::network::service_url::{ServiceUrl, UrlRules};
 
 use crate::mock_hub::{
     COMMIT, MockHub, MockReply, MockServer, ReceivedRequest, content_hash, sha256,
@@ -22,9 +23,14 @@ pub(crate) fn weights() -> Vec<u8> {
     (0_u32..75_000).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
+pub(crate) fn service_url(text: &str) -> ServiceUrl {
+    ServiceUrl::parse(text, UrlRules { key_variable: "HF_TOKEN", allow_http: false }).unwrap()
+}
+
 pub(crate) fn settings(endpoint: String, cache: &Path) -> HubSettings {
     HubSettings {
-        endpoint,
+        endpoint: service_url(&endpoint),
+        allow_http: false,
         cache: cache.to_owned(),
         token: AccessToken::new("hf_secret"),
         offline: None,
@@ -32,6 +38,8 @@ pub(crate) fn settings(endpoint: String, cache: &Path) -> HubSettings {
         retry: RetryPolicy {
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(5),
+            metadata_timeout: Duration::from_secs(20),
+            slow_timeout: Duration::from_secs(20),
             attempts: 3,
             pause: Duration::from_millis(1),
         },
@@ -190,7 +198,7 @@ fn busy_hub_is_retried_before_using_the_cache() {
     assert_eq!(error.kind, HubErrorKind::Unavailable);
     assert!(error.to_string().contains("(503)"), "{error}");
     assert_eq!(mock.hub.take_requests().len(), 3);
-    let unreachable = HubSettings { endpoint: "http://127.0.0.1:9".to_owned(), ..without_cache };
+    let unreachable = HubSettings { endpoint: service_url("http://127.0.0.1:9"), ..without_cache };
     let error = fetch(&unreachable, "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::Unavailable);
     assert!(error.to_string().contains("the connection to http://127.0.0.1:9 failed"), "{error}");

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use acem3::checkpoints::file_filter::FileFilter;
-use acem3::checkpoints::hub::{Hub, HubError, HubSettings, RepoRef};
+use acem3::checkpoints::hub::{Hub, HubArgs, HubError, HubSettings, RepoRef};
 
 use crate::folder::{Folder, ProgramOutput, program_output};
 use crate::mock_hub::{COMMIT, MockHub, MockReply, MockServer, ReceivedRequest};
@@ -177,7 +177,8 @@ fn cache_is_shared_with_huggingface_hub() {
             "HF_HUB_CACHE" => Some(cache.into()),
             _ => None,
         };
-        let settings = HubSettings::read(&variable, offline)?;
+        let flags = HubArgs { offline, allow_http: false };
+        let settings = HubSettings::read(&variable, flags)?;
         Hub::new(settings, true).snapshot(&repo, &filter)
     };
     let unreachable = "http://127.0.0.1:9";

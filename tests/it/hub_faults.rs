@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use acem3::checkpoints::hub::HubErrorKind;
 
-use crate::hub::{CONFIG, fetch, files_in, settings, weights};
+use crate::hub::{CONFIG, fetch, files_in, service_url, settings, weights};
 use crate::mock_hub::{COMMIT, MockHub, MockReply, ReceivedRequest, sha256};
 
 /// Starts a hub whose storage answers downloads with `reply`, or correctly if it returns `None`.
@@ -54,7 +54,7 @@ fn interrupted_download_resumes() {
         }
         Some(reply)
     });
-    settings.endpoint = mock.hub.url();
+    settings.endpoint = service_url(&mock.hub.url());
     let error = fetch(&settings, "owner/name").unwrap_err();
     assert!(error.to_string().contains("model.safetensors"), "{error}");
     assert!(!dir.path().join("models--owner--name/snapshots").exists());

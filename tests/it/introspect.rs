@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::folder::Folder;
+use crate::hostile_hub::start_server;
 
 /// Stage that trains on evaluations.
 const STAGE: &str = r#"
@@ -152,7 +153,8 @@ fn start_endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
                 ("400 Bad Request", json!({"error": problem}).to_string())
             } else {
                 assert_eq!(body["max_completion_tokens"], 1500, "{body}");
-                let reply = json!({"choices": [{"message": {"content": fill_form(&body)}}]});
+                let content = if is_check(&body) { "yes".to_owned() } else { fill_form(&body) };
+                let reply = json!({"choices": [{"message": {"content": content}}]});
                 ("200 OK", reply.to_string())
             };
             request_log.lock().unwrap().push(body);
@@ -165,6 +167,11 @@ fn start_endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
         }
     });
     (address, requests)
+}
+
+/// Returns true for the request that precedes the training.
+fn is_check(body: &Value) -> bool {
+    body["messages"][0]["content"][0]["text"] == "Answer with the word: yes"
 }
 
 /// Fills in the form at the end of a prompt.
@@ -208,14 +215,56 @@ fn endpoint_retries_include_labels() {
         assert_eq!(line["accepted"]["orders"].as_array().unwrap().len(), 2, "{line}");
     }
     let requests = requests.lock().unwrap();
+    let (checks, requests): (Vec<_>, Vec<_>) = requests.iter().partition(|body| is_check(body));
+    // The check receives the 503 reply, and one reply for each of the two rejected parameters.
+    assert_eq!(checks.len(), 4);
     let first = &requests[0]["messages"][0]["content"];
     assert_eq!(requests[0]["model"], "oracle");
     let image = first[0]["image_url"]["url"].as_str().unwrap();
     assert!(image.starts_with("data:image/png;base64,iVBOR"), "{image:.40}");
-    // Each attempt sends one request per member (four) and presentation order (two). One more
-    // request follows the 503 reply, and one each of the two rejected parameters.
+    // Each attempt sends one request per member (four) and presentation order (two).
     let attempts: u64 = advice.iter().map(|line| line["attempts"].as_u64().unwrap()).sum();
-    assert_eq!(requests.len() as u64, 8 * attempts + 3);
+    assert_eq!(requests.len() as u64, 8 * attempts);
+}
+
+/// A wrong key, an unreachable server and a URL with a key are reported before the training.
+#[test]
+fn unusable_endpoints_are_rejected_before_training() {
+    let folder = training_folder();
+    let error_of = |url: &str, more: &[&str]| {
+        let out = ["--rounds", "1", "--out", "rounds", "--model", "m", "--adviser", url];
+        let mut command = folder.command(&[&COMMAND[..], &out, more].concat());
+        let output = command.env("OPENAI_API_KEY", "sk-k3y-1234").output().unwrap();
+        let output = crate::folder::program_output(&output);
+        assert_eq!(output.exit_code, 2, "{url}: {}", output.stderr);
+        assert!(!folder.path("rounds").exists(), "{url}: {}", output.stderr);
+        assert!(!output.stderr.contains("k3y"), "{url}: {}", output.stderr);
+        assert!(output.stderr.contains("hint: "), "{url}: {}", output.stderr);
+        output.stderr
+    };
+    for status in ["401 X", "403 X", "404 X", "302 X\r\nLocation: http://127.0.0.1:9/"] {
+        let url = start_server(move |stream| {
+            let body = "bad key sk-k3y-1234\u{1b}[2J";
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+        });
+        let error = error_of(&format!("{url}/v1"), &[]);
+        assert!(error.contains(&format!("status {}: bad key …", &status[..3])), "{error}");
+        assert!(error.contains("OPENAI_API_KEY"), "{error}");
+    }
+    let rejected = start_server(|stream| {
+        stream.write_all(b"HTTP/1.1 400 X\r\nContent-Length: 13\r\n\r\nunknown model")
+    });
+    assert!(error_of(&rejected, &[]).contains("status 400: unknown model"));
+    let unreachable = error_of("http://127.0.0.1:9/v1", &[]);
+    assert!(unreachable.contains("check that the endpoint is running"), "{unreachable}");
+    let url = start_server(|_| panic!("no request is expected"));
+    assert!(error_of(&url, &["--offline"]).contains("--offline forbids requests"));
+    for secret in ["https://k3y@host/v1", "https://u:k3y@host/v1", "https://host/v1?api_key=k3y"] {
+        let error = error_of(secret, &[]);
+        assert!(error.contains("the URL contains"), "{error}");
+        assert!(error.contains("set OPENAI_API_KEY"), "{error}");
+    }
+    assert!(error_of("http://192.0.2.1/v1", &[]).contains("--allow-http"));
 }
 
 #[test]

@@ -47,6 +47,8 @@ mod engine;
 #[cfg(test)]
 mod folder;
 #[cfg(test)]
+mod foreign_content;
+#[cfg(test)]
 mod full_size;
 #[cfg(test)]
 mod gguf;
@@ -76,6 +78,8 @@ mod metrics;
 mod mock_hub;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod out_files;
 #[cfg(test)]
 mod packaging;
 #[cfg(test)]

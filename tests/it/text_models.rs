@@ -39,7 +39,7 @@ fn compute(
     let mut learned = LearnedMetrics {
         placement: Placement::cpu(),
         batch_size: batch,
-        hub: HubArgs { offline: true },
+        hub: HubArgs { offline: true, allow_http: false },
         quiet: true,
         progress: &mut |_, _, _| {},
         settings: BTreeMap::new(),

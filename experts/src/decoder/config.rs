@@ -59,6 +59,11 @@ const MAX_CONTEXT: usize = 1 << 20;
 /// Limit on the head size, and so on the size of the rotary tables. Known models use up to 256.
 const MAX_HEAD_SIZE: usize = 4096;
 
+/// Limit on all other sizes.
+const MAX_SIZE: usize = 1 << 24;
+/// Limit on the base of the rotary angles. Known models use up to 10⁸.
+const MAX_ROPE_THETA: f64 = 1e12;
+
 fn default_theta() -> f64 {
     10_000.0
 }
@@ -114,8 +119,26 @@ impl DecoderConfig {
                 self.max_position_embeddings
             ));
         }
-        if !(self.rms_norm_eps > 0.0 && self.rope_theta > 0.0 && self.rope_theta.is_finite()) {
-            return Err("rms_norm_eps and rope_theta must be positive".to_owned());
+        let (eps, theta) = (self.rms_norm_eps, self.rope_theta);
+        if !(eps > 0.0 && eps <= 1.0) {
+            return Err(format!("rms_norm_eps is {eps}, expected a number above 0 and at most 1"));
+        }
+        if !(theta >= 1.0 && theta <= MAX_ROPE_THETA) {
+            return Err(format!(
+                "rope_theta is {theta}, expected a number from 1 to {MAX_ROPE_THETA}"
+            ));
+        }
+        // Within these bounds, products of sizes do not overflow.
+        for (field, size) in [
+            ("hidden_size", self.hidden_size),
+            ("intermediate_size", self.intermediate_size),
+            ("vocab_size", self.vocab_size),
+            ("num_hidden_layers", self.num_hidden_layers),
+            ("num_attention_heads", h),
+        ] {
+            if !(1..=MAX_SIZE).contains(&size) {
+                return Err(format!("{field} is {size}, expected 1 to {MAX_SIZE}"));
+            }
         }
         if self.sliding_window == Some(0) {
             return Err("sliding_window is 0, expected at least 1".to_owned());

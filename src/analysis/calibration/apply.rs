@@ -1,7 +1,6 @@
 //! Applies calibrations to records and computes mean calibrated scores of models.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,8 @@ use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::judging::run::record::record_reader::{RecordReader, RecordRow};
 use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, mean, percentile_interval};
-use crate::support::files::atomic_file;
+use crate::support::files::file_form::{FileForm, has_json_line};
+use crate::support::files::out_file::OutFile;
 
 /// Mean raw and calibrated score of one model on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -126,13 +126,19 @@ impl RecordRow for RecordFields {
     }
 }
 
+/// The form of calibrated records. The records of a run have no calibrated scores.
+pub const CALIBRATED_RECORDS_FORM: FileForm = FileForm {
+    name: "a file of calibrated records",
+    recognise: |file| has_json_line(file, &["schema", "case", "calibrated"]),
+};
+
 impl Calibration {
     /// Writes a copy of the records with the calibrated scores of each pair. The other fields stay.
     ///
     /// # Errors
     ///
     /// A record cannot be read, or the file cannot be written.
-    pub fn write_calibrated_records(&self, verdicts: &Verdicts, out: &Path) -> Result<()> {
+    pub fn write_calibrated_records(&self, verdicts: &Verdicts, out: &OutFile) -> Result<()> {
         let convert = |record: RecordFields, line: u64| Ok((record.0, line));
         let records = RecordReader::open(&verdicts.path, convert)?;
         let mut pairs = verdicts.pairs.iter().peekable();
@@ -145,7 +151,7 @@ impl Calibration {
             let text = serde_json::to_string(&record).context("cannot write a record as json")?;
             Ok(text + "\n")
         });
-        atomic_file::write_chunks_atomic(out, lines)
+        out.write_chunks(lines)
     }
 
     /// Returns the calibrated scores of a record by target.

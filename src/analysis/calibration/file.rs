@@ -10,7 +10,9 @@ use super::curve::{Curve, Method};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Reliability;
-use crate::support::files::atomic_file;
+use crate::support::files::file_form::{FileForm, has_json_fields};
+use crate::support::files::out_file::OutFile;
+use crate::support::files::regular_file;
 
 /// Schema version of calibration files.
 const SCHEMA: u32 = 1;
@@ -82,7 +84,7 @@ impl Calibration {
     pub fn read(path: &Path) -> Result<Self> {
         let hint = "hint: pass the output file of `acem3 calibrate fit`";
         let context = || format!("{}: could not read the calibration\n{hint}", path.display());
-        let bytes = std::fs::read(path).with_context(context)?;
+        let bytes = regular_file::read(path).with_context(context)?;
         let calibration: Self = serde_json::from_slice(&bytes).with_context(context)?;
         if calibration.schema > SCHEMA {
             bail!(
@@ -95,14 +97,22 @@ impl Calibration {
         Ok(calibration)
     }
 
+    /// The form of a calibration file.
+    pub const FORM: FileForm = FileForm {
+        name: "a calibration of acem3",
+        recognise: |file| {
+            has_json_fields(file, &["schema", "judge", "scores", "method", "raters", "targets"])
+        },
+    };
+
     /// Writes the calibration to a file.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<()> {
+    pub fn write(&self, out: &OutFile) -> Result<()> {
         let text = serde_json::to_string(self).context("could not serialise the calibration")?;
-        atomic_file::write_atomic(path, (text + "\n").as_bytes())
+        out.write((text + "\n").as_bytes())
     }
 
     /// Schema version of new files.

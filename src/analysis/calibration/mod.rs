@@ -10,7 +10,7 @@ mod fit;
 mod tables;
 
 pub(crate) use crate::analysis::calibration::tables::{means_csv_table, means_table};
-pub use apply::{CalibratedMean, calibrated_means};
+pub use apply::{CALIBRATED_RECORDS_FORM, CalibratedMean, calibrated_means};
 pub use curve::{Curve, Method};
 pub use file::{Calibration, CalibrationQuality, FittedMap};
 pub use fit::{FitConfig, fit_calibration};

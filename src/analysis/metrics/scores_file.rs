@@ -6,6 +6,16 @@ use serde_json::{Map, Value};
 
 use super::outcome::{AnswerScores, MetricOutcome};
 use crate::analysis::metrics::answers::answer::{AnswerSet, MetricAnswer, MissingAnswer};
+use crate::support::files::file_form::{FileForm, has_json_fields};
+
+/// The form of a scores file: its first line is an answer, with or without scores.
+pub const SCORES_FORM: FileForm = FileForm {
+    name: "a scores file of acem3",
+    recognise: |file| {
+        let is_scored = has_json_fields(file, &["case", "line", "model", "image", "closed"])?;
+        Ok(is_scored || has_json_fields(file, &["case", "line", "model", "missing"])?)
+    },
+};
 
 /// Line of an answer with its scores.
 #[derive(Serialize)]

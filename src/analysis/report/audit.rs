@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::analysis::audit;
+use crate::support::files::regular_file;
 
 /// Findings of an audit, as part of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -37,7 +38,7 @@ impl ReportAudit {
                 path.display()
             )
         };
-        let bytes = std::fs::read(path).with_context(context)?;
+        let bytes = regular_file::read(path).with_context(context)?;
         let audit: audit::AuditResult = serde_json::from_slice(&bytes).with_context(context)?;
         let is_audited = |judge: &String| {
             audit.judge_hash.starts_with(judge.as_str()) || judge.starts_with(&audit.judge_hash)

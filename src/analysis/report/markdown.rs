@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::section::{ReportSection, SectionBlock};
 use crate::support::tables::TableStyle;
-use crate::support::text::{escape_markdown as escape, escape_markdown_lines};
+use crate::support::text::markdown::{escape_markdown as escape, escape_markdown_lines};
 
 /// Renders the sections as Markdown.
 pub fn render_markdown(title: &str, sections: &[ReportSection]) -> String {

@@ -10,6 +10,7 @@
 //! can run. Equal records give equal bytes.
 
 mod audit;
+pub mod file_forms;
 mod judge_agreement;
 mod judge_report;
 mod markdown;
@@ -22,7 +23,7 @@ pub mod verdicts;
 
 pub use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
 pub use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser, PairOrientation};
-pub use crate::analysis::report::page::embedded_images::{EmbeddedImages, Thumbs};
+pub use crate::analysis::report::page::embedded_images::{EmbeddedImages, ImageFolder, Thumbs};
 pub use crate::analysis::report::page::html::render_page;
 pub use crate::analysis::report::report_data::ReportData;
 pub use crate::analysis::report::verdicts::record_summary::{RecordSummary, read_summaries};

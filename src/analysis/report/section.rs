@@ -1,7 +1,7 @@
 //! Sections of the report: a heading and blocks of content.
 
-use crate::support::chart::Chart;
 use crate::support::tables::TableSection;
+use crate::support::tables::chart::Chart;
 
 /// A section of the report, independent of the output format.
 #[derive(Clone, Debug)]

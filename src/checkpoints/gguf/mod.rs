@@ -17,6 +17,7 @@ pub(crate) use header::{GgufHeader, GgufTensorInfo, to_json};
 
 use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
 use crate::support::digest::HashingReader;
+use crate::support::files::regular_file;
 
 /// Mapping of a tensor: its name in the model, and the permutation of its rows.
 pub(crate) struct TensorMapping {
@@ -39,7 +40,7 @@ pub(crate) fn read_header(path: &Path) -> Result<GgufHeader> {
 }
 
 fn open(path: &Path) -> Result<GgufFile> {
-    let file = File::open(path).context("cannot be read")?;
+    let file = regular_file::open(path).context("cannot be read")?;
     let len = file.metadata().context("cannot be read")?.len();
     let mut rest = HashingReader::new(file);
     let head = read_exact(&mut rest, len.min(MAX_HEADER_LEN))?;

@@ -44,7 +44,7 @@ impl<'a> HubClient<'a> {
                 .read_timeout(settings.retry.read_timeout)
                 .referer(false)
                 .redirect(redirects);
-            let is_local = settings.is_local();
+            let is_local = settings.endpoint.is_local();
             let client = if is_local { client.no_proxy() } else { client };
             client.build().map_err(|error| setup_error(&error))
         };
@@ -60,7 +60,7 @@ impl<'a> HubClient<'a> {
             }
         });
         // `hf-hub` does not retry interrupted bodies, so `retry` handles all retries.
-        let hub = HFClient::builder().endpoint(&settings.endpoint);
+        let hub = HFClient::builder().endpoint(settings.endpoint.as_str());
         let hub = hub.cache_enabled(false).retry_max_attempts(0);
         let token = settings.token.iter();
         let hub = token.fold(hub, |hub, token| hub.token(token.secret()));
@@ -190,7 +190,7 @@ impl<'a> HubClient<'a> {
 
     /// Creates an error of a failed connection, for which [`Self::retry`] makes another attempt.
     pub(super) fn transient_error(&self, file: Option<&str>, why: &str) -> HubError {
-        let (name, hub) = (self.display_name(file), &self.settings.endpoint);
+        let (name, hub) = (self.display_name(file), self.settings.endpoint.as_str());
         let message = format!("{name}: the connection to {hub} failed: {why}");
         let hint = "check the network, the proxy and HF_ENDPOINT, then run the same command again: \
                     downloads resume; pass --offline to use downloaded files";
@@ -210,7 +210,7 @@ impl<'a> HubClient<'a> {
     /// Requests the headers of a file. Follows redirects within the hub, up to the first response
     /// with a hash.
     async fn request_headers(&self, commit: &str, name: &str) -> Result<Response, HubError> {
-        let mut url = Url::parse(&self.settings.endpoint)
+        let mut url = Url::parse(self.settings.endpoint.as_str())
             .map_err(|error| self.bad_response(None, &error.to_string()))?;
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(self.repo.id().split('/'));

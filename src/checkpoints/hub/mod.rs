@@ -37,5 +37,5 @@ pub use downloads::HubDownloads;
 pub use error::{HubError, HubErrorKind};
 pub use id::RepoRef;
 pub use resolve::snapshot_unless_path;
-pub use settings::{AccessToken, HubSettings, RetryPolicy};
+pub use settings::{HubSettings, RetryPolicy};
 pub use snapshot::{Hub, HubSource, Snapshot};

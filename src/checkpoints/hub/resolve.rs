@@ -38,6 +38,6 @@ pub(super) fn snapshot_by_id(
         return Ok(None);
     }
     let repo = RepoRef::parse(text)?;
-    let hub = Hub::new(HubSettings::from_env(flags.offline)?, quiet);
+    let hub = Hub::new(HubSettings::from_env(flags)?, quiet);
     hub.snapshot(&repo, filter).map(Some)
 }

@@ -3,14 +3,15 @@
 //! and checks all of them.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reqwest::Url;
-
+use super::args::HubArgs;
 use super::error::{HubError, HubErrorKind};
+use crate::support::files::regular_file;
+use crate::support::network::access_token::AccessToken;
+use crate::support::network::service_url::{ServiceUrl, UrlRules};
 
 /// Default of `HF_ENDPOINT`.
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
@@ -18,8 +19,10 @@ const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 /// Location of the hub and of the cache, access token and retry policy.
 #[derive(Clone, Debug)]
 pub struct HubSettings {
-    /// URL of the hub, without a trailing `/`.
-    pub endpoint: String,
+    /// URL of the hub.
+    pub endpoint: ServiceUrl,
+    /// True if plain http to other hosts is accepted.
+    pub allow_http: bool,
     /// The folder of the cache.
     pub cache: PathBuf,
     /// The token of the account.
@@ -56,44 +59,14 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Access token, hidden in `Debug` output.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AccessToken(String);
-
-impl AccessToken {
-    /// Creates a token from the text of a variable or file. Returns `None` if it is blank.
-    pub fn new(text: &str) -> Option<Self> {
-        let text = text.trim();
-        (!text.is_empty()).then(|| Self(text.to_owned()))
-    }
-
-    /// Returns the token.
-    pub(super) fn secret(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for AccessToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AccessToken(…)")
-    }
-}
-
 impl HubSettings {
-    /// Returns true if the hub runs on this machine. A proxy cannot reach it there.
-    pub(super) fn is_local(&self) -> bool {
-        let url = Url::parse(&self.endpoint).ok();
-        let host = url.as_ref().and_then(Url::host_str);
-        matches!(host, Some("localhost" | "127.0.0.1" | "[::1]"))
-    }
-
-    /// Reads the settings from the environment. `offline` is the flag `--offline`.
+    /// Reads the settings from the environment.
     ///
     /// # Errors
     ///
     /// If a variable or the token file is invalid.
-    pub fn from_env(offline: bool) -> Result<Self, HubError> {
-        Self::read(&|name| std::env::var_os(name), offline)
+    pub fn from_env(flags: HubArgs) -> Result<Self, HubError> {
+        Self::read(&|name| std::env::var_os(name), flags)
     }
 
     /// Reads the settings from the variables that `get` returns.
@@ -101,7 +74,7 @@ impl HubSettings {
     /// # Errors
     ///
     /// If a variable or the token file is invalid.
-    pub fn read(get: &dyn Fn(&str) -> Option<OsString>, offline: bool) -> Result<Self, HubError> {
+    pub fn read(get: &dyn Fn(&str) -> Option<OsString>, flags: HubArgs) -> Result<Self, HubError> {
         let non_empty = |name: &str| get(name).filter(|value| !value.is_empty());
         let text = |name: &str| non_empty(name).map(|v| v.to_string_lossy().into_owned());
         let is_on = |name: &str| text(name).is_some_and(|value| is_true(&value));
@@ -128,7 +101,7 @@ impl HubSettings {
             None if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") => None,
             None => token_file.as_deref().map(read_token).transpose()?.flatten(),
         };
-        if token.as_ref().is_some_and(|token| !token.0.bytes().all(|b| b.is_ascii_graphic())) {
+        if token.as_ref().is_some_and(|token| !token.is_word()) {
             let why = "the token contains a space or a character that is not ASCII";
             return Err(setting_error(
                 "HF_TOKEN",
@@ -138,10 +111,15 @@ impl HubSettings {
         }
         let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
         Ok(Self {
-            endpoint: parse_endpoint(text("HF_ENDPOINT"))?,
+            endpoint: parse_endpoint(text("HF_ENDPOINT"), flags.allow_http)?,
+            allow_http: flags.allow_http,
             cache,
             token,
-            offline: if offline { Some("--offline") } else { variables.find(|name| is_on(name)) },
+            offline: if flags.offline {
+                Some("--offline")
+            } else {
+                variables.find(|name| is_on(name))
+            },
             symlinks: !is_on("HF_HUB_DISABLE_SYMLINKS"),
             retry: RetryPolicy::default(),
         })
@@ -152,27 +130,17 @@ fn setting_error(name: &str, why: &str, hint: &str) -> HubError {
     HubError::new(HubErrorKind::Setting, format!("{name}: {why}"), hint)
 }
 
-fn parse_endpoint(value: Option<String>) -> Result<String, HubError> {
+fn parse_endpoint(value: Option<String>, allow_http: bool) -> Result<ServiceUrl, HubError> {
     let endpoint = value.unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
-    let endpoint = endpoint.trim().trim_end_matches('/');
-    let is_valid = |url: &Url| {
-        let has_only_path =
-            url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
-        matches!(url.scheme(), "http" | "https") && url.has_host() && has_only_path
-    };
-    if !Url::parse(endpoint).as_ref().is_ok_and(is_valid) {
-        let why = "expected a URL that begins with https://, without user or query";
-        let hint = "unset it for the public hub, or set it to your mirror";
-        return Err(setting_error("HF_ENDPOINT", why, hint));
-    }
-    Ok(endpoint.to_owned())
+    ServiceUrl::parse(&endpoint, UrlRules { key_variable: "HF_TOKEN", allow_http })
+        .map_err(|error| setting_error("HF_ENDPOINT", &error.reason, &error.hint))
 }
 
 /// Reads the token file; `None` if it does not exist. An unreadable file is an error, because an
 /// error of the hub about a missing token would be misleading.
 fn read_token(path: &Path) -> Result<Option<AccessToken>, HubError> {
     use io::ErrorKind::{NotADirectory, NotFound};
-    match std::fs::read_to_string(path) {
+    match regular_file::read_to_string(path) {
         Ok(text) => Ok(AccessToken::new(&text)),
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
         Err(error) => {
@@ -205,7 +173,7 @@ mod tests {
             let pair = variables.iter().find(|(key, _)| *key == name)?;
             Some(OsString::from(pair.1))
         };
-        HubSettings::read(&found, offline)
+        HubSettings::read(&found, HubArgs { offline, allow_http: false })
     }
 
     #[test]
@@ -245,15 +213,23 @@ mod tests {
     }
 
     #[test]
-    fn endpoint_must_be_a_url() {
+    fn endpoint_must_be_a_url_without_credentials() {
         let with_endpoint = |value: &str| read(&[("HOME", "/h"), ("HF_ENDPOINT", value)], false);
-        assert_eq!(
-            with_endpoint("https://mirror.example/hub/").unwrap().endpoint,
-            "https://mirror.example/hub"
-        );
-        assert_eq!(with_endpoint("").unwrap().endpoint, DEFAULT_ENDPOINT);
-        for bad in ["mirror.example", "ftp://x", "https://", "https://user@x"] {
-            assert!(with_endpoint(bad).is_err(), "{bad}");
+        let endpoint = |value: &str| with_endpoint(value).unwrap().endpoint.as_str().to_owned();
+        assert_eq!(endpoint("https://mirror.example/hub/"), "https://mirror.example/hub");
+        assert_eq!(endpoint(""), DEFAULT_ENDPOINT);
+        for bad in [
+            "mirror.example",
+            "ftp://x",
+            "https://",
+            "https://hf_key@x",
+            "https://:hf_key@x",
+            "https://x?token=hf_key",
+            "http://mirror.example",
+        ] {
+            let error = with_endpoint(bad).unwrap_err().to_string();
+            assert!(error.starts_with("HF_ENDPOINT: ") && error.contains("hint: "), "{error}");
+            assert!(!error.contains("hf_key"), "{error}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Location of a panel's files: a folder, a file, or the embedded panel.
 
 use crate::checkpoints::published::config_json::CONFIG_FILE;
+use crate::support::files::regular_file;
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -123,7 +123,7 @@ impl PanelFiles {
             }
             Self::Folder(_) | Self::Members(_) | Self::Checkpoint(_) => {
                 let path = self.path(name);
-                let bytes = std::fs::read(&path)
+                let bytes = regular_file::read(&path)
                     .with_context(|| format!("{}: cannot be read", path.display()))?;
                 Ok(Cow::Owned(bytes))
             }
@@ -139,7 +139,7 @@ impl PanelFiles {
         }
         let path = self.path(name);
         let open = || {
-            let file = File::open(&path)?;
+            let file = regular_file::open(&path)?;
             let len = file.metadata()?.len();
             Ok::<_, std::io::Error>((file, len))
         };

@@ -8,10 +8,12 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::files::single_gguf;
+use super::spec::check_analysis_tokens;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
+use crate::support::files::regular_file;
 
 /// Default token budget of one analysis.
 const DEFAULT_ANALYSIS_TOKENS: usize = 128;
@@ -84,16 +86,15 @@ impl MembersFile {
     /// Reads and checks the file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let name = path.display();
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
+        let text = regular_file::read_to_string(path)
+            .with_context(|| format!("{name}: cannot be read"))?;
         let file: Self =
             toml::from_str(&text).with_context(|| format!("{name}: not a members file"))?;
         if file.schema != 1 {
             bail!("{name}: schema is {}, expected 1", file.schema);
         }
-        if file.analysis_tokens == Some(0) {
-            bail!("{name}: analysis_tokens is 0, expected at least 1");
-        }
+        let tokens = file.analysis_tokens.unwrap_or(DEFAULT_ANALYSIS_TOKENS);
+        check_analysis_tokens(tokens).with_context(|| name.to_string())?;
         Ok(file)
     }
 

@@ -77,6 +77,21 @@ impl From<[Vec<String>; 4]> for MemberFiles {
     }
 }
 
+/// Maximum token budget of an analysis. Published judges write up to 512.
+const MAX_ANALYSIS_TOKENS: usize = 8192;
+
+/// Checks the token budget of an analysis.
+///
+/// # Errors
+///
+/// It is out of range.
+pub(super) fn check_analysis_tokens(tokens: usize) -> Result<()> {
+    if (1..=MAX_ANALYSIS_TOKENS).contains(&tokens) {
+        return Ok(());
+    }
+    bail!("analysis_tokens is {tokens}, expected 1 to {MAX_ANALYSIS_TOKENS}")
+}
+
 impl PanelSpec {
     /// The schema version that acem3 writes.
     pub const SCHEMA: u32 = 1;
@@ -108,9 +123,8 @@ impl PanelSpec {
         if let Some(name) = spec.reward_tokens.keys().find(|name| !is_member(name)) {
             bail!("reward_tokens: unknown member {name:?}");
         }
-        if spec.analysis_tokens == 0 {
-            bail!("analysis_tokens is 0, expected at least 1");
-        }
+        check_analysis_tokens(spec.analysis_tokens)?;
+        spec.processor.validate().context("processor")?;
         Ok(spec)
     }
 }

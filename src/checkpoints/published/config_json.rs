@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::support::files::regular_file;
+
 /// The file that makes a folder a published checkpoint.
 pub(crate) const CONFIG_FILE: &str = "config.json";
 
@@ -19,6 +21,6 @@ pub(crate) fn read_json(path: &Path) -> Result<serde_json::Map<String, serde_jso
     if size > MAX_SIZE {
         bail!("{size} bytes, expected at most {MAX_SIZE}");
     }
-    let text = std::fs::read(path).context("cannot be read")?;
+    let text = regular_file::read(path).context("cannot be read")?;
     serde_json::from_slice(&text).context("not a JSON object")
 }

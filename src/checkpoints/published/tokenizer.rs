@@ -12,6 +12,7 @@ use super::config_json::read_json;
 use super::sentencepiece;
 use crate::checkpoints::panel::member::MemberTokenizer;
 use crate::support::digest::Digest;
+use crate::support::files::regular_file;
 
 const TOKENIZER_JSON: &str = "tokenizer.json";
 const TOKENIZER_MODEL: &str = "tokenizer.model";
@@ -69,7 +70,7 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     if size > MAX_SIZE {
         bail!("{size} bytes, expected at most {MAX_SIZE}");
     }
-    std::fs::read(path).context("cannot be read")
+    regular_file::read(path).context("cannot be read")
 }
 
 /// Returns true if texts begin with the beginning-of-sequence token (the default).

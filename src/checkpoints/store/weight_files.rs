@@ -22,6 +22,7 @@ use crate::checkpoints::store::tensor_store::{
 use crate::checkpoints::torch;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
+use crate::support::files::regular_file;
 
 /// Cache of weight files: each is read once, even if several members use it.
 pub(crate) struct WeightFiles {
@@ -61,7 +62,7 @@ impl WeightFiles {
         let wanted = |name: &str| !is_buffer(name);
         let read = if path.extension().is_some_and(|e| e == "safetensors") {
             let open = || {
-                let source = std::fs::File::open(path)?;
+                let source = regular_file::open(path)?;
                 let len = source.metadata()?.len();
                 Ok::<_, std::io::Error>((std::io::BufReader::new(source), len))
             };

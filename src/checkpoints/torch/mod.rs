@@ -8,7 +8,6 @@ mod pickle;
 mod state_dict;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use zip::{CompressionMethod, ZipArchive};
 use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
 use crate::checkpoints::torch::state_dict::TensorView;
 use crate::support::digest::HashingReader;
+use crate::support::files::regular_file;
 
 /// Maximum pickle size in bytes. A model of 70 billion parameters needs less than one megabyte.
 const MAX_PICKLE_LEN: u64 = 16 << 20;
@@ -30,10 +30,11 @@ pub(crate) fn read(
     store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<FileTensors> {
-    let mut hashing_reader = HashingReader::new(File::open(path).context("cannot be read")?);
+    let mut hashing_reader =
+        HashingReader::new(regular_file::open(path).context("cannot be read")?);
     io::copy(&mut hashing_reader, &mut io::sink()).context("cannot be read")?;
     let digest = hashing_reader.digest();
-    let archive = ZipArchive::new(BufReader::new(File::open(path)?));
+    let archive = ZipArchive::new(BufReader::new(regular_file::open(path)?));
     let mut archive = archive.map_err(|error| {
         anyhow::anyhow!(
             "malformed or incomplete zip archive: {error}\n\

@@ -14,18 +14,20 @@ use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
+use crate::data::images::outside_images::OutsideImages;
 use crate::data::images::{ImageReader, relative_path};
 use crate::data::phantoms::case_folder;
 use crate::judging::run::record::Record;
 use crate::statistics::Bootstrap;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{escape_control_chars, format_count};
 use crate::training::preferences::{
-    PreferenceFolderConfig, predict_quality, read_evaluations, write_evaluation_preferences,
-    write_phantom_preferences, write_rated,
+    PreferenceFolderConfig, RATED_FORM, predict_quality, read_evaluations,
+    write_evaluation_preferences, write_phantom_preferences, write_rated,
 };
 
 /// Runs the command.
@@ -74,11 +76,12 @@ fn write_preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Res
 }
 
 fn rate_quality(args: &QualityArgs) -> anyhow::Result<Exit> {
+    let out = OutFile::check(&args.out, RATED_FORM, &[&args.path])?;
     let evaluations = read_evaluations(&args.path)?.items;
     let bootstrap = Bootstrap { seed: args.seed, ..Bootstrap::default() };
     let quality = predict_quality(&evaluations, bootstrap)
         .with_context(|| args.path.display().to_string())?;
-    write_rated(&args.path, &args.out, &quality.probabilities)?;
+    write_rated(&args.path, &out, &quality.probabilities)?;
     let accuracy = quality.accuracy.value?;
     let majority_accuracy =
         quality.better.max(quality.rated - quality.better) as f64 / quality.rated as f64;
@@ -154,7 +157,9 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         }
     }
     let images = ImageReader::new(root.clone(), ImageLimits::default());
-    let mut images = images.with_dicom_view(args.source.dicom.to_view());
+    let outside = OutsideImages::counted();
+    let images = images.with_dicom_view(args.source.dicom.to_view());
+    let mut images = images.with_outside_images(outside.clone());
     let mut report = CheckReport::default();
     while let Some(entry) = source.next() {
         let problem = match entry {
@@ -172,6 +177,13 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         }
     }
     report.unused_answers = source.unmatched_answers();
+    if !verbosity.quiet {
+        source
+            .take_field_notes()
+            .into_iter()
+            .chain(outside.note())
+            .for_each(|note| print_lines(&note));
+    }
     report.print(args.format)?;
     if report.cases + report.problems == 0 {
         print_lines(&format!("error: {}: {NO_CASES}", path.display()));

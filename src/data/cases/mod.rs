@@ -15,6 +15,7 @@ mod draft;
 pub mod formats;
 mod layout;
 pub mod layouts;
+mod misspelt_fields;
 mod removed_responses;
 mod source;
 mod source_options;

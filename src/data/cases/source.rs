@@ -14,9 +14,12 @@ use crate::data::cases::case_assembler::CaseAssembler;
 use crate::data::cases::draft::Drafts;
 use crate::data::cases::layouts::hub_parquet;
 use crate::data::cases::layouts::{csv, jsonl, slake, vqa_rad};
+use crate::data::cases::misspelt_fields::MisspeltFields;
 
 /// Maximum size in bytes of a file that is read in advance to count its cases.
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
+/// Number of cases that are read in advance to find misspelt fields.
+const MAX_AHEAD: usize = 50;
 
 /// Cases in the order of their file.
 ///
@@ -34,10 +37,50 @@ pub struct CaseSource {
     /// File of the last case.
     file: Arc<Path>,
     drafts: Drafts,
+    /// True after the last draft.
+    is_finished: bool,
     assembler: CaseAssembler,
+    misspelt_fields: MisspeltFields,
 }
 
 impl CaseSource {
+    /// Returns a note for each ignored field whose name is near that of a field which the case
+    /// lacks. Looks at the cases so far, and at the first ones of one file in advance. Each note is
+    /// returned once.
+    pub fn take_field_notes(&mut self) -> Vec<String> {
+        if matches!(self.kind, SourceKind::Cases | SourceKind::Questions) {
+            while self.queued.len() < MAX_AHEAD && self.read_draft() {}
+        }
+        self.misspelt_fields.take_notes()
+    }
+
+    /// Reads the next draft into the queue. Returns `false` after the last one.
+    fn read_draft(&mut self) -> bool {
+        if self.is_finished {
+            return false;
+        }
+        match self.drafts.next() {
+            Some(Ok(draft)) if !draft.is_selected => {
+                self.assembler.count_unselected(&draft.keys);
+            }
+            Some(Ok(draft)) => {
+                self.file = Arc::clone(&draft.file);
+                self.misspelt_fields.add(&draft.case, self.kind);
+                self.queued.extend(self.assembler.assemble(draft));
+            }
+            Some(Err(problem)) => {
+                let problem = self.add_answer_models(problem);
+                self.queued.push_back(Err(problem));
+            }
+            None => {
+                self.is_finished = true;
+                let unmatched = self.assembler.take_unmatched_lines();
+                self.queued.extend(unmatched.into_iter().map(Err));
+            }
+        }
+        !self.is_finished
+    }
+
     /// Returns the number of answers that match no question so far. Questions of unreadable cases
     /// and questions in other languages are matched too. A number above zero after the last case
     /// means that some question ids do not match.
@@ -83,26 +126,7 @@ impl Iterator for CaseSource {
     type Item = CaseResult;
 
     fn next(&mut self) -> Option<CaseResult> {
-        while self.queued.is_empty() {
-            match self.drafts.next() {
-                Some(Ok(draft)) if !draft.is_selected => {
-                    self.assembler.count_unselected(&draft.keys);
-                }
-                Some(Ok(draft)) => {
-                    self.file = Arc::clone(&draft.file);
-                    self.queued.extend(self.assembler.assemble(draft));
-                }
-                Some(Err(problem)) => {
-                    let problem = self.add_answer_models(problem);
-                    self.queued.push_back(Err(problem));
-                }
-                None => {
-                    let unmatched = self.assembler.take_unmatched_lines();
-                    self.queued.extend(unmatched.into_iter().map(Err));
-                    return self.queued.pop_front();
-                }
-            }
-        }
+        while self.queued.is_empty() && self.read_draft() {}
         self.queued.pop_front()
     }
 }
@@ -148,7 +172,9 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
         files,
         queued: VecDeque::new(),
         drafts,
+        is_finished: false,
         assembler,
+        misspelt_fields: MisspeltFields::default(),
     })
 }
 

@@ -8,6 +8,7 @@ pub mod decoder;
 pub(crate) mod derived;
 pub mod image_cluster;
 pub mod image_file;
+pub mod outside_images;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use image::{ExtendedColorType, ImageEncoder as _};
 use crate::data::cases::ImageSource;
 use crate::data::images::decoder::decode_image;
 use crate::data::images::image_file::read_image_file;
+use crate::data::images::outside_images::OutsideImages;
 use crate::support::digest::Digest;
 
 /// Maximum number of cached images.
@@ -108,6 +110,7 @@ pub struct ImageReader {
     view: DicomView,
     /// The most recent images, the newest last.
     recent: VecDeque<(ImageSource, Arc<EncodedImage>)>,
+    outside: OutsideImages,
 }
 
 impl ImageReader {
@@ -118,7 +121,14 @@ impl ImageReader {
             limits,
             view: DicomView::default(),
             recent: VecDeque::with_capacity(CACHED_IMAGES),
+            outside: OutsideImages::accepted(),
         }
+    }
+
+    /// Counts or rejects images outside of the folder `root`.
+    #[must_use]
+    pub fn with_outside_images(self, outside: OutsideImages) -> Self {
+        Self { outside, ..self }
     }
 
     /// Sets the frame and window of DICOM images.
@@ -154,7 +164,9 @@ impl ImageReader {
         let name = self.name(source);
         let bytes = match source {
             ImageSource::File(path) => {
-                read_image_file(path, &self.limits).map_err(|e| format!("{name}: {e}"))?
+                let checked = self.outside.check(path, &self.root, &name);
+                let read = checked.and_then(|()| read_image_file(path, &self.limits));
+                read.map_err(|e| format!("{name}: {e}"))?
             }
             ImageSource::Bytes { bytes, .. } => Arc::clone(bytes),
         };

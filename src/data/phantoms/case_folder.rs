@@ -13,8 +13,9 @@ use serde_json::{Map, Value, json};
 use super::{Phantom, WrittenResponse, generate_phantom};
 use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
-use crate::support::files::atomic_file;
+use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::folder::{create_folder, list_names};
+use crate::support::files::regular_file;
 use crate::support::terminal::interrupt::Interrupt;
 
 /// Marker file of a folder written by this generator.
@@ -75,15 +76,13 @@ fn prepare_folder(dir: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    let marker = fs::read(dir.join(MARKER_FILE)).ok();
+    let marker = regular_file::read(&dir.join(MARKER_FILE)).ok();
     let marker = marker.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let is_ours = marker.is_some_and(|marker| marker["generator"] == GENERATOR);
     let images = dir.join("images");
     let image_names = if images.is_dir() { list_names(&images)? } else { Vec::new() };
-    // An interrupted run may leave `cases.part` or `phantoms.part`, which `write_atomic` renames.
     let is_known = |name: &&String| {
-        let part = name.strip_suffix(".part").unwrap_or(name);
-        part == "images" || [MARKER_FILE, "cases.jsonl"].iter().any(|file| file.starts_with(part))
+        ["images", MARKER_FILE, "cases.jsonl"].contains(&name.as_str()) || is_temporary_name(name)
     };
     let foreign = names.iter().find(|name| !is_known(name));
     let foreign = foreign.or_else(|| image_names.iter().find(|name| !is_generated_name(name)));
@@ -99,7 +98,7 @@ fn prepare_folder(dir: &Path) -> Result<()> {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    Ok(())
+    atomic_file::remove_temporary_files(dir)
 }
 
 /// Returns true if this generator gives an image this name.

@@ -18,6 +18,8 @@ use crate::judging::run::record::SCHEMA;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::digest::Digest;
+use crate::support::files::regular_file;
+use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::terminal::clock::format_rfc3339;
 use crate::support::terminal::exit::RunFailure;
 
@@ -110,7 +112,9 @@ impl Manifest {
         Self {
             schema: Self::SCHEMA,
             version: Self::VERSION.to_owned(),
-            argv: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            argv: std::env::args_os()
+                .map(|arg| hide_url_secrets(&arg.to_string_lossy()).into_owned())
+                .collect(),
             source,
             judge: judge.name(),
             judge_sha256: judge_digest(&provenance),
@@ -147,7 +151,7 @@ impl Manifest {
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(MANIFEST);
         let context = || format!("cannot read {}", path.display());
-        let bytes = fs::read(&path).with_context(context)?;
+        let bytes = regular_file::read(&path).with_context(context)?;
         serde_json::from_slice(&bytes).with_context(context)
     }
 

@@ -27,6 +27,7 @@ impl FolderLock {
         let context = || {
             format!("cannot lock {}\nhint: choose a writable folder with --out", folder.display())
         };
+        check_lock_file(&path)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).with_context(context)?;
@@ -53,6 +54,25 @@ impl FolderLock {
         writeln!(file, "{}", std::process::id()).with_context(context)?;
         Ok(Self(file))
     }
+}
+
+/// Checks that a lock file is new, or contains a process id: locking overwrites it.
+fn check_lock_file(path: &Path) -> anyhow::Result<()> {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    // A longer file is no process id.
+    let is_short = metadata.is_file() && metadata.len() <= 32;
+    let text = if is_short { fs::read_to_string(path).ok() } else { None };
+    let is_own = |text: &String| text.trim().chars().all(|c| c.is_ascii_digit());
+    // A lock file that cannot be read is reported when it is opened.
+    if !is_short || text.is_some_and(|text| !is_own(&text)) {
+        bail!(
+            "{}: not a lock file of acem3\nhint: choose another folder with --out",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Returns the names of the entries of an output folder.

@@ -1,7 +1,10 @@
-//! File helpers: atomic writes, locked output folders, checks for regular files, and protection
-//! against CSV injection.
+//! File helpers: atomic writes, checked output files, locked output folders, checks for regular
+//! files, and protection against CSV injection.
 
 pub mod atomic_file;
 pub(crate) mod csv_formula;
+pub mod file_form;
+pub mod file_identity;
 pub mod folder;
+pub mod out_file;
 pub mod regular_file;

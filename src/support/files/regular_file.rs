@@ -21,6 +21,26 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
+/// Reads a regular file.
+///
+/// # Errors
+///
+/// As [`open`], or the file cannot be read.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    check_regular(path)?;
+    fs::read(path)
+}
+
+/// Reads a regular file as text.
+///
+/// # Errors
+///
+/// As [`open`], or the file cannot be read or is not UTF-8.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    check_regular(path)?;
+    fs::read_to_string(path)
+}
+
 /// Checks that a path is a regular file, without opening it.
 ///
 /// # Errors
@@ -54,5 +74,11 @@ mod tests {
         assert_eq!(kind(&dir.path().join("b")), io::ErrorKind::NotFound);
         let error = open(Path::new("/dev/zero")).unwrap_err().to_string();
         assert!(error.starts_with("not a file\nhint: "), "{error}");
+        // A link to a stream is a stream.
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        assert_eq!(read(&link).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read_to_string(&link).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read_to_string(&path).unwrap(), "x");
     }
 }

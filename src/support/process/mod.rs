@@ -1,4 +1,4 @@
-//! The process: its number of threads, and isolated processes that parse untrusted files.
+//! Isolated processes that parse untrusted files.
 //!
 //! A parser of images or tables can abort the program, or use gigabytes of memory or minutes of
 //! time, for a file of a few kilobytes. The program therefore runs these parsers in another process
@@ -10,4 +10,3 @@ pub mod isolated;
 pub mod limits;
 pub mod message;
 pub mod serve;
-pub mod threads;

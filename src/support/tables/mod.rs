@@ -1,5 +1,6 @@
 //! Tables of text cells, rendered for a terminal, as Markdown or as CSV.
 
+pub mod chart;
 mod layout;
 mod reasons;
 mod section;

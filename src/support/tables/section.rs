@@ -3,8 +3,9 @@
 use super::style::TableStyle;
 use super::table::Table;
 use super::wrap::{protect_spaces, wrap};
-use crate::support::text::{
-    escape_control_chars, escape_markdown, escape_markdown_lines, escape_markdown_start,
+use crate::support::text::escape_control_chars;
+use crate::support::text::markdown::{
+    escape_markdown, escape_markdown_lines, escape_markdown_start,
 };
 
 /// A table with its title and the notes below it.

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::text::escape_control_chars;
 
 /// The meaning of an exit code.
@@ -122,13 +123,19 @@ pub fn render_error(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for (i, cause) in causes.iter().enumerate() {
         let prefix = if i == 0 { "error: " } else { "  because: " };
-        let _ = writeln!(text, "{prefix}{}", escape_control_chars(cause));
+        let _ = writeln!(text, "{prefix}{}", printable(cause));
     }
     hints.dedup();
     for hint in hints {
-        let _ = writeln!(text, "{}", escape_control_chars(&hint));
+        let _ = writeln!(text, "{}", printable(&hint));
     }
     text
+}
+
+/// Returns a line of an error without control characters, and without credentials in URLs that the
+/// user passed where a path or an id is expected.
+fn printable(line: &str) -> String {
+    hide_url_secrets(&escape_control_chars(line)).into_owned()
 }
 
 /// Returns position and reason of a TOML error: its first and last line. Between them are the
@@ -186,6 +193,14 @@ mod tests {
         let expected = "error: x.bin\n  because: torn\nhint: fetch it again\n";
         assert_eq!(render_error(&plain), expected);
         assert_eq!(render_error(&with_hint(plain, "another")), expected);
+    }
+
+    #[test]
+    fn credentials_in_urls_are_hidden() {
+        let error =
+            anyhow!("no such panel\nhint: https://k3y@host").context("--panel https://u:k3y@h/a");
+        let text = render_error(&error);
+        assert!(text.contains("https://…@h/a") && !text.contains("k3y"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
 use crate::support::text::{escape_control_chars, format_count};
 
@@ -194,9 +195,10 @@ pub fn format_duration(seconds: f64) -> String {
     }
 }
 
-/// Prints lines to stderr with control characters escaped. Ignores a closed stderr.
+/// Prints lines to stderr with control characters escaped and without credentials in URLs. Ignores
+/// a closed stderr.
 pub(crate) fn print_lines(text: &str) {
-    let lines: Vec<String> = text.lines().map(escape_control_chars).collect();
+    let lines: Vec<String> = hide_url_secrets(text).lines().map(escape_control_chars).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 

@@ -1,6 +1,8 @@
-//! Text for terminals and Markdown: counts with a noun, and escaping of untrusted text.
+//! Text for terminals and files: counts with a noun, and escaping of untrusted text.
 
 pub(crate) mod escape;
+pub(crate) mod markdown;
+pub(crate) mod near_name;
 
 /// Formats a count with its noun.
 pub fn format_count(n: u64, noun: &str) -> String {
@@ -22,40 +24,15 @@ pub fn escape_control_chars(text: &str) -> String {
     escaped
 }
 
-/// Escapes untrusted text for Markdown: like [`escape_control_chars`], and also `<`.
-pub fn escape_markdown(text: &str) -> String {
-    escape_control_chars(text).replace('<', "&lt;")
-}
-
-/// Escapes untrusted text at the start of a Markdown block: like [`escape_markdown`], and also a
-/// first character that would start a list, a heading or a quote.
-pub fn escape_markdown_start(text: &str) -> String {
-    let escaped = escape_markdown(text);
-    if escaped.starts_with(['*', '-', '+', '#', '>']) { format!("\\{escaped}") } else { escaped }
-}
-
-/// Escapes untrusted text for Markdown. Its lines stay separate, empty lines end a paragraph, and
-/// lines that start with `- ` are items of a list.
-pub fn escape_markdown_lines(text: &str) -> String {
-    let mut escaped = String::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let next = lines.peek();
-        if let Some(item) = line.strip_prefix("- ") {
-            escaped.extend(["- ", &escape_markdown(item)]);
-        } else {
-            escaped += &escape_markdown_start(line);
-            let is_broken = next.is_some_and(|next| !next.is_empty() && !next.starts_with("- "));
-            if is_broken && !line.is_empty() {
-                // Two trailing spaces are a line break in Markdown.
-                escaped += "  ";
-            }
-        }
-        if next.is_some() {
-            escaped.push('\n');
-        }
-    }
-    escaped
+/// Escapes the control characters of a text of several lines for a terminal, except line breaks and
+/// tabs.
+pub fn escape_for_terminal(text: &str) -> String {
+    let parts = text.split_inclusive(['\n', '\t']).map(|part| {
+        let end = part.len() - usize::from(part.ends_with(['\n', '\t']));
+        let (part, end) = part.split_at(end);
+        escape_control_chars(part) + end
+    });
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -63,10 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markdown_text_keeps_its_marks_and_lines() {
-        assert_eq!(escape_markdown_start("*  few < 30"), "\\*  few &lt; 30");
-        assert_eq!(escape_markdown_start("a * b"), "a * b");
-        assert_eq!(escape_markdown_lines("a\n* b\n\nc"), "a  \n\\* b\n\nc");
-        assert_eq!(escape_markdown_lines("a\n- <b\n- c\nd"), "a\n- &lt;b\n- c\nd");
+    fn lines_and_tabs_stay_on_a_terminal() {
+        let text = "a\tb\r\n\u{1b}[2Jc\u{9b}0m\n\n肝";
+        assert_eq!(escape_for_terminal(text), "a\tb\\r\n\\u{1b}[2Jc\\u{9b}0m\n\n肝");
     }
 }

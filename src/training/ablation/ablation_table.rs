@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::statistics::mean_interval;
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
+use crate::support::files::file_form::{FileForm, contains_text, has_json_fields};
+use crate::support::tables::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
 use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
 use crate::support::terminal::number::{NOT_APPLICABLE, format_percent_with_interval};
 use crate::training::TrainConfig;
@@ -79,6 +80,19 @@ impl AblationRow {
 }
 
 impl AblationTable {
+    /// The form of the JSON file.
+    pub const JSON_FORM: FileForm = FileForm {
+        name: "an ablation result of acem3",
+        recognise: |file| has_json_fields(file, &["rows_are", "budget", "rows"]),
+    };
+    /// The form of the Markdown file.
+    pub const MARKDOWN_FORM: FileForm = FileForm {
+        name: "an ablation table of acem3",
+        recognise: |file| {
+            Ok(contains_text(file, "phantom cases of seed")? && contains_text(file, "| seconds |")?)
+        },
+    };
+
     /// Creates the table and describes its training and measurement.
     pub fn new(
         study: AblationStudy,

@@ -9,6 +9,7 @@ use super::train_config::TrainConfig;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::support::files::folder::parent_folder;
+use crate::support::files::regular_file;
 
 impl TrainConfig {
     /// Reads and checks a configuration and its initial model. `downloads` loads a model with a hub
@@ -17,7 +18,7 @@ impl TrainConfig {
     /// # Errors
     /// Errors name the file, the key or line, and the necessary change.
     pub fn load(path: &Path, downloads: HubDownloads) -> Result<(Self, Option<InitialModel>)> {
-        let text = std::fs::read_to_string(path).with_context(|| {
+        let text = regular_file::read_to_string(path).with_context(|| {
             format!(
                 "cannot read the configuration {}\n\
                  hint: see assets/mini/train.toml in the source of this program for an example",

@@ -114,6 +114,7 @@ impl TrainConfig {
         if let Err(problem) = self.model.validate() {
             bail!("model.{problem}");
         }
+        self.processor().validate().context("processor")?;
         if self.trunk_layers >= decoder.num_hidden_layers {
             bail!(
                 "trunk_layers is {}, expected fewer than the decoder's {} layers",

@@ -17,6 +17,7 @@ use crate::checkpoints::hub::{HubArgs, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::checkpoints::store::weight_files::read_weights;
+use crate::support::files::regular_file;
 
 /// Prefix of the vision tower in the weights of a member and of a training.
 pub(super) const TOWER: &str = "model.vision_tower.";
@@ -181,7 +182,7 @@ impl Candidate {
 
 /// Reads a JSON file; `None` if it does not exist.
 fn read_json(path: &Path) -> Result<Option<Value>> {
-    match std::fs::read(path) {
+    match regular_file::read(path) {
         Ok(bytes) => {
             let value = serde_json::from_slice(&bytes);
             Ok(Some(value.with_context(|| path.display().to_string())?))

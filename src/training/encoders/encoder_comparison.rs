@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::checkpoints::hub::HubSource;
 use crate::statistics::{Clusters, MeanDifference, holm_adjust, paired_difference};
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
+use crate::support::files::file_form::{FileForm, has_json_fields};
+use crate::support::tables::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
 use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
 use crate::support::terminal::number::{format_p_value, format_with_interval};
 use crate::training::measurement::{Proportion, proportion_with_interval};
@@ -82,6 +83,12 @@ impl EncoderRow {
 }
 
 impl EncoderComparison {
+    /// The form of the JSON file.
+    pub const JSON_FORM: FileForm = FileForm {
+        name: "an encoder comparison of acem3",
+        recognise: |file| has_json_fields(file, &["measure", "budget", "set", "rows"]),
+    };
+
     /// Draws the overall statistic of every encoder as an SVG chart.
     pub fn svg(&self) -> String {
         let overall = self.rows.first().and_then(|row| row.statistics.first());

@@ -12,6 +12,9 @@ use crate::training::encoders::encoder_comparison::{
 use crate::training::encoders::labelled_images::{self, LabelledImage, LabelledImageSet};
 use crate::training::encoders::peak_memory::measure_peak;
 
+/// Type of this comparison, and the name of its result files.
+pub const MEASURE: &str = "probe";
+
 /// Compares encoders by linear probes on each label and by retrieval: whether the nearest training
 /// image has the same label.
 pub fn compare(
@@ -33,7 +36,7 @@ pub fn compare(
         labelled.train.len(),
         labelled.test.len()
     );
-    Ok(EncoderComparison::new("probe", budget, &labelled.name, rows))
+    Ok(EncoderComparison::new(MEASURE, budget, &labelled.name, rows))
 }
 
 /// Fits and tests the probes of one encoder.

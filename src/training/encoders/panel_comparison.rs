@@ -21,6 +21,7 @@ use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::judging::panel::PanelJudge;
 use crate::support::device::Placement;
+use crate::support::files::atomic_file;
 use crate::training::encoders::encoder_comparison::{
     EncoderComparison, EncoderRow, MeasuredValues,
 };
@@ -32,6 +33,8 @@ use crate::training::{
     adapt,
 };
 
+/// Type of this comparison, and the name of its result files.
+pub const MEASURE: &str = "judge";
 /// Prefix of the projector in the weights of a member and of a training.
 const PROJECTOR: &str = "model.mm_projector.";
 /// File with the vision tower and the projector of a panel.
@@ -95,7 +98,7 @@ pub fn compare(
         "one projector per encoder, {} steps with batch size {}, under the embedded panel's frozen decoder",
         training.budget.steps, training.budget.batch
     );
-    Ok(EncoderComparison::new("judge", description, held_out.name, rows))
+    Ok(EncoderComparison::new(MEASURE, description, held_out.name, rows))
 }
 
 /// Judges the test set with an encoder's panel.
@@ -218,7 +221,7 @@ impl BasePanel {
         for (name, tensors) in &self.files {
             write_tensors(tensors, &folder.join(name))?;
         }
-        std::fs::write(folder.join(TOKENIZER_FILE), &self.tokenizer)?;
+        atomic_file::write_atomic(&folder.join(TOKENIZER_FILE), &self.tokenizer)?;
         let with_tower = |files: &[String]| {
             let tower = std::iter::once(TOWER_FILE.to_owned());
             tower.chain(files.iter().cloned()).collect()
@@ -230,7 +233,8 @@ impl BasePanel {
             members: self.spec.members.members().map(|(_, files)| with_tower(files)).into(),
             ..self.spec.clone()
         };
-        std::fs::write(folder.join(PANEL_FILE), toml::to_string_pretty(&spec)?)?;
+        let text = toml::to_string_pretty(&spec)?;
+        atomic_file::write_atomic(&folder.join(PANEL_FILE), text.as_bytes())?;
         Ok(folder.to_owned())
     }
 

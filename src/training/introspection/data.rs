@@ -12,6 +12,7 @@ use crate::data::images::encode_png;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{create_folder, parent_folder};
+use crate::support::files::regular_file;
 use crate::training::introspection::completion::MemberCompletion;
 use crate::training::preferences::{make_image_paths_absolute, numbered_lines, read_evaluations};
 
@@ -37,7 +38,8 @@ impl EvaluationData {
     pub(super) fn read(path: &Path, folder: &Path) -> Result<Self> {
         // Validates the file and reports all errors in it.
         read_evaluations(path)?;
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let text =
+            regular_file::read_to_string(path).with_context(|| path.display().to_string())?;
         let base = parent_folder(path)?;
         let has_other_folder = base != std::path::absolute(folder)?;
         let lines = numbered_lines(&text).map(|(_, line)| {

@@ -29,6 +29,7 @@ use serde_json::json;
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::data::cases::{SourceOptions, SourceSpec};
+use crate::data::images::outside_images::OutsideImages;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::create_folder;
@@ -43,6 +44,9 @@ use crate::training::preferences::read_evaluations;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 use data::EvaluationData;
 use review::Review;
+
+/// File with the results of all rounds, written at the end.
+const ROUNDS_FILE: &str = "rounds.json";
 
 /// Settings and inputs of a knowledge introspection run.
 pub struct Introspection<'a> {
@@ -62,6 +66,8 @@ pub struct Introspection<'a> {
     pub rounds: u32,
     /// Maximum requests to an endpoint per pair.
     pub max_attempts: u32,
+    /// Treatment of images outside of the folder of the cases, when they are sent to the adviser.
+    pub outside_images: OutsideImages,
     /// Pairs per batch.
     pub batch_size: usize,
     /// Device of training and judging, and settings of judging.
@@ -87,6 +93,11 @@ impl Introspection<'_> {
             check_labels(path, &SourceOptions::default())?;
         }
         let builder = CompletionBuilder::new(self.config)?;
+        // Training takes hours, and a wrong key is known within seconds. The rounds of a finished
+        // run need no request.
+        if !self.out.join(ROUNDS_FILE).exists() {
+            adviser.check()?;
+        }
         self.snapshot_inputs(evaluations)?;
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
@@ -202,7 +213,8 @@ impl Introspection<'_> {
         let mut log = AdviceLog::open(&path, adviser.name())?;
         let mut data = EvaluationData::read(&self.evaluations_path(round), &self.data_folder())?;
         let (mut replaced, mut unresolved) = (0, String::new());
-        let mut misjudged = MisjudgedPairs::open(self.cases, &review.misjudged)?;
+        let mut misjudged =
+            MisjudgedPairs::open(self.cases, &review.misjudged, &self.outside_images)?;
         loop {
             let batch = misjudged.next_batch(adviser.batch_size(self.batch_size));
             if batch.is_empty() {

@@ -13,6 +13,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::data::cases::{self, Case, CaseSource, SourceOptions, SourceSpec};
 use crate::data::images::ImageReader;
+use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::{Judge as _, PairJob};
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::Journal;
@@ -105,13 +106,15 @@ pub(super) struct MisjudgedPairs<'a> {
 }
 
 impl<'a> MisjudgedPairs<'a> {
-    /// Opens the cases.
+    /// Opens the cases. `outside`: treatment of images outside of their folder.
     pub(super) fn open(
         cases: &SourceSpec,
         misjudged: &'a BTreeMap<PairId, [f64; 2]>,
+        outside: &OutsideImages,
     ) -> Result<Self> {
         let root = cases::base_folder(&cases.path);
         let images = ImageReader::new(root, ImageLimits::default());
+        let images = images.with_outside_images(outside.clone());
         Ok(Self {
             source: cases::open(&cases.path, &cases.options)?,
             images: images.with_dicom_view(cases.dicom_view.clone()),

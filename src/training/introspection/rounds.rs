@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
+use crate::support::files::file_form::{FileForm, has_json_fields, starts_with};
+use crate::support::tables::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
 use crate::support::tables::{Table, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, format_percent_with_interval};
 use crate::training::measurement::Proportion;
@@ -45,6 +46,17 @@ pub struct Rounds {
 }
 
 impl Rounds {
+    /// The form of the JSON file.
+    pub const JSON_FORM: FileForm = FileForm {
+        name: "a result of knowledge introspection",
+        recognise: |file| has_json_fields(file, &["rounds"]),
+    };
+    /// The form of the Markdown file.
+    pub const MARKDOWN_FORM: FileForm = FileForm {
+        name: "a table of knowledge introspection",
+        recognise: |file| starts_with(file, "| round | evaluations | order accuracy"),
+    };
+
     /// Returns a table with one row per round.
     pub fn text(&self, style: TableStyle) -> String {
         let has_held_out = self.rounds.iter().any(|round| round.held_out.is_some());

@@ -15,6 +15,7 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::data::images::decoder::decode_image;
 use crate::data::images::image_file::read_image_file;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::evaluations_file::{EvaluationExample, read_evaluations};
 use crate::training::preferences::files::jsonl_line::check_image;
@@ -132,7 +133,7 @@ fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result
         decode_image(&bytes, &ImageLimits::default(), &DicomView::default())
             .map_err(|problem| anyhow!("{}: {problem}", image.display()))?;
         let path = out.join(&name);
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        atomic_file::write_atomic(&path, &bytes)?;
     }
     Ok(name)
 }

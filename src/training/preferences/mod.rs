@@ -19,7 +19,7 @@ pub use crate::training::preferences::files::preference_folder::{
 };
 pub use crate::training::preferences::files::preferences_file::{PreferencePair, read_preferences};
 pub(crate) use crate::training::preferences::files::rated_file::make_image_paths_absolute;
-pub use crate::training::preferences::files::rated_file::write_rated;
+pub use crate::training::preferences::files::rated_file::{RATED_FORM, write_rated};
 pub use evaluation_preferences::write_evaluation_preferences;
 pub(crate) use negative_ratings::{EvaluationRatings, derive_any_negative};
 pub use phantom_preferences::write_phantom_preferences;

@@ -176,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn preferences_of_another_program_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(PREFERENCES_FILE);
+        fs::write(&file, "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n").unwrap();
+        let error = write(&config(dir.path())).unwrap_err().to_string();
+        assert!(error.contains("expected an empty folder"), "{error}");
+        assert!(fs::read_to_string(&file).unwrap().contains("chosen"));
+    }
+
+    #[test]
     fn folder_with_other_images_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let image = dir.path().join("images/phantom-3-00000.png");

@@ -25,6 +25,17 @@ pub enum ConfigError {
         /// Supported maximum.
         max: usize,
     },
+    /// An epsilon is out of range.
+    #[error(
+        "vision config: `{field}` is {value}, expected a number above 0 and at most 1\n\
+         hint: check whether the file is damaged"
+    )]
+    InvalidEpsilon {
+        /// Name of the field.
+        field: &'static str,
+        /// Value of the field, as text.
+        value: String,
+    },
     /// The number of heads does not divide the hidden size.
     #[error(
         "vision config: `hidden_size` is {hidden}, expected a multiple of `num_attention_heads`, \

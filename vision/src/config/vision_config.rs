@@ -66,6 +66,11 @@ impl VisionConfig {
                 return Err(ConfigError::SizeTooLarge { field, size, max });
             }
         }
+        let eps = self.layer_norm_eps;
+        if !(eps > 0.0 && eps <= 1.0) {
+            let value = eps.to_string();
+            return Err(ConfigError::InvalidEpsilon { field: "layer_norm_eps", value });
+        }
         let (hidden, heads) = (self.hidden_size, self.num_attention_heads);
         if !hidden.is_multiple_of(heads) {
             return Err(ConfigError::IndivisibleHeads { hidden, heads });
@@ -180,6 +185,10 @@ pub(crate) mod tests {
         let large = VisionConfig { image_size: 1 << 40, ..tiny() };
         let error = large.validate().unwrap_err().to_string();
         assert!(error.contains("`image_size` is 1099511627776"), "{error}");
+        for layer_norm_eps in [0.0, -1e-5, f64::NAN, f64::INFINITY, 2.0] {
+            let error = VisionConfig { layer_norm_eps, ..tiny() }.validate().unwrap_err();
+            assert!(error.to_string().contains("`layer_norm_eps` is"), "{error}");
+        }
         let heads = VisionConfig { num_attention_heads: 3, ..tiny() };
         assert_eq!(heads.validate(), Err(ConfigError::IndivisibleHeads { hidden: 8, heads: 3 }));
         let patch = VisionConfig { patch_size: 11, ..tiny() };

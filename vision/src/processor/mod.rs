@@ -1,6 +1,7 @@
 //! Image preprocessing: from decoded images to pixel values.
 
 mod any_res;
+mod checks;
 mod error;
 mod geometry;
 mod image_processor;

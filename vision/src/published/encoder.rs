@@ -20,9 +20,13 @@ pub struct PublishedEncoder {
 }
 
 impl PublishedEncoder {
-    /// Checks that the processor's output size is the network's input size.
+    /// Checks the numbers of both configurations, and that the processor's output size is the
+    /// network's input size.
     pub fn check(&self) -> Result<(), PublishedError> {
         self.config.validate()?;
+        self.processor
+            .validate()
+            .map_err(|error| PublishedError::Processor { problem: error.to_string() })?;
         let side = self.config.image_size;
         match self.processor.output_size() {
             Some(size) if size == (side, side) => Ok(()),

@@ -37,6 +37,12 @@ pub enum PublishedError {
         /// Input side of the network, in pixels.
         image_size: usize,
     },
+    /// A number of the image preprocessing is out of range.
+    #[error("{problem}")]
+    Processor {
+        /// Message with the field, the value and the range.
+        problem: String,
+    },
     /// Inconsistent sizes.
     #[error(transparent)]
     Config(#[from] ConfigError),

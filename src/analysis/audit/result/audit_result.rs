@@ -6,6 +6,7 @@ use super::finding::Finding;
 use super::threshold_result::ThresholdResult;
 use super::trial::AuditTrial;
 use crate::analysis::audit::probe::Probe;
+use crate::support::files::file_form::{FileForm, has_json_fields};
 
 /// Version of the JSON schema. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;
@@ -52,6 +53,14 @@ pub struct AuditResult {
 }
 
 impl AuditResult {
+    /// The form of an audit file.
+    pub const FORM: FileForm = FileForm {
+        name: "an audit of acem3",
+        recognise: |file| {
+            has_json_fields(file, &["schema", "version", "source", "judge_hash", "labelled"])
+        },
+    };
+
     /// Returns the finding of a probe.
     pub fn finding(&self, probe: Probe) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.probe == probe)

@@ -5,12 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::analysis::metrics::lexical::overlap::PrecisionRecall;
+use crate::support::files::regular_file;
 
 /// Reads the baseline of a layer from a CSV file of bert-score (folder `rescale_baseline`, columns
 /// `LAYER,P,R,F`).
 pub(crate) fn read_baseline(path: &Path, layer: usize) -> Result<PrecisionRecall> {
     let file = || format!("--bert-baseline {}", path.display());
-    let mut reader = csv::Reader::from_path(path).with_context(file)?;
+    let mut reader = csv::Reader::from_reader(regular_file::open(path).with_context(file)?);
     let header = reader.headers().with_context(file)?.clone();
     let names: Vec<&str> = header.iter().map(str::trim).collect();
     ensure!(

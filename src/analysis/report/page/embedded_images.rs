@@ -24,6 +24,7 @@ use crate::data::cases;
 use crate::data::cases::{ImageSource, SourceOptions};
 use crate::data::images::ImageReader;
 use crate::data::images::decoder::decode_image;
+use crate::data::images::outside_images::{OUTSIDE_REASON, is_outside};
 use crate::judging::run::record::ImageInfo;
 use crate::support::digest::Digest;
 
@@ -46,6 +47,15 @@ pub enum Thumbs {
     Small,
     /// Full resolution (PNG), at most 512 MiB in total
     Full,
+}
+
+/// Folder of the images.
+#[derive(Clone, Debug)]
+pub struct ImageFolder {
+    /// The folder, or a Parquet file.
+    pub path: PathBuf,
+    /// True to embed images outside of the folder too.
+    pub allow_outside: bool,
 }
 
 /// Images embedded in a page.
@@ -74,8 +84,8 @@ impl Thumbs {
 }
 
 impl EmbeddedImages {
-    /// Embeds the images of entries, read from the folder `root` or from Parquet files in it.
-    pub fn new(images: &[Option<ImageInfo>], root: &Path, thumbs: Thumbs) -> Self {
+    /// Embeds the images of entries, read from a folder or from Parquet files in it.
+    pub fn new(images: &[Option<ImageInfo>], folder: &ImageFolder, thumbs: Thumbs) -> Self {
         let mut embedded = Self { indices: vec![None; images.len()], ..Self::default() };
         if thumbs == Thumbs::None {
             return embedded;
@@ -94,7 +104,7 @@ impl EmbeddedImages {
             }
             *wanted_index = Some(index);
         }
-        let parquet = ParquetImages::find(root, &wanted);
+        let parquet = ParquetImages::find(&folder.path, &wanted);
         let mut uri_indices = Vec::with_capacity(wanted.len());
         let mut remaining = thumbs.max_bytes();
         for group in wanted.chunks(IMAGES_PER_BATCH) {
@@ -103,7 +113,7 @@ impl EmbeddedImages {
                 if is_full {
                     return Err(LIMIT_REACHED.to_owned());
                 }
-                load_data_uri(image, *hash, root, &parquet, thumbs)
+                load_data_uri(image, *hash, folder, &parquet, thumbs)
             };
             let uris: Vec<Result<String, String>> = group.par_iter().map(load).collect();
             for uri in uris {
@@ -158,7 +168,7 @@ fn view_key(image: &ImageInfo) -> String {
 fn load_data_uri(
     image: &ImageInfo,
     hash: Digest,
-    root: &Path,
+    folder: &ImageFolder,
     parquet: &ParquetImages,
     thumbs: Thumbs,
 ) -> Result<String, String> {
@@ -169,8 +179,12 @@ fn load_data_uri(
     if let Some(bytes) = parquet.0.get(&hash) {
         return encoded(bytes);
     }
-    let mut images = ImageReader::new(root.to_owned(), ImageLimits::default());
-    let file = images.read(&ImageSource::File(root.join(&image.name)));
+    let (root, path) = (&folder.path, folder.path.join(&image.name));
+    if !folder.allow_outside && is_outside(&path, root) {
+        return Err(OUTSIDE_REASON.to_owned());
+    }
+    let mut images = ImageReader::new(root.clone(), ImageLimits::default());
+    let file = images.read(&ImageSource::File(path));
     let file = file.map_err(|_| "file not found".to_owned())?;
     if file.sha256 == hash {
         encoded(file.bytes())

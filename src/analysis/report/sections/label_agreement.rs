@@ -4,7 +4,7 @@ use super::super::section::{ReportSection, SectionBlock};
 use super::each_judge::section_per_judge;
 use crate::analysis::agreement::{Agreement, AgreementStatistic, JudgeComparison, Statistic};
 use crate::analysis::report::report_data::ReportData;
-use crate::support::chart::{Axis, Chart, ChartMark};
+use crate::support::tables::chart::{Axis, Chart, ChartMark};
 
 /// Returns the number of leading tables that cover all cases; the remaining tables cover subgroups.
 pub(super) fn count_overall_tables(agreement: &Agreement) -> usize {

@@ -9,7 +9,7 @@ use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::verdicts::histogram::BINS;
 use crate::analysis::report::verdicts::scores::{MeanScore, ModelScores};
 use crate::data::labels::ScoreTarget;
-use crate::support::chart::{Axis, Chart, ChartMark};
+use crate::support::tables::chart::{Axis, Chart, ChartMark};
 use crate::support::tables::{Table, TableSection};
 
 /// Shows the ranking of the models for each judge.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::analysis::report::Thumbs;
@@ -80,6 +81,9 @@ pub struct ReportArgs {
     /// Read images from PATH, a folder or Parquet files [default: the source of the cases]
     #[arg(long, value_name = "PATH", env = "ACEM3_IMAGES")]
     pub images: Option<PathBuf>,
+    /// Show images outside of the folder of the cases too
+    #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = FalseyValueParser::new())]
+    pub allow_outside: bool,
     /// The labels.
     #[command(flatten)]
     pub labels: LabelArgs,

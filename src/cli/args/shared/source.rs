@@ -1,6 +1,6 @@
 //! The source of cases.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use acem3_vision::DicomWindow;
 use clap::builder::FalseyValueParser;
@@ -57,6 +57,11 @@ impl SourceArgs {
             options: self.to_options(min_responses),
             dicom_view: self.dicom.to_view(),
         }
+    }
+
+    /// Returns the paths that the user passed: the cases and the answers.
+    pub fn files(&self) -> Vec<&Path> {
+        std::iter::once(&self.path).chain(&self.answers).map(PathBuf::as_path).collect()
     }
 
     /// Returns the source arguments as shell words, for another command.

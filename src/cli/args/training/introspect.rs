@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::{DeviceArgs, OutputFormat, SourceArgs};
@@ -17,13 +18,16 @@ pub struct IntrospectArgs {
     pub cases: SourceArgs,
     /// Get better evaluations of misjudged cases from SOURCE: a second panel (as for
     /// `judge --panel`), the records of a run, or the base URL of an OpenAI-compatible server
-    /// (`http://localhost:8000/v1`). A server receives the images, questions and answers of these
-    /// cases
-    #[arg(long, value_name = "SOURCE", env = "ACEM3_ADVISER")]
+    /// (`https://host/v1`, without a key). A server receives the images, questions and answers of
+    /// these cases
+    #[arg(long, value_name = "SOURCE", env = "ACEM3_ADVISER", hide_env_values = true)]
     pub adviser: String,
     /// Request evaluations from this model of the server; the API key is read from `OPENAI_API_KEY`
     #[arg(long, value_name = "NAME", env = "ACEM3_MODEL")]
     pub model: Option<String>,
+    /// Send images outside of the folder of the cases to the server too
+    #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = FalseyValueParser::new())]
+    pub allow_outside: bool,
     /// Make up to N requests per pair; retries include the labels in the prompt
     #[arg(long, value_name = "N", default_value_t = 3, env = "ACEM3_ATTEMPTS")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10))]

@@ -18,9 +18,10 @@ use crate::cli::commands::output::{render_tables, write_stdout};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
+use crate::data::images::outside_images::OutsideImages;
 use crate::judging::run::record::record_reader::find_records;
 use crate::judging::run::summary::tally::Tally;
-use crate::support::files::atomic_file;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, format_duration, print_lines};
@@ -29,10 +30,8 @@ use crate::support::text::{escape_control_chars, format_count};
 
 /// Runs the command.
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
-    if let Some(out) = &args.out {
-        atomic_file::check_out_file(out)?;
-    }
     let records = find_records(&args.source.path);
+    let out = check_out(args, records.as_deref())?;
     let request = build_request(args, records.is_some())?;
     let mut audit = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
@@ -40,10 +39,9 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     audit.source = args.source.path.display().to_string();
     audit.labels = args.labels.path.as_ref().map(|path| path.display().to_string());
-    if let Some(out) = &args.out {
+    if let Some(out) = out {
         let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
-        atomic_file::write_atomic(out, text.as_bytes())
-            .with_context(|| format!("--out {}", out.display()))?;
+        out.write(text.as_bytes())?;
     }
     // Only the file has the perturbed pairs.
     audit.trials.clear();
@@ -55,6 +53,15 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         }
     })?;
     Ok(check_thresholds(&audit))
+}
+
+/// Checks the output file, which must not be an input.
+fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<Option<OutFile>> {
+    let mut inputs = args.source.files();
+    inputs.extend(records);
+    inputs.extend(args.labels.path.as_deref());
+    let out = args.out.as_ref().map(|path| OutFile::check(path, AuditResult::FORM, &inputs));
+    out.transpose()
 }
 
 /// Builds the request from the flags.
@@ -125,7 +132,9 @@ fn audit_cases(
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = ImageReader::new(cases::base_folder(path), ImageLimits::default());
-    let mut images = images.with_dicom_view(args.source.dicom.to_view());
+    let outside = OutsideImages::counted();
+    let images = images.with_dicom_view(args.source.dicom.to_view());
+    let mut images = images.with_outside_images(outside.clone());
     let mut audit = AuditCases::new(path, cases, &mut images, judge.as_ref())?;
     audit.unreadable += unreadable;
     if let Some(field) = &args.bootstrap.cluster_by {
@@ -155,6 +164,9 @@ fn audit_cases(
     let pass_results = run_passes(judge.as_mut(), settings, &mut images, &mut show_progress);
     progress.finish();
     let results = pass_results?;
+    if let Some(note) = outside.note() {
+        progress.note(&note);
+    }
     let elapsed = format_duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {elapsed}", format_count(total as u64, "verdict")));
     audit.evaluate(&plan, &results, units.as_ref(), request)
@@ -169,6 +181,7 @@ fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usiz
         for warning in ignored_flags(&args.source, source.kind) {
             print_lines(&warning);
         }
+        source.take_field_notes().iter().for_each(|note| print_lines(note));
     }
     let limit = args.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     while cases.len() < limit {

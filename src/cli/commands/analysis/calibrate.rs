@@ -1,19 +1,19 @@
 //! `acem3 calibrate`: calibration of a judge's scores to the label scale.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
-use super::verdict_input::{read_labels, read_verdicts};
+use super::verdict_input::{read_labels, read_verdicts, records_file};
 use crate::analysis::calibration::{
-    Calibration, FitConfig, calibrated_means, fit_calibration, means_csv_table, means_table,
+    CALIBRATED_RECORDS_FORM, Calibration, FitConfig, calibrated_means, fit_calibration,
+    means_csv_table, means_table,
 };
-use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
 use crate::cli::commands::output::{render_tables, write_stdout};
-use crate::support::files::atomic_file;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
@@ -26,9 +26,14 @@ pub(crate) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
-    if let Some(out) = &args.out {
-        atomic_file::check_out_file(out)?;
-    }
+    let records = records_file(&args.records);
+    let inputs: Vec<&Path> = [Some(&records), args.labels.path.as_ref()]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::as_path)
+        .collect();
+    let out = args.out.as_ref().map(|path| OutFile::check(path, Calibration::FORM, &inputs));
+    let out = out.transpose()?;
     let verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let config = FitConfig {
@@ -41,7 +46,7 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     let labels =
         labels.map_or("labels of the records".to_owned(), |path| path.display().to_string());
     let calibration = fit_calibration(&verdicts, &units, labels, &config)?;
-    if let Some(out) = &args.out {
+    if let Some(out) = &out {
         calibration.write(out)?;
     }
     let tables = calibration.tables();
@@ -68,9 +73,10 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
     map.check_judge(&verdicts).with_context(|| {
         format!("--calibration {}: not applicable to these records", args.calibration.display())
     })?;
-    if let Some(out) = &args.out {
-        check_calibrated_out(out, &verdicts)?;
-        map.write_calibrated_records(&verdicts, out)?;
+    if let Some(path) = &args.out {
+        let inputs = [verdicts.path.as_path(), &args.calibration];
+        let out = OutFile::check(path, CALIBRATED_RECORDS_FORM, &inputs)?;
+        map.write_calibrated_records(&verdicts, &out)?;
     }
     let calibration = calibrated_means(&map, &verdicts, args.bootstrap.to_bootstrap());
     let text = match args.format {
@@ -83,13 +89,4 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
     };
     write_stdout(&text)?;
     Ok(Exit::Done)
-}
-
-/// Checks a file for calibrated records: it can be written and is not the file of the records.
-fn check_calibrated_out(out: &Path, verdicts: &Verdicts) -> Result<()> {
-    let file = out.canonicalize().ok();
-    if file.is_some() && file == verdicts.path.canonicalize().ok() {
-        bail!("--out {}: is the file of the records\nhint: choose another file", out.display());
-    }
-    atomic_file::check_out_file(out)
 }

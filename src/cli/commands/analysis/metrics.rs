@@ -1,6 +1,7 @@
 //! `acem3 metrics`: text metrics of answers against references, as baselines for the judge.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -8,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
-    MetricTable, score_answer, to_json_lines,
+    MetricTable, SCORES_FORM, score_answer, to_json_lines,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
@@ -17,7 +18,7 @@ use crate::data::cases;
 use crate::judging::run::record::record_reader::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
-use crate::support::files::atomic_file;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -28,9 +29,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
-    if let Some(out) = &args.out {
-        atomic_file::check_out_file(out)?;
-    }
+    let out = check_out(args)?;
     let metrics = selected_metrics(args)?;
     let print_note = |text: &str| {
         if !verbosity.quiet {
@@ -57,9 +56,8 @@ pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
         settings: settings_by_name,
         ..MetricTable::new(&answer_set, &scores, &metrics)
     };
-    if let Some(out) = &args.out {
-        atomic_file::write_atomic(out, to_json_lines(&answer_set, &scores)?.as_bytes())
-            .with_context(|| format!("--out {}", out.display()))?;
+    if let Some(out) = out {
+        out.write(to_json_lines(&answer_set, &scores)?.as_bytes())?;
     }
     write_stdout(&match args.format {
         TableFormat::Text | TableFormat::Markdown => {
@@ -69,6 +67,17 @@ pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
         TableFormat::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
     Ok(Exit::Done)
+}
+
+/// Checks the output file, which must not be an input.
+fn check_out(args: &MetricsArgs) -> Result<Option<OutFile>> {
+    let records = [Some(&args.source.path), args.rationales.as_ref()].into_iter().flatten();
+    let records: Vec<PathBuf> = records.filter_map(|path| find_records(path)).collect();
+    let mut inputs = args.source.files();
+    inputs.extend(records.iter().map(PathBuf::as_path));
+    inputs.extend(args.models.bert_baseline.as_deref());
+    let out = args.out.as_ref().map(|path| OutFile::check(path, SCORES_FORM, &inputs));
+    out.transpose()
 }
 
 /// Returns the selected metrics, including those that model flags imply.

@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts};
+use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts, records_file};
 use crate::analysis::calibration::{Calibration, calibrated_means};
+use crate::analysis::report::file_forms::{
+    CSV_REPORT, HTML_REPORT, JSON_REPORT, MARKDOWN_REPORT, PARQUET_REPORT,
+};
 use crate::analysis::report::{
-    CaseBrowser, EmbeddedImages, JudgeReport, JudgeReportSettings, PairOrientation, ReportAudit,
-    ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown, render_page,
-    to_parquet,
+    CaseBrowser, EmbeddedImages, ImageFolder, JudgeReport, JudgeReportSettings, PairOrientation,
+    ReportAudit, ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown,
+    render_page, to_parquet,
 };
 use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::data::images::outside_images::OUTSIDE_REASON;
 use crate::judging::run::manifest::Manifest;
-use crate::support::files::atomic_file;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::number::format_bytes;
 use crate::support::terminal::progress::print_lines;
@@ -25,10 +29,8 @@ use crate::support::text::format_count;
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = report_format(args)?;
-    if let Some(out) = &args.out {
-        atomic_file::check_out_file(out)?;
-    }
     check_distinct_runs(&args.records)?;
+    let out = check_out(args, format)?;
     let settings = JudgeReportSettings {
         target: args.target,
         score_kind: args.scores,
@@ -55,8 +57,11 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         }
         ReportFormat::Parquet => to_parquet(&VerdictTable::new(&report, &browser))?,
         ReportFormat::Html => {
-            let images =
-                EmbeddedImages::new(&browser.images, &image_folder(args, &report), args.thumbnails);
+            let folder = ImageFolder {
+                path: image_folder(args, &report),
+                allow_outside: args.allow_outside,
+            };
+            let images = EmbeddedImages::new(&browser.images, &folder, args.thumbnails);
             for (entry, index) in browser.entries.iter_mut().zip(&images.indices) {
                 entry.embedded_image = *index;
             }
@@ -66,15 +71,34 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
             render_page(&args.title, &report, &browser, &images)?.into_bytes()
         }
     };
-    let Some(path) = &args.out else {
+    let Some(out) = out else {
         write_stdout(&bytes)?;
         return Ok(Exit::Done);
     };
-    atomic_file::write_atomic(path, &bytes)?;
+    out.write(&bytes)?;
     if !verbosity.quiet {
-        print_lines(&format!("{}: {}", path.display(), format_bytes(bytes.len())));
+        print_lines(&format!("{}: {}", out.path().display(), format_bytes(bytes.len())));
     }
     Ok(Exit::Done)
+}
+
+/// Checks the output file, which must not be an input.
+fn check_out(args: &ReportArgs, format: ReportFormat) -> Result<Option<OutFile>> {
+    let Some(path) = &args.out else {
+        return Ok(None);
+    };
+    let form = match format {
+        ReportFormat::Html => HTML_REPORT,
+        ReportFormat::Markdown => MARKDOWN_REPORT,
+        ReportFormat::Json => JSON_REPORT,
+        ReportFormat::Csv => CSV_REPORT,
+        ReportFormat::Parquet => PARQUET_REPORT,
+    };
+    let records: Vec<PathBuf> = args.records.iter().map(|path| records_file(path)).collect();
+    let files = [&args.audit, &args.calibration, &args.labels.path, &args.images];
+    let inputs: Vec<&Path> =
+        records.iter().chain(files.into_iter().flatten()).map(PathBuf::as_path).collect();
+    OutFile::check(path, form, &inputs).map(Some)
 }
 
 /// Returns the format from the flag or the file extension.
@@ -180,7 +204,9 @@ fn print_image_notes(images: &EmbeddedImages, thumbs: Thumbs) {
     for (reason, n) in &images.missing {
         print_lines(&format!("{} not shown: {reason}", format_count(*n as u64, "image")));
     }
-    if images.uris.is_empty() && !images.missing.is_empty() {
+    if images.missing.iter().any(|(reason, _)| reason == OUTSIDE_REASON) {
+        print_lines("hint: pass --allow-outside if the readers of the report may see them");
+    } else if images.uris.is_empty() && !images.missing.is_empty() {
         print_lines(
             "hint: pass their location with --images PATH, or omit them with --thumbnails none",
         );

@@ -12,16 +12,16 @@ use crate::cli::args::{BootstrapArgs, LabelArgs};
 use crate::data::labels;
 use crate::data::labels::LabelOptions;
 use crate::judging::run::journal::RECORDS;
+use crate::support::files::file_identity::FileIdentity;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Checks that no run is given twice, because its verdicts would count twice.
 pub(super) fn check_distinct_runs(paths: &[PathBuf]) -> Result<()> {
-    let mut known: HashMap<PathBuf, &Path> = HashMap::new();
+    let mut known: HashMap<FileIdentity, &Path> = HashMap::new();
     for path in paths {
-        let records = if path.is_dir() { path.join(RECORDS) } else { path.clone() };
         // The reader reports a file that does not exist.
-        let Ok(records) = records.canonicalize() else {
+        let Some(records) = FileIdentity::of(&records_file(path)) else {
             continue;
         };
         if let Some(first) = known.insert(records, path) {
@@ -34,6 +34,11 @@ pub(super) fn check_distinct_runs(paths: &[PathBuf]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the file of the records of a run: the path itself, or a file in this folder.
+pub(super) fn records_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(RECORDS) } else { path.to_owned() }
 }
 
 /// Reads the verdicts of a run, with the clusters that the flags ask for.

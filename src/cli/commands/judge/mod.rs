@@ -1,5 +1,6 @@
 //! `acem3 judge`: judges the cases of a source and writes verdicts.
 
+mod baseline;
 mod exit;
 mod warnings;
 
@@ -7,8 +8,9 @@ use std::fs;
 use std::time::Instant;
 
 use acem3_vision::ImageLimits;
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
+use self::baseline::check_baseline;
 use self::exit::{check_not_empty, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
@@ -16,15 +18,18 @@ use crate::cli::commands::load_judge::load_judge;
 use crate::data::cases;
 use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
+use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::Judge;
-use crate::judging::run::journal::Journal;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
-use crate::judging::run::manifest::{Manifest, SourceInfo};
+use crate::judging::run::journal::{Journal, RECORDS};
+use crate::judging::run::manifest::{MANIFEST, Manifest, SourceInfo};
 use crate::judging::run::output::{contains_records, remove_empty_output};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
+use crate::support::files::file_identity::FileIdentity;
 use crate::support::files::folder::{create_folder, free_sibling_name};
+use crate::support::files::regular_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, format_duration};
@@ -36,6 +41,8 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let source = cases::open(&args.source.path, &args.source.to_options(2))?;
     let is_new_folder = !args.out.exists();
     Manifest::check_own_manifest(&args.out)?;
+    check_run_files(args)?;
+    check_baseline(args)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, verbosity);
     if loaded.is_err() && is_new_folder {
@@ -82,7 +89,7 @@ impl JudgeRun<'_> {
     /// Judges all cases, writes the manifest and prints the summary.
     fn finish(mut self) -> anyhow::Result<Exit> {
         let args = self.args;
-        warn_before_run(&self.progress, &self.source, args);
+        warn_before_run(&self.progress, &mut self.source, args);
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
@@ -121,15 +128,20 @@ impl JudgeRun<'_> {
             root: cases::base_folder(&args.source.path),
         };
         let images = ImageReader::new(config.root.clone(), ImageLimits::default());
+        let outside = OutsideImages::counted();
         let images = images.with_dicom_view(args.source.dicom.to_view());
+        let images = images.with_outside_images(outside.clone());
         let mut run =
             Run::new(self.judge.as_mut(), &mut self.journal, images, &mut self.progress, config);
         let outcome = run.run(&mut self.source, &interrupt);
         let tally = run.tally().clone();
         self.progress.finish();
+        if let Some(note) = outside.note() {
+            self.progress.note(&note);
+        }
         let outcome = match outcome {
             Ok(true) => {
-                warn_after_run(&self.progress, &self.source, args);
+                warn_after_run(&self.progress, &mut self.source, args);
                 check_not_empty(args, &tally).map(|()| true)
             }
             other => other,
@@ -147,6 +159,30 @@ impl JudgeRun<'_> {
             self.progress.note(&format!("moved {superseded} to {SUPERSEDED_FILE}"));
         }
     }
+}
+
+/// Checks the files of an earlier run in the output folder: they are regular files, and none is an
+/// input of this run.
+fn check_run_files(args: &JudgeArgs) -> anyhow::Result<()> {
+    for name in [RECORDS, SUPERSEDED_FILE, MANIFEST] {
+        let path = args.out.join(name);
+        let Some(own) = FileIdentity::of(&path) else {
+            continue;
+        };
+        regular_file::check_regular(&path)
+            .with_context(|| format!("--out {}: {name}", args.out.display()))?;
+        let mut inputs = args.source.files().into_iter();
+        if let Some(input) = inputs.find(|input| FileIdentity::of(input).as_ref() == Some(&own)) {
+            bail!(
+                "--out {}: its {name} is an input of this command ({})\n\
+                 hint: choose another folder, for example --out {}",
+                args.out.display(),
+                input.display(),
+                free_sibling_name(&args.out).display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Creates the folder of the run. With `--no-resume`, a folder with records is an error.

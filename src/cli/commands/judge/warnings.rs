@@ -6,8 +6,9 @@ use crate::data::cases::{CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
 
-/// Warns before the first case: flags without effect, and answers beyond the rows of the data set.
-pub(super) fn warn_before_run(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
+/// Warns before the first case: misspelt fields, flags without effect, and answers beyond the rows of the data set.
+pub(super) fn warn_before_run(progress: &Progress, source: &mut CaseSource, args: &JudgeArgs) {
+    source.take_field_notes().iter().for_each(|note| progress.note(note));
     for warning in ignored_flags(&args.source, source.kind) {
         progress.note(&warning);
     }
@@ -15,7 +16,8 @@ pub(super) fn warn_before_run(progress: &Progress, source: &CaseSource, args: &J
 }
 
 /// Warns after the last case.
-pub(super) fn warn_after_run(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
+pub(super) fn warn_after_run(progress: &Progress, source: &mut CaseSource, args: &JudgeArgs) {
+    source.take_field_notes().iter().for_each(|note| progress.note(note));
     // With a limit, unused answers may belong to later cases.
     if args.limit.is_none() {
         warn_unused_answers(progress, source);

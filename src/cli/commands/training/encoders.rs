@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
+use super::result_files::{ResultFiles, ResultFormat};
 use crate::cli::args::{EncodersArgs, OutputFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::support::files::folder::create_folder;
 use crate::support::tables::TableStyle;
+use crate::support::tables::chart::SVG_CHART;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
@@ -43,6 +45,12 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
         }
     };
     create_folder(&args.out)?;
+    let name = if args.probe_only { linear_probe::MEASURE } else { panel_comparison::MEASURE };
+    let formats = vec![
+        ResultFormat { extension: "json", form: EncoderComparison::JSON_FORM },
+        ResultFormat { extension: "svg", form: SVG_CHART },
+    ];
+    let files = ResultFiles::check(&args.out, name, formats)?;
     let comparison = if args.probe_only {
         linear_probe::compare(&encoders, &test_config, &print_note)?
     } else {
@@ -59,7 +67,8 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
         check_output_folder(&args.out)?;
         panel_comparison::compare(&encoders, &test_config, &training, &print_note)?
     };
-    write_files(&comparison, &args.out)?;
+    files.write("json", &(serde_json::to_string_pretty(&comparison)? + "\n"))?;
+    files.write("svg", &comparison.svg())?;
     let text = match args.format {
         OutputFormat::Text => comparison.text(TableStyle::terminal()),
         OutputFormat::Json => serde_json::to_string_pretty(&comparison)? + "\n",
@@ -77,17 +86,6 @@ fn check_output_folder(out: &Path) -> Result<()> {
              hint: choose another folder, or move this one away",
             out.display()
         );
-    }
-    Ok(())
-}
-
-fn write_files(comparison: &EncoderComparison, out: &Path) -> Result<()> {
-    let name = comparison.measure;
-    let files =
-        [("json", serde_json::to_string_pretty(comparison)? + "\n"), ("svg", comparison.svg())];
-    for (extension, text) in files {
-        let path = out.join(format!("{name}.{extension}"));
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -2,4 +2,5 @@
 
 pub(super) mod encoders;
 mod introspect;
+mod result_files;
 pub(super) mod train;

@@ -4,6 +4,7 @@ use anyhow::bail;
 use clap::ValueEnum as _;
 
 use super::introspect;
+use super::result_files::{ResultFiles, ResultFormat};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{
@@ -12,13 +13,13 @@ use crate::cli::args::{
 use crate::cli::commands::output::write_stdout;
 use crate::judging::panel::PanelJudge;
 use crate::support::device::open_device;
-use crate::support::files::atomic_file;
 use crate::support::tables::TableStyle;
+use crate::support::tables::chart::SVG_CHART;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::training::ablation::{Ablation, AblationConfig};
+use crate::training::ablation::{Ablation, AblationConfig, AblationTable};
 use crate::training::measurement;
 use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
@@ -80,6 +81,14 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
     if ablation_config.measurement.phantoms == 0 && ablation_config.data.is_none() {
         bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
     }
+    let name = args.study.to_possible_value();
+    let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
+    let formats = vec![
+        ResultFormat { extension: "json", form: AblationTable::JSON_FORM },
+        ResultFormat { extension: "md", form: AblationTable::MARKDOWN_FORM },
+        ResultFormat { extension: "svg", form: SVG_CHART },
+    ];
+    let files = ResultFiles::check(&args.out, &name, formats)?;
     let ablation = Ablation {
         study: args.study,
         base: &config,
@@ -94,14 +103,9 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
         return Ok(Exit::Interrupted);
     };
     let json = serde_json::to_string_pretty(&table)? + "\n";
-    let name = args.study.to_possible_value();
-    let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
-    for (extension, text) in
-        [("json", json.clone()), ("md", table.text(TableStyle::Markdown)), ("svg", table.svg())]
-    {
-        let path = args.out.join(format!("{name}.{extension}"));
-        atomic_file::write_atomic(&path, text.as_bytes())?;
-    }
+    files.write("json", &json)?;
+    files.write("md", &table.text(TableStyle::Markdown))?;
+    files.write("svg", &table.svg())?;
     write_stdout(&match args.format {
         OutputFormat::Text => table.text(TableStyle::terminal()),
         OutputFormat::Json => json,

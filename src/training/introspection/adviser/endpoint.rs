@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::data::images::encode_png;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::support::network::access_token::AccessToken;
+use crate::support::network::service_url::ServiceUrl;
 use crate::training::introspection::adviser::chat_client::ChatClient;
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 use crate::training::preferences::prompt_text;
@@ -31,14 +33,22 @@ impl Endpoint {
     /// API key.
     ///
     /// # Errors
-    /// If `base` is not a URL.
-    pub fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
+    /// If the HTTP client cannot be created.
+    pub fn new(base: &ServiceUrl, model: &str, key: Option<AccessToken>) -> Result<Self> {
         let layout = PromptLayout::CaseFirst;
         Ok(Self {
             chat: ChatClient::new(base, model, key)?,
             branches: BranchPrompts::new(layout, Rubric::built_in()?, RubricDetail::Full)?,
             merge: MergePrompts::new(layout)?,
         })
+    }
+
+    /// Sends a short message, to report a wrong key, URL or model before the training starts.
+    ///
+    /// # Errors
+    /// If the endpoint is unreachable, or rejects the key, the model or the message.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.chat.check()
     }
 
     /// Returns the model and its URL.

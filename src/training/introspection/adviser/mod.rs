@@ -73,6 +73,17 @@ impl Adviser {
         }
     }
 
+    /// Checks that an endpoint accepts the key and the model.
+    ///
+    /// # Errors
+    /// If the endpoint is unreachable or rejects a request.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::Judge(_) | Self::Recorded { .. } => Ok(()),
+            Self::Endpoint(endpoint) => endpoint.check().context("--adviser"),
+        }
+    }
+
     /// Returns the number of pairs per request batch. It is one for an endpoint, so that each paid
     /// answer is logged before the next request.
     pub(super) fn batch_size(&self, max: usize) -> usize {

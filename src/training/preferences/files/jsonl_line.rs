@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
+use crate::support::files::regular_file;
 use crate::training::preferences::prompt_text::IMAGE_MARKER;
 
 /// Items of a file, with its hash.
@@ -35,7 +36,7 @@ pub(crate) fn parse_lines<T>(
     noun: &str,
     parse: impl Fn(JsonlLine) -> Result<T>,
 ) -> Result<ParsedFile<T>> {
-    let text = std::fs::read_to_string(path).with_context(|| {
+    let text = regular_file::read_to_string(path).with_context(|| {
         format!(
             "cannot read the {noun}s {}\n\
              hint: check the path; in a configuration, it is relative to the folder of the configuration",

@@ -2,7 +2,7 @@
 //! `images/`.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::{EvaluationFormat, PromptLayout};
@@ -12,7 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::support::files::atomic_file;
+use crate::support::files::atomic_file::{self, is_temporary_name};
+use crate::support::files::file_form::has_json_line;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::training::config::stage::negative::Negative;
 use crate::training::config::stage::reward_token::REWARD_TOKENS;
@@ -122,17 +123,32 @@ impl<'a> PreferenceFolder<'a> {
     }
 }
 
+/// Returns true if a file was written by this command: it is empty, or its pairs have the fields of
+/// this writer.
+fn is_own_file(path: &Path) -> Result<bool> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let context = || format!("cannot read {}", path.display());
+    let mut file = File::open(path).with_context(context)?;
+    let fields = ["id", "member", "images", "prompt", "chosen", "rejected", "negatives"];
+    let is_empty = file.metadata().with_context(context)?.len() == 0;
+    Ok(is_empty || has_json_line(&mut file, &fields).with_context(context)?)
+}
+
 /// Creates the folder, or removes the images of an earlier run. Leaves a folder with other files
 /// unchanged.
 fn prepare_folder(out: &Path) -> Result<()> {
     let images_folder = out.join("images");
-    let is_earlier_output = out.join(PREFERENCES_FILE).is_file();
+    let is_earlier_output = is_own_file(&out.join(PREFERENCES_FILE))?;
     let is_image = |name: &str| name.starts_with("phantom-") || name.starts_with(COPIED_PREFIX);
-    let is_expected = |name: &str| [PREFERENCES_FILE, "preferences.part", "images"].contains(&name);
+    let is_expected =
+        |name: &str| [PREFERENCES_FILE, "images"].contains(&name) || is_temporary_name(name);
     let list_if_exists = |folder: &Path| {
         if folder.exists() { list_names(folder) } else { Ok(Vec::new()) }
     };
     let (files, image_files) = (list_if_exists(out)?, list_if_exists(&images_folder)?);
+    let is_image = |name: &str| is_image(name) || is_temporary_name(name);
     let has_other_files = !files.iter().all(|name| is_expected(name))
         || !image_files.iter().all(|name| is_image(name));
     if has_other_files || !(is_earlier_output || files.is_empty()) {
@@ -147,6 +163,7 @@ fn prepare_folder(out: &Path) -> Result<()> {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     create_folder(&images_folder)?;
+    atomic_file::remove_temporary_files(out)?;
     // The empty file marks the folder as an output of this command, so that an interrupted run can
     // be repeated.
     atomic_file::write_atomic(&out.join(PREFERENCES_FILE), b"")

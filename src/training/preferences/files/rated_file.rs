@@ -6,18 +6,26 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use super::jsonl_line::numbered_lines;
-use crate::support::files::atomic_file;
+use crate::support::files::file_form::{FileForm, has_json_line};
 use crate::support::files::folder::parent_folder;
+use crate::support::files::out_file::OutFile;
+use crate::support::files::regular_file;
+
+/// The form of a file with predicted qualities. A file of ratings has no field `rated`.
+pub const RATED_FORM: FileForm = FileForm {
+    name: "a file of evaluations with predicted qualities",
+    recognise: |file| has_json_line(file, &["prompt", "quality", "rated"]),
+};
 
 /// Writes the lines of a file with their predicted qualities as `quality`. An existing rating moves
 /// to `rated`. Image paths become absolute if `out` is in another folder.
 ///
 /// # Errors
 /// If a file cannot be read or written, or a line is malformed. Errors name the file and the line.
-pub fn write_rated(path: &Path, out: &Path, qualities: &[f64]) -> Result<()> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+pub fn write_rated(path: &Path, out: &OutFile, qualities: &[f64]) -> Result<()> {
+    let text = regular_file::read_to_string(path).with_context(|| path.display().to_string())?;
     let base = parent_folder(path)?;
-    let is_same_folder = base == parent_folder(out)?;
+    let is_same_folder = base == parent_folder(out.path())?;
     let mut output = String::with_capacity(text.len() + 32 * qualities.len());
     for ((number, line), quality) in numbered_lines(&text).zip(qualities) {
         let location = || format!("{}, line {number}", path.display());
@@ -32,8 +40,7 @@ pub fn write_rated(path: &Path, out: &Path, qualities: &[f64]) -> Result<()> {
         output += &serde_json::to_string(&fields).with_context(location)?;
         output.push('\n');
     }
-    atomic_file::write_atomic(out, output.as_bytes())
-        .with_context(|| format!("--out {}", out.display()))
+    out.write(output.as_bytes())
 }
 
 /// Makes the image paths of a line absolute. They are relative to `base`.
@@ -63,7 +70,14 @@ mod tests {
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
         };
         let sibling = folder.path().join("rated.jsonl");
-        write_rated(&path, &sibling, &[0.25, 0.75]).unwrap();
+        let write = |out: &Path| {
+            let out = OutFile::check(out, RATED_FORM, &[&path]).unwrap();
+            write_rated(&path, &out, &[0.25, 0.75]).unwrap();
+        };
+        write(&sibling);
+        // The output replaces itself, but no other ratings.
+        write(&sibling);
+        assert!(OutFile::check(&path, RATED_FORM, &[]).is_err());
         let lines = read(&sibling);
         assert_eq!(lines.len(), 2);
         assert_eq!((&lines[0]["quality"], &lines[0]["rated"]), (&0.25.into(), &3.into()));
@@ -74,7 +88,7 @@ mod tests {
         assert_eq!(parent_folder(Path::new("rated.jsonl")).unwrap(), here);
         let other = tempfile::tempdir().unwrap();
         let elsewhere = other.path().join("rated.jsonl");
-        write_rated(&path, &elsewhere, &[0.25, 0.75]).unwrap();
+        write(&elsewhere);
         let image = folder.path().join("x.png").display().to_string();
         assert_eq!(read(&elsewhere)[0]["images"][0], image);
     }

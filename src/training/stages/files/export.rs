@@ -38,8 +38,9 @@ pub(crate) fn export(
         write_tensors(&head, &folder.join(format!("{name}.safetensors")))?;
     }
     let tokenizer = out.join(TOKENIZER_FILE);
-    std::fs::copy(&tokenizer, folder.join(TOKENIZER_FILE))
-        .with_context(|| format!("cannot copy {}", tokenizer.display()))?;
+    let bytes = std::fs::read(&tokenizer)
+        .with_context(|| format!("cannot read {}", tokenizer.display()))?;
+    atomic_file::write_atomic(&folder.join(TOKENIZER_FILE), &bytes)?;
     let spec = panel_spec(config, members);
     let text = toml::to_string_pretty(&spec).context("cannot write the panel's file")?;
     atomic_file::write_atomic(&folder.join(PANEL_FILE), text.as_bytes())

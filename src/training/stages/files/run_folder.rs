@@ -33,8 +33,12 @@ pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLoc
     // This check comes before the first write, so that a folder with other files stays unchanged.
     check_is_training_folder(out)?;
     let lock = FolderLock::acquire(out)?;
+    atomic_file::remove_temporary_files(out)?;
     let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
     let path = out.join(CONFIG_FILE);
+    if is_same_config(&path, &text) {
+        return Ok(lock);
+    }
     if can_resume(out, config, &list_names(out)?) {
         atomic_file::write_atomic(&path, text.as_bytes())?;
         return Ok(lock);
@@ -47,6 +51,14 @@ pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLoc
             .to_owned()
     })?;
     Ok(lock)
+}
+
+/// Returns true if a file has this configuration, in the form that this program writes or in
+/// another one, for example with comments of the user.
+fn is_same_config(path: &Path, text: &str) -> bool {
+    let old = fs::read_to_string(path).ok();
+    let old = old.and_then(|old| toml::from_str::<TrainConfig>(&old).ok());
+    old.is_some_and(|old| toml::to_string_pretty(&old).is_ok_and(|old| old == text))
 }
 
 /// Returns true if the configuration differs from that of the checkpoints only in unstarted stages
@@ -133,14 +145,21 @@ fn remove_failed_start(out: &Path) -> Result<()> {
 }
 
 /// Returns an error if the folder contains anything except a training or an interrupted first write
-/// of one.
+/// of one. A training folder has a lock file, or a configuration as this program writes it: without
+/// comments, and with all fields.
 fn check_is_training_folder(out: &Path) -> Result<()> {
     let is_temporary = |name: &String| {
         let is_partial = [".part", ".partial"].iter().any(|end| name.ends_with(end));
         is_partial || name == FolderLock::FILE
     };
     let names = list_names(out)?;
-    if !names.iter().any(|name| name == CONFIG_FILE) && !names.iter().all(is_temporary) {
+    let has = |file: &str| names.iter().any(|name| name == file);
+    let has_written_config = || {
+        let path = out.join(CONFIG_FILE);
+        fs::read_to_string(&path).is_ok_and(|text| is_same_config(&path, &text))
+    };
+    let is_training = has(CONFIG_FILE) && (has(FolderLock::FILE) || has_written_config());
+    if !is_training && !names.iter().all(is_temporary) {
         bail!(
             "--out {}: the folder contains files that do not belong to a training\n\
              hint: choose an empty folder or one that does not exist",
@@ -242,6 +261,26 @@ mod tests {
         let error = error_text(claim_folder(&config(), other.path()));
         assert!(error.contains("do not belong to a training"), "{error}");
         assert_eq!(list_names(other.path()).unwrap(), ["thesis.txt"]);
+        // The user's own configuration and tokenizer are no output of a training.
+        let own = tempfile::tempdir().unwrap();
+        let text = format!("# mine\n{}", toml::to_string_pretty(&config()).unwrap());
+        for (name, text) in [(CONFIG_FILE, text.as_str()), (TOKENIZER_FILE, "mine")] {
+            fs::write(own.path().join(name), text).unwrap();
+        }
+        let error = error_text(claim_folder(&config(), own.path()));
+        assert!(error.contains("do not belong to a training"), "{error}");
+        assert_eq!(fs::read_to_string(own.path().join(TOKENIZER_FILE)).unwrap(), "mine");
+    }
+
+    #[test]
+    fn comments_of_the_user_are_kept() {
+        let out = tempfile::tempdir().unwrap();
+        drop(claim_folder(&config(), out.path()).unwrap());
+        let path = out.path().join(CONFIG_FILE);
+        let text = format!("# mine\n{}", fs::read_to_string(&path).unwrap());
+        fs::write(&path, &text).unwrap();
+        claim_folder(&config(), out.path()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 
     #[test]

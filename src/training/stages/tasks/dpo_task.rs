@@ -10,6 +10,7 @@ use acem3_experts::train::{
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 
+use crate::checkpoints::safetensors;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::stages::context::StageContext;
 use crate::training::stages::frozen::frozen_cache::CHUNK_SIZE;
@@ -156,9 +157,7 @@ fn reference_likelihoods(
 
 fn write_references(path: &Path, likelihoods: &[[f64; 2]]) -> Result<()> {
     let values = Tensor::from_vec(likelihoods.concat(), (likelihoods.len(), 2), &Device::Cpu)?;
-    let part_path = path.with_extension("part");
-    values.save_safetensors(LOG_LIKELIHOODS, &part_path)?;
-    std::fs::rename(&part_path, path).with_context(|| format!("cannot write {}", path.display()))
+    safetensors::write([(&LOG_LIKELIHOODS.to_owned(), &values)], path)
 }
 
 fn read_references(path: &Path, n: usize) -> Result<Vec<[f64; 2]>> {

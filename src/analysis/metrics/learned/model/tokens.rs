@@ -18,6 +18,7 @@ use tokenizers::{AddedToken, Tokenizer, TruncationParams};
 use super::source::ModelSource;
 use crate::analysis::metrics::lexical::words::is_space;
 use crate::checkpoints::published::config_json::read_json;
+use crate::support::files::regular_file;
 
 /// Special tokens at the start and end of a text.
 const BERT_BOUNDARY_TOKENS: [&str; 2] = ["[CLS]", "[SEP]"];
@@ -189,7 +190,7 @@ fn register_special_tokens(tokenizer: &mut Tokenizer, tokens: &[&str]) -> Result
 fn read_limited(path: &Path) -> Result<Vec<u8>> {
     let size = std::fs::metadata(path).context("could not be read")?.len();
     ensure!(size <= MAX_FILE_BYTES, "{size} bytes, expected at most {MAX_FILE_BYTES}");
-    std::fs::read(path).context("could not be read")
+    regular_file::read(path).context("could not be read")
 }
 
 /// Returns the token ids of sequences of equal length as a tensor.

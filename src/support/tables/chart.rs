@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::support::files::file_form::{FileForm, contains_text, starts_with};
 use crate::support::text::escape::escape_html;
 
 /// Width of a chart in SVG units. It fits a small phone, so text stays readable there.
@@ -21,6 +22,15 @@ const TITLE_LINE_HEIGHT: f64 = 16.0;
 
 /// The number of characters of a title line.
 const TITLE_LINE_CHARS: usize = 50;
+
+/// The form of a chart file.
+pub(crate) const SVG_CHART: FileForm = FileForm {
+    name: "a chart of acem3",
+    recognise: |file| {
+        let style = format!("<style>{STYLE}</style>");
+        Ok(starts_with(file, "<svg xmlns=")? && contains_text(file, &style)?)
+    },
+};
 
 /// A chart.
 #[derive(Clone, Debug)]

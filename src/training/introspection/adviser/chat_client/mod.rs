@@ -1,25 +1,41 @@
 //! HTTP client of a chat endpoint: authentication, retry policy, unsupported parameters.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::io::Read as _;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use reqwest::Url;
-use reqwest::blocking::Client;
+use reqwest::Client;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::support::network::access_token::AccessToken;
+use crate::support::network::response_body::{read_body, read_error_body};
+use crate::support::network::service_url::ServiceUrl;
+use crate::support::network::url_secrets::hide_url_secrets;
+use crate::support::text::escape_control_chars;
 
 /// Connection timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Request timeout.
-const RESPONSE_TIMEOUT: Duration = Duration::from_mins(5);
-/// Maximum attempts after connection failures and transient errors.
-const MAX_ATTEMPTS: u32 = 4;
+/// Attempts and timeout of a request about a pair. Attempts follow connection failures and
+/// transient errors.
+const PAIR_REQUEST: RequestPolicy =
+    RequestPolicy { max_attempts: 4, timeout: Duration::from_mins(5) };
+/// Attempts and timeout of the first request, which checks the endpoint. Its answer is one word.
+const CHECK_REQUEST: RequestPolicy =
+    RequestPolicy { max_attempts: 2, timeout: Duration::from_mins(2) };
 /// Maximum size of a response in bytes.
-const MAX_RESPONSE_BYTES: u64 = 4 << 20;
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
+/// Maximum bytes of an error response that are read.
+const MAX_ERROR_BYTES: usize = 16 << 10;
+/// Maximum characters of a response in a message.
+const MAX_PRINTED_CHARS: usize = 200;
 /// Maximum length of an answer in tokens.
 const MAX_TOKENS: u32 = 1500;
 
@@ -27,13 +43,23 @@ const MAX_TOKENS: u32 = 1500;
 #[derive(Debug)]
 pub(crate) struct ChatClient {
     client: Client,
+    runtime: Runtime,
     url: String,
     model: String,
-    key: Option<String>,
+    key: Option<AccessToken>,
     /// Pause before the first retry; each later pause is four times as long.
     first_pause: Duration,
     /// Request parameters that the model has rejected.
     rejected_parameters: Mutex<BTreeSet<&'static str>>,
+}
+
+/// Attempts and timeout of a request.
+#[derive(Clone, Copy, Debug)]
+struct RequestPolicy {
+    /// Maximum number of attempts.
+    max_attempts: u32,
+    /// Timeout of an attempt with its complete response.
+    timeout: Duration,
 }
 
 /// Sampling parameters that some models reject. Newer models expect `max_completion_tokens` instead
@@ -42,17 +68,12 @@ const OPTIONAL_PARAMETERS: [&str; 3] = ["max_tokens", "temperature", "seed"];
 
 impl ChatClient {
     /// Creates a client for a model behind a base URL.
-    pub(crate) fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
-        let url = format!("{}/chat/completions", base.trim_end_matches('/'));
-        let parsed_url = Url::parse(&url);
-        let parsed_url = parsed_url.with_context(|| {
-            format!(
-                "--adviser {base}: not a URL\nhint: pass the base URL, for example https://host/v1"
-            )
-        })?;
+    pub(crate) fn new(base: &ServiceUrl, model: &str, key: Option<AccessToken>) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
-            client: build_client(&parsed_url)?,
-            url,
+            client: build_client(base)?,
+            runtime: runtime.context("cannot set up the HTTP client")?,
+            url: format!("{}/chat/completions", base.as_str()),
             model: model.to_owned(),
             key,
             first_pause: Duration::from_secs(1),
@@ -65,22 +86,58 @@ impl ChatClient {
         format!("{} at {}", self.model, self.url)
     }
 
+    /// Sends a short message, to report a wrong key, URL or model before the training starts.
+    ///
+    /// # Errors
+    /// If the endpoint is unreachable, or rejects the key, the model or the message.
+    pub(crate) fn check(&self) -> Result<()> {
+        let content = json!([{"type": "text", "text": "Answer with the word: yes"}]);
+        let messages = json!([{"role": "user", "content": content}]);
+        match self.ask_with(&messages, 0, CHECK_REQUEST)? {
+            // Any answer shows that the endpoint accepts the key and the model.
+            Ok(_) | Err(RejectedMessages { status: 200, .. }) => Ok(()),
+            Err(rejected) => bail!(
+                "{}: {rejected}\nhint: check --adviser (the URL up to `/v1`) and --model (one of its models)",
+                self.url
+            ),
+        }
+    }
+
     /// Sends messages and returns the answer, or the reason why these messages have none. Later
     /// attempts use a higher temperature, so that they differ.
     ///
     /// # Errors
     /// If the endpoint is unreachable, or rejects the key or the model.
     pub(crate) fn ask(&self, messages: &Value, attempt: u32) -> Result<Result<String, String>> {
+        let answer = self.ask_with(messages, attempt, PAIR_REQUEST)?;
+        Ok(answer.map_err(|rejected| rejected.to_string()))
+    }
+
+    /// As [`Self::ask`], with a number of attempts and a timeout.
+    fn ask_with(
+        &self,
+        messages: &Value,
+        attempt: u32,
+        policy: RequestPolicy,
+    ) -> Result<Result<String, RejectedMessages>> {
         let mut pause = self.first_pause;
-        for remaining in (0..MAX_ATTEMPTS).rev() {
-            let failure = match self.send_with_supported_parameters(messages, attempt) {
-                Ok((200, text)) => return Ok(parse_answer(&text)),
+        for remaining in (0..policy.max_attempts).rev() {
+            let failure = match self.send_with_supported_parameters(
+                messages,
+                attempt,
+                policy.timeout,
+            ) {
+                Ok((status @ 200, text)) => {
+                    let answer = parse_answer(&text);
+                    return Ok(answer.map_err(|reason| RejectedMessages { status, reason }));
+                }
                 // The endpoint rejects these messages; it may accept those of another pair.
                 Ok((status @ (400 | 413 | 422), text)) => {
-                    return Ok(Err(format!(
+                    let reason = format!(
                         "the endpoint rejected the request with status {status}: {}",
                         shorten(&text)
-                    )));
+                    );
+                    return Ok(Err(RejectedMessages { status, reason }));
                 }
                 Ok((status @ (408 | 429 | 500..), text)) => {
                     format!("status {status}: {}", shorten(&text))
@@ -110,9 +167,10 @@ impl ChatClient {
         &self,
         messages: &Value,
         attempt: u32,
+        timeout: Duration,
     ) -> Result<(u16, String), String> {
         loop {
-            let (status, text) = self.send(&self.body(messages, attempt))?;
+            let (status, text) = self.send(&self.body(messages, attempt), timeout)?;
             let mut rejected =
                 self.rejected_parameters.lock().unwrap_or_else(PoisonError::into_inner);
             let next = OPTIONAL_PARAMETERS
@@ -146,37 +204,56 @@ impl ChatClient {
         body.to_string()
     }
 
-    /// Sends one request. Returns the status and the response body.
-    fn send(&self, body: &str) -> Result<(u16, String), String> {
-        let request = self.client.post(&self.url).body(body.to_owned());
+    /// Sends one request. Returns the status and the response body without the key, which a server
+    /// may repeat.
+    fn send(&self, body: &str, timeout: Duration) -> Result<(u16, String), String> {
+        let request = self.client.post(&self.url).body(body.to_owned()).timeout(timeout);
         let mut request = request.header("content-type", "application/json");
         if let Some(key) = &self.key {
-            request = request.bearer_auth(key);
+            request = request.bearer_auth(key.secret());
         }
-        let reply = request.send().map_err(|error| root_cause(&error))?;
-        let status = reply.status().as_u16();
-        let mut text = String::new();
-        let read = reply.take(MAX_RESPONSE_BYTES + 1).read_to_string(&mut text);
-        read.map_err(|error| root_cause(&error))?;
-        if text.len() as u64 > MAX_RESPONSE_BYTES {
-            return Err(format!("the response is longer than {MAX_RESPONSE_BYTES} bytes"));
-        }
+        let (status, body) = self.runtime.block_on(async {
+            let mut response = request.send().await.map_err(|error| root_cause(&error))?;
+            let status = response.status().as_u16();
+            if status != 200 {
+                return Ok((status, read_error_body(&mut response, MAX_ERROR_BYTES).await));
+            }
+            let body = read_body(&mut response, MAX_RESPONSE_BYTES).await;
+            let body = body.map_err(|error| root_cause(&error))?;
+            let body = body
+                .ok_or_else(|| format!("the response is longer than {MAX_RESPONSE_BYTES} bytes"))?;
+            Ok::<_, String>((status, body))
+        })?;
+        let text = String::from_utf8_lossy(&body);
+        let text = match &self.key {
+            Some(key) => key.hide_in(&text).into_owned(),
+            None => text.into_owned(),
+        };
         Ok((status, text))
+    }
+}
+
+/// Messages without an answer, although the endpoint works.
+struct RejectedMessages {
+    /// Status of the response.
+    status: u16,
+    reason: String,
+}
+
+impl fmt::Display for RejectedMessages {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.reason)
     }
 }
 
 /// Builds the HTTP client. It follows no redirects, because they would send the key and the
 /// messages to another host. It uses no proxy for a local endpoint.
-fn build_client(url: &Url) -> Result<Client> {
+fn build_client(base: &ServiceUrl) -> Result<Client> {
     let client = Client::builder()
         .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(RESPONSE_TIMEOUT);
-    let client = match url.host_str() {
-        Some("localhost" | "127.0.0.1" | "[::1]") => client.no_proxy(),
-        _ => client,
-    };
+        .connect_timeout(CONNECT_TIMEOUT);
+    let client = if base.is_local() { client.no_proxy() } else { client };
     let client = client.build();
     client.context("cannot set up the HTTP client\nhint: check that CA certificates are installed")
 }
@@ -202,24 +279,10 @@ fn parse_answer(body: &str) -> Result<String, String> {
     }
 }
 
-/// Shortens a response body to one line for an error message.
+/// Shortens a response body to one line for an error message, without control characters and
+/// without credentials in URLs.
 fn shorten(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(200).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answer_without_text_is_an_error() {
-        let parse =
-            |message: Value| parse_answer(&json!({"choices": [{"message": message}]}).to_string());
-        assert_eq!(parse(json!({"content": "Yes."})), Ok("Yes.".to_owned()));
-        let refusal = parse(json!({"content": null, "refusal": "I cannot\nlook at this."}));
-        assert_eq!(refusal, Err("the model refused to answer: I cannot look at this.".to_owned()));
-        assert!(parse(json!({"content": null})).unwrap_err().contains("has no"));
-        assert!(parse_answer("<html>").unwrap_err().contains("not JSON: <html>"));
-    }
+    let line = hide_url_secrets(&escape_control_chars(&line)).into_owned();
+    line.chars().take(MAX_PRINTED_CHARS).collect()
 }

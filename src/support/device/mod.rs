@@ -1,4 +1,6 @@
-//! Devices and element types of weights.
+//! Devices and element types of weights, and the number of threads.
+
+pub mod threads;
 
 use std::str::FromStr;
 

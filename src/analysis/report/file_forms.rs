@@ -1,0 +1,69 @@
+//! Forms of report files, so that a report replaces only an earlier report.
+
+use std::io::{self, Read as _, SeekFrom};
+
+use crate::support::files::file_form::{
+    FileForm, ReadSeek, contains_text, has_json_fields, read_head, starts_with,
+};
+
+/// Bytes at the end of a Parquet file that are searched for the names of the columns.
+const FOOTER_BYTES: u64 = 64 << 10;
+
+/// An HTML report.
+pub const HTML_REPORT: FileForm = FileForm {
+    name: "an HTML report of acem3",
+    recognise: |file| {
+        let head = read_head(file)?;
+        let generator = b"<meta name=\"generator\" content=\"acem3\">";
+        Ok(head.starts_with(b"<!DOCTYPE html>") && contains(&head, generator))
+    },
+};
+
+/// A Markdown report. Its last section names the program.
+pub const MARKDOWN_REPORT: FileForm = FileForm {
+    name: "a Markdown report of acem3",
+    recognise: |file| {
+        Ok(starts_with(file, "# ")?
+            && contains_text(file, "Written by acem3 ")?
+            && contains_text(file, "acem3 is not a medical device.")?)
+    },
+};
+
+/// A JSON report.
+pub const JSON_REPORT: FileForm = FileForm {
+    name: "a JSON report of acem3",
+    recognise: |file| {
+        has_json_fields(file, &["schema", "version", "target", "scores", "draws", "judges"])
+    },
+};
+
+/// The verdicts as CSV.
+pub const CSV_REPORT: FileForm = FileForm {
+    name: "a CSV report of acem3",
+    recognise: |file| starts_with(file, "judge,judge_name,case,line,model_a,model_b,"),
+};
+
+/// The verdicts as Parquet. The names of the columns are in the footer.
+pub const PARQUET_REPORT: FileForm = FileForm {
+    name: "a Parquet report of acem3",
+    recognise: |file| {
+        let footer = read_tail(file)?;
+        Ok(starts_with(file, "PAR1")?
+            && ["judge_name", "model_a", "answer_b"]
+                .iter()
+                .all(|name| contains(&footer, name.as_bytes())))
+    },
+};
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// Reads the last bytes of a file.
+fn read_tail(file: &mut dyn ReadSeek) -> io::Result<Vec<u8>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(FOOTER_BYTES)))?;
+    let mut tail = Vec::new();
+    file.take(FOOTER_BYTES).read_to_end(&mut tail)?;
+    Ok(tail)
+}

@@ -1,0 +1,7 @@
+//! Requests to services that the user names: URLs without credentials, hidden access tokens, and
+//! responses of limited size.
+
+pub mod access_token;
+pub mod response_body;
+pub mod service_url;
+pub mod url_secrets;
