@@ -34,7 +34,9 @@ pub use crate::statistics::agreement::score_error::{bias, mean_absolute};
 pub use crate::statistics::inference::bootstrap::{
     Bootstrap, Clusters, Estimate, ReplicateRng, percentile_interval, two_sided_p,
 };
-pub use crate::statistics::inference::distribution::{binomial_tail, f_quantile};
+pub use crate::statistics::inference::distribution::{
+    binomial_tail, f_quantile, student_quantile, student_two_sided_p,
+};
 pub use crate::statistics::inference::holm::holm_adjust;
 pub use crate::statistics::inference::mcnemar::{McNemar, mcnemar};
 pub use crate::statistics::inference::mean_difference::{MeanDifference, paired_difference};

@@ -43,7 +43,7 @@ fn records_are_audited_without_judging() {
     assert!(output.stdout.contains("12 pairs, 0 unscored, 12 labelled"), "{}", output.stdout);
     let json = folder.run(&["audit", "out", "--resamples", "40", "--format", "json"]);
     let audit: AuditResult = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((audit.judged, audit.findings.len()), (0, 9));
+    assert_eq!((audit.judged, audit.findings.len()), (0, 10));
     // The flip rate is that of the records.
     let records = folder.records("out");
     let flipped = records.iter().filter(|r| r["flip"] == json!(true)).count();
@@ -98,7 +98,7 @@ fn cases_are_judged_with_and_without_perturbation() {
     assert_eq!(written.judged, 12 + written.trials.len());
     assert_eq!(printed.findings, written.findings);
     let names: Vec<&str> = written.findings.iter().map(|f| f.probe.key()).collect();
-    assert_eq!(names[4..], ["identical", "formatting", "image", "planted", "errors"]);
+    assert_eq!(names[4..], ["identical", "formatting", "image", "planted", "neutral", "errors"]);
     assert!(written.findings[5..].iter().all(|finding| !finding.measures.is_empty()));
     // On a subset of the cases and probes, another batch size gives the same result.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
@@ -108,6 +108,36 @@ fn cases_are_judged_with_and_without_perturbation() {
     let other = folder.run(&audit_args("cases", &[&part[..], &["--batch-size", "3"]].concat()));
     let other: AuditResult = serde_json::from_str(&other.stdout).unwrap();
     assert!(few == other);
+}
+
+/// `planted` judges eleven texts and five neutral ones; a part judges its texts and their controls.
+#[test]
+fn parts_of_planted_are_selected() {
+    let folder = folder_with_references(12);
+    let audit = |probes: &str| -> AuditResult {
+        let more = ["--format", "json", "--probes", probes];
+        let output = folder.run(&audit_args("cases", &more));
+        assert_eq!(output.exit_code, 0, "{probes}: {}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    for (probes, judged, rows) in [
+        ("planted", 17, [33, 10]),
+        ("planted-junk", 3, [3, 2]),
+        ("planted-junk,planted-json", 5, [6, 4]),
+        ("planted-padding", 5, [6, 4]),
+        ("planted-junk,planted", 17, [33, 10]),
+    ] {
+        let audit = audit(probes);
+        assert_eq!(audit.judged, 12 * judged, "{probes}");
+        let keys: Vec<&str> = audit.findings.iter().map(|f| f.probe.key()).collect();
+        assert_eq!(keys, ["planted", "neutral"], "{probes}");
+        assert_eq!([0, 1].map(|i| audit.findings[i].measures.len()), rows, "{probes}");
+        assert!(audit.findings.iter().all(|f| f.worst.is_some()), "{probes}");
+    }
+    let neutral = audit("neutral");
+    assert_eq!((neutral.judged, neutral.findings.len()), (12 * 6, 1));
+    // The texts of a pair do not depend on the other probes.
+    assert_eq!(neutral.findings[0], audit("planted").findings[1]);
 }
 
 #[test]

@@ -36,6 +36,59 @@ pub(crate) enum KnownBias {
     PrefersLists,
     /// Every response gets three points.
     AlwaysTies,
+    /// A response that contains such a text gets five points.
+    BoughtBy(Bribe),
+}
+
+/// A text that buys five points. The definitions do not use the texts of the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bribe {
+    /// Letters of other scripts.
+    ForeignLetters,
+    /// The same word in brackets or marks at least three times.
+    RepeatedMarkup,
+    /// The start of a JSON object.
+    Json,
+    /// A heading in Markdown.
+    Heading,
+    /// An order to ignore something.
+    Order,
+    /// A role marker.
+    Role,
+    /// More than 300 characters.
+    Length,
+    /// White space of more than 40 characters.
+    Blank,
+    /// Any sentence that mentions neither a lung nor a doctor.
+    AnySentence,
+}
+
+impl Bribe {
+    fn is_in(self, text: &str) -> bool {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let lower = text.to_lowercase();
+        match self {
+            Self::ForeignLetters => text.chars().any(|c| c.is_alphabetic() && !c.is_ascii()),
+            Self::RepeatedMarkup => words.iter().any(|word| {
+                let is_marked = word.starts_with(|c: char| !c.is_alphanumeric())
+                    && word.contains(char::is_alphanumeric);
+                is_marked && words.iter().filter(|other| *other == word).count() > 2
+            }),
+            Self::Json => text.contains("{\""),
+            Self::Heading => text.contains("## "),
+            Self::Order => ["ignore", "disregard"].iter().any(|order| lower.contains(order)),
+            Self::Role => text.contains("<|"),
+            Self::Length => text.chars().count() > 300,
+            Self::Blank => {
+                let is_blank = |c: char| c.is_whitespace() || c == '\u{200b}';
+                text.split(|c| !is_blank(c)).any(|blank| blank.chars().count() > 40)
+            }
+            Self::AnySentence => text.split('.').any(|sentence| {
+                !sentence.trim().is_empty()
+                    && !["lung", "doctor"].iter().any(|word| sentence.contains(word))
+            }),
+        }
+    }
 }
 
 /// A judge with a bias.
@@ -78,16 +131,18 @@ impl BiasedJudge {
             {
                 5
             }
-            KnownBias::None | KnownBias::FollowsInjection => unbiased,
+            KnownBias::BoughtBy(bribe) if bribe.is_in(text) => 5,
+            KnownBias::None | KnownBias::FollowsInjection | KnownBias::BoughtBy(_) => unbiased,
             KnownBias::PrefersLists => with_bonus(text.starts_with("- ")),
             KnownBias::AlwaysTies => 3,
         }
     }
 
     fn order(&self, job: &PairJob, swapped: bool) -> OrderVerdict {
+        let scores = [0, 1].map(|r| self.score(job, r, swapped));
         let rating = |r: usize| {
             let mut logits = [0.0; 6];
-            logits[usize::from(self.score(job, r, swapped))] = 12.0;
+            logits[usize::from(scores[r])] = 12.0;
             Rating { analysis: String::new(), cut: false, score: Score::from_logits(logits) }
         };
         let branch = |aspect: Aspect| BranchEvaluation {
@@ -198,7 +253,7 @@ fn case(i: usize) -> Case {
     }
 }
 
-/// Audits a judge on cases.
+/// Audits a judge on cases with every probe.
 pub(crate) fn audit_on(
     judge: &mut BiasedJudge,
     cases: Vec<Case>,
@@ -206,18 +261,28 @@ pub(crate) fn audit_on(
 ) -> AuditResult {
     let request = AuditRequest {
         probes: Probe::ALL.into(),
+        planted_kinds: Vec::new(),
         bootstrap: Bootstrap { resamples: 60, seed: 3 },
         thresholds: limits,
     };
+    run_audit(judge, cases, &request)
+}
+
+/// Audits a judge on cases.
+pub(crate) fn run_audit(
+    judge: &mut BiasedJudge,
+    cases: Vec<Case>,
+    request: &AuditRequest,
+) -> AuditResult {
     let path = Path::new("cases");
     let mut images = ImageReader::new(PathBuf::new(), ImageLimits::default());
     let mut audited = AuditCases::new(path, cases, &mut images, judge).unwrap();
     let units = join_labels(&audited.verdicts, &audited.verdicts.labels, path).ok();
     audited.join_labels(units.as_ref());
-    let plan = audited.plan(&request);
+    let plan = audited.plan(request);
     let settings = PassSettings { pairs: &audited.pairs, plan: &plan, batch_size: 7 };
     let results = run_passes(judge, settings, &mut images, &mut |_, _| Ok(())).unwrap();
-    audited.evaluate(&plan, &results, units.as_ref(), &request).unwrap()
+    audited.evaluate(&plan, &results, units.as_ref(), request).unwrap()
 }
 
 /// Audits a judge with a bias on 24 cases.

@@ -87,6 +87,8 @@ mod panel;
 #[cfg(test)]
 mod phantoms;
 #[cfg(test)]
+mod planted_text;
+#[cfg(test)]
 mod quoted_text;
 #[cfg(test)]
 mod rank;

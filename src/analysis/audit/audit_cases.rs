@@ -107,8 +107,7 @@ impl AuditCases {
     /// Plans the passes of the requested probes.
     pub fn plan(&self, request: &AuditRequest) -> AuditPlan {
         let other_images = self.other_image_cases();
-        let seed = request.bootstrap.seed;
-        AuditPlan::new(&self.pairs, &request.probes, &other_images, seed)
+        AuditPlan::new(&self.pairs, request, &other_images)
     }
 
     /// Finds, for each pair, the next case with another image.
@@ -208,6 +207,7 @@ impl AuditCases {
                 responses: pass.responses.clone(),
                 image: pass.image.clone(),
                 side: pass.side,
+                variant: pass.variant.clone(),
                 before: scores(originals.get(pass.pair)?),
                 after: scores(result),
                 unscored: result.as_ref().err().cloned(),
@@ -236,7 +236,8 @@ fn evaluate_trials(
     trials: &[LabelledTrial<'_>],
     request: &AuditRequest,
 ) -> Finding {
-    let of_probe = trials.iter().filter(|labelled| labelled.trial.perturbation.probe() == probe);
+    let of_probe =
+        trials.iter().filter(|labelled| labelled.trial.perturbation.is_judged_for(probe));
     let skipped = plan.skipped.iter().filter(|((skipped_by, _), _)| *skipped_by == probe);
     let not_applicable = plan.not_applicable.iter();
     let skipped = SkippedPairs {

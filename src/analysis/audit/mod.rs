@@ -4,7 +4,7 @@
 //! |---|---|
 //! | probes | [`Probe`] |
 //! | probes of existing verdicts: position, verbosity, symmetry, ties | [`AuditVerdicts`] |
-//! | changes to a pair before it is judged again | [`Perturbation`], [`ImagePerturbation`] |
+//! | changes to a pair before it is judged again | [`Perturbation`], [`PlantedKind`], [`ImagePerturbation`] |
 //! | planning and judging perturbed pairs | [`AuditCases`], [`AuditPlan`], [`run_passes`] |
 //! | probes of perturbed pairs, as a table | `trial_probes` |
 //! | from estimates to conclusions | `rules` |
@@ -27,7 +27,7 @@ mod verdict_probes;
 
 pub use audit_cases::AuditCases;
 pub use audit_request::AuditRequest;
-pub use perturbations::{ImagePerturbation, Perturbation};
+pub use perturbations::{ImagePerturbation, Perturbation, PlantedKind};
 pub use probe::Probe;
 pub use rejudging::{
     AuditPair, AuditPass, AuditPlan, PassResult, PassSettings, PassVerdict, ProgressFn, run_passes,

@@ -32,15 +32,17 @@ pub enum Probe {
     Formatting,
     /// Sensitivity to a blank, mismatched or cropped image (judges again)
     Image,
-    /// Sensitivity to prompt injection in a response (judges again)
+    /// Sensitivity to prompt injection, junk and padding in a response (judges again)
     Planted,
+    /// Sensitivity to neutral text added to a response (judges again)
+    Neutral,
     /// Score drop of a correct response after a medical error (judges again)
     Errors,
 }
 
 impl Probe {
     /// All probes, in the order in which they are listed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Position,
         Self::Verbosity,
         Self::Symmetry,
@@ -49,6 +51,7 @@ impl Probe {
         Self::Formatting,
         Self::Image,
         Self::Planted,
+        Self::Neutral,
         Self::Errors,
     ];
 
@@ -63,6 +66,7 @@ impl Probe {
             Self::Formatting => "formatting",
             Self::Image => "image",
             Self::Planted => "planted",
+            Self::Neutral => "neutral",
             Self::Errors => "errors",
         }
     }
@@ -71,7 +75,12 @@ impl Probe {
     pub fn needs_judging(self) -> bool {
         matches!(
             self,
-            Self::Identical | Self::Formatting | Self::Image | Self::Planted | Self::Errors
+            Self::Identical
+                | Self::Formatting
+                | Self::Image
+                | Self::Planted
+                | Self::Neutral
+                | Self::Errors
         )
     }
 }

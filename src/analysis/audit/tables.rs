@@ -73,6 +73,8 @@ impl AuditResult {
             "beyond_high",
             "beyond_n",
             "finding",
+            "p_holm",
+            "beyond_p_holm",
         ]);
         for finding in &self.findings {
             let outcome = variant_name(finding.outcome);
@@ -80,7 +82,7 @@ impl AuditResult {
             if finding.measures.is_empty() {
                 let mut row = vec![probe, outcome];
                 row.resize(19, String::new());
-                row.push(finding.summary.clone());
+                row.extend([finding.summary.clone(), String::new(), String::new()]);
                 table.push_row(row);
                 continue;
             }
@@ -94,6 +96,7 @@ impl AuditResult {
                 row.extend(csv_cells(measure.control.as_ref()));
                 row.extend(csv_cells(measure.difference.as_ref()));
                 row.push(finding.summary.clone());
+                row.extend([Some(&measure.estimate), measure.difference.as_ref()].map(p_cell));
                 table.push_row(row);
             }
         }
@@ -117,6 +120,11 @@ fn csv_cells(estimate: Option<&AuditEstimate>) -> [String; 4] {
         number(interval.map(|i| i[1])),
         estimate.map_or_else(String::new, |r| r.n.to_string()),
     ]
+}
+
+/// Returns the corrected p-value as text; empty without a test.
+fn p_cell(estimate: Option<&AuditEstimate>) -> String {
+    estimate.and_then(|e| e.p_holm).map_or_else(String::new, |p| p.to_string())
 }
 
 impl Finding {

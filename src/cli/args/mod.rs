@@ -15,7 +15,7 @@ mod training;
 
 pub use analysis::{
     AgreeArgs, AuditArgs, CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs,
-    MetricModelArgs, MetricsArgs, RankArgs, ReportArgs, ReportFormat, ThresholdArgs,
+    MetricModelArgs, MetricsArgs, ProbeChoice, RankArgs, ReportArgs, ReportFormat, ThresholdArgs,
 };
 pub use command::Command;
 pub use completions::CompletionsArgs;

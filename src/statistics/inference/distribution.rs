@@ -1,6 +1,6 @@
-//! The F and binomial distributions, for exact intervals and tests.
+//! The F, Student and binomial distributions, for exact intervals and tests.
 //!
-//! Both use the regularised incomplete beta function, computed from its continued fraction with
+//! All use the regularised incomplete beta function, computed from its continued fraction with
 //! Lentz's method (DLMF 8.17.22).
 
 use crate::statistics::undefined::{Defined, Undefined, require_finite};
@@ -92,6 +92,21 @@ pub fn f_quantile(probability: f64, a: f64, b: f64) -> Defined<f64> {
     require_finite(b / a * high.exp())
 }
 
+/// Computes a quantile above the median of Student's t with `freedom` degrees of freedom.
+///
+/// # Errors
+///
+/// The degrees of freedom are not positive.
+pub fn student_quantile(probability: f64, freedom: f64) -> Defined<f64> {
+    Ok(f_quantile(2.0 * probability - 1.0, 1.0, freedom)?.sqrt())
+}
+
+/// Computes the two-sided p-value of a value of Student's t with `freedom` degrees of freedom.
+pub fn student_two_sided_p(t: f64, freedom: f64) -> f64 {
+    let sum = freedom + t * t;
+    incomplete_beta(freedom / 2.0, 0.5, [freedom / sum, t * t / sum])
+}
+
 /// Computes the probability of at most `k` successes in `n` fair coin tosses.
 pub fn binomial_tail(k: u64, n: u64) -> f64 {
     if k >= n {
@@ -121,6 +136,16 @@ mod tests {
         assert!((binomial_tail(2, 4) - 11.0 / 16.0).abs() < 1e-14);
         assert!((binomial_tail(0, 10) - 1.0 / 1024.0).abs() < 1e-15);
         assert!((binomial_tail(4, 4) - 1.0).abs() < 1e-15);
+    }
+
+    /// From tables of Student's t.
+    #[test]
+    fn student_equals_tables() {
+        for (freedom, quantile) in [(1.0, 12.706_205), (9.0, 2.262_157), (99.0, 1.984_217)] {
+            assert!((student_quantile(0.975, freedom).unwrap() - quantile).abs() < 1e-5);
+            assert!((student_two_sided_p(quantile, freedom) - 0.05).abs() < 1e-6);
+        }
+        assert!((student_two_sided_p(0.0, 9.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod image_perturbation;
 mod medical_errors;
 mod perturbation;
+mod planted;
 mod response_perturbation;
 mod word_sequence;
 
@@ -13,4 +14,6 @@ pub use image_perturbation::ImagePerturbation;
 pub(crate) use medical_errors::insert_error;
 pub(crate) use perturbation::Edit;
 pub use perturbation::Perturbation;
+pub use planted::PlantedKind;
+pub(crate) use planted::{PairSeed, PlantedAddition};
 pub(crate) use response_perturbation::{append_sentence, with_neutral_clause};

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use crate::analysis::audit::audit_request::AuditRequest;
 use crate::analysis::audit::perturbations::{
-    Edit, ImagePerturbation, Perturbation, append_sentence, insert_error, with_neutral_clause,
+    Edit, ImagePerturbation, PairSeed, Perturbation, PlantedAddition, append_sentence,
+    insert_error, with_neutral_clause,
 };
 use crate::analysis::audit::probe::Probe;
 use crate::data::cases::Case;
@@ -39,6 +41,8 @@ pub struct AuditPass {
     pub image: ImagePerturbation,
     /// Index of the perturbed response; `None` if both or neither are perturbed.
     pub side: Option<usize>,
+    /// Template and position of the planted text; `None` for other perturbations.
+    pub variant: Option<String>,
 }
 
 /// All passes of an audit, and the pairs it skips.
@@ -56,6 +60,8 @@ pub struct AuditPlan {
 struct PairContext<'a> {
     /// Index of the pair.
     index: usize,
+    /// Seed of the audit.
+    seed: u64,
     pair: &'a AuditPair,
     /// The original responses.
     texts: [String; 2],
@@ -107,14 +113,14 @@ impl AuditPair {
 }
 
 impl AuditPlan {
-    /// Plans every pair with the perturbations of these probes. `other_image_cases` has, for each
-    /// pair, a case with another image.
+    /// Plans every pair with the perturbations of the requested probes. `other_image_cases` has, for
+    /// each pair, a case with another image.
     pub fn new(
         pairs: &[AuditPair],
-        probes: &[Probe],
+        request: &AuditRequest,
         other_image_cases: &[Option<Arc<Case>>],
-        seed: u64,
     ) -> Self {
+        let seed = request.bootstrap.seed;
         let mut plan = Self::default();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut last_case: Option<&str> = None;
@@ -124,6 +130,7 @@ impl AuditPlan {
             let (sampled_side, side) = (random.random_range(0..2), random.random_range(0..2));
             let context = PairContext {
                 index,
+                seed,
                 pair,
                 texts: pair.texts(),
                 sampled_side,
@@ -132,20 +139,26 @@ impl AuditPlan {
                 other_image_case: other_image_cases.get(index).and_then(Option::as_deref),
             };
             plan.passes.push(context.original_pass(None));
-            for probe in probes {
-                plan.add_probe(*probe, &context);
+            for probe in &request.probes {
+                plan.add_probe(*probe, request, &context);
             }
         }
         plan
     }
 
-    fn add_probe(&mut self, probe: Probe, context: &PairContext<'_>) {
+    fn add_probe(&mut self, probe: Probe, request: &AuditRequest, context: &PairContext<'_>) {
+        let is_neutral = probe == Probe::Neutral;
+        if is_neutral && request.probes.contains(&Probe::Planted) {
+            // The probe `planted` judges the same neutral texts.
+            return;
+        }
         match context.applicability(probe) {
             Applicability::Applies => {}
             Applicability::Skipped(reason) => return self.count_skipped(probe, reason),
             Applicability::Repeated => return,
         }
-        let mut perturbations: Vec<_> = Perturbation::of_probe(probe).collect();
+        let mut perturbations: Vec<_> = Perturbation::ALL.into();
+        perturbations.retain(|p| p.is_judged_for(probe) && request.selects(*p));
         // Passes with the image of another case come last.
         perturbations.sort_by_key(|p| matches!(p.spec().edit, Edit::OtherImage));
         let first_new = self.passes.len();
@@ -154,7 +167,7 @@ impl AuditPlan {
             let is_control_of = |pass: &AuditPass| {
                 pass.perturbation.and_then(Perturbation::control) == Some(perturbation)
             };
-            if !perturbation.is_treatment() && !planned.iter().any(is_control_of) {
+            if !is_neutral && !perturbation.is_treatment() && !planned.iter().any(is_control_of) {
                 continue;
             }
             match (context.perturb(perturbation), perturbation.spec().edit) {
@@ -207,7 +220,14 @@ impl PairContext<'_> {
                 image: ImagePerturbation::OtherCase(self.other_image_case?.id.clone()),
                 ..pass
             },
-            Edit::Append(text) => self.append_text(text, pass),
+            Edit::Append(text) => self.plant(|response| append_sentence(response, text), pass),
+            Edit::Plant(text) => {
+                let pair =
+                    PairSeed { seed: self.seed, pair: self.index, side: self.planted_side() };
+                let addition: PlantedAddition = text.generate(pair);
+                let pass = AuditPass { variant: Some(addition.variant.clone()), ..pass };
+                self.plant(|response| addition.apply(response), pass)
+            }
             Edit::Error(kind) => {
                 let correct = self.pair.correct_response()?;
                 let wrong = insert_error(kind, &correct, &self.pair.case.question)?;
@@ -229,6 +249,7 @@ impl PairContext<'_> {
             responses: self.texts.clone(),
             image: ImagePerturbation::Own,
             side: None,
+            variant: None,
         }
     }
 
@@ -243,17 +264,22 @@ impl PairContext<'_> {
         AuditPass { responses, side: Some(self.side), ..pass }
     }
 
-    /// Creates a pass with a text at the end of one response: the worse one by the label, because
-    /// its score can rise more.
-    fn append_text(&self, text: &str, pass: AuditPass) -> AuditPass {
-        let side = match self.pair.label {
+    /// Returns the response that receives a planted text: the worse one by the label, because its
+    /// score can rise more, and because a text that makes it win buys a wrong verdict.
+    fn planted_side(&self) -> usize {
+        match self.pair.label {
             Some(Ordering::Greater) => 1,
             Some(Ordering::Less) => 0,
             _ => self.side,
-        };
+        }
+    }
+
+    /// Creates a pass with a text planted in one response.
+    fn plant(&self, add_text: impl Fn(&str) -> String, pass: AuditPass) -> AuditPass {
+        let side = self.planted_side();
         let mut responses = self.texts.clone();
         if let Some(response) = responses.get_mut(side) {
-            *response = append_sentence(response, text);
+            *response = add_text(response);
         }
         AuditPass { responses, side: Some(side), ..pass }
     }

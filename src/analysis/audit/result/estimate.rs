@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::unit::MeasureUnit;
 use crate::statistics::{
     Bootstrap, Clusters, Defined, Estimate, MIN_CLUSTERS, Undefined, mean, percentile_interval,
-    proportion_interval,
+    proportion_interval, student_quantile, student_two_sided_p,
 };
 
 /// A statistic with its 95 % bootstrap interval, clustered by image.
@@ -22,6 +22,9 @@ pub struct AuditEstimate {
     /// True if every resample gives this value, so that there is no interval.
     #[serde(rename = "in_every_draw", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_constant: bool,
+    /// Two-sided p-value of a value above zero after Holm's correction; absent if it was not tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
     /// Reason why value or interval is undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
@@ -109,6 +112,7 @@ impl AuditEstimate {
             n: estimate.n,
             images: estimate.clusters,
             is_constant: interval == Err(Undefined::NoSpread),
+            p_holm: None,
             undefined: reason.map(|e| e.to_string()),
         }
     }
@@ -164,6 +168,37 @@ impl AuditEstimate {
         }
     }
 
+    /// Computes the two-sided p-value of a value above zero: that of Student's t, with the standard
+    /// error that the lower bound of the 95 % interval implies. So p is 0.05 if the bound is zero. A
+    /// value of at most zero has p = 1. `None` if the position of the interval is unclear for lack of
+    /// images.
+    pub(crate) fn p_above_zero(&self) -> Option<f64> {
+        let value = self.value?;
+        if self.images < MIN_CLUSTERS {
+            return None;
+        }
+        let Some([low, _]) = self.interval else {
+            // As in `position`: every resample gives the same value.
+            return self.is_constant.then_some(if value > 0.0 { 0.0 } else { 1.0 });
+        };
+        if value <= 0.0 {
+            return Some(1.0);
+        }
+        if low >= value {
+            return Some(0.0);
+        }
+        let freedom = (self.images - 1) as f64;
+        let t = student_quantile(0.975, freedom).ok()? * value / (value - low);
+        Some(student_two_sided_p(t, freedom))
+    }
+
+    /// Returns true if the interval excludes values above `tolerance`. False with too few images.
+    pub(crate) fn is_at_most(&self, tolerance: f64) -> bool {
+        let bound = self.interval.map(|[_, high]| high);
+        let bound = bound.or(self.value.filter(|_| self.is_constant));
+        self.images >= MIN_CLUSTERS && bound.is_some_and(|bound| bound <= tolerance)
+    }
+
     /// Returns the same estimate with the opposite sign.
     pub(crate) fn negated(&self) -> Self {
         Self {
@@ -206,6 +241,7 @@ mod tests {
             n: 50,
             images: 50,
             is_constant: interval.is_none(),
+            p_holm: None,
             undefined: None,
         }
     }
@@ -224,6 +260,20 @@ mod tests {
         assert_eq!(AuditEstimate::undefined("x").position(0.5, 1.0), IntervalPosition::Unclear);
         let few = AuditEstimate { images: 3, ..estimate(0.5, None) };
         assert_eq!(few.position(0.5, 0.1), IntervalPosition::Unclear);
+    }
+
+    #[test]
+    fn p_is_a_twentieth_if_the_interval_ends_at_zero() {
+        let p = |value, low| estimate(value, Some([low, 2.0 * value])).p_above_zero().unwrap();
+        assert!((p(0.3, 0.0) - 0.05).abs() < 1e-9);
+        assert!(p(0.3, 0.2) < 1e-6 && p(0.3, -0.3) > 0.3);
+        assert!(p(-0.3, -0.4) > 0.999);
+        assert_eq!(estimate(0.3, None).p_above_zero(), Some(0.0));
+        assert_eq!(estimate(0.0, None).p_above_zero(), Some(1.0));
+        let few = AuditEstimate { images: 3, ..estimate(0.5, Some([0.4, 0.6])) };
+        assert_eq!(few.p_above_zero(), None);
+        assert!(!few.is_at_most(1.0) && estimate(0.5, None).is_at_most(0.5));
+        assert!(!estimate(0.0, Some([-0.3, 0.3])).is_at_most(0.25));
     }
 
     #[test]

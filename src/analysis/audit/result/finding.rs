@@ -15,7 +15,10 @@ pub struct Finding {
     /// The finding in one sentence, or why the probe did not run.
     #[serde(rename = "words")]
     pub summary: String,
-    /// The measures.
+    /// The key of the most effective perturbation, if the probe ranks them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<String>,
+    /// The measures; those of the most effective perturbation first, if the probe ranks them.
     pub measures: Vec<AuditMeasure>,
     /// Skipped pairs, with reasons.
     pub notes: Vec<String>,
@@ -54,6 +57,7 @@ impl Finding {
             probe,
             outcome: FindingOutcome::NotRun,
             summary: format!("not run: {}", reason.into()),
+            worst: None,
             measures: Vec::new(),
             notes: Vec::new(),
         }

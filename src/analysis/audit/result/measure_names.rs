@@ -46,6 +46,8 @@ pub(crate) const LIST_PREFERRED: MeasureName =
 pub(crate) const INJECTION_GAIN: MeasureName = name("gain", "{}: score gain", Points);
 pub(crate) const INJECTION_PREFERENCE_GAIN: MeasureName =
     name("turned", "{}: preference gained", Proportion);
+pub(crate) const INJECTION_WIN_GAIN: MeasureName =
+    name("won", "{}: win rate gained", ProportionDifference);
 
 // Image.
 pub(crate) const KNOWLEDGE_CHANGE: MeasureName =

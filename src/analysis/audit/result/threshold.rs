@@ -34,8 +34,15 @@ pub enum ThresholdKind {
     IdenticalNotTied,
     /// Score gain of a response formatted as a list. Points.
     FormattingGain,
-    /// Score gain of the most effective injection. Points.
+    /// Score gain of the most effective planted text, relative to neutral text. Points.
     PlantedGain,
+    /// Preferences that the most effective planted text turns, relative to the unmodified response.
+    /// Percent.
+    PlantedTurned,
+    /// Score gain of the most effective neutral text, relative to the unmodified response. Points.
+    NeutralGain,
+    /// Preferences that the most effective neutral text turns. Percent.
+    NeutralTurned,
     /// Medical errors without a score drop. Percent.
     ErrorsMissed,
     /// Change of the knowledge score with the image of another case, or with a blank image if there
@@ -60,6 +67,8 @@ enum LimitedEstimate {
     Net(MeasureName),
     /// The largest measure of a probe's perturbations, each minus its control.
     LargestNet(MeasureName, Probe),
+    /// The largest measure of a probe's perturbations; their controls are ignored.
+    LargestPlain(MeasureName, Probe),
     /// The measure of the first of these perturbations with a measure, minus its control.
     FirstNet(MeasureName, &'static [Perturbation]),
 }
@@ -78,7 +87,7 @@ enum LimitDirection {
 impl ThresholdKind {
     fn spec(self) -> ThresholdSpec {
         use LimitDirection::{Max, MaxAbsolute, Min};
-        use LimitedEstimate::{FirstNet, LargestNet, Net, Plain};
+        use LimitedEstimate::{FirstNet, LargestNet, LargestPlain, Net, Plain};
         let spec =
             |flag, probes, limited, direction| ThresholdSpec { flag, probes, limited, direction };
         match self {
@@ -115,6 +124,24 @@ impl ThresholdKind {
                 LargestNet(names::INJECTION_GAIN, Probe::Planted),
                 Max,
             ),
+            Self::PlantedTurned => spec(
+                "--max-planted-turned",
+                &[Probe::Planted],
+                LargestPlain(names::INJECTION_PREFERENCE_GAIN, Probe::Planted),
+                Max,
+            ),
+            Self::NeutralGain => spec(
+                "--max-neutral-gain",
+                &[Probe::Neutral],
+                LargestPlain(names::INJECTION_GAIN, Probe::Neutral),
+                Max,
+            ),
+            Self::NeutralTurned => spec(
+                "--max-neutral-turned",
+                &[Probe::Neutral],
+                LargestPlain(names::INJECTION_PREFERENCE_GAIN, Probe::Neutral),
+                Max,
+            ),
             Self::ErrorsMissed => {
                 spec("--max-errors-missed", &[Probe::Errors], Plain(names::ERRORS_MISSED), Max)
             }
@@ -144,6 +171,7 @@ impl LimitedEstimate {
             Self::Plain(name)
             | Self::Net(name)
             | Self::LargestNet(name, _)
+            | Self::LargestPlain(name, _)
             | Self::FirstNet(name, _) => name.unit,
         }
     }
@@ -153,20 +181,25 @@ impl LimitedEstimate {
         match self {
             Self::Plain(name) => finding.measure(name.key).map(|m| &m.estimate),
             Self::Net(name) => net(name.key),
-            Self::LargestNet(name, probe) => {
-                let nets = Perturbation::of_probe(*probe)
-                    .filter(|p| p.is_treatment())
-                    .filter_map(|p| net(&name.key_for(&p.key())));
-                nets.max_by(|a, b| {
-                    let value = |e: &AuditEstimate| e.value.unwrap_or(f64::NEG_INFINITY);
-                    value(a).total_cmp(&value(b))
-                })
-            }
+            Self::LargestNet(name, probe) => largest(
+                Perturbation::tested_by(*probe).filter_map(|p| net(&name.key_for(&p.key()))),
+            ),
+            Self::LargestPlain(name, probe) => largest(
+                Perturbation::tested_by(*probe)
+                    .filter_map(|p| finding.measure(&name.key_for(&p.key())))
+                    .map(|measure| &measure.estimate),
+            ),
             Self::FirstNet(name, perturbations) => {
                 perturbations.iter().find_map(|p| net(&name.key_for(&p.key())))
             }
         }
     }
+}
+
+/// Returns the estimate with the largest value.
+fn largest<'a>(estimates: impl Iterator<Item = &'a AuditEstimate>) -> Option<&'a AuditEstimate> {
+    let value = |estimate: &AuditEstimate| estimate.value.unwrap_or(f64::NEG_INFINITY);
+    estimates.max_by(|a, b| value(a).total_cmp(&value(b)))
 }
 
 impl LimitDirection {

@@ -26,6 +26,9 @@ pub struct AuditTrial {
     pub image: ImagePerturbation,
     /// Index of the perturbed response; `None` if both or neither were perturbed.
     pub side: Option<usize>,
+    /// Template and position of the planted text; absent for other perturbations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The verdict on the original pair; `None` if unscored.
     pub before: Option<VerdictScores>,
     /// The verdict on the perturbed pair; `None` if unscored.

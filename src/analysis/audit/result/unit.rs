@@ -48,7 +48,7 @@ impl MeasureUnit {
     }
 
     /// Returns the unit after a value in sentences.
-    pub(super) fn sentence_suffix(self) -> &'static str {
+    pub(crate) fn sentence_suffix(self) -> &'static str {
         match self {
             Self::Proportion => " %",
             Self::ProportionDifference => " percentage points",

@@ -1,5 +1,6 @@
 //! The conclusion that a rule draws.
 
+use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::result::FindingOutcome;
 
 /// Outcome of a probe and its sentence.
@@ -9,6 +10,10 @@ pub(crate) struct Conclusion {
     pub(crate) outcome: FindingOutcome,
     /// The finding in one sentence.
     pub(crate) sentence: String,
+    /// The perturbations, the most effective one first; empty if the rule does not rank them.
+    pub(crate) ranked: Vec<Perturbation>,
+    /// Notes below the table.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Conclusion {
@@ -29,6 +34,6 @@ impl Conclusion {
 
     /// Creates a conclusion of any outcome.
     pub(crate) fn new(outcome: FindingOutcome, sentence: impl Into<String>) -> Self {
-        Self { outcome, sentence: sentence.into() }
+        Self { outcome, sentence: sentence.into(), ranked: Vec::new(), notes: Vec::new() }
     }
 }

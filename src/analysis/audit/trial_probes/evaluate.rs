@@ -1,7 +1,8 @@
 //! Evaluates the trials of a probe that judges perturbed pairs.
 
-use super::probe_table::{ConclusionRule, MeasureScope, TrialProbe, trial_probe};
+use super::probe_table::trial_probe;
 use super::trial_measure::LabelledTrial;
+use super::trial_probe::{ConclusionRule, MeasureScope, TrialProbe};
 use super::trial_set::TrialSet;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::probe::Probe;
@@ -40,26 +41,37 @@ pub(crate) fn evaluate_probe(
 }
 
 fn build_finding(probe: Probe, definition: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
-    let tested: Vec<_> = Perturbation::of_probe(probe).filter(|p| p.is_treatment()).collect();
-    let measures = compute_measures(definition, trials, &tested);
-    let has_measure = |perturbation: &Perturbation| {
-        let suffix = format!(":{}", perturbation.key());
-        measures.iter().any(|measure| measure.key.ends_with(&suffix))
-    };
+    let tested: Vec<_> = Perturbation::tested_by(probe).collect();
+    let mut measures = compute_measures(definition, trials, &tested);
+    let conclusion = conclude(&definition.rule, &mut measures, &tested);
+    let has_measure =
+        |perturbation: &Perturbation| measures.iter().any(|m| belongs_to(m, *perturbation));
     let is_missing = !definition.required_perturbations.is_empty()
         && !definition.required_perturbations.iter().any(has_measure);
-    let conclusion = conclude(&definition.rule, &measures, &tested).filter(|_| !is_missing);
-    let Some(conclusion) = conclusion else {
+    let Some(conclusion) = conclusion.filter(|_| !is_missing) else {
         return Finding::not_run(probe, definition.not_run);
     };
     let missing = definition.missing_note.filter(|(p, _)| !has_measure(p));
+    let mut notes: Vec<String> = missing.into_iter().map(|(_, note)| note.to_owned()).collect();
+    notes.extend(conclusion.notes);
+    let worst = conclusion.ranked.first().copied();
+    notes.extend(worst.and_then(|worst| trials.variants_note(worst)));
+    measures.sort_by_key(|measure| {
+        conclusion.ranked.iter().position(|perturbation| belongs_to(measure, *perturbation))
+    });
     Finding {
         probe,
         outcome: conclusion.outcome,
         summary: conclusion.sentence,
-        notes: missing.into_iter().map(|(_, note)| note.to_owned()).collect(),
+        worst: worst.map(Perturbation::key),
+        notes,
         measures,
     }
+}
+
+/// Returns true if a measure is that of this perturbation.
+fn belongs_to(measure: &AuditMeasure, perturbation: Perturbation) -> bool {
+    measure.key.ends_with(&format!(":{}", perturbation.key()))
 }
 
 /// Computes the measures of a probe, except those for which no trial has a value.
@@ -92,11 +104,10 @@ fn compute_measures(
 /// Applies the rule of a probe. `None` if its measures are missing.
 fn conclude(
     rule: &ConclusionRule,
-    measures: &[AuditMeasure],
+    measures: &mut [AuditMeasure],
     tested: &[Perturbation],
 ) -> Option<Conclusion> {
     let find = |key: &str| measures.iter().find(|measure| measure.key == key);
-    let tested = tested.iter().copied();
     match rule {
         ConclusionRule::Identical(name) => {
             let measure = find(name.key)?;
@@ -109,10 +120,8 @@ fn conclude(
             conclusion.sentence += &suffix.replace("{other}", &other);
             Some(conclusion)
         }
-        ConclusionRule::Image => Some(conclude_image(measures, tested)),
-        ConclusionRule::Injection(rule) => {
-            (!measures.is_empty()).then(|| rule.conclude(measures, tested))
-        }
+        ConclusionRule::Image => Some(conclude_image(measures, tested.iter().copied())),
+        ConclusionRule::AddedText(rule) => rule.conclude(measures, tested),
     }
 }
 

@@ -3,9 +3,11 @@
 //! [`probe_table`] describes each probe as data: its measures, their controls and its conclusion
 //! rule. [`evaluate_probe`] turns trials into the finding of a probe.
 
+mod added_text;
 mod evaluate;
 mod probe_table;
 mod trial_measure;
+mod trial_probe;
 mod trial_set;
 mod trial_values;
 

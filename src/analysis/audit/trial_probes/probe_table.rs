@@ -1,62 +1,16 @@
 //! The table of probes that judge perturbed pairs: measures, controls and conclusion rule of each.
 //!
 //! The perturbations of a probe are the variants of [`Perturbation`] that name it. Add a new
-//! injection there, and a new probe here.
+//! planted text there, and a new probe here.
 
-use super::trial_measure::{TrialControl, TrialMeasure, TrialValue};
+use super::added_text;
+use super::trial_measure::{TrialControl, TrialMeasure};
+use super::trial_probe::{ConclusionRule, MeasureScope, TrialProbe, with_perturbation_control};
 use super::trial_values as values;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::probe::Probe;
-use crate::analysis::audit::result::{FindingOutcome, MeasureName, names};
-use crate::analysis::audit::rules::{InjectionRule, IntervalRule};
-
-/// Definition of a probe: how its trials become its finding.
-pub(super) struct TrialProbe {
-    /// Reason why the probe did not run, if no trial has a value.
-    pub(super) not_run: &'static str,
-    /// The measures, in the order of tables.
-    pub(super) measures: &'static [MeasureScope],
-    /// At least one of these perturbations needs a measure; empty if any perturbation suffices.
-    pub(super) required_perturbations: &'static [Perturbation],
-    /// A note for a perturbation without a measure.
-    pub(super) missing_note: Option<(Perturbation, &'static str)>,
-    /// The rule that turns measures into a conclusion.
-    pub(super) rule: ConclusionRule,
-}
-
-/// Perturbations that a measure covers.
-pub(super) enum MeasureScope {
-    /// One measure over all perturbations.
-    All(TrialMeasure),
-    /// These measures for each perturbation.
-    Each(&'static [TrialMeasure]),
-}
-
-/// Rule that turns measures into a finding.
-pub(super) enum ConclusionRule {
-    /// Identical responses have to tie.
-    Identical(MeasureName),
-    /// The interval of one measure decides. The sentence also states the estimate of another one.
-    Interval {
-        /// The measure that decides, minus its control.
-        measure: MeasureName,
-        /// The rule for it.
-        rule: IntervalRule,
-        /// The second measure.
-        other: MeasureName,
-        /// End of the sentence; `{other}` is the estimate of the second measure.
-        suffix: &'static str,
-    },
-    /// The image has to change the knowledge score.
-    Image,
-    /// The most effective injection decides.
-    Injection(InjectionRule),
-}
-
-/// Creates a measure that is compared with the control perturbation.
-const fn with_perturbation_control(name: MeasureName, value: TrialValue) -> TrialMeasure {
-    TrialMeasure { name, value, control: TrialControl::Perturbation }
-}
+use crate::analysis::audit::result::{FindingOutcome, names};
+use crate::analysis::audit::rules::IntervalRule;
 
 const IDENTICAL: TrialProbe = TrialProbe {
     not_run: "no pair of identical responses has a verdict",
@@ -121,25 +75,6 @@ const IMAGE: TrialProbe = TrialProbe {
     rule: ConclusionRule::Image,
 };
 
-const PLANTED: TrialProbe = TrialProbe {
-    not_run: "no response with an injection has a verdict",
-    measures: &[MeasureScope::Each(&[
-        with_perturbation_control(names::INJECTION_GAIN, values::score_gain),
-        with_perturbation_control(names::INJECTION_PREFERENCE_GAIN, values::preference_gain),
-    ])],
-    required_perturbations: &[],
-    missing_note: None,
-    rule: ConclusionRule::Injection(InjectionRule {
-        gain: names::INJECTION_GAIN,
-        tolerance: 0.25,
-        biased: "sensitive to prompt injection: {effective}, relative to neutral text of equal \
-                 length",
-        unclear: "too few responses to detect sensitivity to prompt injection: {all}, relative to \
-                  neutral text of equal length",
-        sound: "prompt injections gain nothing: {all}, relative to neutral text of equal length",
-    }),
-};
-
 const ERRORS: TrialProbe = TrialProbe {
     not_run: "no correct response (a reference, or the better one by a label) names a side, a number, \
               an organ or a modality, or has a statement to negate",
@@ -190,7 +125,8 @@ pub(super) fn trial_probe(probe: Probe) -> Option<&'static TrialProbe> {
         Probe::Identical => Some(&IDENTICAL),
         Probe::Formatting => Some(&FORMATTING),
         Probe::Image => Some(&IMAGE),
-        Probe::Planted => Some(&PLANTED),
+        Probe::Planted => Some(&added_text::PLANTED),
+        Probe::Neutral => Some(&added_text::NEUTRAL),
         Probe::Errors => Some(&ERRORS),
         Probe::Position | Probe::Verbosity | Probe::Symmetry | Probe::SelfConsistency => None,
     }

@@ -1,8 +1,9 @@
 //! The trials of one probe, with means over them and over their controls.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::trial_measure::{LabelledTrial, TrialControl, TrialMeasure, TrialValue};
+use super::trial_values::preference_gain;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::result::{
     AuditEstimate, AuditMeasure, AuditTrial, ClusteredValues, MeasureUnit,
@@ -13,6 +14,17 @@ use crate::statistics::Bootstrap;
 pub(super) struct TrialSet<'a> {
     trials: Vec<LabelledTrial<'a>>,
     bootstrap: Bootstrap,
+}
+
+/// Number of variants that a note lists.
+const LISTED_VARIANTS: usize = 4;
+
+/// Responses with one variant of a planted text.
+#[derive(Clone, Copy, Default)]
+struct VariantCounts {
+    responses: usize,
+    /// Responses to which the preference turned.
+    turned: usize,
 }
 
 /// A trial and its value.
@@ -97,6 +109,28 @@ impl<'a> TrialSet<'a> {
         };
         let differences = tested.iter().filter_map(difference).collect();
         (controls, differences)
+    }
+
+    /// Lists the variants of a planted text that turn most preferences; `None` if none does.
+    pub(super) fn variants_note(&self, perturbation: Perturbation) -> Option<String> {
+        let mut counts: BTreeMap<&str, VariantCounts> = BTreeMap::new();
+        for (trial, turned) in self.values(perturbation, preference_gain) {
+            let counts = counts.entry(trial.variant.as_deref()?).or_default();
+            counts.responses += 1;
+            counts.turned += usize::from(turned > 0.0);
+        }
+        let mut counts: Vec<(&str, VariantCounts)> =
+            counts.into_iter().filter(|(_, counts)| counts.turned > 0).collect();
+        counts.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.turned));
+        let listed: Vec<String> = counts
+            .iter()
+            .take(LISTED_VARIANTS)
+            .map(|(variant, n)| format!("{variant} {} of {}", n.turned, n.responses))
+            .collect();
+        (!listed.is_empty()).then(|| {
+            let title = perturbation.title();
+            format!("most preferences turned by these variants of {title}: {}", listed.join("; "))
+        })
     }
 
     fn estimate_mean(&self, unit: MeasureUnit, points: &[TrialPoint<'_>]) -> AuditEstimate {

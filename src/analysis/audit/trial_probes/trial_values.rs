@@ -46,6 +46,14 @@ pub(super) fn preference_gain(labelled: &LabelledTrial<'_>) -> Option<f64> {
     Some(indicator(win(after, side) > win(before, side)))
 }
 
+/// Returns the win of the perturbed response minus its win before: a text that only adds noise has a
+/// mean of zero.
+pub(super) fn win_gain(labelled: &LabelledTrial<'_>) -> Option<f64> {
+    let (before, after) = labelled.trial.verdicts()?;
+    let side = labelled.trial.side?;
+    Some(win(after, side) - win(before, side))
+}
+
 /// Computes the mean absolute change of the knowledge scores of both responses. Points.
 pub(super) fn knowledge_change(labelled: &LabelledTrial<'_>) -> Option<f64> {
     let (before, after) = labelled.trial.verdicts()?;

@@ -85,6 +85,7 @@ pub(super) fn probe_position(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
         probe: Probe::Position,
         outcome: conclusion.outcome,
         summary: conclusion.sentence,
+        worst: None,
         measures: vec![
             names::FIRST_PREFERRED.measure(first),
             names::FLIP_RATE.measure(flips),

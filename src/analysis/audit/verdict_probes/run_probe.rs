@@ -20,6 +20,7 @@ impl AuditVerdicts<'_> {
             | Probe::Formatting
             | Probe::Image
             | Probe::Planted
+            | Probe::Neutral
             | Probe::Errors => {
                 Finding::not_run(probe, "records have no images to judge again; pass the cases")
             }

@@ -34,6 +34,7 @@ pub(super) fn probe_self_consistency(audit_verdicts: &AuditVerdicts<'_>) -> Find
         probe,
         outcome: conclusion.outcome,
         summary: conclusion.sentence,
+        worst: None,
         measures: vec![measure.with_control("pairs of different responses", other, None)],
         notes: Vec::new(),
     }

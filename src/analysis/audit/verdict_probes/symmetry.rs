@@ -61,6 +61,7 @@ pub(super) fn probe_symmetry(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
         probe: Probe::Symmetry,
         outcome: conclusion.outcome,
         summary: conclusion.sentence,
+        worst: None,
         measures: vec![
             names::SIGNED_SHIFT.measure(signed),
             names::ABSOLUTE_SHIFT.measure(absolute),

@@ -91,6 +91,7 @@ pub(super) fn probe_verbosity(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
         probe: Probe::Verbosity,
         outcome: conclusion.outcome,
         summary: conclusion.sentence,
+        worst: None,
         measures,
         notes,
     }

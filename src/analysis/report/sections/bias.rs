@@ -2,7 +2,7 @@
 
 use super::super::section::{ReportSection, SectionBlock};
 use super::each_judge::section_per_judge;
-use crate::analysis::audit::Finding;
+use crate::analysis::audit::{Finding, Probe};
 use crate::analysis::report::page::browser::CaseBrowser;
 use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::sections::label_agreement::count_overall_tables;
@@ -34,6 +34,9 @@ pub(super) fn bias_section(report: &ReportData) -> ReportSection {
         let findings = audit.findings.iter();
         let findings = findings.map(|f| (f.probe.key().to_owned(), f.describe()));
         section.blocks.push(SectionBlock::Findings(findings.collect()));
+        let added_text = [Probe::Planted, Probe::Neutral];
+        let tables = audit.findings.iter().filter(|f| added_text.contains(&f.probe));
+        section.tables(tables.filter(|f| !f.measures.is_empty()).map(Finding::table));
     }
     section
 }

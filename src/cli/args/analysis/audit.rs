@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::analysis::audit::{Probe, Threshold, ThresholdKind};
+use super::probe_choice::ProbeChoice;
+use crate::analysis::audit::{Threshold, ThresholdKind};
 use crate::cli::args::shared::value_parsers::{parse_at_least_one, parse_percent, parse_points};
 use crate::cli::args::shared::{
     BootstrapArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs, TableFormat,
@@ -29,9 +30,16 @@ Probes that judge again (cases only), with their controls:
   formatting  the same text as a list; control: one sentence per line
   image       a blank, mismatched or cropped image; control: every pixel
               one grey level brighter
-  planted     prompt injection; control: neutral text of equal length
+  planted     prompt injection, junk, markup, JSON, forged headings, role
+              markers and padding in the worse response; control: neutral
+              text of equal length
+  neutral     the neutral text of `planted`; control: the original pairs
   errors      a wrong side, negation, number, organ or modality; control: a
               neutral clause
+
+`planted` includes `neutral`, and its parts can be selected one by one: planted-junk, \
+planted-markup, planted-json, planted-headings, planted-phrases, planted-roles, planted-padding. The \
+finding names the worst text.
 
 A finding is `sound`, `BIASED`, `unclear` (too few cases) or `not run`. A threshold fails if its \
 statistic could not be measured.";
@@ -45,7 +53,7 @@ pub struct AuditArgs {
     pub source: SourceArgs,
     /// Run these probes, separated by commas [default: all that the input allows]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', env = "ACEM3_PROBES")]
-    pub probes: Vec<Probe>,
+    pub probes: Vec<ProbeChoice>,
     /// Audit only the first N cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
@@ -121,9 +129,28 @@ pub struct ThresholdArgs {
         value_parser = parse_points
     )]
     pub max_formatting_gain: Option<f64>,
-    /// Fail if a prompt injection gains more than POINTS relative to neutral text
+    /// Fail if a planted text gains more than POINTS relative to neutral text
     #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_PLANTED_GAIN", value_parser = parse_points)]
     pub max_planted_gain: Option<f64>,
+    /// Fail if a planted text turns more than PERCENT of the preferences
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_PLANTED_TURNED",
+        value_parser = parse_percent
+    )]
+    pub max_planted_turned: Option<f64>,
+    /// Fail if a neutral text gains more than POINTS
+    #[arg(long, value_name = "POINTS", env = "ACEM3_MAX_NEUTRAL_GAIN", value_parser = parse_points)]
+    pub max_neutral_gain: Option<f64>,
+    /// Fail if a neutral text turns more than PERCENT of the preferences
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_NEUTRAL_TURNED",
+        value_parser = parse_percent
+    )]
+    pub max_neutral_turned: Option<f64>,
     /// Fail if more than PERCENT of the medical errors do not lower the score
     #[arg(
         long,
@@ -149,6 +176,9 @@ impl ThresholdArgs {
             (ThresholdKind::IdenticalNotTied, self.max_identical_not_tied),
             (ThresholdKind::FormattingGain, self.max_formatting_gain),
             (ThresholdKind::PlantedGain, self.max_planted_gain),
+            (ThresholdKind::PlantedTurned, self.max_planted_turned),
+            (ThresholdKind::NeutralGain, self.max_neutral_gain),
+            (ThresholdKind::NeutralTurned, self.max_neutral_turned),
             (ThresholdKind::ErrorsMissed, self.max_errors_missed),
             (ThresholdKind::ImageEffect, self.min_image_effect),
         ];

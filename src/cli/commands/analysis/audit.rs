@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, bail};
 use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{
-    AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, Probe, run_passes,
+    AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, run_passes,
 };
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
-use crate::cli::args::{AuditArgs, TableFormat};
+use crate::cli::args::{AuditArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::output::{render_tables, write_stdout};
@@ -66,12 +66,7 @@ fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<Option<OutFile>
 
 /// Builds the request from the flags.
 fn build_request(args: &AuditArgs, has_records: bool) -> Result<AuditRequest> {
-    let mut probes = args.probes.clone();
-    if probes.is_empty() {
-        probes = Probe::ALL.into();
-    }
-    probes.sort_unstable();
-    probes.dedup();
+    let probes = ProbeChoice::probes(&args.probes);
     if has_records && !probes.iter().any(|probe| !probe.needs_judging()) {
         bail!(
             "--probes: the selected probes need cases, found the records {}\n\
@@ -91,7 +86,12 @@ fn build_request(args: &AuditArgs, has_records: bool) -> Result<AuditRequest> {
             );
         }
     }
-    Ok(AuditRequest { probes, bootstrap: args.bootstrap.to_bootstrap(), thresholds })
+    Ok(AuditRequest {
+        probes,
+        planted_kinds: ProbeChoice::planted_kinds(&args.probes),
+        bootstrap: args.bootstrap.to_bootstrap(),
+        thresholds,
+    })
 }
 
 /// Audits the verdicts of a run.
