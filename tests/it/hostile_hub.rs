@@ -47,7 +47,7 @@ pub(crate) fn write_forever(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Re
 }
 
 fn settings_of(url: &str, folder: &tempfile::TempDir) -> HubSettings {
-    settings(url.to_owned(), folder.path())
+    settings(url, folder.path())
 }
 
 #[test]
@@ -56,14 +56,14 @@ fn endless_lists_errors_and_headers_end() {
     let start = Instant::now();
     let list = start_server(|stream| {
         stream.write_all(b"HTTP/1.1 200 X\r\n\r\n{\"sha\": \"")?;
-        write_forever(stream, &[b'a'; 1 << 16])
+        write_forever(stream, &[b'a'; 1 << 13])
     });
     let error = fetch(&settings_of(&list, &folder), "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::BadResponse, "{error}");
     assert!(error.to_string().contains("longer than 16777216 bytes"), "{error}");
     let rejected = start_server(|stream| {
         stream.write_all(b"HTTP/1.1 401 X\r\n\r\n")?;
-        write_forever(stream, &[b'a'; 1 << 16])
+        write_forever(stream, &[b'a'; 1 << 13])
     });
     let error = fetch(&settings_of(&rejected, &folder), "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::Rejected, "{error}");
