@@ -90,7 +90,7 @@ fn run_with_timeout(folder: &Folder, args: &[&str]) -> Option<ProgramOutput> {
     let mut child = command.spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(60) {
+        if start.elapsed() > Duration::from_mins(1) {
             child.kill().unwrap();
             child.wait().unwrap();
             return None;

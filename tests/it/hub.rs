@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use acem3::checkpoints::file_filter::FileFilter;
+use acem3::support::network::access_token::AccessToken;
 use acem3::checkpoints::hub::{
-    AccessToken, Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
+    Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
 };
 use acem3::support::network::service_url::{ServiceUrl, UrlRules};
 
@@ -27,9 +28,9 @@ pub(crate) fn service_url(text: &str) -> ServiceUrl {
     ServiceUrl::parse(text, UrlRules { key_variable: "HF_TOKEN", allow_http: false }).unwrap()
 }
 
-pub(crate) fn settings(endpoint: String, cache: &Path) -> HubSettings {
+pub(crate) fn settings(endpoint: &str, cache: &Path) -> HubSettings {
     HubSettings {
-        endpoint: service_url(&endpoint),
+        endpoint: service_url(endpoint),
         allow_http: false,
         cache: cache.to_owned(),
         token: AccessToken::new("hf_secret"),
@@ -38,8 +39,6 @@ pub(crate) fn settings(endpoint: String, cache: &Path) -> HubSettings {
         retry: RetryPolicy {
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(5),
-            metadata_timeout: Duration::from_secs(20),
-            slow_timeout: Duration::from_secs(20),
             attempts: 3,
             pause: Duration::from_millis(1),
         },
@@ -75,7 +74,7 @@ fn snapshot_has_the_layout_of_huggingface_hub() {
     ];
     let mock = MockHub::without_faults(&files);
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(mock.hub.url(), dir.path());
+    let mut settings = settings(&mock.hub.url(), dir.path());
     let snapshot = fetch(&settings, "owner/name").unwrap();
     let repo = dir.path().join("models--owner--name");
     assert_eq!(snapshot.folder, repo.join("snapshots").join(COMMIT));
@@ -131,7 +130,7 @@ fn snapshot_supports_subfolders_with_and_without_symlinks() {
     let mock = MockHub::without_faults(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
     for symlinks in [true, false] {
         let dir = tempfile::tempdir().unwrap();
-        let settings = HubSettings { symlinks, ..settings(mock.hub.url(), dir.path()) };
+        let settings = HubSettings { symlinks, ..settings(&mock.hub.url(), dir.path()) };
         let filter = FileFilter::Patterns(vec!["a/c.json".to_owned(), "*.bin".to_owned()]);
         let repo = RepoRef::parse("owner/name").unwrap();
         let snapshot = Hub::new(settings, true).snapshot(&repo, &filter).unwrap();
@@ -156,7 +155,7 @@ fn hub_errors_are_distinguished() {
     for (status, code, expected) in cases {
         let server =
             MockServer::start(Arc::new(move |_: &ReceivedRequest| MockReply::error(status, code)));
-        let error = fetch(&settings(server.url(), dir.path()), "owner/name").unwrap_err();
+        let error = fetch(&settings(&server.url(), dir.path()), "owner/name").unwrap_err();
         let text = error.to_string();
         assert_eq!(error.kind, HubErrorKind::Rejected, "{status} {code}: {text}");
         assert!(text.contains(expected), "{status} {code}: {text}");
@@ -165,7 +164,7 @@ fn hub_errors_are_distinguished() {
         assert_eq!(server.take_requests().len(), 1, "{status} {code}: expected no retry");
     }
     let mock = MockHub::without_faults(&[("config.json", CONFIG), ("a.bin", b"x")]);
-    let mut anonymous = settings(mock.hub.url(), dir.path());
+    let mut anonymous = settings(&mock.hub.url(), dir.path());
     anonymous.token = None;
     let error = fetch(&anonymous, "owner/other").unwrap_err();
     assert!(error.to_string().contains("no token is set (401)"), "{error}");
@@ -187,7 +186,7 @@ fn busy_hub_is_retried_before_using_the_cache() {
     let mock =
         MockHub::with_faults(&[("config.json", CONFIG), ("a.bin", b"x")], Arc::new(busy_at_first));
     let dir = tempfile::tempdir().unwrap();
-    let settings = settings(mock.hub.url(), dir.path());
+    let settings = settings(&mock.hub.url(), dir.path());
     let snapshot = fetch(&settings, "owner/name").unwrap();
     calls.store(200, Ordering::SeqCst);
     assert_eq!(fetch(&settings, "owner/name").unwrap(), snapshot);
@@ -214,7 +213,7 @@ fn redirects_to_other_hosts_omit_the_token() {
     };
     let redirecting = MockServer::start(Arc::new(redirect));
     let dir = tempfile::tempdir().unwrap();
-    let error = fetch(&settings(redirecting.url(), dir.path()), "owner/name").unwrap_err();
+    let error = fetch(&settings(&redirecting.url(), dir.path()), "owner/name").unwrap_err();
     assert!(error.to_string().contains("has no hash"), "{error}");
     let has_token = |request: &ReceivedRequest| request.header("authorization").is_some();
     let requests = redirecting.take_requests();
@@ -228,7 +227,7 @@ fn offline_error_names_missing_snapshot_file() {
     let files = [("config.json", CONFIG), ("a.bin", b"x"), ("b.bin", b"y")];
     let mock = MockHub::without_faults(&files);
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(mock.hub.url(), dir.path());
+    let mut settings = settings(&mock.hub.url(), dir.path());
     let snapshot = fetch(&settings, "owner/name").unwrap();
     fs::remove_file(snapshot.folder.join("b.bin")).unwrap();
     settings.offline = Some("--offline");

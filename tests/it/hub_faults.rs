@@ -34,7 +34,7 @@ fn interrupted_download_resumes() {
         Some(reply)
     });
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(mock.hub.url(), dir.path());
+    let mut settings = settings(&mock.hub.url(), dir.path());
     let snapshot = fetch(&settings, "owner/name").unwrap();
     assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
     let starts: Vec<usize> =
@@ -77,7 +77,7 @@ fn download_restarts_without_resume_support() {
         Some(reply)
     });
     let dir = tempfile::tempdir().unwrap();
-    let snapshot = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap();
+    let snapshot = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap();
     assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
 }
 
@@ -91,7 +91,7 @@ fn corrupt_partial_file_is_replaced() {
     for content in [vec![7; 1000], vec![7; 300_000], vec![7; 300_001]] {
         let _ = fs::remove_file(blobs.join(sha256(&weights())));
         fs::write(&partial, content).unwrap();
-        let snapshot = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap();
+        let snapshot = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap();
         assert_eq!(fs::read(snapshot.folder.join("model.safetensors")).unwrap(), weights());
         assert!(!partial.exists());
     }
@@ -122,7 +122,7 @@ fn wrong_bytes_and_sizes_are_rejected() {
     for (expected, make_reply) in cases {
         let mock = hub_with_storage(make_reply);
         let dir = tempfile::tempdir().unwrap();
-        let error = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap_err();
+        let error = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap_err();
         let text = error.to_string();
         assert!(
             text.contains(expected) && text.contains("model.safetensors") && text.contains("hint:"),
@@ -159,7 +159,7 @@ fn headers_that_contradict_content_are_rejected() {
         };
         let mock = MockHub::with_faults(&files, Arc::new(override_first_head));
         let dir = tempfile::tempdir().unwrap();
-        let error = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap_err();
+        let error = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         let repo = dir.path().join("models--owner--name");
         assert!(files_in(&repo.join("blobs")).len() <= 1, "{name}: only the configuration");
@@ -178,7 +178,7 @@ fn silent_server_times_out() {
     let files = [("config.json", CONFIG), ("a.safetensors", &weights()[..])];
     let mock = MockHub::with_faults(&files, Arc::new(wait));
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(mock.hub.url(), dir.path());
+    let mut settings = settings(&mock.hub.url(), dir.path());
     settings.retry.read_timeout = Duration::from_millis(100);
     let error = fetch(&settings, "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::Unavailable, "{error}");
@@ -194,7 +194,7 @@ fn connection_without_progress_is_abandoned() {
         Some(reply)
     });
     let dir = tempfile::tempdir().unwrap();
-    let error = fetch(&settings(mock.hub.url(), dir.path()), "owner/name").unwrap_err();
+    let error = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap_err();
     let text = error.to_string();
     assert_eq!(error.kind, HubErrorKind::Unavailable, "{text}");
     assert!(text.contains("model.safetensors") && text.contains("hint: "), "{text}");
@@ -210,7 +210,7 @@ fn full_disk_is_reported_and_download_can_resume() {
         return;
     };
     let mock = hub_with_storage(|_, _| None);
-    let error = fetch(&settings(mock.hub.url(), Path::new(&disk)), "owner/name").unwrap_err();
+    let error = fetch(&settings(&mock.hub.url(), Path::new(&disk)), "owner/name").unwrap_err();
     let text = error.to_string();
     assert!(text.contains(".incomplete: "), "{text}");
     assert!(text.contains("hint: free some space"), "{text}");

@@ -55,6 +55,8 @@ mod gguf;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod hostile_hub;
+#[cfg(test)]
 mod hub;
 #[cfg(test)]
 mod hub_command;

@@ -123,7 +123,7 @@ impl DecoderConfig {
         if !(eps > 0.0 && eps <= 1.0) {
             return Err(format!("rms_norm_eps is {eps}, expected a number above 0 and at most 1"));
         }
-        if !(theta >= 1.0 && theta <= MAX_ROPE_THETA) {
+        if !(1.0..=MAX_ROPE_THETA).contains(&theta) {
             return Err(format!(
                 "rope_theta is {theta}, expected a number from 1 to {MAX_ROPE_THETA}"
             ));

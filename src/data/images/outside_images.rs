@@ -56,7 +56,6 @@ impl OutsideImages {
     /// The image is outside, and such images are rejected.
     pub fn check(&self, path: &Path, root: &Path, name: &str) -> Result<(), String> {
         match &self.0 {
-            Treatment::Accept => Ok(()),
             Treatment::Count(count) => {
                 if is_outside(path, root) {
                     let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +70,7 @@ impl OutsideImages {
             Treatment::Reject if is_outside(path, root) => Err(format!(
                 "{OUTSIDE_REASON}\nhint: pass --allow-outside if others may receive this image"
             )),
-            Treatment::Reject => Ok(()),
+            Treatment::Accept | Treatment::Reject => Ok(()),
         }
     }
 

@@ -79,7 +79,7 @@ pub fn contains_text(file: &mut dyn ReadSeek, text: &str) -> io::Result<bool> {
 pub fn has_json_fields(file: &mut dyn ReadSeek, names: &[&str]) -> io::Result<bool> {
     let head = read_head(file)?;
     let fields = field_names(&head);
-    Ok(names.iter().all(|name| fields.iter().any(|field| *field == name.as_bytes())))
+    Ok(names.iter().all(|name| fields.contains(&name.as_bytes())))
 }
 
 /// Returns true if one of the first lines of a file is a JSON object with these fields.
@@ -97,7 +97,7 @@ pub fn has_json_line(file: &mut dyn ReadSeek, names: &[&str]) -> io::Result<bool
             break;
         }
         let fields = field_names(&line);
-        if names.iter().all(|name| fields.iter().any(|field| *field == name.as_bytes())) {
+        if names.iter().all(|name| fields.contains(&name.as_bytes())) {
             return Ok(true);
         }
     }

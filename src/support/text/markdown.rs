@@ -49,8 +49,8 @@ pub(crate) fn escape_markdown_start(text: &str) -> String {
     // Spaces at the start could make a code block.
     let escaped = escaped.trim_start();
     let rest = escaped.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = rest.len() < escaped.len() && (rest.starts_with(['.', ')']));
-    if is_numbered && !rest.chars().nth(1).is_some_and(|c| !c.is_whitespace()) {
+    let is_numbered = rest.len() < escaped.len() && rest.starts_with(['.', ')']);
+    if is_numbered && rest.chars().nth(1).is_none_or(char::is_whitespace) {
         let (digits, rest) = escaped.split_at(escaped.len() - rest.len());
         return format!("{digits}\\{rest}");
     }

@@ -44,7 +44,7 @@ fn endless_and_slow_responses_end() {
     let endless = client_of(|stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
         loop {
-            stream.write_all(&[b' '; 1 << 16])?;
+            stream.write_all(&[b' '; 1 << 13])?;
         }
     });
     let error = error_of(&endless, late);
@@ -71,7 +71,7 @@ fn endless_and_slow_responses_end() {
     let rejected = client_of(|stream| {
         stream.write_all(b"HTTP/1.1 401 X\r\n\r\n")?;
         loop {
-            stream.write_all(&[b'x'; 1 << 16])?;
+            stream.write_all(&[b'x'; 1 << 13])?;
         }
     });
     let error = error_of(&rejected, late);
