@@ -5,15 +5,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acem3::checkpoints::hub::{HubErrorKind, HubSettings};
+use acem3::checkpoints::hub::HubSettings;
 
 use crate::folder::Folder;
-use crate::hub::{CONFIG, fetch, settings, weights};
+use crate::hub::{CONFIG, fetch, settings};
 use crate::hub_command::run;
-use crate::mock_hub::{MockHub, MockReply, MockServer, ReceivedRequest, sha256};
-
-/// Every test ends long before this time, which is shorter than the timeouts of `settings`.
-const SOON: Duration = Duration::from_secs(10);
+use crate::mock_hub::{MockHub, MockReply, MockServer, ReceivedRequest};
 
 /// Starts a server that reads the headers of each request and answers with `reply`.
 pub(crate) fn start_server(
@@ -37,13 +34,6 @@ pub(crate) fn start_server(
         }
     });
     url
-}
-
-/// Writes the same bytes until the client closes the connection.
-pub(crate) fn write_forever(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
-    loop {
-        stream.write_all(bytes)?;
-    }
 }
 
 fn settings_of(url: &str, folder: &tempfile::TempDir) -> HubSettings {

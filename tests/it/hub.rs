@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use acem3::checkpoints::file_filter::FileFilter;
-use acem3::support::network::access_token::AccessToken;
 use acem3::checkpoints::hub::{
     Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
 };
+use acem3::support::network::access_token::AccessToken;
 use acem3::support::network::service_url::{ServiceUrl, UrlRules};
 
 use crate::mock_hub::{
