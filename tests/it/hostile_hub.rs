@@ -1,6 +1,6 @@
 //! A hub that redirects without end, asks for the token over plain http, or names files badly.
 
-use std::io::{BufRead as _, BufReader, Write};
+use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +68,6 @@ fn names_from_the_hub_cannot_control_the_terminal() {
     let args = ["judge", "cases", "--out", "out", "--panel", "owner/name"];
     let output = run(&folder, &mock.hub.url(), &args);
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
-    assert!(output.stderr.contains("a file outside of the repository"), "{}", output.stderr);
     assert!(!output.stderr.contains('\u{1b}'), "{}", output.stderr);
 }
 

@@ -16,6 +16,7 @@ use super::error::{ErrorResponse, HubError, HubErrorKind};
 use super::id::is_commit;
 use super::remote_file::{Checksum, RemoteFile};
 use super::{HubSettings, RepoRef};
+use crate::support::network::service_url::is_loopback;
 
 /// Maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 8;
@@ -49,12 +50,16 @@ impl<'a> HubClient<'a> {
             client.build().map_err(|error| setup_error(&error))
         };
         // `reqwest` drops the token when a redirect leads to another host or port.
-        let redirects = Policy::custom(|attempt| {
+        let allow_http = settings.allow_http;
+        let redirects = Policy::custom(move |attempt| {
             let from = attempt.previous().last().map_or("", Url::scheme);
             if attempt.previous().len() > MAX_REDIRECTS {
                 attempt.error("too many redirects")
             } else if from == "https" && attempt.url().scheme() != "https" {
                 attempt.error("redirect from https to http")
+            } else if attempt.url().scheme() == "http" && !allow_http && !is_loopback(attempt.url())
+            {
+                attempt.error("redirect to another host over plain http")
             } else {
                 attempt.follow()
             }

@@ -211,7 +211,8 @@ fn describe_end(status: ExitStatus, errors: &str) -> ProcessFailure {
     ProcessFailure::Crashed(status.to_string())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -52,9 +52,9 @@ fn changes_the_image(chunk: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    fn chunk(name: &[u8], data: &[u8]) -> Vec<u8> {
         let length = u32::try_from(data.len()).unwrap().to_be_bytes();
-        [&length, name.as_slice(), data, &[0; 4]].concat()
+        [&length, name, data, &[0; 4]].concat()
     }
 
     #[test]
@@ -63,13 +63,12 @@ mod tests {
         let header = chunk(b"IHDR", &[1; 13]);
         let (profile, text) = (chunk(b"iCCP", &[2; 40]), chunk(b"zTXt", b"x"));
         let (exif, pixels) = (chunk(b"eXIf", &[3; 30]), chunk(b"IDAT", &[4; 9]));
-        let long_exif = chunk(b"eXIf", &[3; 1 << 16]);
+        let long_exif = chunk(b"eXIf", &vec![3; 1 << 16]);
         let end = chunk(b"IEND", b"");
         let file = [&signature, &header, &profile, &text, &exif, &long_exif, &pixels, &end]
-            .map(|part| part.as_slice())
+            .map(Vec::as_slice)
             .concat();
-        let expected =
-            [&signature, &header, &exif, &pixels, &end].map(|part| part.as_slice()).concat();
+        let expected = [&signature, &header, &exif, &pixels, &end].map(Vec::as_slice).concat();
         assert_eq!(without_extra_chunks(&file), expected);
         assert!(matches!(without_extra_chunks(&expected), Cow::Borrowed(_)));
         for length in 0..expected.len() {

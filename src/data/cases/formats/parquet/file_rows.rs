@@ -25,7 +25,7 @@ use crate::support::files::regular_file;
 /// Rows per read, to limit the images in memory.
 const BATCH_ROWS: usize = 16;
 /// Cells of image bytes, image path, question and answer of one row; `None` for null.
-type RowCells = [Option<ByteArray>; 4];
+type VqaCells = [Option<ByteArray>; 4];
 
 /// The rows of one file, read in this process.
 pub(crate) struct FileRows {
@@ -35,7 +35,7 @@ pub(crate) struct FileRows {
     /// Index of the next row group.
     group_index: usize,
     columns: Option<[Option<ParquetColumn>; 4]>,
-    batch: VecDeque<RowCells>,
+    batch: VecDeque<VqaCells>,
     /// Number of rows read.
     row: u64,
     /// Row number at which the open row group ends.
@@ -62,7 +62,11 @@ impl FileRows {
         let batch = VecDeque::new();
         let (columns, group_index) = (None, first_group);
         let rows = Self { file, column_indices, group_index, columns, batch, row: 0, group_end: 0 };
-        let row = rows.group_sizes().iter().take(first_group).fold(0, |n, rows| n + rows);
+        let row = rows
+            .group_sizes()
+            .iter()
+            .take(first_group)
+            .fold(0, |n: u64, rows| n.saturating_add(*rows));
         Ok(Self { row, group_end: row, ..rows })
     }
 
@@ -70,6 +74,11 @@ impl FileRows {
     pub(crate) fn group_sizes(&self) -> Vec<u64> {
         let groups = self.file.metadata().row_groups().iter();
         groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).collect()
+    }
+
+    /// Returns the number of rows according to the metadata.
+    pub(crate) fn row_count(&self) -> u64 {
+        self.group_sizes().iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows))
     }
 
     /// Opens the columns of the next row group; false at the end of the file.
@@ -172,7 +181,7 @@ impl ParquetColumn {
 }
 
 /// Reads the next few rows of all columns.
-fn read_cells(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<RowCells>, String> {
+fn read_cells(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<VqaCells>, String> {
     let mut cells =
         columns.iter_mut().map(|c| c.as_mut().map(ParquetColumn::read_cells).transpose());
     let mut next = || cells.next().unwrap_or(Ok(None));
@@ -186,7 +195,7 @@ fn read_cells(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<RowCells>,
 }
 
 /// Copies the cells of a row. Cells that share bytes in the file are copied one row at a time.
-fn to_row([image, path, question, answer]: &RowCells) -> Result<VqaRow, String> {
+fn to_row([image, path, question, answer]: &VqaCells) -> Result<VqaRow, String> {
     let image = image.as_ref().map(ByteArray::data).filter(|bytes| !bytes.is_empty());
     let max_bytes = ImageLimits::default().bytes;
     if let Some(bytes) = image.filter(|bytes| bytes.len() > max_bytes) {

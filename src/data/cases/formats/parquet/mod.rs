@@ -41,7 +41,7 @@ impl VqaRows {
     pub(crate) fn row_count(&self) -> u64 {
         match self {
             Self::Isolated(rows) => rows.row_count(),
-            Self::File(rows) => rows.group_sizes().iter().sum(),
+            Self::File(rows) => rows.row_count(),
         }
     }
 }
