@@ -159,6 +159,7 @@ mod tests {
         assert!(parse(&build_table(&[(0, 0xffff << 10)], "")).is_err());
         assert!(parse(&build_table(&[(0, 0)], "")[..1000]).is_err());
     }
+
     #[test]
     fn tables_of_a_tokenizer_are_checked() {
         let tokenizer = |table: &[u8]| {

@@ -51,7 +51,7 @@ pub(crate) enum Bribe {
     Json,
     /// A heading in Markdown.
     Heading,
-    /// An order to ignore something.
+    /// An instruction to ignore something.
     Order,
     /// A role marker.
     Role,

@@ -169,7 +169,7 @@ fn start_endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
     (address, requests)
 }
 
-/// Returns true for the request that precedes the training.
+/// Returns true for the request that checks the endpoint before the training.
 fn is_check(body: &Value) -> bool {
     body["messages"][0]["content"][0]["text"] == "Answer with the word: yes"
 }

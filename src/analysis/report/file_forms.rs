@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, SeekFrom};
 
 use crate::support::files::file_form::{
-    FileForm, ReadSeek, contains_text, has_json_fields, read_head, starts_with,
+    FileForm, ReadSeek, contains_bytes, contains_text, has_json_fields, read_head, starts_with,
 };
 
 /// Bytes at the end of a Parquet file that are searched for the names of the columns.
@@ -15,7 +15,7 @@ pub const HTML_REPORT: FileForm = FileForm {
     recognise: |file| {
         let head = read_head(file)?;
         let generator = b"<meta name=\"generator\" content=\"acem3\">";
-        Ok(head.starts_with(b"<!DOCTYPE html>") && contains(&head, generator))
+        Ok(head.starts_with(b"<!DOCTYPE html>") && contains_bytes(&head, generator))
     },
 };
 
@@ -51,13 +51,9 @@ pub const PARQUET_REPORT: FileForm = FileForm {
         Ok(starts_with(file, "PAR1")?
             && ["judge_name", "model_a", "answer_b"]
                 .iter()
-                .all(|name| contains(&footer, name.as_bytes())))
+                .all(|name| contains_bytes(&footer, name.as_bytes())))
     },
 };
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
-}
 
 /// Reads the last bytes of a file.
 fn read_tail(file: &mut dyn ReadSeek) -> io::Result<Vec<u8>> {

@@ -215,8 +215,7 @@ impl<'a> HubClient<'a> {
     /// Requests the headers of a file. Follows redirects within the hub, up to the first response
     /// with a hash.
     async fn request_headers(&self, commit: &str, name: &str) -> Result<Response, HubError> {
-        let mut url = Url::parse(self.settings.endpoint.as_str())
-            .map_err(|error| self.bad_response(None, &error.to_string()))?;
+        let mut url = self.settings.endpoint.url().clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(self.repo.id().split('/'));
             path.extend(["resolve", commit]).extend(name.split('/'));

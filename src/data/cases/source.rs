@@ -10,6 +10,7 @@ use super::case::{InputProblem, ProblemScope};
 use super::layout::{self, SourceLayout, detect};
 use super::source_options::{CaseResult, SourceKind, SourceOptions};
 use crate::data::cases::answers::answer_index::AnswerIndex;
+use crate::data::cases::case::Case;
 use crate::data::cases::case_assembler::CaseAssembler;
 use crate::data::cases::draft::Drafts;
 use crate::data::cases::layouts::hub_parquet;
@@ -20,6 +21,8 @@ use crate::data::cases::misspelt_fields::MisspeltFields;
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
 /// Number of cases that are read in advance to find misspelt fields.
 const MAX_AHEAD: usize = 50;
+/// Size in bytes of the cases that are read in advance. The last one may exceed it.
+const MAX_AHEAD_BYTES: usize = 16 << 20;
 
 /// Cases in the order of their file.
 ///
@@ -49,9 +52,17 @@ impl CaseSource {
     /// returned once.
     pub fn take_field_notes(&mut self) -> Vec<String> {
         if matches!(self.kind, SourceKind::Cases | SourceKind::Questions) {
-            while self.queued.len() < MAX_AHEAD && self.read_draft() {}
+            while self.queued.len() < MAX_AHEAD
+                && self.queued_bytes() < MAX_AHEAD_BYTES
+                && self.read_draft()
+            {}
         }
         self.misspelt_fields.take_notes()
+    }
+
+    /// Returns the size in bytes of the cases in the queue.
+    fn queued_bytes(&self) -> usize {
+        self.queued.iter().flatten().map(Case::stored_bytes).sum()
     }
 
     /// Reads the next draft into the queue. Returns `false` after the last one.

@@ -37,8 +37,8 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::{escape_control_chars, format_count};
 
-/// Maximum pixels per batch; a batch that exceeds it is judged early. The bytes of a file count as
-/// pixels too.
+/// Maximum pixels per batch; a batch that exceeds it is judged early. Each byte of a case counts as
+/// a pixel.
 const BATCH_PIXELS: u64 = 24 << 20;
 /// Maximum number of pending records.
 const MAX_PENDING: usize = 1024;

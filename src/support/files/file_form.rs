@@ -63,12 +63,17 @@ pub fn contains_text(file: &mut dyn ReadSeek, text: &str) -> io::Result<bool> {
     let mut reader = BufReader::new(file.take(MAX_SEARCHED_BYTES));
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
-        if line.windows(text.len()).any(|part| part == text.as_bytes()) {
+        if contains_bytes(&line, text.as_bytes()) {
             return Ok(true);
         }
         line.clear();
     }
     Ok(false)
+}
+
+/// Returns true if bytes contain other bytes.
+pub fn contains_bytes(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// Returns true if a file starts with a JSON object that has these fields near its start.

@@ -8,24 +8,21 @@ pub const MEMORY_BYTES: u64 = 704 << 20;
 /// CPU time that a request may use, in seconds.
 pub const CPU_SECONDS: u64 = 8;
 
-/// Limits the memory of this process. Returns false if the system does not support it.
-pub fn limit_memory() -> bool {
+/// Limits the memory of this process, if the system supports it.
+pub fn limit_memory() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
-        let Some(used) = address_space_bytes() else {
-            return false;
-        };
-        let limit = Some(used.saturating_add(MEMORY_BYTES));
-        setrlimit(Resource::As, Rlimit { current: limit, maximum: limit }).is_ok()
+        if let Some(used) = address_space_bytes() {
+            let limit = Some(used.saturating_add(MEMORY_BYTES));
+            let _ = setrlimit(Resource::As, Rlimit { current: limit, maximum: limit });
+        }
     }
-    #[cfg(not(target_os = "linux"))]
-    false
 }
 
-/// Allows this process [`CPU_SECONDS`] more of CPU time from now on, rounded up to a whole second.
-/// Returns false if the system does not support it.
-pub fn renew_cpu_time() -> bool {
+/// Allows this process [`CPU_SECONDS`] more of CPU time from now on, rounded up to a whole second,
+/// if the system supports it.
+pub fn renew_cpu_time() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -33,10 +30,8 @@ pub fn renew_cpu_time() -> bool {
         let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
         let limit = u64::try_from(used).unwrap_or(0).saturating_add(CPU_SECONDS + 1);
         let maximum = getrlimit(Resource::Cpu).maximum;
-        setrlimit(Resource::Cpu, Rlimit { current: Some(limit), maximum }).is_ok()
+        let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(limit), maximum });
     }
-    #[cfg(not(unix))]
-    false
 }
 
 /// Returns the size of the address space of this process in bytes.

@@ -13,7 +13,7 @@ fn golden(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
-/// An explicit little-endian object of `depth` nested sequences without pixels.
+/// A DICOM object in explicit little endian, with sequences nested `depth` deep and no pixels.
 fn nested_dicom(depth: usize) -> Vec<u8> {
     let open = b"\x08\0\x40\x11SQ\0\0\xff\xff\xff\xff\xfe\xff\0\xe0\xff\xff\xff\xff";
     let close = b"\xfe\xff\x0d\xe0\0\0\0\0\xfe\xff\xdd\xe0\0\0\0\0";

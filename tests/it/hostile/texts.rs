@@ -46,6 +46,22 @@ fn long_response_affects_only_its_pairs() {
     assert!(largest < 20_000, "{largest}");
 }
 
+/// Ten lines of 6 MB that take 100 MB each when parsed. None may wait in memory for another.
+#[test]
+fn large_fields_are_held_one_case_at_a_time() {
+    let numbers = Value::Array(vec![json!(0); 3_000_000]);
+    let lines: Vec<String> = (0..10)
+        .map(|i| {
+            let mut case = case(&i.to_string(), "a fracture");
+            case["meta"] = json!({"x": numbers});
+            case.to_string()
+        })
+        .collect();
+    let records = judge(&lines.join("\n"));
+    assert_eq!(records.len(), 30);
+    assert!(records.iter().all(|record| record["status"] == "judged"));
+}
+
 #[test]
 fn long_names_and_lines_are_rejected() {
     let mut array = String::from(r#"{"id": "array", "question": "q", "x": [0"#);

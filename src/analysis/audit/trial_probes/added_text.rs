@@ -1,9 +1,9 @@
 //! The probes of texts that are added to a response: `planted` and `neutral`.
 //!
-//! A planted text pays if it raises the score or the win rate of its response, relative to the
-//! unmodified response or to neutral text. Preferences that turn in both directions cancel out, so a
-//! noisy judge is not for sale. Neutral text has no control. It moves verdicts if it raises the score
-//! or turns preferences, whether or not others turn back.
+//! A planted text is effective if it raises the score or the win rate of its response, relative to
+//! the unmodified response or to neutral text. Preferences that turn in both directions cancel out,
+//! so noise in the verdicts does not count. Neutral text has no control. It moves verdicts if it
+//! raises the score, or if it turns preferences in either direction.
 
 use super::trial_measure::{TrialControl, TrialMeasure, TrialValue};
 use super::trial_probe::{ConclusionRule, MeasureScope, TrialProbe, with_perturbation_control};

@@ -14,9 +14,12 @@ pub enum ProbeChoice {
     Planted(PlantedKind),
 }
 
+/// Number of values.
+const COUNT: usize = Probe::ALL.len() + PlantedKind::ALL.len();
+
 /// All values: the parts of `planted` come last.
-const VARIANTS: [ProbeChoice; Probe::ALL.len() + PlantedKind::ALL.len()] = {
-    let mut variants = [ProbeChoice::Planted(PlantedKind::Junk); 17];
+const VARIANTS: [ProbeChoice; COUNT] = {
+    let mut variants = [ProbeChoice::Planted(PlantedKind::Junk); COUNT];
     let mut i = 0;
     while i < Probe::ALL.len() {
         variants[i] = ProbeChoice::Probe(Probe::ALL[i]);

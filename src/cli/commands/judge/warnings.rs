@@ -6,7 +6,8 @@ use crate::data::cases::{CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
 
-/// Warns before the first case: misspelt fields, flags without effect, and answers beyond the rows of the data set.
+/// Warns before the first case: misspelt fields, flags without effect, and answers beyond the rows
+/// of the data set.
 pub(super) fn warn_before_run(progress: &Progress, source: &mut CaseSource, args: &JudgeArgs) {
     source.take_field_notes().iter().for_each(|note| progress.note(note));
     for warning in ignored_flags(&args.source, source.kind) {

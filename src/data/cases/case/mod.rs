@@ -39,15 +39,27 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns the size in bytes of the texts and the embedded image.
+    /// Estimates the size in memory in bytes: texts, embedded image and other fields.
     pub fn stored_bytes(&self) -> usize {
         let image = match &self.image {
             Some(ImageSource::Bytes { bytes, .. }) => bytes.len(),
             Some(ImageSource::File(_)) | None => 0,
         };
         let responses = self.responses.iter().map(|response| response.text.len());
-        image + self.question.len() + responses.sum::<usize>()
+        let fields = self.meta.values().chain(self.extra.values()).map(json_bytes);
+        image + self.question.len() + responses.sum::<usize>() + fields.sum::<usize>()
     }
+}
+
+/// Estimates the size of a JSON value in memory in bytes.
+fn json_bytes(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(json_bytes).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, v)| name.len() + json_bytes(v)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + inner
 }
 
 /// The response of one model.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ::csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
 use anyhow::{Context as _, bail};
 
+use super::encoding::is_utf16;
 use super::lines::MAX_LINE_BYTES;
 use super::row_limit::{RowBudget, RowLimitedReader};
 use crate::support::files::regular_file;
@@ -66,11 +67,7 @@ fn read_head(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Rejects UTF-16 and lone carriage returns, which would parse as one long header.
 fn check_encoding(head: &[u8], path: &Path) -> anyhow::Result<()> {
-    let has_utf16_mark = head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF");
-    // In UTF-16, every second byte of ASCII text is zero.
-    let has_zero = |pair: &&[u8]| pair.contains(&0);
-    let zero_pairs = head.chunks_exact(2).filter(has_zero).count();
-    let message = if has_utf16_mark || zero_pairs > head.len() / 4 {
+    let message = if is_utf16(head) {
         "the file is UTF-16, expected UTF-8"
     } else if head.contains(&0) {
         "the file contains bytes of value 0, expected text"

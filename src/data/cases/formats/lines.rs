@@ -5,6 +5,8 @@
 
 use std::io::{self, BufRead};
 
+use super::encoding::is_utf16;
+
 /// Maximum length of a line, in bytes. A parsed line takes up to 50 times its length in memory.
 pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
@@ -66,10 +68,7 @@ impl<R: BufRead> Lines<R> {
     fn decode(&self, line: &[u8]) -> Result<String, String> {
         let mark: &[u8] = if self.number == 1 { b"\xEF\xBB\xBF" } else { b"" };
         let bytes = line.strip_prefix(mark).unwrap_or(line).to_vec();
-        let has_mark = bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF");
-        // In UTF-16, every second byte of ASCII text is zero.
-        if self.number == 1 && (has_mark || bytes.get(..4).is_some_and(|start| start.contains(&0)))
-        {
+        if self.number == 1 && is_utf16(&bytes) {
             return Err(
                 "the file is UTF-16, expected UTF-8\nhint: save the file in the encoding UTF-8"
                     .into(),
