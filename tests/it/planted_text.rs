@@ -11,17 +11,17 @@ use crate::biased_judge::{BiasedJudge, Bribe, KnownBias, cases, run_audit};
 
 /// Audits a judge on enough cases to find a text that works in a few templates only.
 fn audit_of(bias: KnownBias) -> AuditResult {
-    audit_with(bias, Vec::new())
+    audit_with(bias, 30, Vec::new())
 }
 
-fn audit_with(bias: KnownBias, thresholds: Vec<Threshold>) -> AuditResult {
+fn audit_with(bias: KnownBias, n: usize, thresholds: Vec<Threshold>) -> AuditResult {
     let request = AuditRequest {
         probes: vec![Probe::Position, Probe::Identical, Probe::Planted, Probe::Neutral],
         planted_kinds: Vec::new(),
         bootstrap: Bootstrap { resamples: 60, seed: 3 },
         thresholds,
     };
-    run_audit(&mut BiasedJudge { bias, single_order: false }, cases(30), &request)
+    run_audit(&mut BiasedJudge { bias, single_order: false }, cases(n), &request)
 }
 
 fn finding_of(audit: &AuditResult, probe: Probe) -> &Finding {
@@ -94,6 +94,18 @@ fn neutral_text_that_moves_verdicts_is_a_finding() {
     assert!((verdict.estimate.value.unwrap() - 4.0).abs() < 0.01, "{verdict:?}");
 }
 
+/// Twelve pairs without a change exclude nothing below 24 % of preferences.
+#[test]
+fn few_unchanged_pairs_are_unclear() {
+    for (n, expected) in [(12, FindingOutcome::Unclear), (30, FindingOutcome::Sound)] {
+        let audit = audit_with(KnownBias::None, n, Vec::new());
+        for probe in [Probe::Planted, Probe::Neutral] {
+            let finding = finding_of(&audit, probe);
+            assert_eq!(finding.outcome, expected, "{n} {}", finding.summary);
+        }
+    }
+}
+
 /// The scores of this judge are a sum over the text, so any change draws new scores: as many wins
 /// are lost as gained. Nothing buys it, but its verdicts depend on neutral text.
 #[test]
@@ -118,7 +130,7 @@ fn thresholds_limit_turned_preferences_and_neutral_text() {
         ]
     };
     let failed = |bias| -> Vec<bool> {
-        let audit = audit_with(bias, limits());
+        let audit = audit_with(bias, 30, limits());
         audit.thresholds.iter().map(|result| result.failed).collect()
     };
     assert_eq!(failed(KnownBias::None), [false, false, false]);

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 
 use super::conclusion::Conclusion;
 use crate::analysis::audit::perturbations::Perturbation;
-use crate::analysis::audit::result::{AuditEstimate, AuditMeasure, FindingOutcome, MeasureName};
+use crate::analysis::audit::result::{
+    AuditEstimate, AuditMeasure, FindingOutcome, MeasureName, MeasureUnit,
+};
 use crate::statistics::holm_adjust;
 
 /// Level of a significant effect, after Holm's correction.
@@ -149,7 +151,12 @@ impl AddedTextRule {
             let estimate = if effect.is_net { measure.net_of_control() } else { &measure.estimate };
             is_effective |= estimate.p_holm.is_some_and(|p| p < SIGNIFICANT)
                 && estimate.value.is_some_and(|value| value >= effect.smallest);
-            is_unclear |= !estimate.is_at_most(effect.tolerance);
+            // If no pair changed, resamples give no interval. That of the turned preferences, which
+            // is a proportion, states what so few pairs can exclude.
+            let has_no_interval =
+                estimate.is_constant && effect.name.unit == MeasureUnit::ProportionDifference;
+            let bounded = if has_no_interval { &turned.estimate } else { estimate };
+            is_unclear |= !bounded.is_at_most(effect.tolerance);
         }
         let outcome = match (is_effective, is_unclear) {
             (true, _) => FindingOutcome::Biased,
