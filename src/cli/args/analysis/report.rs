@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::analysis::report::Thumbs;
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
-use crate::cli::args::shared::{BootstrapArgs, LabelArgs};
+use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs};
 use crate::data::labels::ScoreTarget;
 
 const EXAMPLES: &str = "\
@@ -80,6 +80,9 @@ pub struct ReportArgs {
     /// Read images from PATH, a folder or Parquet files [default: the source of the cases]
     #[arg(long, value_name = "PATH", env = "ACEM3_IMAGES")]
     pub images: Option<PathBuf>,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// The labels.
     #[command(flatten)]
     pub labels: LabelArgs,

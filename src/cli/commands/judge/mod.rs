@@ -4,10 +4,11 @@ mod exit;
 mod warnings;
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use acem3_vision::ImageLimits;
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 use self::exit::{check_not_empty, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
@@ -17,10 +18,11 @@ use crate::data::cases;
 use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
-use crate::judging::run::journal::Journal;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
-use crate::judging::run::manifest::{Manifest, SourceInfo};
+use crate::judging::run::journal::{Journal, RECORDS};
+use crate::judging::run::manifest::{MANIFEST, Manifest, RunEnd, SourceInfo};
 use crate::judging::run::output::{contains_records, remove_empty_output};
+use crate::judging::run::record::find_records::find_records;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
@@ -35,7 +37,7 @@ use crate::support::text::format_count;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let source = cases::open(&args.source.path, &args.source.to_options(2))?;
     let is_new_folder = !args.out.exists();
-    Manifest::check_own_manifest(&args.out)?;
+    let is_manifest_damaged = check_manifest(&args.out)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, verbosity);
     if loaded.is_err() && is_new_folder {
@@ -44,14 +46,15 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     }
     let (judge, hub) = loaded?;
     let journal = Journal::open(&args.out, &judge.provenance())?;
-    let mut manifest =
-        Manifest::start(SourceInfo::new(&args.source.path, source.kind), judge.as_ref());
-    manifest.hub = hub;
     let total = source.total.map(|n| args.limit.map_or(n, |limit| n.min(limit)));
+    let info = SourceInfo::new(&args.source.path, source.kind);
+    let mut manifest = Manifest::start(info, judge.as_ref(), total);
+    manifest.hub = hub;
     let progress = Progress::new(args.progress, verbosity, total);
-    if journal.dropped_bytes() > 0 {
-        progress.note("the last record of an interrupted run is incomplete; judging it again");
+    if is_manifest_damaged {
+        progress.note(&format!("{MANIFEST} is damaged; writing it again"));
     }
+    journal.describe_repair().iter().for_each(|note| progress.note(note));
     let run = JudgeRun {
         args,
         source,
@@ -86,7 +89,8 @@ impl JudgeRun<'_> {
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
-        self.manifest.finish(&outcome, &tally, seconds);
+        let records_digest = self.journal.records_digest().ok();
+        self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !contains_records(&args.out) {
             // A run that failed before its first record leaves no folder that looks like a run.
@@ -146,6 +150,23 @@ impl JudgeRun<'_> {
                 format_count(self.journal.superseded_count() as u64, "superseded verdict");
             self.progress.note(&format!("moved {superseded} to {SUPERSEDED_FILE}"));
         }
+    }
+}
+
+/// Returns true if the folder of a run has a damaged manifest.
+///
+/// # Errors
+///
+/// The folder has a `run.json` and no records: it may be the file of another program.
+fn check_manifest(folder: &Path) -> anyhow::Result<bool> {
+    match Manifest::read_if_exists(folder) {
+        Ok(_) => Ok(false),
+        Err(_) if find_records(&folder.join(RECORDS)).is_some() => Ok(true),
+        Err(error) => Err(anyhow!("{}", error.root_cause()).context(format!(
+            "{}: not a run manifest of acem3\n\
+             hint: use another folder with --out, or move this file",
+            folder.join(MANIFEST).display()
+        ))),
     }
 }
 
