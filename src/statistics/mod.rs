@@ -45,10 +45,11 @@ pub use crate::statistics::inference::power::minimum_detectable_effect;
 pub use crate::statistics::inference::wilson::{
     MIN_CLUSTERS, proportion_interval, wilson_interval,
 };
-pub use crate::statistics::regression::davidson::{Davidson, PairwiseOutcomes};
+pub use crate::statistics::regression::davidson::Davidson;
 pub use crate::statistics::regression::isotonic::Isotonic;
 pub use crate::statistics::regression::least_squares::LinearFit;
 pub use crate::statistics::regression::logistic::{Logistic, LogisticObservation};
+pub use crate::statistics::regression::pairwise_outcomes::PairwiseOutcomes;
 pub use crate::statistics::regression::reliability::{Reliability, ReliabilityBin, reliability};
 pub use mean::{mean, mean_interval, mean_over_table};
 pub use undefined::{Defined, RatingColumn, Undefined};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use acem3::analysis::audit::{AuditVerdicts, Probe};
 use acem3::analysis::verdicts::{OrderScores, PairVerdict, Verdicts};
 use acem3::data::labels::ScoreTarget;
+use acem3::judging::run::run_state::RunState;
 use acem3::statistics::Bootstrap;
 use serde::Deserialize;
 
@@ -56,7 +57,8 @@ fn length_controlled_win_rates_match_statsmodels() {
             pairs,
             labels: Vec::new(),
             without_pair: 0,
-            is_torn: false,
+            unlisted_pairs: BTreeMap::new(),
+            run: RunState::default(),
         };
         let bootstrap = Bootstrap { resamples: 2, seed: 1 };
         let finding = AuditVerdicts::new(&verdicts, None, bootstrap).run_probe(Probe::Verbosity);

@@ -25,6 +25,8 @@ mod checkpoints;
 #[cfg(test)]
 mod coverage;
 #[cfg(test)]
+mod damaged_records;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod dataset_rows;
@@ -34,8 +36,6 @@ mod decoder;
 mod defects;
 #[cfg(test)]
 mod dicom;
-#[cfg(test)]
-mod edited_records;
 #[cfg(test)]
 mod embedded;
 #[cfg(test)]
@@ -75,6 +75,8 @@ mod layering;
 #[cfg(test)]
 mod length_control;
 #[cfg(test)]
+mod many_responses;
+#[cfg(test)]
 mod metrics;
 #[cfg(test)]
 mod mock_hub;
@@ -103,6 +105,8 @@ mod resume;
 #[cfg(test)]
 mod run_end;
 #[cfg(test)]
+mod same_judge;
+#[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod snapshots;
@@ -128,5 +132,7 @@ mod train_command;
 mod trainable_model;
 #[cfg(test)]
 mod trainer;
+#[cfg(test)]
+mod unfinished_runs;
 #[cfg(test)]
 mod vision;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::folder::{Folder, ProgramOutput};
 
@@ -26,7 +26,10 @@ fn json_report_contains_results_of_other_commands() {
         serde_json::from_str(&report(&folder, &["--format", "json"]).stdout).unwrap();
     let output_of = |args: &[&str]| -> Value {
         let output = folder.run(&[args, &["--resamples", "50", "--format", "json"]].concat());
-        serde_json::from_str(&output.stdout).unwrap()
+        let mut result: Value = serde_json::from_str(&output.stdout).unwrap();
+        let runs = result.as_object_mut().unwrap().shift_remove("runs");
+        assert_eq!(runs, Some(json!([json_report["judges"][0]["run"]])));
+        result
     };
     let judge = &json_report["judges"][0];
     assert_eq!(judge["ranking"], output_of(&["rank", "out"]));

@@ -10,7 +10,9 @@ use super::file::{Calibration, FittedMap};
 use super::fit::{round_to_4, score_grid};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
-use crate::judging::run::record::record_reader::{RecordReader, RecordRow};
+use crate::judging::run::record::checksum::append_checksum;
+use crate::judging::run::record::record_reader::RecordReader;
+use crate::judging::run::record::record_row::{RecordRow, RowIdentity};
 use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, mean, percentile_interval};
 use crate::support::files::file_form::{FileForm, has_json_line};
 use crate::support::files::out_file::OutFile;
@@ -61,6 +63,10 @@ pub fn calibrated_means(
                 }
             }
         }
+    }
+    for ((_, model), scores) in &mut all {
+        let unlisted = verdicts.unlisted_pairs.get(*model).copied().unwrap_or_default();
+        scores.pairs += unlisted as usize;
     }
     let mean = |((target, model), scores): ((ScoreTarget, &str), TargetScores<'_>)| {
         let fitted = calibration.targets.get(&target)?;
@@ -124,6 +130,17 @@ impl RecordRow for RecordFields {
         let schema = self.0.get("schema").and_then(Value::as_u64);
         schema.map_or(0, |schema| u32::try_from(schema).unwrap_or(u32::MAX))
     }
+
+    fn identity(&self) -> RowIdentity<'_> {
+        let text = |name: &str| self.0.get(name).and_then(Value::as_str);
+        RowIdentity {
+            judge: text("judge").unwrap_or_default(),
+            case: text("case"),
+            line: self.0.get("line").and_then(Value::as_u64).unwrap_or_default(),
+            is_judged: text("status") == Some("judged"),
+            is_noted: text("status") == Some("noted"),
+        }
+    }
 }
 
 /// The form of calibrated records. The records of a run have no calibrated scores.
@@ -133,7 +150,8 @@ pub const CALIBRATED_RECORDS_FORM: FileForm = FileForm {
 };
 
 impl Calibration {
-    /// Writes a copy of the records with the calibrated scores of each pair. The other fields stay.
+    /// Writes a copy of the records with the calibrated scores of each pair. The other fields stay,
+    /// except the checksum, which is that of the new line.
     ///
     /// # Errors
     ///
@@ -148,8 +166,9 @@ impl Calibration {
                 let calibrated = self.map_record(verdict).unwrap_or_default();
                 record.insert("calibrated".to_owned(), calibrated);
             }
+            record.shift_remove("checksum");
             let text = serde_json::to_string(&record).context("cannot write a record as json")?;
-            Ok(text + "\n")
+            Ok(append_checksum(&text) + "\n")
         });
         out.write_chunks(lines)
     }

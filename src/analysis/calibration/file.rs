@@ -39,6 +39,9 @@ pub struct Calibration {
     /// Targets without a map, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<ScoreTarget, String>,
+    /// What was wrong with the run when the maps were fitted: unfinished, or damaged records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_problems: Vec<String>,
 }
 
 /// Map of one score target.

@@ -81,6 +81,7 @@ pub fn fit_calibration(
         raters: units.raters.len(),
         targets,
         left_out,
+        run_problems: verdicts.run.problems.iter().map(|p| p.problem.clone()).collect(),
     })
 }
 

@@ -1,11 +1,11 @@
 //! Comparisons of models as indices, and the statistics of one bootstrap resample.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
-use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes};
+use crate::statistics::{Bootstrap, Clusters, Davidson, Defined, PairwiseOutcomes};
 
 /// Comparisons of one or more runs.
 pub(super) struct ComparisonData {
@@ -17,6 +17,8 @@ pub(super) struct ComparisonData {
     pub(super) clusters: Clusters,
     /// Index of the case of each pair.
     case_indices: Vec<usize>,
+    /// Indices of the pairs of each model.
+    pairs_of_model: Vec<Vec<usize>>,
     /// Number of pairs of each model, scored or not.
     pub(super) pair_counts: Vec<u64>,
 }
@@ -27,15 +29,17 @@ pub(super) struct ReplicateStrengths {
     pub(super) rates: Vec<Defined<f64>>,
     /// Maximum-likelihood strengths.
     pub(super) fit: Defined<Davidson>,
-    /// Regularised (shrunk) strengths, which always exist.
-    pub(super) shrunk: Davidson,
 }
 
-impl ReplicateStrengths {
-    /// Returns the maximum-likelihood strengths, or the shrunk ones if those are undefined.
-    pub(super) fn fit_or_shrunk(&self) -> &Davidson {
-        self.fit.as_ref().unwrap_or(&self.shrunk)
-    }
+/// Strengths of the original pairs and of all resamples.
+pub(super) struct FittedStrengths {
+    /// Statistics of the original pairs.
+    pub(super) original: ReplicateStrengths,
+    /// Maximum-likelihood strengths of the original pairs, or regularised (shrunk) ones, which
+    /// always exist, if those are undefined.
+    pub(super) for_ranks: Davidson,
+    /// Statistics of the resamples, with the same kind of strengths as `for_ranks`.
+    pub(super) resamples: Vec<ReplicateStrengths>,
 }
 
 impl ComparisonData {
@@ -48,7 +52,11 @@ impl ComparisonData {
         for (index, number) in numbers.values_mut().enumerate() {
             *number = index;
         }
-        let mut pair_counts = vec![0; numbers.len()];
+        // Models without any pair have no rank, so their unlisted pairs do not count either.
+        let unlisted = |model: &&str| -> u64 {
+            runs.iter().filter_map(|run| run.unlisted_pairs.get(*model)).sum()
+        };
+        let mut pair_counts: Vec<u64> = numbers.keys().map(unlisted).collect();
         let mut scored: Vec<&PairVerdict> = Vec::new();
         let mut pairs = Vec::new();
         for verdict in all_pairs() {
@@ -62,7 +70,7 @@ impl ComparisonData {
                 scored.push(verdict);
             }
         }
-        let mut case_numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut case_numbers: HashMap<&str, usize> = HashMap::new();
         let mut case_indices = Vec::with_capacity(scored.len());
         for verdict in &scored {
             let next = case_numbers.len();
@@ -71,6 +79,7 @@ impl ComparisonData {
         Self {
             clusters: Clusters::new(scored.iter().map(|verdict| verdict.cluster.as_str())),
             models: numbers.into_keys().map(str::to_owned).collect(),
+            pairs_of_model: index_by_model(&pairs, pair_counts.len()),
             pairs,
             case_indices,
             pair_counts,
@@ -81,51 +90,83 @@ impl ComparisonData {
         PairwiseOutcomes::new(self.models.len(), &self.pairs, weights)
     }
 
-    pub(super) fn compute_strengths(&self, weights: &[f64]) -> ReplicateStrengths {
+    /// Fits the strengths of the original pairs and of resamples of their images.
+    pub(super) fn fit_strengths(&self, bootstrap: Bootstrap) -> FittedStrengths {
+        let unit_weights = vec![1.0; self.pairs.len()];
+        let original = self.compute_strengths(&unit_weights);
+        let for_ranks = match &original.fit {
+            Ok(fit) => fit.clone(),
+            Err(_) => Davidson::fit_shrunk(&self.outcomes(&unit_weights)),
+        };
+        let resamples = bootstrap.resample(&self.clusters, |weights| match original.fit {
+            Ok(_) => self.compute_strengths(weights),
+            Err(_) => self.compute_shrunk_strengths(weights),
+        });
+        FittedStrengths { original, for_ranks, resamples }
+    }
+
+    fn compute_strengths(&self, weights: &[f64]) -> ReplicateStrengths {
         let outcomes = self.outcomes(weights);
-        ReplicateStrengths {
-            rates: (0..self.models.len()).map(|i| outcomes.win_rate(i)).collect(),
-            fit: Davidson::fit(&outcomes),
-            shrunk: Davidson::fit_shrunk(&outcomes),
-        }
+        ReplicateStrengths { rates: outcomes.win_rates(), fit: Davidson::fit(&outcomes) }
+    }
+
+    fn compute_shrunk_strengths(&self, weights: &[f64]) -> ReplicateStrengths {
+        let outcomes = self.outcomes(weights);
+        ReplicateStrengths { rates: outcomes.win_rates(), fit: Ok(Davidson::fit_shrunk(&outcomes)) }
     }
 
     /// Returns the lead of model `i` over model `j` per image: a win is +1, a loss −1. Pairs with a
     /// third model count in the cases in which it was compared equally often with both. `None` if
     /// no case has a pair of the two or a common opponent.
     pub(super) fn point_margins(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
-        let mut results: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
-        for (index, ([a, b], order)) in self.pairs.iter().enumerate() {
-            let points = match order {
-                Ordering::Greater => 1,
-                Ordering::Equal => 0,
-                Ordering::Less => -1,
-            };
-            for (model, other, points) in [(*a, *b, points), (*b, *a, -points)] {
-                if model != i && model != j {
-                    continue;
+        let indices = self.pairs_of_model[i].iter().map(|index| (*index, i));
+        let indices = indices.chain(self.pairs_of_model[j].iter().map(|index| (*index, j)));
+        let mut results: Vec<CommonOpponent> = indices
+            .map(|(index, model)| {
+                let ([a, b], order) = self.pairs[index];
+                let (other, order) = if model == a { (b, order) } else { (a, order.reverse()) };
+                let points = order as i64;
+                CommonOpponent {
+                    case: self.case_indices[index],
+                    // In a direct pair each model is the other's opponent: use one index for both.
+                    opponent: if other == j { i } else { other },
+                    cluster: self.clusters.cluster_of(index),
+                    point_lead: if model == i { points } else { -points },
+                    pair_surplus: if model == i { 1 } else { -1 },
                 }
-                // In a direct pair each model is the other's opponent: use one index for both.
-                let opponent = if other == j { i } else { other };
-                let result = results.entry((self.case_indices[index], opponent)).or_default();
-                result.cluster = self.clusters.cluster_of(index);
-                result.point_lead += if model == i { points } else { -points };
-                result.pair_surplus += if model == i { 1 } else { -1 };
-            }
-        }
+            })
+            .collect();
+        results.sort_unstable_by_key(|result| (result.case, result.opponent));
         let mut margins = vec![0; self.clusters.count()];
         let mut has_comparison = false;
-        for result in results.values().filter(|result| result.pair_surplus == 0) {
-            has_comparison = true;
-            margins[result.cluster] += result.point_lead;
+        for same in results.chunk_by(|a, b| (a.case, a.opponent) == (b.case, b.opponent)) {
+            let surplus: i64 = same.iter().map(|result| result.pair_surplus).sum();
+            let lead: i64 = same.iter().map(|result| result.point_lead).sum();
+            if let (0, Some(result)) = (surplus, same.first()) {
+                has_comparison = true;
+                margins[result.cluster] += lead;
+            }
         }
         has_comparison.then_some(margins)
     }
 }
 
-/// Results of two models in one case against the same opponent.
-#[derive(Default)]
+/// Returns the indices of the pairs of each model.
+fn index_by_model(pairs: &[([usize; 2], Ordering)], models: usize) -> Vec<Vec<usize>> {
+    let mut indices = vec![Vec::new(); models];
+    for (index, ([a, b], _)) in pairs.iter().enumerate() {
+        indices[*a].push(index);
+        if a != b {
+            indices[*b].push(index);
+        }
+    }
+    indices
+}
+
+/// Result of one pair of two models with an opponent in a case.
 struct CommonOpponent {
+    case: usize,
+    opponent: usize,
     cluster: usize,
     /// Points of `i` minus points of `j`.
     point_lead: i64,
@@ -152,6 +193,7 @@ mod tests {
         ];
         ComparisonData {
             models: ["a", "b", "c"].map(str::to_owned).into(),
+            pairs_of_model: index_by_model(&pairs, 3),
             pairs,
             clusters: Clusters::new([0, 0, 0, 1, 1, 1, 2]),
             case_indices: vec![0, 0, 0, 1, 1, 1, 2],
@@ -168,6 +210,7 @@ mod tests {
         assert_eq!(example().point_margins([0, 2]), Some(vec![2, 3, -2]));
         let mut without_common = example();
         without_common.pairs.truncate(1);
+        without_common.pairs_of_model = index_by_model(&without_common.pairs, 3);
         assert_eq!(without_common.point_margins([0, 2]), None);
     }
 }

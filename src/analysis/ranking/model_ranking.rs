@@ -3,7 +3,9 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::analysis::ranking::comparison_data::{ComparisonData, ReplicateStrengths};
+use crate::analysis::ranking::comparison_data::{
+    ComparisonData, FittedStrengths, ReplicateStrengths,
+};
 use crate::analysis::ranking::pairwise::{PairwiseComparison, pairwise_comparisons};
 use crate::analysis::verdicts::Verdicts;
 use crate::data::labels::ScoreTarget;
@@ -99,27 +101,26 @@ pub fn rank_models(
             first.path.display()
         );
     }
-    let unit_weights = vec![1.0; data.pairs.len()];
-    let original = data.compute_strengths(&unit_weights);
-    let resamples = bootstrap.resample(&data.clusters, |weights| data.compute_strengths(weights));
-    let fitted = resamples.iter().filter(|resample| resample.fit.is_ok()).count();
+    let fitted = data.fit_strengths(bootstrap);
+    let FittedStrengths { original, for_ranks, resamples } = &fitted;
+    let fits = resamples.iter().filter(|resample| resample.fit.is_ok()).count();
     let undefined = match &original.fit {
         Err(reason) => Some(reason.to_string()),
-        Ok(_) if fitted * 20 < resamples.len() * 19 => Some(format!(
+        Ok(_) if fits * 20 < resamples.len() * 19 => Some(format!(
             "no strength intervals: strengths are undefined in {} of {} resamples, in which a \
              model has no wins, no losses or no opponents",
-            resamples.len() - fitted,
+            resamples.len() - fits,
             resamples.len()
         )),
         Ok(_) => None,
     };
     let mut order: Vec<usize> = (0..data.models.len()).collect();
-    let strengths = &original.fit_or_shrunk().strengths;
+    let strengths = &for_ranks.strengths;
     order.sort_by(|a, b| strengths[*b].total_cmp(&strengths[*a]));
-    let outcomes = data.outcomes(&unit_weights);
-    let comparisons = pairwise_comparisons(&data, &order, &original, &resamples);
+    let outcomes = data.outcomes(&vec![1.0; data.pairs.len()]);
+    let comparisons = pairwise_comparisons(&data, &order, &fitted);
     let models = order.iter().map(|i| {
-        let mut model = rank_model(&data, *i, &original, &resamples, &outcomes);
+        let mut model = rank_model(&data, *i, &fitted, &outcomes);
         model.rank_interval = rank_interval(&model.model, order.len(), &comparisons);
         model
     });
@@ -142,10 +143,10 @@ pub fn rank_models(
 fn rank_model(
     data: &ComparisonData,
     i: usize,
-    original: &ReplicateStrengths,
-    resamples: &[ReplicateStrengths],
+    fitted: &FittedStrengths,
     outcomes: &PairwiseOutcomes,
 ) -> RankedModel {
+    let FittedStrengths { original, for_ranks, resamples } = fitted;
     let models = data.models.len();
     let sum = |count: &dyn Fn(usize) -> f64| (0..models).map(count).sum::<f64>() as u64;
     let wins = sum(&|j| outcomes.wins(i, j));
@@ -163,7 +164,7 @@ fn rank_model(
     let images = data.clusters.count_among(|index| data.pairs[index].0.contains(&i));
     RankedModel {
         model: data.models[i].clone(),
-        rank: original.fit_or_shrunk().ranks()[i],
+        rank: for_ranks.ranks()[i],
         rank_interval: [1, models],
         win_rate: rate.ok(),
         win_rate_interval: rate

@@ -1,11 +1,13 @@
 //! Pairwise comparisons of models with significance tests.
 
+use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::analysis::ranking::comparison_data::{ComparisonData, ReplicateStrengths};
+use crate::analysis::ranking::comparison_data::{
+    ComparisonData, FittedStrengths, ReplicateStrengths,
+};
 use crate::statistics::{
-    Clusters, Davidson, Defined, PairwiseOutcomes, holm_adjust, paired_permutation_test,
-    percentile_interval,
+    Clusters, Davidson, PairwiseOutcomes, holm_adjust, paired_permutation_test, percentile_interval,
 };
 
 /// Minimum number of images for a test. With five images that all favour the same model, the exact
@@ -51,16 +53,14 @@ impl PairwiseComparison {
 pub(super) fn pairwise_comparisons(
     data: &ComparisonData,
     order: &[usize],
-    original: &ReplicateStrengths,
-    resamples: &[ReplicateStrengths],
+    fitted: &FittedStrengths,
 ) -> Vec<PairwiseComparison> {
     let outcomes = data.outcomes(&vec![1.0; data.pairs.len()]);
-    let mut comparisons = Vec::new();
-    for (rank, i) in order.iter().enumerate() {
-        for j in order.iter().skip(rank + 1) {
-            comparisons.push(compare_pair(data, [*i, *j], &outcomes, original, resamples));
-        }
-    }
+    let pairs: Vec<[usize; 2]> = (0..order.len())
+        .flat_map(|rank| order[rank + 1..].iter().map(move |j| [order[rank], *j]))
+        .collect();
+    let compare = |pair: &[usize; 2]| compare_pair(data, *pair, &outcomes, fitted);
+    let mut comparisons: Vec<PairwiseComparison> = pairs.par_iter().map(compare).collect();
     let p_values: Vec<f64> = comparisons.iter().filter_map(|comparison| comparison.p).collect();
     let tested = comparisons.iter_mut().filter(|comparison| comparison.p.is_some());
     for (comparison, p) in tested.zip(holm_adjust(&p_values)) {
@@ -76,23 +76,14 @@ fn compare_pair(
     data: &ComparisonData,
     [i, j]: [usize; 2],
     outcomes: &PairwiseOutcomes,
-    original: &ReplicateStrengths,
-    resamples: &[ReplicateStrengths],
+    fitted: &FittedStrengths,
 ) -> PairwiseComparison {
     let strength_difference = |model: &Davidson| model.strengths[i] - model.strengths[j];
-    // Use the same kind of strengths for the difference and its resamples.
-    let fitted = |resample: &ReplicateStrengths| {
-        let fit = resample.fit.as_ref();
-        fit.map(strength_difference).map_err(|e| *e)
+    let resampled = |resample: &ReplicateStrengths| {
+        resample.fit.as_ref().map(strength_difference).map_err(|e| *e)
     };
-    let shrunk = |resample: &ReplicateStrengths| -> Defined<f64> {
-        Ok(strength_difference(&resample.shrunk))
-    };
-    let resampled = match original.fit {
-        Ok(_) => resamples.iter().map(fitted).collect(),
-        Err(_) => resamples.iter().map(shrunk).collect(),
-    };
-    let difference = strength_difference(original.fit_or_shrunk());
+    let resampled = fitted.resamples.iter().map(resampled).collect();
+    let difference = strength_difference(&fitted.for_ranks);
     let margins = data.point_margins([i, j]);
     // A model can lead on common opponents but have the lower strength: then neither is better.
     let p = margins.map(|margins| {

@@ -17,6 +17,7 @@ use crate::analysis::report::verdicts::record_summary::RecordSummary;
 use crate::analysis::report::verdicts::scores::{ModelScores, compute_model_scores};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::data::labels::ScoreTarget;
+use crate::judging::run::run_state::RunState;
 use crate::statistics::Bootstrap;
 
 /// All statistics of one judge.
@@ -28,6 +29,8 @@ pub struct JudgeReport {
     pub judge: String,
     /// Path of the records file.
     pub records: String,
+    /// State of the run: finished or not, and its damaged records, which do not count.
+    pub run: RunState,
     /// Counts of records, verdicts and unscored pairs.
     pub counts: RecordCounts,
     /// Ranking of the models; `None` if no pair has a verdict.
@@ -99,6 +102,7 @@ impl JudgeReport {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),
             records: verdicts.path.display().to_string(),
+            run: verdicts.run.clone(),
             counts: RecordCounts::from_summaries(&summaries),
             ranking,
             models: compute_model_scores(verdicts.pairs.iter(), &targets, bootstrap),

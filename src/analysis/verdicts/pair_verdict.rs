@@ -76,14 +76,6 @@ impl PairVerdict {
         })
     }
 
-    /// Returns the first score that is not from 0 to 5.
-    pub(super) fn first_out_of_range(&self) -> Option<f64> {
-        let scores = self.scores.iter().flat_map(BTreeMap::values);
-        let orders = self.orders.iter().map(|order| &order.scores);
-        let mut all = scores.chain(orders).flatten();
-        all.find(|score| !(0.0..=5.0).contains(*score)).copied()
-    }
-
     /// Returns the better response on a target; `None` if it has no score.
     pub fn order(&self, target: ScoreTarget) -> Option<Ordering> {
         Some(compare_scores(*self.scores.as_ref()?.get(&target)?))

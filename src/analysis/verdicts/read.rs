@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::de::DeserializeOwned;
 
 use super::pair_verdict::{PairVerdict, TargetScoreMap, chosen_scores, expected_scores};
@@ -13,7 +13,8 @@ use super::verdicts::Verdicts;
 use crate::data::labels::{LabelEntry, labels_from_record};
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::Record;
-use crate::judging::run::record::record_reader::{RecordReader, parse_line};
+use crate::judging::run::record::record_reader::RecordReader;
+use crate::judging::run::record::record_row::parse_line;
 
 /// Reads the records of a file, or of the folder that `acem3 judge` wrote.
 ///
@@ -42,7 +43,7 @@ pub fn from_records(
     judge.clone_into(&mut verdicts.name);
     for (record, number) in records.zip(1..) {
         let row = parse_line(path, number, &record.to_line()?)?;
-        let row = VerdictRow::new::<SkippedCriteria>(row, number, chosen_scores)?;
+        let row = VerdictRow::new::<SkippedCriteria>(row, number, chosen_scores);
         verdicts.judge = row.judge;
         verdicts.labels.extend(row.labels);
         verdicts.pairs.extend(row.verdict);
@@ -58,20 +59,25 @@ fn read_rows<A: DeserializeOwned + 'static>(
     path: &Path,
     scores: ReadScores<A>,
 ) -> Result<Verdicts> {
-    let convert = move |record: SlimRecord<A>, number| VerdictRow::new(record, number, scores);
+    let convert = move |record: SlimRecord<A>, number| Ok(VerdictRow::new(record, number, scores));
     let mut rows = RecordReader::open(path, convert)?;
     let (mut judges, mut verdicts) = (BTreeSet::new(), Verdicts::empty(rows.path()));
     for row in rows.by_ref() {
         let row = row?;
         judges.insert(row.judge);
         verdicts.labels.extend(row.labels);
-        verdicts.without_pair += usize::from(row.verdict.is_none() && !row.is_noted);
+        let is_without_pair = row.verdict.is_none() && row.unlisted_pairs.is_none();
+        verdicts.without_pair += usize::from(is_without_pair && !row.is_noted);
+        let (models, n) = row.unlisted_pairs.unwrap_or_default();
+        for model in models {
+            *verdicts.unlisted_pairs.entry(model).or_default() += n;
+        }
         verdicts.pairs.extend(row.verdict);
     }
-    verdicts.is_torn = rows.is_torn();
+    verdicts.run = rows.state();
     verdicts.check_pairs(&judges)?;
     verdicts.judge = judges.into_iter().next().unwrap_or_default();
-    verdicts.name = judge_name(rows.path(), &verdicts.judge);
+    verdicts.name = judge_name(&rows, &verdicts.judge);
     Ok(verdicts)
 }
 
@@ -83,11 +89,13 @@ struct VerdictRow {
     labels: Vec<LabelEntry>,
     /// True if the record reports an input problem that affects no verdict.
     is_noted: bool,
+    /// Number of pairs of each of these models that have no record of their own.
+    unlisted_pairs: Option<(Vec<String>, u64)>,
 }
 
 impl VerdictRow {
-    fn new<A>(mut record: SlimRecord<A>, number: u64, scores: ReadScores<A>) -> Result<Self> {
-        let row = Self {
+    fn new<A>(mut record: SlimRecord<A>, number: u64, scores: ReadScores<A>) -> Self {
+        Self {
             judge: std::mem::take(&mut record.judge),
             labels: labels_from_record(
                 record.case.as_deref(),
@@ -96,24 +104,19 @@ impl VerdictRow {
                 record.line,
             ),
             is_noted: record.status == SlimStatus::Noted,
+            unlisted_pairs: record.unlisted_pairs.map(|n| (std::mem::take(&mut record.models), n)),
             verdict: {
                 let scores = scores(&record);
                 PairVerdict::from_record(record, scores, number)
             },
-        };
-        if let Some(score) = row.verdict.as_ref().and_then(PairVerdict::first_out_of_range) {
-            bail!(
-                "a score of {score}, expected 0 to 5\n\
-                 hint: the line was edited after `acem3 judge` wrote it; delete the line and run `acem3 judge` again"
-            );
         }
-        Ok(row)
     }
 }
 
 /// Returns the name of the judge in the manifest next to the records, or its hash.
-fn judge_name(path: &Path, judge: &str) -> String {
-    let manifest = path.parent().and_then(|folder| Manifest::read(folder).ok());
+fn judge_name<T: Send>(rows: &RecordReader<'_, T>, judge: &str) -> String {
+    let neighbour = || Manifest::read(rows.path().parent()?).ok();
+    let manifest = rows.manifest().cloned().or_else(neighbour);
     let matching = manifest.filter(|m| m.judge_sha256.short_hex() == judge);
     matching.map_or_else(|| judge.to_owned(), |m| m.judge)
 }

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::data::cases::CaseLabels;
-use crate::judging::run::record::record_reader::RecordRow;
+use crate::judging::run::record::record_row::{RecordRow, RowIdentity};
 use crate::support::digest::Digest;
 
 /// A record; `A` is the part of the criteria that is read from its presentation orders.
@@ -23,6 +23,9 @@ pub(super) struct SlimRecord<A> {
     pub(super) judge: String,
     pub(super) case: Option<String>,
     pub(super) pair: Option<[String; 2]>,
+    #[serde(default)]
+    pub(super) models: Vec<String>,
+    pub(super) unlisted_pairs: Option<u64>,
     pub(super) line: u64,
     pub(super) image: Option<SlimImage>,
     pub(super) responses: Option<[String; 2]>,
@@ -85,5 +88,15 @@ where
 {
     fn schema(&self) -> u32 {
         self.schema
+    }
+
+    fn identity(&self) -> RowIdentity<'_> {
+        RowIdentity {
+            judge: &self.judge,
+            case: self.case.as_deref(),
+            line: self.line,
+            is_judged: self.status == SlimStatus::Judged,
+            is_noted: self.status == SlimStatus::Noted,
+        }
     }
 }

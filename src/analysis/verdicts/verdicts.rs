@@ -1,6 +1,6 @@
 //! The verdicts of one judge.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -9,6 +9,7 @@ use super::pair_verdict::PairVerdict;
 use super::subgroup_fields::meta_fields_hint;
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::LabelEntry;
+use crate::judging::run::run_state::RunState;
 
 /// The verdicts of one judge.
 #[derive(Clone, Debug)]
@@ -25,8 +26,10 @@ pub struct Verdicts {
     pub labels: Vec<LabelEntry>,
     /// Number of records without a pair: cases that could not be read.
     pub without_pair: usize,
-    /// True if the last line is torn and was skipped: a run is writing it, or was killed.
-    pub is_torn: bool,
+    /// Number of pairs of each model that have no verdict and no record of their own.
+    pub unlisted_pairs: BTreeMap<String, u64>,
+    /// State of the run: finished or not, and its damaged records, which are not in `pairs`.
+    pub run: RunState,
 }
 
 impl Verdicts {
@@ -38,7 +41,8 @@ impl Verdicts {
             pairs: Vec::new(),
             labels: Vec::new(),
             without_pair: 0,
-            is_torn: false,
+            unlisted_pairs: BTreeMap::new(),
+            run: RunState::default(),
         }
     }
 
@@ -47,12 +51,10 @@ impl Verdicts {
         let path = self.path.display();
         if self.pairs.is_empty() {
             let is_empty = std::fs::metadata(&self.path).is_ok_and(|file| file.len() == 0);
-            let (problem, hint) = if self.is_torn {
-                (
-                    "the last record is incomplete, and no other has a pair of responses",
-                    "run the same `acem3 judge` again to complete the records",
-                )
-            } else if is_empty {
+            if let Some(found) = self.run.problems.first().filter(|_| !is_empty) {
+                bail!("{}; no record has a pair of responses\nhint: {}", found.problem, found.hint);
+            }
+            let (problem, hint) = if is_empty {
                 ("the file is empty", "run the same `acem3 judge` again to write the records")
             } else {
                 (

@@ -28,8 +28,8 @@ pub use man::ManArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use root::Cli;
 pub use shared::{
-    BootstrapArgs, DeviceArgs, DicomArgs, JudgePanelArgs, LabelArgs, LabelScale, OutputFormat,
-    SourceArgs, TableFormat,
+    BootstrapArgs, CompleteArgs, DeviceArgs, DicomArgs, JudgePanelArgs, LabelArgs, LabelScale,
+    OutputFormat, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

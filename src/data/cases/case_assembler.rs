@@ -13,6 +13,9 @@ use crate::data::cases::case::text_limits::{check_name_length, check_text_length
 use crate::data::cases::draft::Draft;
 use crate::data::cases::removed_responses::{RemovedResponse, check_responses, remove_responses};
 
+/// Maximum number of reasons in the message of a case without enough responses.
+const MAX_REASONS: usize = 20;
+
 /// Completes drafts to cases: attaches answers and checks the result.
 pub(super) struct CaseAssembler {
     answers: AnswerIndex,
@@ -141,7 +144,12 @@ impl CaseAssembler {
             reasons.dedup();
             match reasons.as_slice() {
                 [] => message,
-                reasons => reasons.join("; "),
+                reasons if reasons.len() <= MAX_REASONS => reasons.join("; "),
+                [first @ .., _] => {
+                    let shown = first.get(..MAX_REASONS).unwrap_or(first);
+                    let others = reasons.len() - shown.len();
+                    format!("{}; and {others} more responses are missing", shown.join("; "))
+                }
             }
         })?;
         Ok(removed)

@@ -28,6 +28,7 @@ pub(crate) use crate::data::cases::formats::parquet::isolated_rows as parquet_ro
 pub(crate) use source::base_folder;
 
 pub use crate::data::cases::case::case_line::CaseLine;
+pub use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs};
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };

@@ -1,8 +1,12 @@
 //! Checks the responses of a case and removes those that cannot be judged.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use super::case::{Case, Response};
 use crate::data::cases::answers::answer_index::MissingResponse;
 use crate::data::cases::case::case_labels;
+use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
 
 /// Problem in a case, with the response that was removed because of it, if any.
 pub(super) struct RemovedResponse {
@@ -11,7 +15,7 @@ pub(super) struct RemovedResponse {
     /// The model of the removed response; `None` if no response was removed.
     pub(super) model: Option<Box<str>>,
     /// The pairs that cannot be judged.
-    pub(super) pairs: Box<[[String; 2]]>,
+    pub(super) pairs: Box<AffectedPairs>,
 }
 
 /// Removes responses and their labels from a case.
@@ -19,28 +23,42 @@ pub(super) fn remove_responses(
     case: &mut Case,
     missing: Vec<MissingResponse>,
 ) -> Vec<RemovedResponse> {
-    let missing_index = |model: &String| missing.iter().position(|r| r.model == *model);
-    let models: Vec<&String> = case.responses.iter().map(|r| &r.model).collect();
+    let numbers: HashMap<&str, usize> =
+        missing.iter().enumerate().map(|(number, r)| (r.model.as_str(), number)).collect();
+    let models: Vec<(&String, Option<usize>)> =
+        case.responses.iter().map(|r| (&r.model, numbers.get(r.model.as_str()).copied())).collect();
+    let names = |is_missing: bool| {
+        let selected = models.iter().filter(|(_, number)| number.is_some() == is_missing);
+        selected.map(|(model, _)| (*model).clone()).collect::<Vec<String>>()
+    };
+    let kept: Vec<bool> = models.iter().map(|(_, number)| number.is_none()).collect();
     let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); missing.len()];
-    for (i, a) in models.iter().enumerate() {
-        for b in models.iter().skip(i + 1) {
-            // A pair of two missing responses is listed only once.
-            if let Some(affected) =
-                missing_index(a).or(missing_index(b)).and_then(|index| pairs.get_mut(index))
-            {
-                affected.push([(*a).clone(), (*b).clone()]);
+    let present = kept.iter().filter(|is_kept| **is_kept).count();
+    let unlisted = if lists_pairs(present, kept.len() - present) {
+        for (i, (a, first)) in models.iter().enumerate() {
+            for (b, second) in models.iter().skip(i + 1) {
+                // A pair of two missing responses is listed only once.
+                if let Some(affected) = first.or(*second).and_then(|n| pairs.get_mut(n)) {
+                    affected.push([(*a).clone(), (*b).clone()]);
+                }
             }
         }
-    }
-    let kept: Vec<bool> = models.iter().map(|model| missing_index(model).is_none()).collect();
+        None
+    } else {
+        Some(Arc::new(UnlistedPairs { present: names(false), missing: names(true) }))
+    };
     if let Some(labels) = &mut case.labels {
         case_labels::retain_responses(labels, &kept);
     }
-    case.responses.retain(|r| missing_index(&r.model).is_none());
-    let removed = |(response, pairs): (MissingResponse, Vec<_>)| RemovedResponse {
+    let mut is_kept = kept.into_iter();
+    case.responses.retain(|_| is_kept.next().unwrap_or(true));
+    let removed = |(response, pairs): (MissingResponse, Vec<[String; 2]>)| RemovedResponse {
         message: response.message,
         model: Some(response.model.into()),
-        pairs: pairs.into(),
+        pairs: Box::new(match &unlisted {
+            Some(unlisted) => AffectedPairs::Unlisted(Arc::clone(unlisted)),
+            None => AffectedPairs::Listed(pairs.into()),
+        }),
     };
     missing.into_iter().zip(pairs).map(removed).collect()
 }
@@ -48,6 +66,7 @@ pub(super) fn remove_responses(
 /// Checks the responses of a case and returns those without text.
 pub(super) fn check_responses(responses: &[Response]) -> Result<Vec<MissingResponse>, String> {
     let mut missing = Vec::new();
+    let mut models = HashSet::new();
     for (index, response) in responses.iter().enumerate() {
         let (number, model) = (index + 1, &response.model);
         if model.trim().is_empty() {
@@ -56,7 +75,7 @@ pub(super) fn check_responses(responses: &[Response]) -> Result<Vec<MissingRespo
                  hint: add the name of its model"
             ));
         }
-        if responses.iter().take(index).any(|r| r.model == *model) {
+        if !models.insert(model) {
             return Err(format!(
                 "model {model} has two responses, expected one of each model\n\
                  hint: use a different model name for each response"

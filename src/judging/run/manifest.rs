@@ -2,12 +2,11 @@
 //!
 //! Everything that depends on time and machine is here, so that the records do not.
 
-use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::HubSource;
@@ -15,9 +14,11 @@ use crate::data::cases::SourceKind;
 use crate::judging::judge::Judge;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
+use crate::judging::run::record::checksum::LineChecksum;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file::replace_atomic;
 use crate::support::files::regular_file;
 use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::terminal::clock::format_rfc3339;
@@ -56,8 +57,17 @@ pub struct Manifest {
     /// Error of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Number of cases to judge, unreadable ones included; `None` if it is not known yet.
+    #[serde(default)]
+    pub expected_cases: Option<u64>,
     /// Counts of the run.
     pub counts: RunCounts,
+    /// True if every record has a checksum. Earlier versions wrote records without.
+    #[serde(default)]
+    pub record_checksums: bool,
+    /// SHA-256 of the checksums of all records, in their order; `None` until the run ends.
+    #[serde(default)]
+    pub records_digest: Option<Digest>,
     /// Start of this run (not of an earlier run that it resumed): RFC 3339, UTC.
     pub started: String,
     /// End of the run: RFC 3339, UTC.
@@ -100,14 +110,25 @@ pub enum RunStatus {
     Failed,
 }
 
+/// The end of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunEnd<'a> {
+    /// Counts of the run.
+    pub tally: &'a Tally,
+    /// SHA-256 of the checksums of all records; `None` if they cannot be read.
+    pub records_digest: Option<Digest>,
+    /// Duration in seconds.
+    pub seconds: f64,
+}
+
 impl Manifest {
     /// Version of acem3.
     pub const VERSION: &str = env!("CARGO_PKG_VERSION");
     /// Schema version of the records.
     pub const SCHEMA: u32 = SCHEMA;
 
-    /// Creates the manifest of a run that starts now.
-    pub fn start(source: SourceInfo, judge: &dyn Judge) -> Self {
+    /// Creates the manifest of a run over this number of cases, if it is known, that starts now.
+    pub fn start(source: SourceInfo, judge: &dyn Judge, expected_cases: Option<u64>) -> Self {
         let provenance = judge.provenance();
         Self {
             schema: Self::SCHEMA,
@@ -123,7 +144,10 @@ impl Manifest {
             device: judge.device(),
             status: RunStatus::Running,
             error: None,
+            expected_cases,
             counts: RunCounts::default(),
+            record_checksums: true,
+            records_digest: None,
             started: format_rfc3339(SystemTime::now()),
             finished: None,
             seconds: None,
@@ -131,8 +155,15 @@ impl Manifest {
         }
     }
 
-    /// Stores the status, the counts and the duration in seconds of the ended run.
-    pub fn finish(&mut self, outcome: &anyhow::Result<bool>, tally: &Tally, seconds: f64) {
+    /// Returns the number of cases to judge; `None` if it is not known.
+    pub fn count_expected_cases(&self) -> Option<u64> {
+        let is_done = self.status == RunStatus::Done;
+        self.expected_cases.or(is_done.then_some(self.counts.cases + self.counts.unreadable))
+    }
+
+    /// Stores the status, the counts, the records and the duration in seconds of the ended run.
+    pub fn finish(&mut self, outcome: &anyhow::Result<bool>, end: &RunEnd<'_>) {
+        let RunEnd { tally, records_digest, seconds } = *end;
         self.status = match outcome {
             Ok(true) => RunStatus::Done,
             Ok(false) => RunStatus::Interrupted,
@@ -141,6 +172,10 @@ impl Manifest {
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         self.error = error.and_then(|text| Some(text.lines().next()?.to_owned()));
         self.counts = tally.counts.clone();
+        self.records_digest = records_digest;
+        if self.status == RunStatus::Done {
+            self.expected_cases = Some(self.counts.cases + self.counts.unreadable);
+        }
         self.finished = Some(format_rfc3339(SystemTime::now()));
         let rounded = |value: f64| (value * 1e3).round() / 1e3;
         self.seconds = Some(rounded(seconds));
@@ -148,51 +183,73 @@ impl Manifest {
     }
 
     /// Reads the manifest of a folder.
-    pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(MANIFEST);
-        let context = || format!("cannot read {}", path.display());
-        let bytes = regular_file::read(&path).with_context(context)?;
-        serde_json::from_slice(&bytes).with_context(context)
-    }
-
-    /// Rejects a folder whose `run.json` is not a manifest of acem3.
     ///
     /// # Errors
-    /// The file exists and cannot be parsed as a manifest.
-    pub fn check_own_manifest(folder: &Path) -> anyhow::Result<()> {
-        if !folder.join(MANIFEST).exists() {
-            return Ok(());
-        }
-        let read = Self::read(folder).map(|_| ());
-        read.with_context(|| {
+    ///
+    /// The file cannot be read, is not a manifest, or was changed after it was written.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(MANIFEST);
+        let text =
+            regular_file::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let parse = || -> anyhow::Result<Self> {
+            let manifest: Self = serde_json::from_slice(&text)?;
+            let is_changed = match split_checksum(&text) {
+                Some((fields, checksum)) => {
+                    LineChecksum::of_parts(&[fields]).to_string() != checksum
+                }
+                None => manifest.record_checksums,
+            };
+            ensure!(!is_changed, "the checksum does not match");
+            Ok(manifest)
+        };
+        parse().with_context(|| {
             format!(
-                "{}: not a run manifest of acem3\n\
-                 hint: use another folder with --out, or move this file",
-                folder.join(MANIFEST).display()
+                "{}: damaged, or not a run manifest of acem3\n\
+                 hint: run the same `acem3 judge` command again: it writes this file again and \
+                 keeps the verdicts",
+                path.display()
             )
         })
+    }
+
+    /// Reads the manifest of a folder, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// See [`Manifest::read`].
+    pub fn read_if_exists(folder: &Path) -> anyhow::Result<Option<Self>> {
+        folder.join(MANIFEST).exists().then(|| Self::read(folder)).transpose()
     }
 
     /// Writes the manifest atomically.
     pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(MANIFEST);
-        let temporary = path.with_extension("json.tmp");
-        let mut text = serde_json::to_string_pretty(self).context("cannot write a manifest")?;
-        text.push('\n');
-        let attempt = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_data()?;
-            fs::rename(&temporary, &path)
-        };
-        attempt().with_context(|| {
-            let _ = fs::remove_file(&temporary);
+        let json = serde_json::to_string_pretty(self).context("cannot write a manifest")?;
+        let text = append_checksum(&json);
+        replace_atomic(&path, |file| file.write_all(text.as_bytes())).with_context(|| {
             RunFailure(format!(
                 "cannot write {}\nhint: free disk space or use another --out; the same command resumes",
                 path.display()
             ))
         })
     }
+}
+
+/// Start of the last line of a manifest with a checksum.
+const CHECKSUM_FIELD: &str = ",\n  \"checksum\": \"";
+
+/// Adds the checksum of the other lines as the last field of a manifest.
+fn append_checksum(json: &str) -> String {
+    let fields = json.trim_end_matches('}').trim_end();
+    let checksum = LineChecksum::of_parts(&[fields.as_bytes()]);
+    format!("{fields}{CHECKSUM_FIELD}{checksum}\"\n}}\n")
+}
+
+/// Splits a manifest into its other fields and its checksum; `None` if it has no checksum.
+fn split_checksum(text: &[u8]) -> Option<(&[u8], &str)> {
+    let text = str::from_utf8(text).ok()?;
+    let (fields, end) = text.rsplit_once(CHECKSUM_FIELD)?;
+    Some((fields.as_bytes(), end.trim_end().strip_suffix('}')?.trim_end().strip_suffix('"')?))
 }
 
 /// Describes the differences between the provenance in a manifest and the current one, for a

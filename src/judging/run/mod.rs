@@ -9,8 +9,10 @@ pub mod manifest;
 pub mod output;
 pub mod pairs;
 mod pending;
+mod problem_subjects;
 pub mod record;
 pub mod replay;
+pub mod run_state;
 pub mod summary;
 
 use std::collections::VecDeque;
@@ -27,8 +29,9 @@ use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
-use crate::judging::run::pairs::{select_affected_pairs, select_pairs};
+use crate::judging::run::pairs::select_pairs;
 use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
+use crate::judging::run::problem_subjects::problem_subjects;
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::judging::run::summary::tally::{Origin, Tally};
 use crate::support::digest::Digest;
@@ -139,17 +142,13 @@ impl<'a> Run<'a> {
 
     fn push_problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
         let file = relative_path(&problem.file, &self.config.root);
-        let affected =
-            select_affected_pairs(problem.affected_pairs(), self.config.baseline.as_deref());
-        let mut pairs: Vec<_> = affected.into_iter().map(Some).collect();
-        if pairs.is_empty() {
-            pairs.push(None);
-        }
-        let last = pairs.len() - 1;
+        let subjects = problem_subjects(problem, self.config.baseline.as_deref());
+        let last = subjects.len().saturating_sub(1);
         let item =
             if problem.affects_whole_case() { InputItem::Unreadable } else { InputItem::LeftOut };
-        for (i, pair) in pairs.into_iter().enumerate() {
-            let subject = RecordSubject::from_problem(problem, pair, file.clone(), &self.digest);
+        for (i, affected) in subjects.into_iter().enumerate() {
+            let subject =
+                RecordSubject::from_problem(problem, affected, file.clone(), &self.digest);
             let completes = (i == last).then_some(item);
             let outcome = RecordOutcome::from_problem(problem);
             self.push(PendingRecord {

@@ -4,19 +4,10 @@
 //! ties with ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without ties ν is 0, which is the
 //! plain Bradley–Terry model.
 
-use std::cmp::Ordering;
-
-use crate::statistics::regression::linear_solver::solve;
+use crate::statistics::regression::cholesky::SymmetricMatrix;
+use crate::statistics::regression::linear_solver;
+use crate::statistics::regression::pairwise_outcomes::{OutcomeCounts, PairwiseOutcomes};
 use crate::statistics::undefined::{Defined, Undefined, require_at_least};
-
-/// Wins and ties of each pair of models.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PairwiseOutcomes {
-    /// `wins[i][j]`: wins of `i` against `j`.
-    wins: Vec<Vec<f64>>,
-    /// `ties[i][j]`: ties of `i` and `j`; symmetric.
-    ties: Vec<Vec<f64>>,
-}
 
 /// The strengths of models.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,79 +22,8 @@ pub struct Davidson {
 const PRIOR_PRECISION: f64 = 0.01;
 /// Maximum Newton steps; about ten are typical.
 const MAX_STEPS: usize = 100;
-
-impl PairwiseOutcomes {
-    /// Counts comparisons of pairs of models, each with the weight of its case.
-    pub fn new(models: usize, pairs: &[([usize; 2], Ordering)], weights: &[f64]) -> Self {
-        let empty = vec![vec![0.0; models]; models];
-        let (mut wins, mut ties) = (empty.clone(), empty);
-        for (([i, j], order), weight) in pairs.iter().zip(weights) {
-            match order {
-                Ordering::Greater => wins[*i][*j] += weight,
-                Ordering::Less => wins[*j][*i] += weight,
-                Ordering::Equal => {
-                    ties[*i][*j] += weight;
-                    ties[*j][*i] += weight;
-                }
-            }
-        }
-        Self { wins, ties }
-    }
-
-    /// Returns the number of models.
-    pub fn models(&self) -> usize {
-        self.wins.len()
-    }
-
-    /// Returns the wins of `i` against `j`.
-    pub fn wins(&self, i: usize, j: usize) -> f64 {
-        self.wins[i][j]
-    }
-
-    /// Returns the ties of `i` and `j`.
-    pub fn ties(&self, i: usize, j: usize) -> f64 {
-        self.ties[i][j]
-    }
-
-    /// Computes the win rate of a model; a tie counts as half a win.
-    ///
-    /// # Errors
-    ///
-    /// The model has no comparison.
-    pub fn win_rate(&self, i: usize) -> Defined<f64> {
-        let sum = |count: &dyn Fn(usize) -> f64| (0..self.models()).map(count).sum::<f64>();
-        let (won, lost) = (sum(&|j| self.wins[i][j]), sum(&|j| self.wins[j][i]));
-        let tied = sum(&|j| self.ties[i][j]);
-        let all = won + lost + tied;
-        require_at_least(1, all as usize, ["comparison", "comparisons"])?;
-        Ok((won + tied / 2.0) / all)
-    }
-
-    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        (0..self.models()).flat_map(|i| (0..i).map(move |j| (i, j)))
-    }
-
-    fn has_ties(&self) -> bool {
-        self.pairs().any(|(i, j)| self.ties[i][j] > 0.0)
-    }
-
-    /// Returns true if a chain of wins and ties leads from the first model to every other one; with
-    /// `back`, from every other one to the first.
-    fn is_connected(&self, back: bool) -> bool {
-        let mut reached = vec![false; self.models()];
-        let mut open = vec![0];
-        while let Some(i) = open.pop() {
-            if std::mem::replace(&mut reached[i], true) {
-                continue;
-            }
-            let wins = |j: usize| {
-                if back { self.wins[j][i] } else { self.wins[i][j] }
-            };
-            open.extend((0..self.models()).filter(|&j| wins(j) + self.ties[i][j] > 0.0));
-        }
-        reached.into_iter().all(|reached| reached)
-    }
-}
+/// Relative rounding error of the log-likelihood. A smaller decrease is no overshoot.
+const ROUNDING: f64 = 1e-13;
 
 impl Davidson {
     /// Fits the maximum-likelihood strengths.
@@ -121,53 +41,18 @@ impl Davidson {
                  their strengths are unbounded",
             ));
         }
-        let decided = |(i, j): (usize, usize)| outcomes.wins[i][j] + outcomes.wins[j][i] > 0.0;
-        if !outcomes.pairs().any(decided) {
+        let counts = outcomes.counts();
+        if !counts.iter().any(|pair| pair.won + pair.lost > 0.0) {
             return Err(Undefined::Unbounded("every pair is a tie"));
         }
-        Ok(Self::fit_newton(outcomes, 0.0))
+        Ok(Likelihood::new(outcomes.models(), counts, 0.0).maximise())
     }
 
     /// Fits the posterior mode under a weak prior: log strengths and ln ν are normal with mean 0
     /// and standard deviation 10. The mode always exists. Used for ranks, not for intervals of
     /// strengths.
     pub fn fit_shrunk(outcomes: &PairwiseOutcomes) -> Self {
-        Self::fit_newton(outcomes, PRIOR_PRECISION)
-    }
-
-    /// Maximises the penalised log-likelihood by Newton's method. It is concave; steps that
-    /// overshoot are halved. `ridge`: precision of the prior, 0 for maximum likelihood.
-    fn fit_newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
-        let models = outcomes.models();
-        // The last parameter is ln ν, left out without ties.
-        let size = models + usize::from(outcomes.has_ties());
-        let mut parameters = vec![0.0; size];
-        let mut objective = penalised_log_likelihood(outcomes, &parameters, ridge);
-        for _ in 0..MAX_STEPS {
-            let (gradient, information) = derivatives(outcomes, &parameters, ridge);
-            let Some(step) = solve(information, gradient) else {
-                break;
-            };
-            let mut length = 1.0;
-            let updated = loop {
-                let next: Vec<f64> =
-                    parameters.iter().zip(&step).map(|(a, s)| a + length * s).collect();
-                let next_objective = penalised_log_likelihood(outcomes, &next, ridge);
-                if next_objective >= objective || length < 1e-8 {
-                    objective = next_objective;
-                    break next;
-                }
-                length /= 2.0;
-            };
-            parameters = updated;
-            if step.iter().all(|s| s.abs() < 1e-11) {
-                break;
-            }
-        }
-        let tie_parameter = parameters.get(models).map_or(0.0, |log| log.exp());
-        parameters.truncate(models);
-        let mean = parameters.iter().sum::<f64>() / models as f64;
-        Self { strengths: parameters.into_iter().map(|s| s - mean).collect(), tie_parameter }
+        Likelihood::new(outcomes.models(), outcomes.counts(), PRIOR_PRECISION).maximise()
     }
 
     /// Returns the rank of each model, 1 for the strongest; ties share the best rank.
@@ -177,68 +62,131 @@ impl Davidson {
     }
 }
 
-/// Computes the probabilities of a win of the first model, a win of the second, and a tie.
-fn probabilities(parameters: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
-    let (first, second) = (parameters[i], parameters[j]);
-    let tie = parameters.get(models).map(|log| log + f64::midpoint(first, second));
-    let largest = first.max(second).max(tie.unwrap_or(f64::NEG_INFINITY));
-    let tie = tie.map_or(0.0, |t| (t - largest).exp());
-    let (a, b) = ((first - largest).exp(), (second - largest).exp());
-    [a, b, tie].map(|p| p / (a + b + tie))
-}
-
-fn penalised_log_likelihood(outcomes: &PairwiseOutcomes, parameters: &[f64], ridge: f64) -> f64 {
-    let term = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
-    let pair = |(i, j): (usize, usize)| {
-        let [a, b, tie] = probabilities(parameters, i, j, outcomes.models());
-        term(outcomes.wins[i][j], a) + term(outcomes.wins[j][i], b) + term(outcomes.ties[i][j], tie)
-    };
-    let squares: f64 = parameters.iter().map(|a| a * a).sum();
-    outcomes.pairs().map(pair).sum::<f64>() - ridge / 2.0 * squares
-}
-
-/// Computes the gradient of the penalised log-likelihood and its negated Hessian, with a term that
-/// makes the Hessian invertible.
-fn derivatives(
-    outcomes: &PairwiseOutcomes,
-    parameters: &[f64],
+/// The penalised log-likelihood of comparisons. Its parameters are the log strengths and, if there
+/// are ties, ln ν.
+struct Likelihood {
+    models: usize,
+    counts: Vec<OutcomeCounts>,
+    has_ties: bool,
+    /// Precision of the prior; 0 for maximum likelihood.
     ridge: f64,
-) -> (Vec<f64>, Vec<Vec<f64>>) {
-    let models = outcomes.models();
-    let mut gradient: Vec<f64> = parameters.iter().map(|a| -ridge * a).collect();
-    let mut information = vec![vec![0.0; parameters.len()]; parameters.len()];
-    for (i, row) in information.iter_mut().enumerate() {
-        row[i] += ridge;
-        // The likelihood depends only on differences of log strengths. This term fixes their mean.
-        if i < models {
-            row.iter_mut().take(models).for_each(|cell| *cell += 1.0);
-        }
-    }
-    for (i, j) in outcomes.pairs() {
-        let (won, lost, tied) = (outcomes.wins[i][j], outcomes.wins[j][i], outcomes.ties[i][j]);
-        let n = won + lost + tied;
-        if n <= 0.0 {
-            continue;
-        }
-        let [a, b, tie] = probabilities(parameters, i, j, models);
-        // Probability of each outcome, and the exponents of πᵢ, πⱼ and ν in its numerator.
-        let features = [(a, [1.0, 0.0, 0.0]), (b, [0.0, 1.0, 0.0]), (tie, [0.5, 0.5, 1.0])];
-        let mean = [0, 1, 2].map(|f| features.iter().map(|(p, v)| p * v[f]).sum::<f64>());
-        let observed = [won + tied / 2.0, lost + tied / 2.0, tied];
-        let indices = [i, j, models];
-        for f in (0..3).filter(|f| indices[*f] < parameters.len()) {
-            gradient[indices[f]] += observed[f] - n * mean[f];
-            for g in (0..3).filter(|g| indices[*g] < parameters.len()) {
-                let product: f64 = features.iter().map(|(p, v)| p * v[f] * v[g]).sum();
-                information[indices[f]][indices[g]] += n * (product - mean[f] * mean[g]);
+    /// Observed sum of the exponents of each parameter in the numerators of the probabilities.
+    observed: Vec<f64>,
+}
+
+/// Value and derivatives of the penalised log-likelihood.
+struct Derivatives {
+    value: f64,
+    gradient: Vec<f64>,
+    /// The negated Hessian, with a term that makes it invertible.
+    information: SymmetricMatrix,
+}
+
+impl Likelihood {
+    fn new(models: usize, counts: Vec<OutcomeCounts>, ridge: f64) -> Self {
+        let has_ties = counts.iter().any(|pair| pair.tied > 0.0);
+        let mut observed = vec![0.0; models + usize::from(has_ties)];
+        for pair in &counts {
+            observed[pair.first] += pair.won + pair.tied / 2.0;
+            observed[pair.second] += pair.lost + pair.tied / 2.0;
+            if has_ties {
+                observed[models] += pair.tied;
             }
         }
+        Self { models, counts, has_ties, ridge, observed }
     }
-    (gradient, information)
+
+    /// Finds the maximum by Newton's method. The likelihood is concave; steps that overshoot are
+    /// halved.
+    fn maximise(&self) -> Davidson {
+        let mut parameters = vec![0.0; self.observed.len()];
+        let mut current = self.derivatives(&parameters);
+        for _ in 0..MAX_STEPS {
+            let rounding = ROUNDING * current.value.abs();
+            let Derivatives { value, gradient, information } = current;
+            let rows = information.clone();
+            let step = information.solve(gradient.clone());
+            // Rounding can make an ill-conditioned matrix indefinite.
+            let step = step.or_else(|| linear_solver::solve(rows.to_rows(), gradient));
+            let Some(step) = step else {
+                break;
+            };
+            let mut length = 1.0;
+            loop {
+                let next: Vec<f64> =
+                    parameters.iter().zip(&step).map(|(a, s)| a + length * s).collect();
+                current = self.derivatives(&next);
+                if current.value >= value - rounding || length < 1e-8 {
+                    parameters = next;
+                    break;
+                }
+                length /= 2.0;
+            }
+            if step.iter().all(|s| s.abs() < 1e-11) {
+                break;
+            }
+        }
+        let tie_parameter = parameters.get(self.models).map_or(0.0, |log| log.exp());
+        parameters.truncate(self.models);
+        let mean = parameters.iter().sum::<f64>() / self.models as f64;
+        Davidson { strengths: parameters.into_iter().map(|s| s - mean).collect(), tie_parameter }
+    }
+
+    /// Computes the value and the derivatives at these parameters.
+    fn derivatives(&self, parameters: &[f64]) -> Derivatives {
+        let (models, size) = (self.models, parameters.len());
+        let strengths = &parameters[..models];
+        let largest = strengths.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Square roots of the strengths, relative to the largest.
+        let roots: Vec<f64> = strengths.iter().map(|s| ((s - largest) / 2.0).exp()).collect();
+        let tie_parameter = parameters.get(models).map_or(0.0, |log| log.exp());
+        let products = self.observed.iter().zip(parameters).map(|(n, a)| n * a);
+        let squares: f64 = parameters.iter().map(|a| a * a).sum();
+        let mut value = products.sum::<f64>() - self.ridge / 2.0 * squares;
+        let gradient = self.observed.iter().zip(parameters).map(|(n, a)| n - self.ridge * a);
+        let mut gradient: Vec<f64> = gradient.collect();
+        let mut information = SymmetricMatrix::new(size);
+        for i in 0..size {
+            // The likelihood depends only on differences of log strengths. The ones fix their mean.
+            (0..=i).filter(|_| i < models).for_each(|j| *information.cell(i, j) = 1.0);
+            *information.cell(i, i) += self.ridge;
+        }
+        let [mut tie_gradient, mut tie_information] = [0.0; 2];
+        for pair in &self.counts {
+            let (i, j) = (pair.first, pair.second);
+            let n = pair.won + pair.lost + pair.tied;
+            let (a, b) = (roots[i] * roots[i], roots[j] * roots[j]);
+            let tie = tie_parameter * roots[i] * roots[j];
+            let all = a + b + tie;
+            value -= n * (all.ln() + largest);
+            let [a, b, tie] = [a, b, tie].map(|p| p / all);
+            // Expected exponents of πᵢ, πⱼ and ν: 1, 0, 0 for a win, 0, 1, 0 for a loss, ½, ½, 1
+            // for a tie. The information is their covariance.
+            let (mean_i, mean_j) = (a + tie / 2.0, b + tie / 2.0);
+            gradient[i] -= n * mean_i;
+            gradient[j] -= n * mean_j;
+            *information.cell(i, i) += n * (a + tie / 4.0 - mean_i * mean_i);
+            *information.cell(j, j) += n * (b + tie / 4.0 - mean_j * mean_j);
+            *information.cell(i, j) += n * (tie / 4.0 - mean_i * mean_j);
+            if self.has_ties {
+                tie_gradient += n * tie;
+                tie_information += n * (tie - tie * tie);
+                *information.cell(models, i) += n * (tie / 2.0 - tie * mean_i);
+                *information.cell(models, j) += n * (tie / 2.0 - tie * mean_j);
+            }
+        }
+        if self.has_ties {
+            gradient[models] -= tie_gradient;
+            *information.cell(models, models) += tie_information;
+        }
+        Derivatives { value, gradient, information }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::*;
 
     /// Wins of the row against the column: American League, 1987 (Agresti, Categorical Data
@@ -284,6 +232,45 @@ mod tests {
         assert!(Davidson::fit(&outcomes(&[], 1)).is_err());
     }
 
+    /// At the maximum, the expected points of each model and the expected ties equal the observed
+    /// ones (Davidson 1970, section 3).
+    #[test]
+    fn expected_points_of_many_models_equal_observed_ones() {
+        let models = 40;
+        let mut pairs = Vec::new();
+        for i in 0..models {
+            for j in (0..models).filter(|j| *j != i) {
+                let order = match (i * 7 + j * 5 + i * j) % 5 {
+                    0 => Ordering::Equal,
+                    1 if i < j => Ordering::Greater,
+                    n if n % 2 == 0 => Ordering::Greater,
+                    _ => Ordering::Less,
+                };
+                pairs.push(([i, j], order));
+            }
+        }
+        let fit = Davidson::fit(&outcomes(&pairs, models)).unwrap();
+        let mut differences = vec![0.0; models + 1];
+        for ([i, j], order) in &pairs {
+            let [a, b] = [i, j].map(|model| fit.strengths[*model].exp());
+            let tie = fit.tie_parameter * (a * b).sqrt();
+            let [win, tie] = [a, tie].map(|p| p / (a + b + tie));
+            let (points, tied) = match order {
+                Ordering::Greater => (1.0, 0.0),
+                Ordering::Equal => (0.5, 1.0),
+                Ordering::Less => (0.0, 0.0),
+            };
+            differences[*i] += win + tie / 2.0 - points;
+            differences[*j] -= win + tie / 2.0 - points;
+            differences[models] += tie - tied;
+        }
+        assert!(differences.iter().all(|d| d.abs() < 1e-8), "{differences:?}");
+        let shrunk = Davidson::fit_shrunk(&outcomes(&pairs, models));
+        for (a, b) in fit.strengths.iter().zip(&shrunk.strengths) {
+            assert!((a - b).abs() < 0.01, "{a} {b}");
+        }
+    }
+
     /// Three wins, one loss and two ties. With π = (3, 1) the probabilities are in the ratio
     /// 3 : 1 : ν √3, so ν = 2 / √3.
     #[test]
@@ -300,13 +287,5 @@ mod tests {
         let fit = Davidson::fit(&outcomes(&pairs, 2)).unwrap();
         assert!((fit.strengths[0] - fit.strengths[1] - 3f64.ln()).abs() < 1e-9);
         assert!((fit.tie_parameter - 2.0 / 3f64.sqrt()).abs() < 1e-9, "{fit:?}");
-    }
-
-    #[test]
-    fn tie_counts_as_half_a_win() {
-        let pairs = [([0, 1], Ordering::Equal), ([0, 1], Ordering::Less)];
-        let rate = outcomes(&pairs, 3).win_rate(0).unwrap();
-        assert!((rate - 0.25).abs() < 1e-12);
-        assert!(outcomes(&pairs, 3).win_rate(2).is_err());
     }
 }

@@ -1,8 +1,10 @@
 //! Fitted curves and models.
 
+mod cholesky;
 pub(crate) mod davidson;
 pub(crate) mod isotonic;
 pub(crate) mod least_squares;
 pub(crate) mod linear_solver;
 pub(crate) mod logistic;
+pub(crate) mod pairwise_outcomes;
 pub(crate) mod reliability;

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 
 use super::folder::list_names;
 
@@ -43,23 +43,53 @@ pub fn write_chunks_atomic<C: AsRef<[u8]>>(
     path: &Path,
     chunks: impl IntoIterator<Item = Result<C>>,
 ) -> Result<()> {
-    let context =
-        || format!("cannot write {}\nhint: check free space and write permissions", path.display());
-    let target = replaced_file(path).with_context(|| format!("cannot write {}", path.display()))?;
-    let (temporary, file) = create_temporary(&target).with_context(context)?;
-    let write = || -> Result<()> {
+    let mut chunk_error = None;
+    let result = replace_atomic(path, |file| {
+        for chunk in chunks {
+            match chunk {
+                Ok(chunk) => file.write_all(chunk.as_ref())?,
+                Err(error) => {
+                    chunk_error = Some(error);
+                    return Err(io::Error::other("no chunk"));
+                }
+            }
+        }
+        Ok(())
+    });
+    if let Some(error) = chunk_error {
+        return Err(error);
+    }
+    result.map_err(|error| {
+        let hint = match error.kind() {
+            // The error has its own hint.
+            io::ErrorKind::InvalidInput => "",
+            _ => "\nhint: check free space and write permissions",
+        };
+        Error::new(error).context(format!("cannot write {}{hint}", path.display()))
+    })
+}
+
+/// Replaces a file by what a function writes, as [`write_atomic`].
+///
+/// # Errors
+///
+/// The error of the function, or the file cannot be written. The error does not name the file.
+pub fn replace_atomic(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let target = replaced_file(path)?;
+    let (temporary, file) = create_temporary(&target)?;
+    let replace = || {
         if let Ok(old) = target.metadata() {
-            file.set_permissions(old.permissions()).with_context(context)?;
+            file.set_permissions(old.permissions())?;
         }
         let mut file = BufWriter::new(file);
-        for chunk in chunks {
-            file.write_all(chunk?.as_ref()).with_context(context)?;
-        }
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-        file.and_then(|file| file.sync_all()).with_context(context)?;
-        fs::rename(&temporary, &target).with_context(context)
+        write(&mut file)?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&temporary, &target)
     };
-    let result = write();
+    let result = replace();
     if result.is_err() {
         // The first error matters more than a temporary file that cannot be removed.
         let _ = fs::remove_file(&temporary);

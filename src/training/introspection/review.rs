@@ -40,11 +40,12 @@ impl Review {
     /// Compares the records of a run with their labels.
     ///
     /// # Errors
-    /// If no labelled pair has a verdict, or no pair has labels.
+    /// If a record is damaged or missing, no labelled pair has a verdict, or no pair has labels.
     pub(super) fn from_records(folder: &Path) -> Result<Self> {
         let (mut values, mut misjudged) = (Vec::new(), BTreeMap::new());
         let (mut unscored, mut unlabelled, mut first_reason) = (0, 0, None);
-        for record in open_records(folder)? {
+        let mut records = open_records(folder)?;
+        for record in records.by_ref() {
             let record = record?;
             let subject = &record.subject;
             let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
@@ -70,6 +71,9 @@ impl Review {
                 }
                 (None, _) => unlabelled += 1,
             }
+        }
+        if let Some(found) = records.state().problems.first() {
+            bail!("{}\nhint: run the same command again", found.problem);
         }
         if let (true, Some(reason)) = (values.is_empty(), first_reason) {
             bail!("{}: no pair has a verdict; first reason: {reason}", folder.display());

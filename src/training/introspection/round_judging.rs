@@ -17,7 +17,7 @@ use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::{Judge as _, PairJob};
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::Journal;
-use crate::judging::run::manifest::{Manifest, SourceInfo};
+use crate::judging::run::manifest::{Manifest, RunEnd, SourceInfo};
 use crate::judging::run::pairs::select_pairs;
 use crate::judging::run::{Run, RunConfig};
 use crate::support::device::Placement;
@@ -69,9 +69,11 @@ impl RoundJudging<'_> {
         let files = PanelFiles::Folder(self.panel.to_owned());
         let mut judge = PanelJudge::load(&files, self.placement, HubDownloads::default())?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;
-        let mut manifest = Manifest::start(SourceInfo::new(self.path, source.kind), &judge);
+        let mut manifest =
+            Manifest::start(SourceInfo::new(self.path, source.kind), &judge, source.total);
         manifest.write(self.out)?;
         let mut progress = Progress::new(ProgressMode::Auto, self.verbosity, source.total);
+        journal.describe_repair().iter().for_each(|note| progress.note(note));
         let config = RunConfig {
             batch_size: self.batch_size,
             baseline: None,
@@ -84,7 +86,12 @@ impl RoundJudging<'_> {
         let outcome = run.run(&mut source, self.interrupt);
         let tally = run.tally().clone();
         progress.finish();
-        manifest.finish(&outcome, &tally, start.elapsed().as_secs_f64());
+        let end = RunEnd {
+            tally: &tally,
+            records_digest: journal.records_digest().ok(),
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        manifest.finish(&outcome, &end);
         manifest.write(self.out)?;
         if !outcome? {
             return Ok(None);

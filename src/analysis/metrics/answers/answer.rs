@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::analysis::metrics::lexical::closed::is_closed;
 use crate::data::cases::{Case, CaseResult, CaseSource, ImageSource, InputProblem};
 use crate::data::images::image_cluster::ImageCluster;
+use crate::judging::run::run_state::RunState;
 use crate::support::digest::Digest;
 
 /// Answer of one model to one case.
@@ -50,6 +51,8 @@ pub struct AnswerSet {
     pub cases: u64,
     /// Errors of lines whose model is unknown.
     pub unreadable: Vec<String>,
+    /// States of the runs whose records were read.
+    pub runs: Vec<RunState>,
 }
 
 impl AnswerSet {

@@ -33,19 +33,22 @@ impl AnswerSet {
     /// A line is not a record, or the records have no analyses.
     pub fn from_rationales(path: &Path, reference: &Path, limit: Option<u64>) -> Result<Self> {
         let mut references: HashMap<RationaleKey, String> = HashMap::new();
-        for record in open_records(reference)? {
+        let mut reference_records = open_records(reference)?;
+        for record in reference_records.by_ref() {
             let analyses = analyses(&record?);
             references.extend(analyses.into_iter().map(|(key, _, text)| (key, text)));
         }
         let mut set = Self::default();
-        for record in open_records(path)? {
+        let mut records = open_records(path)?;
+        for record in records.by_ref() {
             let record = record?;
             let analyses = analyses(&record);
             if analyses.is_empty() {
                 continue;
             }
             if limit.is_some_and(|limit| set.cases >= limit) {
-                break;
+                // The state of the run follows from all its records.
+                continue;
             }
             set.cases += 1;
             let cluster = record.subject.cluster().short_name();
@@ -62,6 +65,7 @@ impl AnswerSet {
                 }
             }));
         }
+        set.runs.extend([records.state(), reference_records.state()]);
         if set.answers.is_empty() {
             bail!(
                 "{}: the records have no analyses\n\

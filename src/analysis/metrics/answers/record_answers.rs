@@ -24,8 +24,11 @@ impl AnswerSet {
             let is_noted = matches!(record.outcome, RecordOutcome::Noted { .. });
             Ok((!is_noted).then_some(record.subject))
         };
-        for subject in RecordReader::open(path, to_subject)? {
-            let Some(subject) = subject? else {
+        let mut records = RecordReader::open(path, to_subject)?;
+        let mut is_full = false;
+        for subject in records.by_ref() {
+            // The state of the run follows from all its records, so all of them are read.
+            let Some(subject) = subject?.filter(|_| !is_full) else {
                 continue;
             };
             let Some(case) = &subject.case else {
@@ -34,7 +37,8 @@ impl AnswerSet {
             };
             if !cases.contains_key(case) {
                 if limit.is_some_and(|limit| order.len() as u64 >= limit) {
-                    break;
+                    is_full = true;
+                    continue;
                 }
                 order.push(case.clone());
                 cases.insert(case.clone(), (subject.line, Vec::new()));
@@ -57,6 +61,7 @@ impl AnswerSet {
                 }
             }
         }
+        set.runs.push(records.state());
         let answered: HashSet<&str> = set.answers.iter().map(|a| a.case.as_str()).collect();
         set.cases = answered.len() as u64;
         for case in order {

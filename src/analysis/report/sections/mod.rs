@@ -14,8 +14,9 @@ use crate::support::terminal::number::format_thousands;
 
 /// Returns all sections except the case browser.
 pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
-    let mut sections = vec![summary::summary_section(report)];
+    let mut sections: Vec<ReportSection> = run_problems_section(report).into_iter().collect();
     sections.extend([
+        summary::summary_section(report),
         models::ranking_section(report),
         models::scores_section(report),
         models::distributions_section(report),
@@ -31,6 +32,14 @@ pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportS
         method_section(report),
     ]);
     sections
+}
+
+/// Says which runs are unfinished or damaged; `None` if there are none.
+fn run_problems_section(report: &ReportData) -> Option<ReportSection> {
+    let mut section = ReportSection::new("runs", "Unfinished or damaged runs");
+    let notices = report.judges.iter().flat_map(|judge| judge.run.notices());
+    notices.for_each(|notice| section.paragraph(notice));
+    (!section.blocks.is_empty()).then_some(section)
 }
 
 /// Lists the judges and describes the statistical methods.

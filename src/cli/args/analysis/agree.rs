@@ -7,7 +7,7 @@ use clap::builder::FalseyValueParser;
 
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
-use crate::cli::args::shared::{BootstrapArgs, LabelArgs, TableFormat};
+use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs, TableFormat};
 use crate::data::labels::ScoreTarget;
 
 const EXAMPLES: &str = "\
@@ -94,6 +94,9 @@ pub struct AgreeArgs {
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// The labels.
     #[command(flatten)]
     pub labels: LabelArgs,

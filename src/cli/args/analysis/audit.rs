@@ -8,7 +8,8 @@ use super::probe_choice::ProbeChoice;
 use crate::analysis::audit::{Threshold, ThresholdKind};
 use crate::cli::args::shared::value_parsers::{parse_at_least_one, parse_percent, parse_points};
 use crate::cli::args::shared::{
-    BootstrapArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs, TableFormat,
+    BootstrapArgs, CompleteArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs,
+    TableFormat,
 };
 use crate::support::terminal::verbosity::ProgressMode;
 
@@ -60,6 +61,9 @@ pub struct AuditArgs {
     /// Write the audit to FILE (JSON), with every perturbed pair and its verdicts before and after
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: Option<PathBuf>,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,

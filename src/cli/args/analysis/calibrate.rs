@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::analysis::calibration::Method;
 use crate::analysis::verdicts::ScoreKind;
-use crate::cli::args::shared::{BootstrapArgs, LabelArgs, TableFormat};
+use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs, TableFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,6 +57,9 @@ pub struct CalibrateFitArgs {
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// The labels.
     #[command(flatten)]
     pub labels: LabelArgs,
@@ -79,6 +82,9 @@ pub struct CalibrateApplyArgs {
     /// Print the table in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// The bootstrap.
     #[command(flatten)]
     pub bootstrap: BootstrapArgs,

@@ -8,7 +8,7 @@ use clap::builder::FalseyValueParser;
 use crate::analysis::metrics::Metric;
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
-use crate::cli::args::shared::{RECORDS_OR_CASES, SourceArgs, TableFormat};
+use crate::cli::args::shared::{CompleteArgs, RECORDS_OR_CASES, SourceArgs, TableFormat};
 use crate::support::device::DeviceChoice;
 
 const EXAMPLES: &str = "\
@@ -62,6 +62,9 @@ pub struct MetricsArgs {
     /// Write the scores of every answer to FILE (JSONL)
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: Option<PathBuf>,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
-use crate::cli::args::shared::{BootstrapArgs, TableFormat};
+use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, TableFormat};
 use crate::data::labels::ScoreTarget;
 
 const EXAMPLES: &str = "\
@@ -44,6 +44,9 @@ pub struct RankArgs {
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// The bootstrap.
     #[command(flatten)]
     pub bootstrap: BootstrapArgs,

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::analysis::report::Thumbs;
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
-use crate::cli::args::shared::{BootstrapArgs, LabelArgs};
+use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs};
 use crate::data::labels::ScoreTarget;
 
 const EXAMPLES: &str = "\
@@ -84,6 +84,10 @@ pub struct ReportArgs {
     /// Show images outside of the folder of the cases too
     #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = FalseyValueParser::new())]
     pub allow_outside: bool,
+
+    /// The state of the run.
+    #[command(flatten)]
+    pub run: CompleteArgs,
     /// The labels.
     #[command(flatten)]
     pub labels: LabelArgs,

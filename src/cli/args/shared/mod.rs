@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 mod bootstrap;
+mod complete;
 mod device;
 mod dicom;
 mod judge_panel;
@@ -10,6 +11,7 @@ mod source;
 pub(super) mod value_parsers;
 
 pub use bootstrap::BootstrapArgs;
+pub use complete::CompleteArgs;
 pub use device::DeviceArgs;
 pub use dicom::DicomArgs;
 pub use judge_panel::JudgePanelArgs;

@@ -3,12 +3,14 @@
 use anyhow::Result;
 use serde::Serialize;
 
+use super::run_notices::RunNotices;
 use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::{
     Agreement, AgreementConfig, JudgeComparison, compare_judges, compute_agreement,
 };
+use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, TableFormat};
-use crate::cli::commands::output::{render_tables, write_stdout};
+use crate::cli::commands::output::write_stdout;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -25,8 +27,15 @@ struct AgreementOutput<'a> {
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let mut other = match &args.against {
+        Some(path) => Some(read_verdicts(path, args.scores, &args.bootstrap)?),
+        None => None,
+    };
+    let runs = [&verdicts].into_iter().chain(&other).map(|verdicts| verdicts.run.clone());
+    let notices = RunNotices::new(runs, args.run)?;
     if args.round {
         verdicts.round_scores();
+        other.iter_mut().for_each(Verdicts::round_scores);
     }
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let bootstrap = args.bootstrap.to_bootstrap();
@@ -37,9 +46,8 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     let labels = args.labels.path.as_ref().map(|path| path.display().to_string());
     let result = compute_agreement(&verdicts, &units, labels, &config)?;
-    let comparison = match (&args.against, result.sections.first()) {
-        (Some(path), Some(section)) => {
-            let mut other = read_verdicts(path, args.scores, &args.bootstrap)?;
+    let comparison = match (&args.against, &other, result.sections.first()) {
+        (Some(path), Some(other), Some(section)) => {
             if other.judge == verdicts.judge && !verbosity.quiet {
                 print_lines(&format!(
                     "--against {}: verdicts of the same judge ({}); differences are between runs \
@@ -48,13 +56,10 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
                     verdicts.name
                 ));
             }
-            if args.round {
-                other.round_scores();
-            }
             let target = section.target;
             let labelled = units.targets.get(&target);
             labelled
-                .map(|labelled| compare_judges([&verdicts, &other], labelled, target, bootstrap))
+                .map(|labelled| compare_judges([&verdicts, other], labelled, target, bootstrap))
                 .transpose()?
         }
         _ => None,
@@ -62,15 +67,16 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let text = match args.format {
         TableFormat::Json => {
             let output = AgreementOutput { agreement: &result, against: comparison.as_ref() };
-            serde_json::to_string_pretty(&output)? + "\n"
+            notices.to_json(&output)?
         }
         TableFormat::Csv => result.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             let mut tables = result.tables();
             tables.extend(comparison.as_ref().map(JudgeComparison::table));
-            render_tables(&result.intro(), &tables, args.format)
+            notices.render(&result.intro(), &tables, args.format)
         }
     };
+    notices.print_unless_in(args.format);
     write_stdout(&text)?;
     Ok(Exit::Done)
 }

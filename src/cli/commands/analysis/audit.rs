@@ -5,6 +5,7 @@ use std::path::Path;
 use acem3_vision::ImageLimits;
 use anyhow::{Context as _, Result, bail};
 
+use super::run_notices::RunNotices;
 use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{
@@ -14,12 +15,12 @@ use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::load_judge::load_judge;
-use crate::cli::commands::output::{render_tables, write_stdout};
+use crate::cli::commands::output::write_stdout;
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
 use crate::data::images::outside_images::OutsideImages;
-use crate::judging::run::record::record_reader::find_records;
+use crate::judging::run::record::find_records::find_records;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
@@ -33,23 +34,24 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
     let out = check_out(args, records.as_deref())?;
     let request = build_request(args, records.is_some())?;
-    let mut audit = match records {
+    let (mut audit, notices) = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
-        None => audit_cases(args, &request, verbosity)?,
+        None => (audit_cases(args, &request, verbosity)?, RunNotices::default()),
     };
     audit.source = args.source.path.display().to_string();
     audit.labels = args.labels.path.as_ref().map(|path| path.display().to_string());
     if let Some(out) = out {
-        let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
+        let text = notices.to_json(&audit).context("cannot write the audit")?;
         out.write(text.as_bytes())?;
     }
     // Only the file has the perturbed pairs.
     audit.trials.clear();
+    notices.print_unless_in(args.format);
     write_stdout(&match args.format {
-        TableFormat::Json => serde_json::to_string_pretty(&audit)? + "\n",
+        TableFormat::Json => notices.to_json(&audit)?,
         TableFormat::Csv => audit.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            render_tables(&audit.intro(), &audit.tables(), args.format)
+            notices.render(&audit.intro(), &audit.tables(), args.format)
         }
     })?;
     Ok(check_thresholds(&audit))
@@ -100,13 +102,14 @@ fn audit_records(
     records: &Path,
     request: &AuditRequest,
     verbosity: Verbosity,
-) -> Result<AuditResult> {
+) -> Result<(AuditResult, RunNotices)> {
     let verdicts = read_verdicts(records, ScoreKind::Chosen, &args.bootstrap)?;
+    let notices = RunNotices::new([verdicts.run.clone()], args.run)?;
     let units = read_optional_labels(args, &verdicts, verbosity)?;
     if (args.judge.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
         print_lines("--panel and --limit have no effect: records are not judged again");
     }
-    Ok(AuditResult::from_verdicts(&verdicts, units.as_ref(), request))
+    Ok((AuditResult::from_verdicts(&verdicts, units.as_ref(), request), notices))
 }
 
 /// Reads the labels if there are any. An audit does not need them.

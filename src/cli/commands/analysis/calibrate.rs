@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::run_notices::RunNotices;
 use super::verdict_input::{read_labels, read_verdicts, records_file};
 use crate::analysis::calibration::{
     CALIBRATED_RECORDS_FORM, Calibration, FitConfig, calibrated_means, fit_calibration,
@@ -12,9 +13,10 @@ use crate::analysis::calibration::{
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
-use crate::cli::commands::output::{render_tables, write_stdout};
+use crate::cli::commands::output::write_stdout;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Runs the command.
@@ -35,6 +37,7 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     let out = args.out.as_ref().map(|path| OutFile::check(path, Calibration::FORM, &inputs));
     let out = out.transpose()?;
     let verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let notices = RunNotices::new([verdicts.run.clone()], args.run)?;
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let config = FitConfig {
         score_kind: args.scores,
@@ -51,7 +54,7 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     }
     let tables = calibration.tables();
     let text = match args.format {
-        TableFormat::Json => serde_json::to_string_pretty(&calibration)? + "\n",
+        TableFormat::Json => notices.to_json(&calibration)?,
         TableFormat::Csv => calibration.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             let intro = args.out.as_ref().map_or_else(
@@ -60,9 +63,10 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
                     format!("calibration maps of {} written to {}", calibration.name, out.display())
                 },
             );
-            render_tables(&intro, &tables, args.format)
+            notices.render(&intro, &tables, args.format)
         }
     };
+    notices.print_unless_in(args.format);
     write_stdout(&text)?;
     Ok(Exit::Done)
 }
@@ -70,6 +74,10 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
 fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
     let map = Calibration::read(&args.calibration)?;
     let verdicts = read_verdicts(&args.records, map.scores, &args.bootstrap)?;
+    let notices = RunNotices::new([verdicts.run.clone()], args.run)?;
+    map.run_problems.iter().for_each(|problem| {
+        print_lines(&format!("{}: fitted although {problem}", args.calibration.display()));
+    });
     map.check_judge(&verdicts).with_context(|| {
         format!("--calibration {}: not applicable to these records", args.calibration.display())
     })?;
@@ -84,9 +92,10 @@ fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
         TableFormat::Csv => means_csv_table(&calibration).to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             let intro = format!("{} calibrated to {}", map.name, map.labels);
-            render_tables(&intro, &[means_table(&calibration)], args.format)
+            notices.render(&intro, &[means_table(&calibration)], args.format)
         }
     };
+    notices.print_unless_in(args.format);
     write_stdout(&text)?;
     Ok(Exit::Done)
 }

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
+use super::run_notices::RunNotices;
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
     MetricTable, SCORES_FORM, score_answer, to_json_lines,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
-use crate::cli::commands::output::{render_tables, write_stdout};
+use crate::cli::commands::output::write_stdout;
 use crate::data::cases;
-use crate::judging::run::record::record_reader::find_records;
+use crate::judging::run::record::find_records::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
 use crate::support::files::out_file::OutFile;
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
         }
     };
     let answer_set = read_answers(args, &print_note)?;
+    let notices = RunNotices::new(answer_set.runs.iter().cloned(), args.run)?;
     if verbosity.verbose {
         answer_set.unreadable.iter().for_each(|line| print_note(&escape_control_chars(line)));
     }
@@ -59,12 +61,13 @@ pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
     if let Some(out) = out {
         out.write(to_json_lines(&answer_set, &scores)?.as_bytes())?;
     }
+    notices.print_unless_in(args.format);
     write_stdout(&match args.format {
         TableFormat::Text | TableFormat::Markdown => {
-            render_tables(&table.intro(), &table.tables(), args.format)
+            notices.render(&table.intro(), &table.tables(), args.format)
         }
         TableFormat::Csv => table.csv_table().to_csv()?,
-        TableFormat::Json => serde_json::to_string_pretty(&table)? + "\n",
+        TableFormat::Json => notices.to_json(&table)?,
     })?;
     Ok(Exit::Done)
 }

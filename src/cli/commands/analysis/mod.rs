@@ -6,4 +6,5 @@ pub(super) mod calibrate;
 pub(super) mod metrics;
 pub(super) mod rank;
 pub(super) mod report;
+mod run_notices;
 mod verdict_input;

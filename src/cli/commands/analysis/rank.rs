@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 
+use super::run_notices::RunNotices;
 use super::verdict_input::{check_distinct_runs, read_verdicts};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
-use crate::cli::commands::output::{render_tables, write_stdout};
+use crate::cli::commands::output::write_stdout;
 use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
@@ -13,14 +14,16 @@ pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
     check_distinct_runs(&args.records)?;
     let runs = args.records.iter().map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let runs = runs.collect::<Result<Vec<_>>>()?;
+    let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
     let ranking_result = rank_models(&runs, args.target, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
-        TableFormat::Json => serde_json::to_string_pretty(&ranking_result)? + "\n",
+        TableFormat::Json => notices.to_json(&ranking_result)?,
         TableFormat::Csv => ranking_result.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            render_tables(&ranking_result.intro(), &ranking_result.tables(), args.format)
+            notices.render(&ranking_result.intro(), &ranking_result.tables(), args.format)
         }
     };
+    notices.print_unless_in(args.format);
     write_stdout(&text)?;
     Ok(Exit::Done)
 }

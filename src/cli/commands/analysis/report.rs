@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::run_notices::RunNotices;
 use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts, records_file};
 use crate::analysis::calibration::{Calibration, calibrated_means};
 use crate::analysis::report::file_forms::{
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         labels: args.labels.path.as_ref().map(|p| p.display().to_string()),
     };
     let mut judges = read_judges(args, &settings, verbosity)?;
+    let notices = RunNotices::new(judges.iter().map(|judge| judge.run.clone()), args.run)?;
+    if args.out.is_some() || format != ReportFormat::Markdown {
+        notices.print();
+    }
     let hashes: Vec<String> = judges.iter().map(|judge| judge.judge.clone()).collect();
     let audit = args.audit.as_deref().map(|path| ReportAudit::read(path, &hashes));
     let audit = audit.transpose()?;
@@ -136,6 +141,9 @@ fn read_judges(
     let mut judges: Vec<JudgeReport> = Vec::new();
     for (letter, path) in ('A'..='Z').zip(&args.records) {
         let mut verdicts = read_verdicts(path, settings.score_kind, &args.bootstrap)?;
+        if args.run.complete {
+            verdicts.run.check_complete()?;
+        }
         if let Some(known) = judges.iter().find(|judge| judge.judge == verdicts.judge) {
             bail!(
                 "{} and {}: verdicts of the same judge ({}), expected one run per judge\n\

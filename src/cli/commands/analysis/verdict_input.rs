@@ -48,14 +48,6 @@ pub(super) fn read_verdicts(
     args: &BootstrapArgs,
 ) -> Result<Verdicts> {
     let mut verdicts = verdicts::read(path, scores)?;
-    if verdicts.is_torn {
-        print_lines(&format!(
-            "{}: the last record is incomplete and is ignored (a run is writing it, or was \
-             interrupted)\n\
-             hint: run the same `acem3 judge` again to complete it",
-            verdicts.path.display()
-        ));
-    }
     if let Some(field) = &args.cluster_by {
         verdicts.cluster_by(field)?;
     }

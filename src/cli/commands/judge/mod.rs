@@ -5,10 +5,11 @@ mod exit;
 mod warnings;
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use acem3_vision::ImageLimits;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 use self::baseline::check_baseline;
 use self::exit::{check_not_empty, exit_status, print_summary};
@@ -20,10 +21,12 @@ use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
 use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::Judge;
+use crate::judging::run::journal::damaged::DAMAGED_FILE;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::journal::{Journal, RECORDS};
-use crate::judging::run::manifest::{MANIFEST, Manifest, SourceInfo};
+use crate::judging::run::manifest::{MANIFEST, Manifest, RunEnd, SourceInfo};
 use crate::judging::run::output::{contains_records, remove_empty_output};
+use crate::judging::run::record::find_records::find_records;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
@@ -40,7 +43,7 @@ use crate::support::text::format_count;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let source = cases::open(&args.source.path, &args.source.to_options(2))?;
     let is_new_folder = !args.out.exists();
-    Manifest::check_own_manifest(&args.out)?;
+    let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
     check_baseline(args)?;
     create_run_folder(args)?;
@@ -51,14 +54,15 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     }
     let (judge, hub) = loaded?;
     let journal = Journal::open(&args.out, &judge.provenance())?;
-    let mut manifest =
-        Manifest::start(SourceInfo::new(&args.source.path, source.kind), judge.as_ref());
-    manifest.hub = hub;
     let total = source.total.map(|n| args.limit.map_or(n, |limit| n.min(limit)));
+    let info = SourceInfo::new(&args.source.path, source.kind);
+    let mut manifest = Manifest::start(info, judge.as_ref(), total);
+    manifest.hub = hub;
     let progress = Progress::new(args.progress, verbosity, total);
-    if journal.dropped_bytes() > 0 {
-        progress.note("the last record of an interrupted run is incomplete; judging it again");
+    if is_manifest_damaged {
+        progress.note(&format!("{MANIFEST} is damaged; writing it again"));
     }
+    journal.describe_repair().iter().for_each(|note| progress.note(note));
     let run = JudgeRun {
         args,
         source,
@@ -93,7 +97,8 @@ impl JudgeRun<'_> {
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
-        self.manifest.finish(&outcome, &tally, seconds);
+        let records_digest = self.journal.records_digest().ok();
+        self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !contains_records(&args.out) {
             // A run that failed before its first record leaves no folder that looks like a run.
@@ -164,7 +169,7 @@ impl JudgeRun<'_> {
 /// Checks the files of an earlier run in the output folder: they are regular files, and none is an
 /// input of this run.
 fn check_run_files(args: &JudgeArgs) -> anyhow::Result<()> {
-    for name in [RECORDS, SUPERSEDED_FILE, MANIFEST] {
+    for name in [RECORDS, SUPERSEDED_FILE, DAMAGED_FILE, MANIFEST] {
         let path = args.out.join(name);
         let Some(own) = FileIdentity::of(&path) else {
             continue;
@@ -183,6 +188,23 @@ fn check_run_files(args: &JudgeArgs) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns true if the folder of a run has a damaged manifest.
+///
+/// # Errors
+///
+/// The folder has a `run.json` and no records: it may be the file of another program.
+fn check_manifest(folder: &Path) -> anyhow::Result<bool> {
+    match Manifest::read_if_exists(folder) {
+        Ok(_) => Ok(false),
+        Err(_) if find_records(&folder.join(RECORDS)).is_some() => Ok(true),
+        Err(error) => Err(anyhow!("{}", error.root_cause()).context(format!(
+            "{}: not a run manifest of acem3\n\
+             hint: use another folder with --out, or move this file",
+            folder.join(MANIFEST).display()
+        ))),
+    }
 }
 
 /// Creates the folder of the run. With `--no-resume`, a folder with records is an error.

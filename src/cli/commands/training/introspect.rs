@@ -88,7 +88,9 @@ fn open_adviser(
     let path = Path::new(source);
     let is_jsonl = path.extension().is_some_and(|extension| extension == "jsonl");
     if is_jsonl || path.join(RECORDS).exists() {
-        return Adviser::from_records(path).context("--adviser");
+        let (adviser, run) = Adviser::from_records(path).context("--adviser")?;
+        run.notices().iter().for_each(|notice| print_lines(notice));
+        return Ok(adviser);
     }
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::resolve("--adviser", source, &mut downloads)?;

@@ -4,6 +4,7 @@ pub(crate) mod case_id;
 pub(crate) mod case_labels;
 pub(crate) mod case_line;
 pub(crate) mod text_limits;
+pub(crate) mod unlisted_pairs;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,6 +15,8 @@ use acem3_experts::{Aspect, Criterion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use self::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
 
 /// A question, usually about an image, with the responses of models.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,16 +171,17 @@ pub enum ProblemScope {
         /// The model; `None` if the problem affects no response, for example an ignored field or an
         /// answer line that matches no case.
         model: Option<Box<str>>,
-        /// The pairs that cannot be judged; empty if no response is affected.
-        pairs: Box<[[String; 2]]>,
+        /// The pairs that cannot be judged; none if no response is affected.
+        pairs: Box<AffectedPairs>,
     },
 }
 
 impl InputProblem {
-    /// Returns the pairs that cannot be judged.
+    /// Returns the pairs that cannot be judged; none if they are too many to be listed.
     pub fn affected_pairs(&self) -> Vec<[String; 2]> {
         match &self.scope {
-            ProblemScope::Response { pairs, .. } => pairs.to_vec(),
+            ProblemScope::Response { pairs, .. } => pairs.listed().to_vec(),
+            ProblemScope::Case(models) if !lists_pairs(0, models.len()) => Vec::new(),
             ProblemScope::Case(models) => {
                 let pairs_with_later = |(i, a): (usize, &String)| {
                     let a = a.clone();
@@ -185,6 +189,15 @@ impl InputProblem {
                 };
                 models.iter().enumerate().flat_map(pairs_with_later).collect()
             }
+        }
+    }
+
+    /// Returns the models of a case whose pairs are too many to be listed, if they are affected.
+    pub fn unlisted_pairs(&self) -> Option<Arc<UnlistedPairs>> {
+        match &self.scope {
+            ProblemScope::Response { pairs, .. } => pairs.unlisted(),
+            ProblemScope::Case(models) => (!lists_pairs(0, models.len()))
+                .then(|| Arc::new(UnlistedPairs { present: Vec::new(), missing: models.clone() })),
         }
     }
 
@@ -206,7 +219,10 @@ impl InputProblem {
 
     /// Returns true if the problem affects no response.
     pub fn affects_no_response(&self) -> bool {
-        matches!(&self.scope, ProblemScope::Response { model: None, pairs } if pairs.is_empty())
+        let ProblemScope::Response { model: None, pairs } = &self.scope else {
+            return false;
+        };
+        pairs.listed().is_empty() && pairs.unlisted().is_none()
     }
 
     /// Returns true if the problem affects the whole case.

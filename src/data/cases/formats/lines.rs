@@ -19,18 +19,33 @@ pub(crate) struct Lines<R> {
     ended: bool,
     /// Number of the last line of the file if it has no line break.
     torn_line: Option<u64>,
+    /// True if reading failed; the last item is the error.
+    has_failed: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     /// Creates an iterator over the lines of `reader`.
     pub(crate) fn new(reader: R) -> Self {
-        Self { reader, number: 0, max_bytes: MAX_LINE_BYTES, ended: false, torn_line: None }
+        Self {
+            reader,
+            number: 0,
+            max_bytes: MAX_LINE_BYTES,
+            ended: false,
+            torn_line: None,
+            has_failed: false,
+        }
     }
 
     /// Returns true if this line is the last one and has no line break. Another program may still
     /// be writing it.
     pub(crate) fn is_torn(&self, number: u64) -> bool {
         self.torn_line == Some(number)
+    }
+
+    /// Returns true if the last item is an error of the file system, after which no line can be
+    /// read.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Reads a line without its line break; `None` at the end. The flag is true if the line was too
@@ -99,6 +114,7 @@ impl<R: BufRead> Iterator for Lines<R> {
                 }
                 Err(e) => {
                     self.ended = true;
+                    self.has_failed = true;
                     Err(format!("the file cannot be read any further: {e}"))
                 }
             };

@@ -1,5 +1,8 @@
 //! `records.jsonl`: an append-only journal that a run can resume.
 //!
+//! On opening, damaged lines move to another file ([`damaged`]), so that their cases are judged
+//! again.
+//!
 //! The finished file has one record per pair in input order. Interrupted and uninterrupted runs
 //! write the same bytes.
 //!
@@ -8,6 +11,8 @@
 //! records ([`crate::judging::run::journal::superseded`]), truncates the file at this line, and appends new
 //! records. Superseded verdicts are reused if their key matches. A replay holds one line in memory.
 
+pub mod damaged;
+mod repair;
 pub mod superseded;
 pub mod torn_line;
 
@@ -15,22 +20,23 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
-use crate::judging::provenance::{Provenance, judge_digest};
+use crate::judging::provenance::Provenance;
+use crate::judging::run::journal::damaged::DAMAGED_FILE;
+use crate::judging::run::journal::repair::Repair;
 use crate::judging::run::journal::superseded::SupersededRecords;
-use crate::judging::run::manifest;
-use crate::judging::run::record::{Record, RecordOutcome, SCHEMA};
+use crate::judging::run::record::checksum::{FileChecksum, LineState, check_line};
+use crate::judging::run::record::damage::Damage;
+use crate::judging::run::record::{Record, RecordOutcome};
 use crate::judging::run::replay::Replay;
 use crate::support::digest::Digest;
-use crate::support::files::folder::{FolderLock, free_sibling_name};
+use crate::support::files::atomic_file::remove_temporary_files;
+use crate::support::files::folder::FolderLock;
 use crate::support::terminal::exit::RunFailure;
+use crate::support::text::format_count;
 
-/// File name of the records in the output folder.
-pub const RECORDS: &str = "records.jsonl";
-
-/// The first bytes of every record.
-const RECORD_PREFIX: &[u8] = b"{\"schema\":";
+pub use crate::judging::run::record::RECORDS;
 
 /// The records of a run, open for one writer.
 #[derive(Debug)]
@@ -39,8 +45,10 @@ pub struct Journal {
     file: File,
     replay: Option<Replay>,
     superseded: SupersededRecords,
-    /// Length of the torn last line that was removed on opening.
-    dropped_bytes: u64,
+    /// Lines that were damaged and moved to another file on opening.
+    damage: Damage,
+    /// True if the last line was torn.
+    was_torn: bool,
     /// Number of records before the first difference from the earlier run.
     diverged_after: Option<u64>,
     /// Locked until the journal is dropped.
@@ -48,21 +56,23 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the records in an existing folder for the judge with this provenance.
+    /// Opens the records in an existing folder for the judge with this provenance. Moves damaged
+    /// lines to another file.
     ///
     /// # Errors
     ///
     /// Another run writes to the folder, or the records belong to another judge or program.
     pub fn open(folder: &Path, provenance: &Provenance) -> anyhow::Result<Self> {
         let lock = FolderLock::acquire(folder)?;
+        remove_temporary_files(folder)?;
         let path = folder.join(RECORDS);
         let context = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).append(true).create(true).open(&path).with_context(context)?;
-        // Check the judge first, so that a file of another judge or program is never truncated.
-        check_judge(folder, &Replay::open(&path).with_context(context)?.line, provenance)?;
-        let dropped_bytes = torn_line::truncate_torn_line(&mut file).with_context(context)?;
+        let options = options.read(true).append(true).create(true);
+        options.open(&path).with_context(context)?;
+        let Repair { damage, was_torn } = Repair::of(folder, provenance)?;
+        // The repair can replace the file.
+        let file = options.open(&path).with_context(context)?;
         let replay = Replay::open(&path).with_context(context)?;
         let superseded = SupersededRecords::open(folder)?;
         Ok(Self {
@@ -70,7 +80,8 @@ impl Journal {
             file,
             replay: Some(replay),
             superseded,
-            dropped_bytes,
+            damage,
+            was_torn,
             diverged_after: None,
             _lock: lock,
         })
@@ -81,9 +92,40 @@ impl Journal {
         &self.path
     }
 
-    /// Returns the length in bytes of the torn last line that was removed on opening.
-    pub fn dropped_bytes(&self) -> u64 {
-        self.dropped_bytes
+    /// Returns the damaged lines that were moved to another file on opening.
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// Describes the repair on opening, one note per line, for the user.
+    pub fn describe_repair(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.was_torn {
+            let note = "the last record of an interrupted run is incomplete; judging it again";
+            notes.push(note.to_owned());
+        }
+        if self.damage.count() > u64::from(self.was_torn) {
+            let lines = format_count(self.damage.count(), "damaged line");
+            notes.push(format!(
+                "{}: {lines} set aside in {DAMAGED_FILE}, their cases are judged again: {}",
+                self.path.display(),
+                self.damage.describe()
+            ));
+        }
+        notes
+    }
+
+    /// Returns the digest of the checksums of all records in the file.
+    pub fn records_digest(&self) -> anyhow::Result<Digest> {
+        let mut checksum = FileChecksum::default();
+        let mut replay = Replay::open(&self.path).with_context(|| self.failure("read"))?;
+        while !replay.line.is_empty() {
+            if let LineState::Intact(line) = check_line(&replay.line) {
+                checksum.add(line);
+            }
+            replay.advance().with_context(|| self.failure("read"))?;
+        }
+        Ok(checksum.digest())
     }
 
     /// Returns the number of superseded verdicts.
@@ -150,7 +192,8 @@ impl Journal {
         // Copy before truncating, so that each verdict is in one of the files at any time.
         self.superseded.import(&mut replay.reader)?;
         self.file.set_len(replay.offset).with_context(|| self.failure("write"))?;
-        self.diverged_after = Some(replay.matched_lines);
+        // Damaged lines are missing from the file; the input may be the same.
+        self.diverged_after = self.damage.is_empty().then_some(replay.matched_lines);
         Ok(())
     }
 
@@ -162,42 +205,6 @@ impl Journal {
     }
 }
 
-/// Rejects records of another program or judge.
-fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::Result<()> {
-    if line.is_empty() {
-        return Ok(());
-    }
-    let path = folder.join(RECORDS);
-    let hint = format!(
-        "hint: use another folder, for example --out {}",
-        free_sibling_name(folder).display()
-    );
-    if !line.ends_with(b"\n")
-        && (line.starts_with(RECORD_PREFIX) || RECORD_PREFIX.starts_with(line))
-    {
-        // The first record is torn.
-        return Ok(());
-    }
-    let record: Record = serde_json::from_slice(line)
-        .with_context(|| format!("{} line 1: not a record\n{hint}", path.display()))?;
-    if record.schema > SCHEMA {
-        bail!(
-            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n{hint}",
-            path.display(),
-            record.schema
-        );
-    }
-    if record.subject.judge != judge_digest(provenance).short_hex() {
-        bail!(
-            "{}: contains verdicts of another judge{}\n{hint}; or use the earlier settings to \
-             resume",
-            path.display(),
-            manifest::describe_differences(folder, provenance)
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -205,7 +212,7 @@ mod tests {
     use super::*;
     use crate::data::cases::UnscoredReason;
     use crate::judging::judge::Unscored;
-    use crate::judging::provenance::pair_key;
+    use crate::judging::provenance::{judge_digest, pair_key};
     use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
     use crate::judging::run::record::RecordSubject;
 
@@ -220,6 +227,7 @@ mod tests {
             case: Some(case.to_owned()),
             pair: None,
             models: Vec::new(),
+            unlisted_pairs: None,
             line: 1,
             file: None,
             image: None,
@@ -274,7 +282,8 @@ mod tests {
         let complete = lines(&all);
         for length in (0..complete.len()).step_by(29).chain([complete.len() - 1]) {
             fs::write(dir.path().join(RECORDS), &complete[..length]).unwrap();
-            let reused = complete[..length].matches('\n').count();
+            // A line that lacks only its line break is complete.
+            let reused = complete[..length].matches("\"}").count();
             assert_eq!(run_with(dir.path(), &all, true), reused, "cut at {length}");
             assert_eq!(records_text(dir.path()), complete, "cut at {length}");
             assert!(!dir.path().join(SUPERSEDED_FILE).exists());

@@ -14,6 +14,7 @@ use anyhow::Context;
 
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file::replace_atomic;
 
 /// File name of the superseded records in the output folder.
 pub const SUPERSEDED_FILE: &str = "records.aside.jsonl";
@@ -128,15 +129,8 @@ impl SupersededRecords {
         &self,
         write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
     ) -> anyhow::Result<()> {
-        let temporary = self.path.with_extension("tmp");
-        let attempt = || {
-            let mut out = BufWriter::new(File::create(&temporary)?);
-            write(&mut out)?;
-            out.flush()?;
-            out.get_ref().sync_data()?;
-            fs::rename(&temporary, &self.path)
-        };
-        attempt().with_context(|| format!("cannot write {}", self.path.display()))
+        replace_atomic(&self.path, write)
+            .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     /// Opens the file and indexes its records. Keys that are marked as used stay marked.

@@ -1,9 +1,15 @@
 //! One line of `records.jsonl`: a pair of responses and its verdict, or the reason for none.
 //!
 //! A record contains no time and no duration. Equal inputs and judges give equal bytes, independent
-//! of batches and interruptions. Times are in the [manifest](crate::judging::run::manifest).
+//! of batches and interruptions. Times are in the [manifest](crate::judging::run::manifest). The
+//! last field of a line is its [checksum].
 
+pub mod checksum;
+pub mod damage;
+pub mod find_records;
+pub mod line_check;
 pub mod record_reader;
+pub mod record_row;
 
 use acem3_vision::AppliedView;
 use anyhow::Context as _;
@@ -16,7 +22,11 @@ use crate::data::cases::{Case, CaseLabels, InputProblem, UnscoredReason};
 use crate::data::images::image_cluster::ImageCluster;
 use crate::judging::judge::Unscored;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::judging::run::record::checksum::append_checksum;
 use crate::support::digest::Digest;
+
+/// File name of the records in the output folder.
+pub const RECORDS: &str = "records.jsonl";
 
 /// Schema version of records. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;
@@ -34,6 +44,19 @@ pub struct Record {
     pub outcome: RecordOutcome,
 }
 
+// Only the JSON Schema of this type is used.
+/// A line of `records.jsonl`: a pair, its outcome and a checksum.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Record")]
+struct RecordLine {
+    #[serde(flatten)]
+    record: Record,
+    /// First 16 digits of the SHA-256 of the line without this field, which is the last one. It
+    /// shows that a line was damaged or edited; it is no signature.
+    #[schemars(regex(pattern = r"^[0-9a-f]{16}$"))]
+    checksum: String,
+}
+
 /// Subject of a record: the pair, and the data about it that reports and comparisons need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordSubject {
@@ -44,6 +67,10 @@ pub struct RecordSubject {
     /// The known models of a case without a pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
+    /// Number of pairs of each of these models that have no record of their own, because most
+    /// responses of the case are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted_pairs: Option<u64>,
     /// Line or row of the case in its source, from 1.
     pub line: u64,
     /// File of the line, if the case could not be read.
@@ -104,6 +131,22 @@ pub enum RecordOutcome {
     },
 }
 
+/// The responses that a record of an input problem is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AffectedResponses {
+    /// A pair that cannot be judged.
+    Pair([String; 2]),
+    /// Models with pairs that have no record of their own.
+    Models {
+        /// The models.
+        models: Vec<String>,
+        /// Number of these pairs of each model.
+        unlisted_pairs: u64,
+    },
+    /// The whole case with its known models, or no response.
+    Case,
+}
+
 impl RecordSubject {
     /// Returns the bootstrap cluster of the case.
     pub fn cluster(&self) -> ImageCluster<'_> {
@@ -119,6 +162,7 @@ impl RecordSubject {
             case: Some(case.id.clone()),
             pair: None,
             models: case.responses.iter().map(|r| r.model.clone()).collect(),
+            unlisted_pairs: None,
             line: case.line,
             file: None,
             image: None,
@@ -145,18 +189,25 @@ impl RecordSubject {
         }
     }
 
-    /// Creates the subject of an input problem, with a pair that it affects, if any. `file` is the
-    /// name of the file in records.
+    /// Creates the subject of an input problem that affects these responses. `file` is the name of
+    /// the file in records.
     pub fn from_problem(
         problem: &InputProblem,
-        pair: Option<[String; 2]>,
+        affected: AffectedResponses,
         file: String,
         judge: &Digest,
     ) -> Self {
-        let models = if pair.is_none() { problem.models() } else { &[] };
+        let (pair, models, unlisted_pairs) = match affected {
+            AffectedResponses::Pair(pair) => (Some(pair), Vec::new(), None),
+            AffectedResponses::Models { models, unlisted_pairs } => {
+                (None, models, Some(unlisted_pairs))
+            }
+            AffectedResponses::Case => (None, problem.models().to_vec(), None),
+        };
         Self {
             case: problem.id.clone(),
-            models: models.to_vec(),
+            models,
+            unlisted_pairs,
             pair,
             line: problem.line,
             file: Some(file),
@@ -195,12 +246,13 @@ impl Record {
     /// Returns the JSON Schema of a line of `records.jsonl`.
     pub fn line_schema() -> Schema {
         let settings = SchemaSettings::draft2020_12().for_serialize();
-        settings.into_generator().into_root_schema_for::<Self>()
+        settings.into_generator().into_root_schema_for::<RecordLine>()
     }
 
-    /// Serializes the record to a line with its line break.
+    /// Serializes the record to a line with its checksum and its line break.
     pub fn to_line(&self) -> anyhow::Result<String> {
-        let mut line = serde_json::to_string(self).context("cannot write a record as json")?;
+        let json = serde_json::to_string(self).context("cannot write a record as json")?;
+        let mut line = append_checksum(&json);
         line.push('\n');
         Ok(line)
     }

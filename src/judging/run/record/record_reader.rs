@@ -1,21 +1,25 @@
 //! Reader of `records.jsonl`: parses batches of lines in parallel and returns them in order.
 //!
 //! The caller chooses a row type (the whole [`Record`] or the fields it needs) and a conversion,
-//! which runs in the threads of the parser. At most one batch of lines is in memory.
+//! which runs in the threads of the parser. At most one batch of lines is in memory. Damaged lines
+//! are left out and counted in the [`RunState`].
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Error, Result, anyhow};
 use rayon::prelude::*;
-use serde::de::DeserializeOwned;
 
 use crate::data::cases::Lines;
-use crate::judging::run::journal::RECORDS;
-use crate::judging::run::output::contains_records;
-use crate::judging::run::record::{Record, SCHEMA};
+use crate::judging::run::manifest::Manifest;
+use crate::judging::run::record::checksum::LineChecksum;
+use crate::judging::run::record::damage::DamagedLine;
+use crate::judging::run::record::line_check::LineCheck;
+use crate::judging::run::record::record_row::{RecordRow, parse_line};
+use crate::judging::run::record::{RECORDS, Record};
+use crate::judging::run::run_state::{FoundRecords, JUDGE_AGAIN, RunState};
 use crate::support::files::regular_file;
 
 /// Maximum number of lines in a batch.
@@ -23,28 +27,85 @@ const BATCH_LINES: usize = 2048;
 /// Number of bytes that ends a batch early.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Row type of a [`RecordReader`]: the fields to read from a record.
-pub trait RecordRow: DeserializeOwned {
-    /// Returns the schema version of the record.
-    fn schema(&self) -> u32;
+/// A converted line.
+struct ParsedRow<T> {
+    value: T,
+    checksum: Option<LineChecksum>,
+    is_judged: bool,
+    /// Hash of the case; `None` if the record does not count.
+    case: Option<u64>,
 }
 
-impl RecordRow for Record {
-    fn schema(&self) -> u32 {
-        self.schema
+/// Reason why a line has no row.
+enum LineRejection {
+    /// The line is damaged.
+    Damaged(DamagedLine, Error),
+    /// No line can be used: the file cannot be read, or is from a newer version.
+    Fatal(Error),
+}
+
+/// The file of a line and the judge of its run.
+struct LineLocation {
+    path: PathBuf,
+    /// Hash of the judge in the manifest, if there is one.
+    judge: Option<String>,
+}
+
+impl LineLocation {
+    /// Checks, parses and converts a line.
+    fn convert_line<R: RecordRow, T>(
+        &self,
+        check: &LineCheck,
+        line: &str,
+        number: u64,
+        convert: impl Fn(R, u64) -> Result<T>,
+    ) -> Result<ParsedRow<T>, LineRejection> {
+        let damaged = |problem: String, error: Error| {
+            LineRejection::Damaged(DamagedLine::new(number, line.as_bytes(), problem), error)
+        };
+        let rejected = |problem: String| {
+            let location = format!("{} line {number}", self.path.display());
+            let error = anyhow!("{location}: {problem}\nhint: {JUDGE_AGAIN}");
+            damaged(problem, error)
+        };
+        let checksum = check.check(line.as_bytes()).map_err(rejected)?;
+        let row: R = parse_line(&self.path, number, line).map_err(|error| match error
+            .downcast_ref::<serde_json::Error>(
+        ) {
+            Some(cause) => damaged(format!("not a record, {cause}"), error),
+            None => LineRejection::Fatal(error),
+        })?;
+        let identity = row.identity();
+        if let Some(judge) = self.judge.as_ref().filter(|judge| *judge != identity.judge) {
+            return Err(rejected(format!(
+                "a record of another judge ({}, run.json names {judge})",
+                identity.judge
+            )));
+        }
+        let (is_judged, case) = (identity.is_judged, identity.hash_case());
+        let value = convert(row, number).map_err(|error| rejected(format!("{error:#}")))?;
+        Ok(ParsedRow { value, checksum, is_judged, case })
     }
 }
 
 /// Converts a line and its number, from 1.
-type ConvertLine<'a, T> = Box<dyn Fn(&str, u64) -> Result<T> + Sync + Send + 'a>;
+type ConvertLine<'a, T> =
+    Box<dyn Fn(&LineCheck, &str, u64) -> Result<ParsedRow<T>, LineRejection> + Sync + Send + 'a>;
 
-/// Iterator over the converted records of a file. A torn last line is left out.
+/// Iterator over the converted records of a file. Damaged lines are left out. If no line is intact,
+/// the only item is an error that describes the first line.
 pub struct RecordReader<'a, T> {
     path: PathBuf,
+    manifest: Option<Manifest>,
+    check: LineCheck,
     lines: Lines<BufReader<File>>,
     convert: ConvertLine<'a, T>,
     parsed: VecDeque<Result<T>>,
-    is_torn: bool,
+    found: FoundRecords,
+    cases: HashSet<u64>,
+    /// Error of the first damaged line, until a line is intact.
+    first_error: Option<Error>,
+    has_intact_line: bool,
 }
 
 impl<'a, T: Send> RecordReader<'a, T> {
@@ -53,32 +114,43 @@ impl<'a, T: Send> RecordReader<'a, T> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened. The iterator returns an error with file and line if a line
-    /// cannot be read, is not a record, has a newer schema, or cannot be converted.
+    /// If the file cannot be opened, or the manifest of the run is damaged. The iterator returns an
+    /// error with file and line if the file cannot be read any further, if a line has a newer
+    /// schema, or if no line is an intact record.
     pub fn open<R: RecordRow>(
         path: &Path,
         convert: impl Fn(R, u64) -> Result<T> + Sync + Send + 'a,
     ) -> Result<Self> {
         let path = if path.is_dir() { path.join(RECORDS) } else { path.to_owned() };
-        let file = regular_file::open(&path).with_context(|| {
+        let context = || {
             format!(
                 "records {} cannot be opened\n\
                  hint: expected the folder that `acem3 judge --out` wrote, or its records.jsonl",
                 path.display()
             )
-        })?;
-        let error_path = path.clone();
-        let convert_line = move |line: &str, number| {
-            let row = parse_line(&error_path, number, line)?;
-            convert(row, number)
-                .map_err(|e| anyhow!("{} line {number}: {e:#}", error_path.display()))
+        };
+        let file = regular_file::open(&path).with_context(context)?;
+        let manifest = read_manifest(&path)?;
+        let promises_checksums = manifest.as_ref().is_some_and(|m| m.record_checksums);
+        let check = LineCheck::for_file(&path, promises_checksums).with_context(context)?;
+        let location = LineLocation {
+            path: path.clone(),
+            judge: manifest.as_ref().map(|manifest| manifest.judge_sha256.short_hex()),
+        };
+        let convert = move |check: &LineCheck, line: &str, number| {
+            location.convert_line(check, line, number, &convert)
         };
         Ok(Self {
             path,
+            manifest,
+            check,
             lines: Lines::new(BufReader::with_capacity(1 << 20, file)),
-            convert: Box::new(convert_line),
+            convert: Box::new(convert),
             parsed: VecDeque::new(),
-            is_torn: false,
+            found: FoundRecords::default(),
+            cases: HashSet::new(),
+            first_error: None,
+            has_intact_line: false,
         })
     }
 
@@ -87,13 +159,18 @@ impl<'a, T: Send> RecordReader<'a, T> {
         &self.path
     }
 
-    /// Returns true if the last line was torn; valid after the iterator has ended.
-    pub fn is_torn(&self) -> bool {
-        self.is_torn
+    /// Returns the manifest of the run, if the file is in its folder.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
     }
 
-    /// Reads and parses the next batch of lines.
-    fn fill_batch(&mut self) {
+    /// Returns the state of the run; valid after the iterator has ended.
+    pub fn state(&self) -> RunState {
+        RunState::new(&self.path, self.manifest.as_ref(), &self.found)
+    }
+
+    /// Reads and parses the next batch of lines. Returns false at the end of the file.
+    fn fill_batch(&mut self) -> bool {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH_LINES && bytes < BATCH_BYTES {
             let Some((number, line)) = self.lines.next() else {
@@ -102,17 +179,53 @@ impl<'a, T: Send> RecordReader<'a, T> {
             bytes += line.as_ref().map_or(0, String::len);
             batch.push((number, line));
         }
+        let last = batch.last().map_or(0, |(number, _)| *number);
+        let has_failed = self.lines.has_failed();
         let convert = |(number, line): &(u64, Result<String, String>)| match line {
-            Ok(text) => (self.convert)(text, *number),
-            Err(problem) => Err(anyhow!("{} line {number}: {problem}", self.path.display())),
-        };
-        let parsed: Vec<Result<T>> = batch.par_iter().map(convert).collect();
-        for ((number, _), row) in batch.iter().zip(parsed) {
-            if row.is_err() && self.lines.is_torn(*number) {
-                self.is_torn = true;
-            } else {
-                self.parsed.push_back(row);
+            Ok(text) => (self.convert)(&self.check, text, *number),
+            Err(problem) => {
+                let error = anyhow!("{} line {number}: {problem}", self.path.display());
+                Err(if has_failed && *number == last {
+                    LineRejection::Fatal(error)
+                } else {
+                    LineRejection::Damaged(DamagedLine::new(*number, b"", problem), error)
+                })
             }
+        };
+        let parsed: Vec<_> = batch.par_iter().map(convert).collect();
+        for ((number, line), row) in batch.iter().zip(parsed) {
+            self.add_line(*number, line.as_deref().unwrap_or_default(), row);
+        }
+        !batch.is_empty()
+    }
+
+    /// Adds a line to the rows or to the damaged lines.
+    fn add_line(&mut self, number: u64, line: &str, row: Result<ParsedRow<T>, LineRejection>) {
+        self.found.lines += 1;
+        match row {
+            Ok(row) => {
+                let copied = row.checksum.filter(|_| row.is_judged);
+                if let Some(first) = copied.and_then(|c| self.check.find_copy(c, number)) {
+                    let problem = format!("a copy of line {first}");
+                    self.found.damage.add(DamagedLine::new(number, line.as_bytes(), problem));
+                    return;
+                }
+                self.has_intact_line = true;
+                row.checksum.into_iter().for_each(|checksum| self.found.checksum.add(checksum));
+                if row.case.is_some_and(|case| self.cases.insert(case)) {
+                    self.found.cases += 1;
+                }
+                self.parsed.push_back(Ok(row.value));
+            }
+            Err(LineRejection::Damaged(..)) if self.lines.is_torn(number) => {
+                self.found.lines -= 1;
+                self.found.is_torn = true;
+            }
+            Err(LineRejection::Damaged(line, error)) => {
+                self.found.damage.add(line);
+                self.first_error.get_or_insert(error);
+            }
+            Err(LineRejection::Fatal(error)) => self.parsed.push_back(Err(error)),
         }
     }
 }
@@ -121,33 +234,26 @@ impl<T: Send> Iterator for RecordReader<'_, T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.parsed.is_empty() {
-            self.fill_batch();
+        while self.parsed.is_empty() {
+            let has_more = self.fill_batch();
+            // A file without an intact line is a file of another kind. Do not read all of it.
+            if !self.has_intact_line && self.parsed.is_empty() {
+                return self.first_error.take().map(Err);
+            }
+            if !has_more {
+                return None;
+            }
         }
         self.parsed.pop_front()
     }
 }
 
-/// Parses a line of records. `path` and `number` appear in errors.
-///
-/// # Errors
-///
-/// If it is not a record, or has a newer schema.
-pub fn parse_line<R: RecordRow>(path: &Path, number: u64, line: &str) -> Result<R> {
-    let location = || format!("{} line {number}", path.display());
-    let row: R = serde_json::from_str(line).with_context(|| {
-        let hint = "hint: expected the records.jsonl that `acem3 judge --out` wrote";
-        format!("{}: not a record\n{hint}", location())
-    })?;
-    if row.schema() > SCHEMA {
-        bail!(
-            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n\
-             hint: update acem3",
-            location(),
-            row.schema()
-        );
+/// Reads the manifest of a run if this file is the records of its folder.
+fn read_manifest(path: &Path) -> Result<Option<Manifest>> {
+    match (path.file_name(), path.parent()) {
+        (Some(name), Some(folder)) if name == RECORDS => Manifest::read_if_exists(folder),
+        _ => Ok(None),
     }
-    Ok(row)
 }
 
 /// Opens a records file, or the records in the output folder of a run, to read whole records.
@@ -159,19 +265,6 @@ pub fn open_records(path: &Path) -> Result<RecordReader<'static, Record>> {
     RecordReader::open(path, |record: Record, _| Ok(record))
 }
 
-/// Finds the records file of a path: the file itself, or the records in the output folder of a run.
-/// Returns `None` for other paths.
-pub fn find_records(path: &Path) -> Option<PathBuf> {
-    if path.is_dir() {
-        return contains_records(path).then(|| path.join(RECORDS));
-    }
-    let file = regular_file::open(path).ok()?;
-    let mut line = String::new();
-    BufReader::new(file).read_line(&mut line).ok()?;
-    let is_record = serde_json::from_str::<Record>(&line).is_ok();
-    is_record.then(|| path.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -179,74 +272,90 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::judging::run::record::checksum::append_checksum;
 
     fn line(case: &str) -> String {
         let record = json!({
             "schema": 1, "case": case, "pair": null, "line": 1, "image": null,
-            "judge": "j", "status": "noted", "message": "m",
+            "judge": "j", "status": "unscored", "reason": "parse", "message": "m",
         });
-        format!("{record}\n")
+        append_checksum(&record.to_string()) + "\n"
     }
 
-    fn read(text: &str) -> (Vec<Result<String>>, bool) {
+    fn read(text: &[u8]) -> (Vec<Result<String>>, RunState) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(RECORDS), text).unwrap();
         let convert = |record: Record, number| match record.subject.case {
-            Some(case) if case == "bad" => bail!("bad case"),
+            Some(case) if case == "bad" => Err(anyhow!("bad case")),
             case => Ok(format!("{number} {}", case.unwrap_or_default())),
         };
         let mut reader = RecordReader::open(folder.path(), convert).unwrap();
         let rows = reader.by_ref().collect();
-        (rows, reader.is_torn())
+        (rows, reader.state())
+    }
+
+    fn values(rows: Vec<Result<String>>) -> Vec<String> {
+        rows.into_iter().map(Result::unwrap).collect()
+    }
+
+    fn is_torn(state: &RunState) -> bool {
+        state.problems.iter().any(|p| p.problem.contains("the last record is incomplete"))
     }
 
     #[test]
     fn rows_keep_their_order_over_batches() {
         let n = 2 * BATCH_LINES + 3;
         let text: String = (0..n).map(|i| line(&i.to_string())).collect();
-        let (rows, is_torn) = read(&text);
-        assert_eq!((rows.len(), is_torn), (n, false));
+        let (rows, state) = read(text.as_bytes());
+        assert_eq!((rows.len(), state.cases, is_torn(&state)), (n, n as u64, false));
         for (i, row) in rows.into_iter().enumerate() {
             assert_eq!(row.unwrap(), format!("{} {i}", i + 1));
         }
     }
 
     #[test]
-    fn malformed_lines_are_reported_with_file_and_line() {
+    fn damaged_lines_are_left_out_and_named() {
+        let forged = line("x").replace("parse", "image");
+        let unchecked = r#"{"schema":1,"case":"y"}"#;
+        let bad = line("bad");
+        let damaged = ["{}", "\0\0", bad.trim_end(), forged.trim_end(), unchecked];
+        let mut text = format!("{}\n{}{}\n", damaged[0], line("a"), damaged[1..].join("\n"));
+        text += &line("b");
+        let mut bytes = text.into_bytes();
+        bytes.extend(b"\xff\xfe{}\n");
+        let (rows, state) = read(&bytes);
+        assert_eq!(values(rows), ["2 a", "7 b"]);
+        let found: Vec<(u64, Option<&str>)> =
+            state.damaged_lines.iter().map(|line| (line.line, line.case.as_deref())).collect();
+        let expected =
+            [(1, None), (3, None), (4, Some("bad")), (5, Some("x")), (6, Some("y")), (8, None)];
+        assert_eq!((state.damaged, found), (6, expected.to_vec()));
+        assert_eq!((state.cases, state.complete), (2, Some(false)));
+    }
+
+    #[test]
+    fn file_without_an_intact_line_and_newer_records_are_errors() {
+        let error = |text: &str| {
+            let (mut rows, _) = read(text.as_bytes());
+            let error = format!("{:#}", rows.remove(0).unwrap_err());
+            assert!(rows.is_empty(), "{rows:?}");
+            error
+        };
+        assert!(error("{}\n{}\n").contains("records.jsonl line 1: not a record"));
         let newer = line("x").replace("\"schema\":1", "\"schema\":99");
-        let text = [line("a"), "{}\n".to_owned(), line("bad"), newer].concat();
-        let (rows, _) = read(&text);
-        let errors: Vec<String> =
-            rows.into_iter().skip(1).map(|row| format!("{:#}", row.unwrap_err())).collect();
-        for (error, expected) in errors.iter().zip([
-            "records.jsonl line 2: not a record",
-            "records.jsonl line 3: bad case",
-            "records.jsonl line 4: written by a newer version",
-        ]) {
-            assert!(error.contains(expected), "{error}");
-        }
-        assert_eq!(errors.len(), 3);
+        assert!(error(&newer).contains("line 1: the checksum does not match"));
+        let (json, _) = newer.rsplit_once(",\"checksum").unwrap();
+        let newer = append_checksum(&format!("{json}}}"));
+        assert!(error(&newer).contains("line 1: written by a newer version"));
     }
 
     #[test]
     fn torn_last_line_is_left_out() {
         let torn = line("b");
-        let (rows, is_torn) = read(&(line("a") + &torn[..torn.len() / 2]));
-        assert_eq!((rows.len(), is_torn), (1, true));
+        let (rows, state) = read((line("a") + &torn[..torn.len() / 2]).as_bytes());
+        assert_eq!((rows.len(), state.damaged, is_torn(&state)), (1, 0, true));
         // A complete last line without a line break is a record.
-        let (rows, is_torn) = read((line("a") + &torn).trim_end());
-        assert_eq!((rows.len(), is_torn), (2, false));
-    }
-
-    #[test]
-    fn find_records_rejects_other_files() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(find_records(folder.path()), None);
-        let file = folder.path().join(RECORDS);
-        fs::write(&file, line("a")).unwrap();
-        assert_eq!(find_records(folder.path()), Some(file.clone()));
-        assert_eq!(find_records(&file), Some(file.clone()));
-        fs::write(&file, "{\"id\": 1}\n").unwrap();
-        assert_eq!(find_records(&file), None);
+        let (rows, state) = read((line("a") + &torn).trim_end().as_bytes());
+        assert_eq!((rows.len(), is_torn(&state)), (2, false));
     }
 }

@@ -22,6 +22,10 @@ pub struct RunCounts {
     pub judged: u64,
     /// Unscored records by reason.
     pub unscored: BTreeMap<UnscoredReason, u64>,
+    /// Pairs without a verdict that have no record of their own, because most responses of their
+    /// case are missing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted_pairs: u64,
     /// Noted records.
     #[serde(default)]
     pub noted: u64,
@@ -40,8 +44,15 @@ impl RunCounts {
         self.judged + self.unscored_total()
     }
 
-    /// Returns the percentage of unscored records among judged and unscored ones.
+    /// Returns the percentage of unscored records among judged and unscored ones. Pairs without a
+    /// record of their own count, too.
     pub fn unscored_percent(&self) -> f64 {
-        100.0 * self.unscored_total() as f64 / self.judged_or_unscored().max(1) as f64
+        let unscored = self.unscored_total() + self.unlisted_pairs;
+        100.0 * unscored as f64 / (self.judged + unscored).max(1) as f64
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

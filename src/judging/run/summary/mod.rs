@@ -167,7 +167,11 @@ impl Summary {
         let reasons: Vec<_> = reasons.map(|(reason, n)| format!("{} {n}", reason.name())).collect();
         let percent = self.counts.unscored_percent();
         let records = self.counts.judged_or_unscored();
-        format!("unscored  {all} of {records} ({percent:.1} %): {}", reasons.join(", "))
+        let unlisted = match self.counts.unlisted_pairs {
+            0 => String::new(),
+            n => format!("; {} have no record of their own", format_count(n, "more pair")),
+        };
+        format!("unscored  {all} of {records} ({percent:.1} %): {}{unlisted}", reasons.join(", "))
     }
 }
 
@@ -225,6 +229,7 @@ mod tests {
             both_orders: 3,
             flipped: 1,
             new_verdicts: 2,
+            unlisted_sides: 0,
             causes: crate::judging::run::summary::unscored_causes::UnscoredCauses::default(),
         }
     }

@@ -23,6 +23,8 @@ pub struct Tally {
     pub flipped: u64,
     /// Verdicts of this run, without reused ones.
     pub new_verdicts: u64,
+    /// Sides of pairs without a record of their own; each pair has two.
+    pub unlisted_sides: u64,
     /// Causes of unscored records.
     pub causes: UnscoredCauses,
 }
@@ -88,8 +90,14 @@ impl Tally {
             RecordOutcome::Noted { .. } => self.counts.noted += 1,
         }
         // An unreadable case lowers the coverage of its models.
+        let pairs = record.subject.unlisted_pairs.unwrap_or(1);
         for name in &record.subject.models {
-            self.models.entry(name.clone()).or_default().pairs += 1;
+            self.models.entry(name.clone()).or_default().pairs += pairs;
+        }
+        if record.subject.unlisted_pairs.is_some() {
+            // Each pair counts for both of its models.
+            self.unlisted_sides += pairs * record.subject.models.len() as u64;
+            self.counts.unlisted_pairs = self.unlisted_sides.div_ceil(2);
         }
         let Some(pair) = &record.subject.pair else {
             return;

@@ -10,6 +10,9 @@ use crate::judging::run::record::RecordSubject;
 /// Maximum number of distinct causes. Further causes are not counted.
 const MAX_CAUSES: usize = 64;
 
+/// Maximum number of names that are removed from a message.
+const MAX_NAMES: usize = 50;
+
 /// Counts of causes.
 #[derive(Clone, Debug, Default)]
 pub struct UnscoredCauses {
@@ -50,11 +53,12 @@ impl UnscoredCauses {
 
 /// Removes the names and numbers of a record from its message.
 fn normalize_message(subject: &RecordSubject, message: &str) -> String {
-    let mut names: Vec<&str> = subject.models.iter().map(String::as_str).collect();
-    names.extend(subject.pair.iter().flatten().map(String::as_str));
+    let mut names: Vec<&str> = subject.pair.iter().flatten().map(String::as_str).collect();
     names.extend(subject.case.as_deref());
     names.extend(subject.image.as_ref().map(|image| image.name.as_str()));
+    names.extend(subject.models.iter().map(String::as_str));
     names.retain(|name| !name.is_empty());
+    names.truncate(MAX_NAMES);
     // Remove longer names first, because one name may contain another.
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut normalized = message.to_owned();
@@ -83,11 +87,12 @@ fn remove_name(text: &str, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::data::cases::InputProblem;
+    use crate::judging::run::record::AffectedResponses;
     use crate::support::digest::Digest;
 
     fn subject(case: &str, pair: [&str; 2]) -> RecordSubject {
         let problem = InputProblem::parse_error("x.jsonl".as_ref(), 1, Some(case.to_owned()), "");
-        let pair = Some(pair.map(str::to_owned));
+        let pair = AffectedResponses::Pair(pair.map(str::to_owned));
         RecordSubject::from_problem(&problem, pair, "x.jsonl".to_owned(), &Digest::sha256(b"j"))
     }
 

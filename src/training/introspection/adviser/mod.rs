@@ -15,6 +15,7 @@ use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::run::record::record_reader::open_records;
+use crate::judging::run::run_state::RunState;
 use crate::support::digest::Digest;
 use crate::training::introspection::adviser::endpoint::Endpoint;
 
@@ -35,14 +36,16 @@ pub enum Adviser {
 }
 
 impl Adviser {
-    /// Reads the verdicts of a records file or of the folder of a run.
+    /// Reads the verdicts of a records file or of the folder of a run. Also returns the state of the
+    /// run.
     ///
     /// # Errors
     /// If the records cannot be read or contain no verdict.
-    pub fn from_records(path: &Path) -> Result<Self> {
+    pub fn from_records(path: &Path) -> Result<(Self, RunState)> {
         let (mut verdicts, mut judges) = (HashMap::new(), BTreeSet::new());
         let mut hashed_bytes = Vec::new();
-        for record in open_records(path)? {
+        let mut records = open_records(path)?;
+        for record in records.by_ref() {
             let record = record?;
             if let (Some(verdict), Some(case), Some(pair)) =
                 (record.verdict(), &record.subject.case, &record.subject.pair)
@@ -61,7 +64,7 @@ impl Adviser {
         let judges = judges.into_iter().collect::<Vec<_>>().join(", ");
         // The hash distinguishes these records from other records of the same judges.
         let source = format!("{judges}, all of them {}", Digest::sha256(&hashed_bytes));
-        Ok(Self::Recorded { source, verdicts })
+        Ok((Self::Recorded { source, verdicts }, records.state()))
     }
 
     /// Returns a name that identifies the adviser.

@@ -1,0 +1,84 @@
+//! Repairs the files of a run before it resumes.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::judging::provenance::{Provenance, judge_digest};
+use crate::judging::run::journal::damaged::FileScan;
+use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
+use crate::judging::run::manifest::{self, Manifest};
+use crate::judging::run::record::RECORDS;
+use crate::judging::run::record::damage::Damage;
+use crate::judging::run::record::line_check::LineCheck;
+use crate::judging::run::replay::Replay;
+use crate::support::files::folder::free_sibling_name;
+
+/// The first bytes of every record.
+const RECORD_PREFIX: &[u8] = b"{\"schema\":";
+
+/// What a repair found.
+pub(super) struct Repair {
+    /// The damaged lines, which are now in another file.
+    pub(super) damage: Damage,
+    /// True if the last line of the records was torn, because the earlier run was killed.
+    pub(super) was_torn: bool,
+}
+
+impl Repair {
+    /// Checks the records of a folder and moves damaged lines to another file.
+    ///
+    /// # Errors
+    ///
+    /// The records belong to another judge or program: then no file is changed.
+    pub(super) fn of(folder: &Path, provenance: &Provenance) -> Result<Self> {
+        let judge = judge_digest(provenance).short_hex();
+        let manifest = Manifest::read_if_exists(folder).ok().flatten();
+        let promises_checksums = manifest.as_ref().is_some_and(|m| m.record_checksums);
+        let is_own_folder = manifest.is_some_and(|m| m.judge_sha256.short_hex() == judge);
+        let hint = format!(
+            "hint: use another folder, for example --out {}",
+            free_sibling_name(folder).display()
+        );
+        let mut repair = Self { damage: Damage::default(), was_torn: false };
+        for name in [RECORDS, SUPERSEDED_FILE] {
+            let path = folder.join(name);
+            if !path.exists() {
+                continue;
+            }
+            let check = LineCheck::for_file(&path, promises_checksums)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            let scan = FileScan::read(&path, check, &judge, &hint)?;
+            if name == RECORDS && !is_own_folder && !scan.has_own() {
+                check_owner(folder, &scan, provenance, &hint)?;
+            }
+            scan.repair(&path, folder)?;
+            repair.was_torn |= scan.is_torn && name == RECORDS;
+            for mut line in scan.into_damaged() {
+                if name == SUPERSEDED_FILE {
+                    line.problem = format!("in {SUPERSEDED_FILE}: {}", line.problem);
+                }
+                repair.damage.add(line);
+            }
+        }
+        Ok(repair)
+    }
+}
+
+/// Rejects records of another judge, or a file of another program.
+fn check_owner(folder: &Path, scan: &FileScan, provenance: &Provenance, hint: &str) -> Result<()> {
+    let path = folder.join(RECORDS);
+    if scan.has_foreign() {
+        bail!(
+            "{}: contains verdicts of another judge{}\n{hint}; or use the earlier settings to \
+             resume",
+            path.display(),
+            manifest::describe_differences(folder, provenance)
+        );
+    }
+    let line = Replay::open(&path).with_context(|| format!("cannot read {}", path.display()))?.line;
+    // The first record may be torn before or in its first field.
+    let is_record = line.starts_with(RECORD_PREFIX) || RECORD_PREFIX.starts_with(&line);
+    ensure!(is_record, "{} line 1: not a record\n{hint}", path.display());
+    Ok(())
+}

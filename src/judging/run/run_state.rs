@@ -1,0 +1,192 @@
+//! State of a run as found in its folder: finished or not, and whether its records are those that
+//! it wrote.
+//!
+//! A verdict on a part of the cases can differ from the verdict on all of them, so every command
+//! that reads a run says first if the run is unfinished or its records are damaged.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use crate::judging::run::manifest::{Manifest, RunStatus};
+use crate::judging::run::record::checksum::FileChecksum;
+use crate::judging::run::record::damage::{Damage, DamagedLine};
+use crate::support::text::format_count;
+
+/// What to do about an unfinished or damaged run.
+pub const JUDGE_AGAIN: &str = "run the same `acem3 judge` command again";
+
+/// State of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RunState {
+    /// The file of the records.
+    pub records: PathBuf,
+    /// True if the run has finished and its records are those that it wrote; `None` if there is no
+    /// manifest next to the records.
+    pub complete: Option<bool>,
+    /// Status in the manifest.
+    pub status: Option<RunStatus>,
+    /// Number of cases with a record: a verdict, or the reason for none.
+    pub cases: u64,
+    /// Number of cases of the source; `None` if unknown.
+    pub expected_cases: Option<u64>,
+    /// Number of damaged lines, which do not count.
+    pub damaged: u64,
+    /// The first damaged lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged_lines: Vec<DamagedLine>,
+    /// What is wrong with the run, if anything.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<RunProblem>,
+}
+
+/// Something that makes the results of a run preliminary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunProblem {
+    /// What was found, with the folder or file.
+    pub problem: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// What a reader found in the records of a run.
+#[derive(Clone, Debug, Default)]
+pub struct FoundRecords {
+    /// Number of cases with an intact record.
+    pub cases: u64,
+    /// Number of lines, without a torn last line.
+    pub lines: u64,
+    /// True if the last line is torn: a run is writing it, or was killed.
+    pub is_torn: bool,
+    /// The damaged lines.
+    pub damage: Damage,
+    /// Checksums of the intact lines.
+    pub checksum: FileChecksum,
+}
+
+impl RunState {
+    /// Compares the records that a reader found with the manifest of their run.
+    pub fn new(path: &Path, manifest: Option<&Manifest>, found: &FoundRecords) -> Self {
+        let mut problems: Vec<RunProblem> =
+            manifest.and_then(|manifest| unfinished(path, manifest, found)).into_iter().collect();
+        problems.extend(torn_line(path, found));
+        problems.extend(damaged_lines(path, found));
+        if problems.is_empty() {
+            problems.extend(manifest.and_then(|manifest| changed_file(path, manifest, found)));
+        }
+        let complete = match (manifest, problems.is_empty()) {
+            (Some(_), is_complete) => Some(is_complete),
+            (None, false) => Some(false),
+            (None, true) => None,
+        };
+        Self {
+            records: path.to_owned(),
+            complete,
+            status: manifest.map(|manifest| manifest.status),
+            cases: found.cases,
+            expected_cases: manifest.and_then(Manifest::count_expected_cases),
+            damaged: found.damage.count(),
+            damaged_lines: found.damage.described().to_vec(),
+            problems,
+        }
+    }
+
+    /// Returns one line per problem, to be shown before the results.
+    pub fn notices(&self) -> Vec<String> {
+        self.problems.iter().map(|p| format!("{}; {}", p.problem, p.hint)).collect()
+    }
+
+    /// Checks that the run is complete, for `--complete`.
+    ///
+    /// # Errors
+    ///
+    /// The run is unfinished, its records are damaged, or it has no manifest.
+    pub fn check_complete(&self) -> Result<()> {
+        let Some(first) = self.problems.first() else {
+            if self.complete.is_none() {
+                bail!(
+                    "--complete: {} has no run.json next to it that tells whether the run is \
+                     complete\n\
+                     hint: pass the folder that `acem3 judge --out` wrote, or omit --complete",
+                    self.records.display()
+                );
+            }
+            return Ok(());
+        };
+        let problems: Vec<&str> = self.problems.iter().map(|p| p.problem.as_str()).collect();
+        bail!("--complete: {}\nhint: {}, or omit --complete", problems.join("\n"), first.hint);
+    }
+}
+
+/// Returns the problem of a run that has not finished.
+fn unfinished(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Option<RunProblem> {
+    if manifest.status == RunStatus::Done {
+        return None;
+    }
+    let progress = match manifest.count_expected_cases() {
+        Some(expected) if found.cases < expected => {
+            format!("{} of {} are judged", found.cases, format_count(expected, "case"))
+        }
+        Some(expected) => {
+            format!("pairs of its {} may be missing", format_count(expected, "case"))
+        }
+        None => format!(
+            "{} {} judged, the number of all cases is unknown",
+            format_count(found.cases, "case"),
+            if found.cases == 1 { "is" } else { "are" }
+        ),
+    };
+    Some(RunProblem {
+        problem: format!("{}: the run is unfinished: {progress}", folder_of(path).display()),
+        hint: format!("{JUDGE_AGAIN} to judge the rest"),
+    })
+}
+
+fn torn_line(path: &Path, found: &FoundRecords) -> Option<RunProblem> {
+    found.is_torn.then(|| RunProblem {
+        problem: format!(
+            "{}: the last record is incomplete and is ignored (a run is writing it, or was \
+             interrupted)",
+            path.display()
+        ),
+        hint: format!("{JUDGE_AGAIN} to complete it"),
+    })
+}
+
+fn damaged_lines(path: &Path, found: &FoundRecords) -> Option<RunProblem> {
+    let damage = &found.damage;
+    let verb = if damage.count() == 1 { "is" } else { "are" };
+    (!damage.is_empty()).then(|| RunProblem {
+        problem: format!(
+            "{}: {} {verb} damaged and {verb} not counted: {}",
+            path.display(),
+            format_count(damage.count(), "line"),
+            damage.describe()
+        ),
+        hint: format!("{JUDGE_AGAIN}, it judges these cases again"),
+    })
+}
+
+/// Returns the problem of a finished run whose lines are intact, but are not those that it wrote.
+fn changed_file(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Option<RunProblem> {
+    let expected = manifest.counts.records;
+    let difference = if found.lines != expected {
+        format!("{}, expected {expected}", format_count(found.lines, "record"))
+    } else if manifest.records_digest.is_some_and(|digest| digest != found.checksum.digest()) {
+        "records were exchanged or moved".to_owned()
+    } else {
+        return None;
+    };
+    Some(RunProblem {
+        problem: format!("{}: not the records that the run wrote: {difference}", path.display()),
+        hint: format!("{JUDGE_AGAIN} to restore them"),
+    })
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
