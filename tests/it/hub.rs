@@ -39,6 +39,8 @@ pub(crate) fn settings(endpoint: &str, cache: &Path) -> HubSettings {
         retry: RetryPolicy {
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(5),
+            metadata_timeout: Duration::from_secs(20),
+            slow_timeout: Duration::from_secs(20),
             attempts: 3,
             pause: Duration::from_millis(1),
         },

@@ -178,11 +178,17 @@ impl RepoCache {
     }
 }
 
+/// Maximum bytes of a path from the hub.
+const MAX_PATH_BYTES: usize = 1000;
+
 /// Returns true if a path from the hub cannot leave the folder that it is joined to, on every
-/// operating system.
+/// operating system, and has no control characters, which a terminal could run.
 pub(super) fn is_safe_path(name: &str) -> bool {
     let is_part = |part: &str| !matches!(part, "" | "." | "..");
-    !name.contains(['\\', ':', '\0']) && name.split('/').all(is_part)
+    name.len() <= MAX_PATH_BYTES
+        && !name.contains(['\\', ':'])
+        && !name.contains(char::is_control)
+        && name.split('/').all(is_part)
 }
 
 fn create_dir(folder: &Path) -> Result<(), HubError> {
@@ -256,7 +262,9 @@ mod tests {
         for name in ["a", "a/b.c", "..a"] {
             assert!(is_safe_path(name), "{name}");
         }
-        for name in ["../x", "/x", "a/../../x", "a//b", "", "./a", "C:\\x", "a\\..\\b", "a/"] {
+        for name in
+            ["../x", "/x", "a/../../x", "a//b", "", "./a", "C:\\x", "a\\..\\b", "a/", "a\u{1b}[2J"]
+        {
             assert!(!is_safe_path(name), "{name}");
         }
     }

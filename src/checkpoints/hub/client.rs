@@ -1,4 +1,7 @@
-//! Requests for one repository: `hf-hub` with timeouts, retries and errors with hints.
+//! Requests for one repository, with timeouts, limits, retries and errors with hints.
+//!
+//! `hf-hub` streams the files. The other requests are made here, because `hf-hub` does not limit the
+//! size of a response.
 
 use std::error::Error;
 use std::io;
@@ -9,25 +12,44 @@ use futures_util::Stream;
 use hf_hub::repository::RepoTypeModel;
 use hf_hub::{HFClient, HFError, HFRepository};
 use reqwest::redirect::Policy;
-use reqwest::{Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
+use serde::Deserialize;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use super::error::{ErrorResponse, HubError, HubErrorKind};
 use super::id::is_commit;
+use super::redirects::{MAX_REDIRECTS, redirect_policy};
 use super::remote_file::{Checksum, RemoteFile};
-use super::{HubSettings, RepoRef};
-use crate::support::network::service_url::is_loopback;
+use super::{HubSettings, RepoRef, RetryPolicy};
+use crate::support::network::response_body::read_body;
 
-/// Maximum number of consecutive redirects.
-const MAX_REDIRECTS: usize = 8;
+/// Maximum bytes of a list of files.
+const MAX_LISTING_BYTES: usize = 16 << 20;
+/// Maximum characters of a header in an error message.
+const MAX_PRINTED_CHARS: usize = 80;
 
 /// Client of the hub for one repository.
 pub(super) struct HubClient<'a> {
     repo: &'a RepoRef,
     settings: &'a HubSettings,
     model: HFRepository<RepoTypeModel>,
+    client: reqwest::Client,
     no_redirects: reqwest::Client,
     runtime: Runtime,
+}
+
+/// The fields of a repository that downloads use.
+#[derive(Deserialize)]
+struct RepoInfo {
+    sha: Option<String>,
+    siblings: Option<Vec<RepoFile>>,
+}
+
+/// A file in the list of a repository.
+#[derive(Deserialize)]
+struct RepoFile {
+    rfilename: String,
 }
 
 impl<'a> HubClient<'a> {
@@ -49,33 +71,20 @@ impl<'a> HubClient<'a> {
             let client = if is_local { client.no_proxy() } else { client };
             client.build().map_err(|error| setup_error(&error))
         };
-        // `reqwest` drops the token when a redirect leads to another host or port.
-        let allow_http = settings.allow_http;
-        let redirects = Policy::custom(move |attempt| {
-            let from = attempt.previous().last().map_or("", Url::scheme);
-            if attempt.previous().len() > MAX_REDIRECTS {
-                attempt.error("too many redirects")
-            } else if from == "https" && attempt.url().scheme() != "https" {
-                attempt.error("redirect from https to http")
-            } else if attempt.url().scheme() == "http" && !allow_http && !is_loopback(attempt.url())
-            {
-                attempt.error("redirect to another host over plain http")
-            } else {
-                attempt.follow()
-            }
-        });
+        let following = client(redirect_policy(settings.allow_http))?;
         // `hf-hub` does not retry interrupted bodies, so `retry` handles all retries.
         let hub = HFClient::builder().endpoint(settings.endpoint.as_str());
         let hub = hub.cache_enabled(false).retry_max_attempts(0);
         let token = settings.token.iter();
         let hub = token.fold(hub, |hub, token| hub.token(token.secret()));
-        let hub = hub.client(client(redirects)?).build();
+        let hub = hub.client(following.clone()).build();
         let (owner, name) = hf_hub::split_id(repo.id());
         let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
             repo,
             settings,
             model: hub.map_err(|error| setup_error(&error))?.model(owner, name),
+            client: following,
             no_redirects: client(Policy::none())?,
             runtime: runtime.map_err(|error| setup_error(&error))?,
         })
@@ -83,12 +92,11 @@ impl<'a> HubClient<'a> {
 
     /// Requests the commit of the revision and the paths of its files.
     pub(super) fn list_files(&self) -> Result<(String, Vec<String>), HubError> {
-        let fields = ["sha", "siblings"].map(str::to_owned).to_vec();
-        let info = self.retry(|| {
-            let request = self.model.info().revision(self.repo.revision());
-            let response = self.block_on(request.expand(fields.clone()).send());
-            response.map_err(|error| self.hub_error(None, error))
-        })?;
+        let mut url = self.url(&["api", "models"], &["revision", self.repo.revision()])?;
+        url.query_pairs_mut().append_pair("expand", "sha").append_pair("expand", "siblings");
+        let body = self.retry(|| self.block_on(self.request_listing(url.clone())))?;
+        let info: RepoInfo = serde_json::from_slice(&body)
+            .map_err(|error| self.bad_response(None, &format!("malformed response: {error}")))?;
         let commit = info.sha.filter(|sha| is_commit(sha));
         let commit = commit.ok_or_else(|| self.bad_response(None, "the response has no commit"))?;
         let files = info.siblings;
@@ -103,6 +111,7 @@ impl<'a> HubClient<'a> {
         let response = self.retry(|| self.block_on(self.request_headers(commit, name)))?;
         let invalid = |why: &str| Err(self.bad_response(Some(name), why));
         if let Some(other) = header(&response, "x-repo-commit").filter(|other| *other != commit) {
+            let other: String = other.chars().take(MAX_PRINTED_CHARS).collect();
             return invalid(&format!("expected commit {commit}, found {other}"));
         }
         let length = header(&response, "content-length");
@@ -134,8 +143,16 @@ impl<'a> HubClient<'a> {
         let request = self.model.download_file_stream();
         let request = request.filename(name).revision(commit);
         let request = request.maybe_range((range.start > 0).then_some(range));
-        let response = self.block_on(request.send());
-        response.map_err(|error| self.hub_error(Some(name), error))
+        // `hf-hub` reads the whole body of an error response, so only the time limits its size.
+        let limit = self.settings.retry.metadata_timeout;
+        let response = self.block_on(async { timeout(limit, request.send()).await });
+        match response {
+            Ok(response) => response.map_err(|error| self.hub_error(Some(name), error)),
+            Err(_) => {
+                let why = format!("no complete response in {} s", limit.as_secs());
+                Err(self.transient_error(Some(name), &why))
+            }
+        }
     }
 
     /// Waits for a response, or for the next bytes of its body.
@@ -180,9 +197,7 @@ impl<'a> HubClient<'a> {
         let Some(context) = context else {
             return self.bad_response(file, "malformed response");
         };
-        HubError::from_response(
-            self.repo.id(),
-            self.repo.revision(),
+        self.status_error(
             file,
             &ErrorResponse {
                 status: context.status.as_u16(),
@@ -202,6 +217,21 @@ impl<'a> HubClient<'a> {
         HubError::new(HubErrorKind::Unavailable, message, hint)
     }
 
+    /// Creates an error of a download that receives almost nothing. Another attempt would not be
+    /// faster.
+    pub(super) fn slow_error(&self, file: &str) -> HubError {
+        let seconds = self.settings.retry.slow_timeout.as_secs();
+        let why = format!("fewer than {} bytes in {seconds} s", RetryPolicy::MIN_BYTES);
+        let mut error = self.transient_error(Some(file), &why);
+        error.kind = HubErrorKind::Unreachable;
+        error
+    }
+
+    /// Returns the timeouts and retries.
+    pub(super) fn retry_policy(&self) -> RetryPolicy {
+        self.settings.retry
+    }
+
     fn bad_response(&self, file: Option<&str>, why: &str) -> HubError {
         HubError::bad_response(&self.display_name(file), why)
     }
@@ -212,42 +242,80 @@ impl<'a> HubClient<'a> {
         file.map_or(id.to_owned(), |file| format!("{id}/{file}"))
     }
 
+    /// Returns the URL of the repository below `prefix`, with `path` after it.
+    fn url(&self, prefix: &[&str], path: &[&str]) -> Result<Url, HubError> {
+        let mut url = self.settings.endpoint.url().clone();
+        {
+            let segments = url.path_segments_mut();
+            let mut segments =
+                segments.map_err(|()| self.bad_response(None, "the URL has no path"))?;
+            segments.pop_if_empty().extend(prefix).extend(self.repo.id().split('/')).extend(path);
+        }
+        Ok(url)
+    }
+
+    /// Requests the list of files.
+    async fn request_listing(&self, url: Url) -> Result<Vec<u8>, HubError> {
+        let request = self.client.get(url).timeout(self.settings.retry.metadata_timeout);
+        let mut response = self.send(request, None).await?;
+        let body = read_body(&mut response, MAX_LISTING_BYTES).await;
+        let body = body.map_err(|error| self.connection_error(None, &error))?;
+        body.ok_or_else(|| {
+            let why = format!("the list of files is longer than {MAX_LISTING_BYTES} bytes");
+            self.bad_response(None, &why)
+        })
+    }
+
     /// Requests the headers of a file. Follows redirects within the hub, up to the first response
     /// with a hash.
     async fn request_headers(&self, commit: &str, name: &str) -> Result<Response, HubError> {
-        let mut url = self.settings.endpoint.url().clone();
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend(self.repo.id().split('/'));
-            path.extend(["resolve", commit]).extend(name.split('/'));
-        }
+        let path: Vec<&str> = ["resolve", commit].into_iter().chain(name.split('/')).collect();
+        let mut url = self.url(&[], &path)?;
         for _ in 0..=MAX_REDIRECTS {
             let request = self.no_redirects.head(url.clone());
-            let token = self.settings.token.iter();
-            let request = token.fold(request, |request, token| request.bearer_auth(token.secret()));
-            let response = request.send().await;
-            let response = response.map_err(|error| self.connection_error(Some(name), &error))?;
-            let status = response.status();
-            if status.is_client_error() || status.is_server_error() {
-                let response = ErrorResponse {
-                    status: status.as_u16(),
-                    code: header(&response, "x-error-code").unwrap_or_default(),
-                    message: header(&response, "x-error-message").unwrap_or_default(),
-                    had_token: self.settings.token.is_some(),
-                };
-                return Err(HubError::from_response(
-                    self.repo.id(),
-                    self.repo.revision(),
-                    Some(name),
-                    &response,
-                ));
-            }
+            let request = request.timeout(self.settings.retry.metadata_timeout);
+            let response = self.send(request, Some(name)).await?;
             let next = header(&response, "location").and_then(|location| url.join(location).ok());
-            match next.filter(|next| status.is_redirection() && next.origin() == url.origin()) {
+            let is_redirect = response.status().is_redirection();
+            match next.filter(|next| is_redirect && next.origin() == url.origin()) {
                 Some(next) if header(&response, "x-linked-etag").is_none() => url = next,
                 _ => return Ok(response),
             }
         }
         Err(self.bad_response(Some(name), "too many redirects"))
+    }
+
+    /// Sends a request with the token. A response with an error status is an error, described by
+    /// its status and headers; its body is not read.
+    ///
+    /// `reqwest` drops the token when a redirect leads to another host or port.
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        file: Option<&str>,
+    ) -> Result<Response, HubError> {
+        let token = self.settings.token.iter();
+        let request = token.fold(request, |request, token| request.bearer_auth(token.secret()));
+        let response = request.send().await;
+        let response = response.map_err(|error| self.connection_error(file, &error))?;
+        let status = response.status();
+        if status.is_success() || status.is_redirection() {
+            return Ok(response);
+        }
+        Err(self.status_error(
+            file,
+            &ErrorResponse {
+                status: status.as_u16(),
+                code: header(&response, "x-error-code").unwrap_or_default(),
+                message: header(&response, "x-error-message").unwrap_or_default(),
+                had_token: self.settings.token.is_some(),
+            },
+        ))
+    }
+
+    /// Creates the error of a response with an error status.
+    fn status_error(&self, file: Option<&str>, response: &ErrorResponse<'_>) -> HubError {
+        HubError::from_response(self.repo.id(), self.repo.revision(), file, response)
     }
 
     /// Converts a connection error. An unknown host or a missing route is not retried, because it

@@ -3,15 +3,42 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
+use std::time::Instant;
 
 use futures_util::StreamExt;
 use indicatif::ProgressBar;
 
+use super::RetryPolicy;
 use super::cache::RepoCache;
 use super::client::HubClient;
 use super::error::{HubError, HubErrorKind};
 use super::remote_file::RemoteFile;
 use super::verify::{mismatch_error, verify_hash};
+
+/// Bytes received in the current interval. A server that sends single bytes would otherwise keep a
+/// download open for ever.
+struct DownloadSpeed {
+    policy: RetryPolicy,
+    start: Instant,
+    bytes: u64,
+}
+
+impl DownloadSpeed {
+    fn new(policy: RetryPolicy) -> Self {
+        Self { policy, start: Instant::now(), bytes: 0 }
+    }
+
+    /// Counts received bytes. Returns true at the end of an interval with too few.
+    fn is_too_slow(&mut self, bytes: u64) -> bool {
+        self.bytes += bytes;
+        if self.start.elapsed() < self.policy.slow_timeout {
+            return false;
+        }
+        let is_too_slow = self.bytes < RetryPolicy::MIN_BYTES;
+        *self = Self::new(self.policy);
+        is_too_slow
+    }
+}
 
 /// Downloads files of one commit into the cache.
 pub(super) struct Downloader<'a> {
@@ -108,15 +135,20 @@ impl Downloader<'_> {
         if let Some(found) = length.filter(|length| received + length != size) {
             return Err(mismatch_error(file, &format!("expected {size} bytes, found {found}")));
         }
+        let mut speed = DownloadSpeed::new(self.client.retry_policy());
         while let Some(chunk) = self.client.block_on(bytes.next()) {
             let chunk = chunk.map_err(|error| self.client.hub_error(Some(name), error))?;
-            received += chunk.as_ref().len() as u64;
+            let count = chunk.as_ref().len() as u64;
+            received += count;
             if received > size {
                 let details = format!("expected {size} bytes, found at least {received}");
                 return Err(mismatch_error(file, &details));
             }
             output.write_all(chunk.as_ref()).map_err(disk_error)?;
             self.bar.set_position(bar_start + received);
+            if speed.is_too_slow(count) {
+                return Err(self.client.slow_error(name));
+            }
         }
         if received < size {
             let why = format!("closed after {received} of {size} bytes");

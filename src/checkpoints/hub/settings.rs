@@ -42,10 +42,19 @@ pub struct RetryPolicy {
     pub connect_timeout: Duration,
     /// Timeout of each read of a response.
     pub read_timeout: Duration,
+    /// Timeout of a complete response that is no file, such as a list of files.
+    pub metadata_timeout: Duration,
+    /// Time in which a download must receive at least [`RetryPolicy::MIN_BYTES`].
+    pub slow_timeout: Duration,
     /// Maximum number of consecutive attempts without a new byte.
     pub attempts: u32,
     /// Pause after the first failed attempt, doubled after each further one.
     pub pause: Duration,
+}
+
+impl RetryPolicy {
+    /// Bytes that a download must receive in [`RetryPolicy::slow_timeout`].
+    pub const MIN_BYTES: u64 = 32 << 10;
 }
 
 impl Default for RetryPolicy {
@@ -53,6 +62,8 @@ impl Default for RetryPolicy {
         Self {
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            metadata_timeout: Duration::from_secs(30),
+            slow_timeout: Duration::from_mins(1),
             attempts: 4,
             pause: Duration::from_secs(1),
         }

@@ -83,7 +83,8 @@ impl Hub {
             Err(error) => return Err(error),
         };
         if let Some(name) = names.iter().find(|name| !is_safe_path(name)) {
-            let why = format!("the hub lists a file outside of the repository: `{name}`");
+            let start: String = name.chars().take(80).collect();
+            let why = format!("the hub lists a file outside of the repository: `{start}`");
             return Err(HubError::bad_response(repo.id(), &why));
         }
         let mut missing = select_files(repo, filter, &names)?;
