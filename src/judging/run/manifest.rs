@@ -206,7 +206,7 @@ impl Manifest {
             format!(
                 "{}: damaged, or not a run manifest of acem3\n\
                  hint: run the same `acem3 judge` command again: it writes this file again and \
-                 keeps the verdicts",
+                 keeps the verdicts; or delete the file to use the records without it",
                 path.display()
             )
         })
