@@ -126,6 +126,19 @@ fn single_bytes_do_not_keep_a_connection_open() {
     assert!(start.elapsed() < SOON);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn endless_error_response_to_a_download_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let mock = hub_with_storage(start_server(|stream| {
+        stream.write_all(b"HTTP/1.1 404 X\r\n\r\n")?;
+        write_forever(stream, &[b'a'; 1 << 16])
+    }));
+    let error = fetch(&settings_of(&mock.hub.url(), &folder), "owner/name").unwrap_err();
+    assert_eq!(error.kind, HubErrorKind::BadResponse, "{error}");
+    assert!(error.to_string().contains("longer than 268435456 bytes"), "{error}");
+}
+
 #[test]
 fn redirects_end_and_stay_off_plain_http() {
     let folder = tempfile::tempdir().unwrap();

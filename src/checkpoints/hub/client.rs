@@ -6,9 +6,11 @@
 use std::error::Error;
 use std::io;
 use std::ops::Range;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::Stream;
+use futures_util::future::{Either, select};
 use hf_hub::repository::RepoTypeModel;
 use hf_hub::{HFClient, HFError, HFRepository};
 use reqwest::redirect::Policy;
@@ -19,6 +21,7 @@ use tokio::time::timeout;
 
 use super::error::{ErrorResponse, HubError, HubErrorKind};
 use super::id::is_commit;
+use super::memory_growth::wait_for_growth;
 use super::redirects::{MAX_REDIRECTS, redirect_policy};
 use super::remote_file::{Checksum, RemoteFile};
 use super::{HubSettings, RepoRef, RetryPolicy};
@@ -26,6 +29,8 @@ use crate::support::network::response_body::read_body;
 
 /// Maximum bytes of a list of files.
 const MAX_LISTING_BYTES: usize = 16 << 20;
+/// Maximum bytes of an error response to a download.
+const MAX_ERROR_BYTES: u64 = 256 << 20;
 /// Maximum characters of a header in an error message.
 const MAX_PRINTED_CHARS: usize = 80;
 
@@ -143,14 +148,24 @@ impl<'a> HubClient<'a> {
         let request = self.model.download_file_stream();
         let request = request.filename(name).revision(commit);
         let request = request.maybe_range((range.start > 0).then_some(range));
-        // `hf-hub` reads the whole body of an error response, so only the time limits its size.
+        // `hf-hub` reads the whole body of an error response.
         let limit = self.settings.retry.metadata_timeout;
-        let response = self.block_on(async { timeout(limit, request.send()).await });
+        let response = self.block_on(async {
+            let growth = wait_for_growth(MAX_ERROR_BYTES);
+            match select(pin!(timeout(limit, request.send())), pin!(growth)).await {
+                Either::Left((response, _)) => Some(response),
+                Either::Right(_) => None,
+            }
+        });
         match response {
-            Ok(response) => response.map_err(|error| self.hub_error(Some(name), error)),
-            Err(_) => {
+            Some(Ok(response)) => response.map_err(|error| self.hub_error(Some(name), error)),
+            Some(Err(_)) => {
                 let why = format!("no complete response in {} s", limit.as_secs());
                 Err(self.transient_error(Some(name), &why))
+            }
+            None => {
+                let why = format!("the error response is longer than {MAX_ERROR_BYTES} bytes");
+                Err(self.bad_response(Some(name), &why))
             }
         }
     }

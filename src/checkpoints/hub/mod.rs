@@ -26,6 +26,7 @@ mod download;
 mod downloads;
 mod error;
 mod id;
+mod memory_growth;
 mod redirects;
 mod remote_file;
 mod resolve;

@@ -34,10 +34,15 @@ pub fn renew_cpu_time() {
     }
 }
 
-/// Returns the size of the address space of this process in bytes.
-#[cfg(target_os = "linux")]
-fn address_space_bytes() -> Option<u64> {
-    let statistics = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statistics.split_whitespace().next()?.parse().ok()?;
-    pages.checked_mul(rustix::param::page_size() as u64)
+/// Returns the size of the address space of this process in bytes; `None` on systems other than
+/// Linux.
+pub fn address_space_bytes() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        let statistics = std::fs::read_to_string("/proc/self/statm").ok()?;
+        let pages: u64 = statistics.split_whitespace().next()?.parse().ok()?;
+        pages.checked_mul(rustix::param::page_size() as u64)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }

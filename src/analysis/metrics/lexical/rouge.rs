@@ -1,6 +1,8 @@
 //! ROUGE-1, -2 and -L (Lin 2004), as the package `rouge-score` computes them (reference:
 //! `rouge_scorer.py` and `tokenize.py` of rouge-score 0.1.2).
 
+use std::collections::HashMap;
+
 use super::overlap::{PrecisionRecall, WordOverlap};
 use super::porter::stem;
 
@@ -31,18 +33,51 @@ pub(crate) fn rouge_l(pair: &WordOverlap) -> PrecisionRecall {
 }
 
 /// Returns the length of the longest common subsequence.
+///
+/// Bits stand for the words of `b`, so one addition advances 64 cells of the table (Hyyrö 2004,
+/// "Bit-parallel LCS-length computation revisited").
 fn longest_common_subsequence(a: &[u32], b: &[u32]) -> usize {
-    // Only the last row of the table is needed; `corner` is the cell above and to the left.
-    let mut row = vec![0; b.len()];
-    for x in a {
-        let (mut corner, mut before) = (0, 0);
-        for (cell, y) in row.iter_mut().zip(b) {
-            let above = *cell;
-            *cell = if x == y { corner + 1 } else { above.max(before) };
-            (corner, before) = (above, *cell);
+    // The positions of each word in `b`, as index and bits of each block with the word.
+    let mut positions: HashMap<u32, Vec<(usize, u64)>> = HashMap::new();
+    for (i, word) in b.iter().enumerate() {
+        let (block, bit) = (i / BLOCK_BITS, 1 << (i % BLOCK_BITS));
+        let blocks = positions.entry(*word).or_default();
+        match blocks.last_mut() {
+            Some((last, bits)) if *last == block => *bits |= bit,
+            _ => blocks.push((block, bit)),
         }
     }
-    row.last().copied().unwrap_or(0)
+    // A bit is 0 where the length of the subsequence grows by one.
+    let mut row = vec![u64::MAX; b.len().div_ceil(BLOCK_BITS)];
+    for word in a {
+        let (mut carry, mut next) = (false, 0);
+        let matches = positions.get(word).map_or(&[][..], Vec::as_slice);
+        for (block, bits) in matches {
+            carry = pass_carry(row.get_mut(next..*block).unwrap_or_default(), carry);
+            if let Some(cells) = row.get_mut(*block) {
+                carry = advance(cells, *bits, carry);
+            }
+            next = block + 1;
+        }
+        pass_carry(row.get_mut(next..).unwrap_or_default(), carry);
+    }
+    row.iter().map(|cells| cells.count_zeros() as usize).sum()
+}
+
+/// Bits of a block.
+const BLOCK_BITS: usize = 64;
+
+/// Passes a carry on through blocks without a match. Returns the carry after them.
+fn pass_carry(blocks: &mut [u64], carry: bool) -> bool {
+    carry && blocks.iter_mut().all(|cells| advance(cells, 0, true))
+}
+
+/// Advances a block by one word, whose positions are `matches`. Returns the carry.
+fn advance(cells: &mut u64, matches: u64, carry: bool) -> bool {
+    let (sum, overflow) = cells.overflowing_add(*cells & matches);
+    let (sum, carry_overflow) = sum.overflowing_add(u64::from(carry));
+    *cells = sum | (*cells & !matches);
+    overflow || carry_overflow
 }
 
 #[cfg(test)]
@@ -54,6 +89,39 @@ mod tests {
         let unstemmed = |text| tokenize(text, false).join(" ");
         assert_eq!(unstemmed("T2-weighted, 3.5 CM; café 肺"), "t2 weighted 3 5 cm caf");
         assert_eq!(tokenize("the lungs are enlarging", true).join(" "), "the lung are enlarg");
+    }
+
+    /// The textbook table.
+    fn reference_length(a: &[u32], b: &[u32]) -> usize {
+        let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+        for (i, x) in a.iter().enumerate() {
+            for (j, y) in b.iter().enumerate() {
+                table[i + 1][j + 1] =
+                    if x == y { table[i][j] + 1 } else { table[i][j + 1].max(table[i + 1][j]) };
+            }
+        }
+        table[a.len()][b.len()]
+    }
+
+    #[test]
+    fn subsequences_have_the_length_of_the_table() {
+        let mut state = 1_u32;
+        let mut words = |n: usize, vocabulary: u32| -> Vec<u32> {
+            let mut next = || {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 16) % vocabulary
+            };
+            (0..n).map(|_| next()).collect()
+        };
+        for (n, m, vocabulary) in
+            [(0, 5, 2), (5, 0, 2), (63, 64, 2), (64, 65, 3), (200, 300, 4), (300, 500, 90)]
+        {
+            let (a, b) = (words(n, vocabulary), words(m, vocabulary));
+            assert_eq!(longest_common_subsequence(&a, &b), reference_length(&a, &b), "{n} {m}");
+        }
+        // The textbook table would have 17 billion cells.
+        let long = words(131_072, 26);
+        assert_eq!(longest_common_subsequence(&long, &long), long.len());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Rows of hand-written CSV files, with blank lines, line breaks in quotes, and unclosed quotes.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -81,9 +82,10 @@ fn check_encoding(head: &[u8], path: &Path) -> anyhow::Result<()> {
 
 /// Rejects repeated column names. Several columns may have no name.
 fn check_names(names: &[String], path: &Path) -> anyhow::Result<()> {
-    for (i, name) in names.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
-        let mut earlier = names.iter().take(i);
-        if earlier.any(|other| other.eq_ignore_ascii_case(name)) {
+    let mut known = HashSet::new();
+    let named = names.iter().filter(|name| !name.is_empty());
+    for name in named {
+        if !known.insert(name.to_ascii_lowercase()) {
             bail!(
                 "{}: the column `{name}` appears twice\nhint: rename one of them",
                 path.display()

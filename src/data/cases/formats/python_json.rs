@@ -4,15 +4,46 @@
 //! Such numbers become `null`, and lone surrogates become U+FFFD, so that an optional field does
 //! not make a case unreadable.
 
+use serde::de::Error as _;
 use serde_json::Value;
 
+/// Maximum number of objects and arrays in a text. Each takes up to 700 bytes of memory, for as
+/// little as two bytes of text.
+const MAX_CONTAINERS: usize = 100_000;
+
 /// Parses JSON with Python's extensions.
+///
+/// # Errors
+/// The text is malformed, or has more than [`MAX_CONTAINERS`] objects and arrays.
 pub(crate) fn parse(text: &str) -> serde_json::Result<Value> {
+    if has_too_many_containers(text) {
+        return Err(serde_json::Error::custom(format!(
+            "more than {MAX_CONTAINERS} objects and arrays"
+        )));
+    }
     let strict = serde_json::from_str(text);
     strict.or_else(|error| match to_standard_json(text) {
         Some(standard) => serde_json::from_str(&standard).map_err(|_| error),
         None => Err(error),
     })
+}
+
+/// Returns true if a text has more than [`MAX_CONTAINERS`] brackets that open an object or array.
+fn has_too_many_containers(text: &str) -> bool {
+    if text.len() <= MAX_CONTAINERS {
+        return false;
+    }
+    let (mut containers, mut rest) = (0, text);
+    while let Some(position) = rest.find(['"', '{', '[']) {
+        rest = &rest[position..];
+        if rest.starts_with('"') {
+            rest = &rest[string_length(rest)..];
+        } else {
+            containers += 1;
+            rest = &rest[1..];
+        }
+    }
+    containers > MAX_CONTAINERS
 }
 
 /// Returns the message of a JSON error in plain words, without its line number, which is always 1
@@ -129,6 +160,17 @@ mod tests {
         let expected =
             json!({"a": "x \u{fffd} y", "b": "\u{fffd}\u{1f600}\\ud83d", "c": "\u{fffd}A"});
         assert_eq!(parse(surrogates).unwrap(), expected);
+    }
+
+    #[test]
+    fn number_of_containers_is_limited() {
+        let array = |element: &str, n: usize| format!("[{}0]", format!("{element},").repeat(n));
+        assert!(parse(&array("{\"\":0}", MAX_CONTAINERS - 1)).is_ok());
+        assert!(parse(&array("\"[[{\\\"[\"", MAX_CONTAINERS)).is_ok());
+        for element in ["{\"\":0}", "[]", "[0]"] {
+            let error = parse(&array(element, MAX_CONTAINERS)).unwrap_err();
+            assert_eq!(error_reason(&error), "more than 100000 objects and arrays");
+        }
     }
 
     #[test]
