@@ -23,4 +23,4 @@ pub use criterion::{Aspect, Criterion};
 pub use error::Error;
 pub use evaluation::{BranchEvaluation, Rating};
 pub use score::{SCORES, Score};
-pub use tokenizer::{TextTokenizer, parse_tokenizer};
+pub use tokenizer::{TextTokenizer, catch_tokenizer_panic, parse_tokenizer};

@@ -40,7 +40,13 @@ impl TextTokenizer {
     }
 
     /// Derives both modes from a loaded tokenizer.
-    pub fn new(initial: Tokenizer) -> Self {
+    ///
+    /// Ignores the truncation and padding that a file may set, as transformers does: a prompt is
+    /// never truncated or padded.
+    pub fn new(mut initial: Tokenizer) -> Self {
+        initial.with_padding(None);
+        // Removing the truncation never fails.
+        let _ = initial.with_truncation(None);
         let trusted = without_prefix_space(&initial);
         let mut quoted = trusted.clone();
         quoted.set_encode_special_tokens(true);
@@ -48,7 +54,8 @@ impl TextTokenizer {
         let special_tokens: HashSet<u32> =
             added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
         // An empty text is encoded to the special tokens that start and end every text.
-        let empty_text = initial.encode("", true).map(|e| e.get_ids().to_vec());
+        let empty_text = catch_tokenizer_panic(|| initial.encode("", true));
+        let empty_text = empty_text.map(|e| e.get_ids().to_vec());
         let empty_text = empty_text.unwrap_or_default().into_iter();
         let bos_tokens = empty_text.take_while(|id| special_tokens.contains(id));
         Self { bos_tokens: bos_tokens.collect(), initial, trusted, quoted, special_tokens }
@@ -119,7 +126,7 @@ impl TextTokenizer {
 
     /// Returns the text of tokens without special tokens.
     pub fn decode(&self, tokens: &[u32]) -> Result<String, Error> {
-        self.trusted.decode(tokens, true).map_err(|e| Error::Tokenizer(e.to_string()))
+        catch_tokenizer_panic(|| self.trusted.decode(tokens, true))
     }
 
     /// Returns true for special tokens. Free text never contains them.
@@ -164,7 +171,7 @@ fn without_prefix_space(tokenizer: &Tokenizer) -> Tokenizer {
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
-    catch_panic(|| tokenizer.encode(text, false))
+    catch_tokenizer_panic(|| tokenizer.encode(text, false))
 }
 
 /// Parses the text of a `tokenizer.json`.
@@ -175,13 +182,38 @@ pub fn parse_tokenizer(json: &[u8]) -> Result<Tokenizer, Error> {
     let value = serde_json::from_slice(json).map_err(|e| Error::Tokenizer(e.to_string()))?;
     charsmap::check_tokenizer(&value)?;
     drop(value);
-    catch_panic(|| Tokenizer::from_bytes(json))
+    catch_tokenizer_panic(|| Tokenizer::from_bytes(json))
 }
 
 /// Calls the tokenizer library. A malformed tokenizer can make it panic.
-fn catch_panic<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, Error> {
+///
+/// # Errors
+/// The error of the library, or that the tokenizer is damaged after a panic.
+pub fn catch_tokenizer_panic<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, Error> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| Error::Tokenizer(error.to_string())),
         Err(_) => Err(Error::Tokenizer("the tokenizer file is damaged".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn padding_and_truncation_of_a_file_are_ignored() {
+        let tokenizer = json!({
+            "version": "1.0", "added_tokens": [],
+            "pre_tokenizer": {"type": "Whitespace"},
+            "truncation": {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 1},
+            "padding": {"strategy": {"Fixed": 1_000_000_000_000_u64}, "direction": "Right",
+                "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0, "pad_token": "a"},
+            "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "a"},
+        });
+        let tokenizer = TextTokenizer::parse(tokenizer.to_string().as_bytes()).unwrap();
+        assert!(tokenizer.bos_tokens().is_empty());
+        assert_eq!(tokenizer.encode_trusted_start("b a b").unwrap(), [1, 0, 1]);
+        assert_eq!(tokenizer.encode_quoted("b b").unwrap(), [1, 1]);
     }
 }

@@ -51,6 +51,8 @@ mod foreign_content;
 #[cfg(test)]
 mod full_size;
 #[cfg(test)]
+mod fuzz_seeds;
+#[cfg(test)]
 mod gguf;
 #[cfg(test)]
 mod hostile;
@@ -96,6 +98,10 @@ mod planted_text;
 mod quoted_text;
 #[cfg(test)]
 mod rank;
+#[cfg(test)]
+#[path = "../../fuzz/readers/mod.rs"]
+#[expect(unreachable_pub, reason = "the crate of the fuzz targets exports them")]
+mod readers;
 #[cfg(test)]
 mod report;
 #[cfg(test)]

@@ -56,6 +56,9 @@ pub struct DecoderConfig {
 
 /// Limit on the context length, and so on the size of the rotary tables.
 const MAX_CONTEXT: usize = 1 << 20;
+/// Limit on the number of values of a rotary table, 268 MB: a context of 1,048,576 tokens with heads
+/// of size 128.
+const MAX_TABLE_SIZE: usize = MAX_CONTEXT * 64;
 /// Limit on the head size, and so on the size of the rotary tables. Known models use up to 256.
 const MAX_HEAD_SIZE: usize = 4096;
 
@@ -119,6 +122,13 @@ impl DecoderConfig {
                 self.max_position_embeddings
             ));
         }
+        if self.max_position_embeddings * (d / 2) > MAX_TABLE_SIZE {
+            return Err(format!(
+                "max_position_embeddings is {}, expected at most {} for heads of size {d}",
+                self.max_position_embeddings,
+                MAX_TABLE_SIZE / (d / 2)
+            ));
+        }
         let (eps, theta) = (self.rms_norm_eps, self.rope_theta);
         if !(eps > 0.0 && eps <= 1.0) {
             return Err(format!("rms_norm_eps is {eps}, expected a number above 0 and at most 1"));
@@ -147,5 +157,26 @@ impl DecoderConfig {
             Some(scaling) => scaling.validate(d),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rotary_tables_are_limited() {
+        let validate = |head_dim: usize, context: usize| {
+            let config: DecoderConfig = serde_json::from_value(serde_json::json!({
+                "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1,
+                "num_attention_heads": 1, "head_dim": head_dim,
+                "max_position_embeddings": context, "rms_norm_eps": 1e-5,
+            }));
+            config.map_err(|error| error.to_string()).and_then(|config| config.validate())
+        };
+        assert_eq!(validate(128, 1 << 20), Ok(()));
+        assert_eq!(validate(4096, 1 << 15), Ok(()));
+        let error = validate(4096, 1 << 20).unwrap_err();
+        assert!(error.contains("expected at most 32768 for heads of size 4096"), "{error}");
     }
 }

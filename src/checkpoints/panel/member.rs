@@ -30,7 +30,7 @@ pub(crate) struct VisionSetup {
 
 /// A tokenizer with its file name and hash.
 #[derive(Clone)]
-pub(crate) struct MemberTokenizer {
+pub struct MemberTokenizer {
     /// The tokenizer.
     pub text: TextTokenizer,
     /// Name of its file for messages.

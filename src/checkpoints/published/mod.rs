@@ -11,7 +11,7 @@ mod sentencepiece;
 mod shards;
 mod source;
 mod tensor_names;
-mod tokenizer;
+pub mod tokenizer;
 mod tower;
 mod vision;
 mod vision_part;

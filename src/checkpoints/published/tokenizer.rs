@@ -22,7 +22,10 @@ const ADDED_TOKENS: &str = "added_tokens.json";
 const MAX_SIZE: u64 = 256 << 20;
 
 /// Reads the tokenizer of a folder.
-pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
+///
+/// # Errors
+/// The folder has no tokenizer, or a file of it is malformed. The message names the file.
+pub fn read(folder: &Path) -> Result<MemberTokenizer> {
     let path = folder.join(TOKENIZER_JSON);
     if path.is_file() {
         let file = path.display().to_string();

@@ -94,8 +94,13 @@ impl WeightFiles {
     }
 }
 
-/// Reads the tensors of a checkpoint file in f32 on the CPU, without buffers.
-pub(crate) fn read_weights(path: &Path) -> Result<HashMap<String, Tensor>> {
+/// Reads the tensors of a checkpoint file (safetensors, or a file of PyTorch) in f32 on the CPU,
+/// without buffers.
+///
+/// # Errors
+/// The file cannot be read, is damaged, or has tensors of an unsupported type. The message names
+/// the file.
+pub fn read_weights(path: &Path) -> Result<HashMap<String, Tensor>> {
     let loaded =
         WeightFiles::new(&Placement::cpu(), HubDownloads::default()).read_checkpoint_file(path)?;
     let tensors = loaded.tensors.iter();

@@ -7,7 +7,7 @@
 mod pickle;
 mod state_dict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ use crate::support::files::regular_file;
 
 /// Maximum pickle size in bytes. A model of 70 billion parameters needs less than one megabyte.
 const MAX_PICKLE_LEN: u64 = 16 << 20;
+
+/// Maximum size of all tensors of a storage, as a multiple of its size. A tensor and its parts share
+/// a storage in some checkpoints.
+const MAX_OVERLAP: usize = 4;
 
 /// Reads a file. Returns its hash and the `wanted` tensors.
 pub(crate) fn read(
@@ -59,6 +63,7 @@ pub(crate) fn read(
     for (storage, views) in storages {
         let name = format!("{root}data/{storage}");
         let bytes = read_entry(&mut archive, &name, u64::MAX)?;
+        check_total_size(&views, &bytes).with_context(|| format!("storage `{storage}`"))?;
         for view in views {
             let range = view.byte_range(bytes.len())?;
             let stored = store.intern(&EncodedTensor {
@@ -72,6 +77,25 @@ pub(crate) fn read(
         }
     }
     Ok(FileTensors { digest, tensors })
+}
+
+/// Checks the size of all tensors of a storage: many overlapping ones would make a small file take
+/// much memory. Tensors of the same values, such as tied weights, count once.
+fn check_total_size(views: &[&TensorView], storage: &[u8]) -> Result<()> {
+    let ranges = views.iter().map(|view| {
+        let range = view.byte_range(storage.len())?;
+        Ok((range.start, range.end))
+    });
+    let ranges: BTreeSet<(usize, usize)> = ranges.collect::<Result<_>>()?;
+    let total = ranges.iter().fold(0, |sum: usize, (start, end)| sum.saturating_add(end - start));
+    if total > storage.len().saturating_mul(MAX_OVERLAP) {
+        bail!(
+            "its tensors have {total} bytes, expected at most {MAX_OVERLAP} times its {} bytes\n\
+             hint: do not trust this file; use a safetensors version of the checkpoint",
+            storage.len()
+        );
+    }
+    Ok(())
 }
 
 /// Returns the top folder of the archive, with a trailing slash.
@@ -116,4 +140,24 @@ fn read_entry<R: Read + Seek>(
         bail!("archive entry `{name}` ends after {} of {size} bytes", bytes.len());
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_tensors_are_limited() -> Result<()> {
+        let storage = [0; 400];
+        let view = |offset: usize| TensorView::new("w", offset, &[60]);
+        let total =
+            |views: &[TensorView]| check_total_size(&views.iter().collect::<Vec<_>>(), &storage);
+        total(&[view(0), view(40), view(20)])?;
+        // Tied weights.
+        total(&vec![view(3); 100])?;
+        let many: Vec<TensorView> = (0..40).map(view).collect();
+        let error = total(&many).map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.contains("9600 bytes, expected at most 4 times")));
+        Ok(())
+    }
 }

@@ -23,6 +23,18 @@ pub(super) struct TensorView {
 }
 
 impl TensorView {
+    /// Creates a view of f32 values into the storage `0`.
+    #[cfg(test)]
+    pub(super) fn new(name: &str, offset: usize, shape: &[usize]) -> Self {
+        Self {
+            name: name.to_owned(),
+            storage: "0".to_owned(),
+            dtype: DType::F32,
+            shape: shape.to_vec(),
+            offset,
+        }
+    }
+
     /// Returns its byte range in a storage of `len` bytes.
     pub(super) fn byte_range(&self, len: usize) -> Result<Range<usize>> {
         let value_size = self.dtype.size_in_bytes();

@@ -32,6 +32,10 @@ const MODEL_BPE: u64 = 2;
 /// Score of a piece that must not be used: lower than that of any text of known characters.
 const UNUSED_SCORE: f64 = -1e6;
 
+/// Maximum number of pairs of pieces that form a piece, per piece. Known vocabularies have two to
+/// three. Each pair has two texts, so pieces that are parts of each other would take much memory.
+const MAX_MERGES_PER_PIECE: usize = 16;
+
 /// Representation of the space between words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SpaceStyle {
@@ -136,7 +140,7 @@ impl SentencePieceModel {
     }
 
     fn build_bpe(&self) -> Result<BPE> {
-        let merges = generate_merges(&self.pieces, &self.scores);
+        let merges = generate_merges(&self.pieces, &self.scores)?;
         let unknown = self.pieces.get(self.unk_id);
         let (unknown, _) = unknown.context("no unknown piece")?;
         let ids = (0u32..).zip(&self.pieces);
@@ -206,7 +210,7 @@ fn add_normalizer_and_decoder(tokenizer: &mut Tokenizer, model: &SentencePieceMo
 
 /// Returns all pairs of pieces that form a piece, better pieces first, then earlier ones
 /// (`generate_merges` in transformers' `tokenization_utils_base.py`).
-fn generate_merges(pieces: &[(String, u64)], scores: &[f64]) -> Vec<(String, String)> {
+fn generate_merges(pieces: &[(String, u64)], scores: &[f64]) -> Result<Vec<(String, String)>> {
     let score = |id: &usize| scores.get(*id).copied().unwrap_or(0.0);
     let mut ids_by_score: Vec<usize> = (0..pieces.len()).collect();
     ids_by_score.sort_by(|a, b| score(b).total_cmp(&score(a)));
@@ -227,13 +231,20 @@ fn generate_merges(pieces: &[(String, u64)], scores: &[f64]) -> Vec<(String, Str
             })
             .collect();
         pairs.sort_unstable();
+        if merges.len() + pairs.len() > pieces.len().saturating_mul(MAX_MERGES_PER_PIECE) {
+            bail!(
+                "the {} pieces form more than {MAX_MERGES_PER_PIECE} pairs per piece\n\
+                 hint: the tokenizer is damaged; download it again",
+                pieces.len()
+            );
+        }
         merges.extend(pairs.into_iter().map(|(_, _, left, right)| {
             let lengths = (left.chars().count(), right.chars().count());
             ((rank_of_piece, lengths), (left.to_owned(), right.to_owned()))
         }));
     }
     merges.sort_by_key(|(rank, _)| *rank);
-    merges.into_iter().map(|(_, pair)| pair).collect()
+    Ok(merges.into_iter().map(|(_, pair)| pair).collect())
 }
 
 #[cfg(test)]
@@ -251,12 +262,22 @@ mod tests {
     fn merges_are_sorted_by_score_and_id() {
         let pieces = ["a", "b", "ab", "aba", "ba"].map(|p| (p.to_owned(), 1));
         let joined_pairs = |scores: &[f64]| -> Vec<String> {
-            let merges = generate_merges(&pieces, scores);
+            let merges = generate_merges(&pieces, scores).unwrap();
             merges.iter().map(|(l, r)| format!("{l}+{r}")).collect()
         };
         assert_eq!(joined_pairs(&[]), ["a+b", "a+ba", "ab+a", "b+a"]);
         // A better score precedes a lower id.
         let scores = [0.0, 0.0, -3.0, -2.0, -1.0];
         assert_eq!(joined_pairs(&scores), ["b+a", "a+ba", "ab+a", "a+b"]);
+    }
+
+    #[test]
+    fn pairs_of_repetitive_pieces_are_limited() {
+        let repeated = |n: usize| -> Vec<(String, u64)> {
+            (1..=n).map(|length| ("a".repeat(length), 1)).collect()
+        };
+        assert_eq!(generate_merges(&repeated(30), &[]).unwrap().len(), 30 * 29 / 2);
+        let error = generate_merges(&repeated(40), &[]).unwrap_err().to_string();
+        assert!(error.contains("more than 16 pairs per piece"), "{error}");
     }
 }

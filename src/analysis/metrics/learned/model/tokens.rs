@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acem3_experts::parse_tokenizer;
+use acem3_experts::{catch_tokenizer_panic, parse_tokenizer};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle::{Device, Tensor};
 use serde_json::{Map, Value};
@@ -101,7 +101,7 @@ impl MetricTokenizer {
 
     /// Encodes a text.
     pub(crate) fn encode(&self, text: &str) -> Result<EncodedText> {
-        let encoded = self.tokenizer.encode(text, true);
+        let encoded = catch_tokenizer_panic(|| self.tokenizer.encode(text, true));
         let encoded = encoded.map_err(|error| anyhow!("{}: {error}", self.file))?;
         Ok(EncodedText {
             ids: encoded.get_ids().to_vec(),

@@ -1,0 +1,9 @@
+//! Fuzzes the reader of normalization tables of tokenizers.
+#![no_main]
+
+use acem3_fuzz::keep_caught_panics;
+use acem3_fuzz::readers::tokenizers;
+
+libfuzzer_sys::fuzz_target!(init: keep_caught_panics(), |bytes: &[u8]| {
+    tokenizers::read_charsmap(bytes);
+});
