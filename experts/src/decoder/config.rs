@@ -171,8 +171,9 @@ mod tests {
                 "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1,
                 "num_attention_heads": 1, "head_dim": head_dim,
                 "max_position_embeddings": context, "rms_norm_eps": 1e-5,
-            }));
-            config.map_err(|error| error.to_string()).and_then(|config| config.validate())
+            }))
+            .unwrap();
+            config.validate()
         };
         assert_eq!(validate(128, 1 << 20), Ok(()));
         assert_eq!(validate(4096, 1 << 15), Ok(()));
