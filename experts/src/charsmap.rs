@@ -11,6 +11,10 @@ use tokenizers::normalizers::Precompiled;
 
 use crate::Error;
 
+/// Maximum length of a replacement text in bytes. The longest one of Unicode's compatibility forms has
+/// 33 bytes.
+pub(crate) const MAX_REPLACEMENT_LEN: usize = 42;
+
 /// A unit of the double array (`darts_clone`, `DoubleArrayUnit`).
 #[derive(Clone, Copy)]
 struct TrieUnit(u32);
@@ -81,7 +85,7 @@ fn check(bytes: &[u8]) -> Result<(), Error> {
         return Err(table_error("replacement texts are not UTF-8"));
     };
     if !remainder.is_empty() || !offsets_in_range(&units, texts) {
-        return Err(table_error("offset out of range"));
+        return Err(table_error("offset out of range, or a replacement is too long"));
     }
     Ok(())
 }
@@ -98,7 +102,7 @@ fn offsets_in_range(units: &[TrieUnit], texts: &str) -> bool {
         // The root's leaf belongs to the empty text, which is never looked up.
         if index != 0 && unit.has_leaf() {
             let value = units.get(base).map(|leaf| leaf.text_offset());
-            if value.is_none_or(|offset| !texts.is_char_boundary(offset)) {
+            if value.is_none_or(|offset| !is_replacement(texts, offset)) {
                 return false;
             }
         }
@@ -117,6 +121,15 @@ fn offsets_in_range(units: &[TrieUnit], texts: &str) -> bool {
         }
     }
     true
+}
+
+/// Returns true if a replacement text of allowed length starts at this offset.
+fn is_replacement(texts: &str, offset: usize) -> bool {
+    let rest = texts.is_char_boundary(offset).then(|| texts.as_bytes().get(offset..)).flatten();
+    rest.is_some_and(|rest| {
+        let start = rest.get(..=MAX_REPLACEMENT_LEN).unwrap_or(rest);
+        rest.len() <= MAX_REPLACEMENT_LEN || start.contains(&0)
+    })
 }
 
 #[cfg(test)]
@@ -151,6 +164,11 @@ mod tests {
             let texts = "\u{e4}\0";
             assert!(parse(&build_table(&[(0, 1 << 10), (a, unit), (2, leaf)], texts)).is_err());
         }
+        // A replacement that is too long.
+        let parse_text =
+            |text: &str| parse(&build_table(&[(0, 1 << 10), (a, unit), (2, 0x8000_0000)], text));
+        assert!(parse_text(&("x".repeat(42) + "\0")).is_ok() && parse_text("x").is_ok());
+        assert!(parse_text(&("x".repeat(43) + "\0")).is_err());
     }
 
     #[test]
@@ -175,6 +193,6 @@ mod tests {
             |table: &[u8]| crate::TextTokenizer::parse(tokenizer(table).to_string().as_bytes());
         assert!(parse(&build_table(&[(0, 1 << 10)], "")).is_ok());
         let error = parse(&build_table(&[(0, 0xffff << 10)], "")).unwrap_err().to_string();
-        assert!(error.contains("precompiled_charsmap: offset out of range"), "{error}");
+        assert!(error.contains("precompiled_charsmap: offset out of range, or"), "{error}");
     }
 }

@@ -14,6 +14,7 @@ pub mod generate;
 pub mod ops;
 pub mod prompt;
 mod score;
+mod text_growth;
 mod tokenizer;
 pub mod train;
 

@@ -8,7 +8,10 @@ use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::{Encoding, Tokenizer};
 
-use crate::{Error, charsmap};
+use crate::{Error, charsmap, text_growth};
+
+/// Limit on token ids, which is also that on the vocabulary of a decoder.
+const MAX_TOKENS: u32 = 1 << 24;
 
 /// A tokenizer with two modes: trusted and quoted.
 ///
@@ -63,8 +66,7 @@ impl TextTokenizer {
 
     /// Returns the text of a `tokenizer.json` from which [`Self::parse`] restores this tokenizer.
     pub fn to_json(&self) -> Result<String, Error> {
-        let json = self.initial.to_string(false);
-        json.map_err(|e| Error::Tokenizer(e.to_string()))
+        catch_tokenizer_panic(|| self.initial.to_string(false))
     }
 
     /// Tokenises trusted text that continues a prompt.
@@ -181,8 +183,22 @@ fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
 pub fn parse_tokenizer(json: &[u8]) -> Result<Tokenizer, Error> {
     let value = serde_json::from_slice(json).map_err(|e| Error::Tokenizer(e.to_string()))?;
     charsmap::check_tokenizer(&value)?;
+    text_growth::check_tokenizer(&value)?;
     drop(value);
-    catch_tokenizer_panic(|| Tokenizer::from_bytes(json))
+    let tokenizer = catch_tokenizer_panic(|| Tokenizer::from_bytes(json))?;
+    check_token_ids(&tokenizer)?;
+    Ok(tokenizer)
+}
+
+/// Checks the ids of all tokens. The library lists all unused ids below the largest one.
+fn check_token_ids(tokenizer: &Tokenizer) -> Result<(), Error> {
+    let largest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+    if largest >= MAX_TOKENS {
+        let problem =
+            format!("the token id {largest} is too large, expected less than {MAX_TOKENS}");
+        return Err(Error::Tokenizer(problem));
+    }
+    Ok(())
 }
 
 /// Calls the tokenizer library. A malformed tokenizer can make it panic.
@@ -215,5 +231,17 @@ mod tests {
         assert!(tokenizer.bos_tokens().is_empty());
         assert_eq!(tokenizer.encode_trusted_start("b a b").unwrap(), [1, 0, 1]);
         assert_eq!(tokenizer.encode_quoted("b b").unwrap(), [1, 1]);
+    }
+
+    #[test]
+    fn token_ids_are_limited() {
+        let parse = |id: u32| {
+            let model = json!({"type": "WordLevel", "vocab": {"a": id}, "unk_token": "a"});
+            let tokenizer = json!({"version": "1.0", "added_tokens": [], "model": model});
+            TextTokenizer::parse(tokenizer.to_string().as_bytes())
+        };
+        assert!(parse(9).and_then(|tokenizer| tokenizer.to_json()).is_ok());
+        let error = parse(u32::MAX).unwrap_err().to_string();
+        assert!(error.contains("token id 4294967295 is too large"), "{error}");
     }
 }

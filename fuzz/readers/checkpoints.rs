@@ -43,17 +43,16 @@ pub fn read_encoder(bytes: &[u8]) -> bool {
         serde_json::from_slice(&std::fs::read(bundle.folder().join(name)).ok()?).ok()
     };
     let [config, open_clip_config, preprocessor_config] = names.map(json);
-    if let Some(file) = &preprocessor_config
-        && let Ok(any_res) = read_any_res(file)
-    {
-        any_res.best_resolution(640, 480);
+    let tiles = preprocessor_config.as_ref().and_then(|file| read_any_res(file).ok());
+    if let Some(tiles) = &tiles {
+        tiles.best_resolution(640, 480);
     }
     let files = EncoderFiles {
         config: config.as_ref(),
         open_clip_config: open_clip_config.as_ref(),
         preprocessor_config: preprocessor_config.as_ref(),
     };
-    PublishedEncoder::from_files(&files).is_ok()
+    PublishedEncoder::from_files(&files).is_ok() || tiles.is_some()
 }
 
 /// Scores an answer with a language model of valid weights. The input is its `config.json`,

@@ -86,12 +86,12 @@ fn every_reader_has_a_target_and_seeds() {
 /// A seed that no reader accepts tests only the first check of a reader.
 #[test]
 fn seeds_are_accepted() {
-    for (name, read) in READERS {
-        let rejected = |path: &PathBuf| !read(&fs::read(path).unwrap());
+    let rejected = READERS.iter().flat_map(|(name, read)| {
         let paths = files(&fuzz_folder("seeds").join(name));
-        let rejected: Vec<PathBuf> = paths.into_iter().filter(rejected).collect();
-        assert!(rejected.is_empty(), "{rejected:?}");
-    }
+        paths.into_iter().filter(|path| !read(&fs::read(path).unwrap()))
+    });
+    let rejected: Vec<PathBuf> = rejected.collect();
+    assert!(rejected.is_empty(), "{rejected:?}");
 }
 
 #[test]

@@ -53,21 +53,29 @@ pub(super) fn read(bytes: &[u8], limits: &ImageLimits) -> Result<DefaultDicomObj
     Ok(object.with_exact_meta(meta))
 }
 
-/// Checks the number of elements, the depth of their nesting, and that no value is longer than the
-/// data, before the parser allocates memory or calls itself.
+/// Checks the number of elements, the depth of their nesting, and the length of each value, before
+/// the parser allocates memory or calls itself.
 fn check_elements(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
     let invalid = || damaged("the element lengths are invalid");
     let mut reader =
         LazyDataSetReader::new_with_ts(Cursor::new(data), syntax).map_err(|_| invalid())?;
     let fits = |length: u32| (length as usize) <= data.len();
-    let mut depth = 0_usize;
+    let (mut depth, mut has_partial_number) = (0_usize, false);
     for _ in 0..MAX_ELEMENTS {
         let Some(token) = reader.advance() else {
             return Ok(());
         };
+        if has_partial_number {
+            // The parser would read the rest of the number as the next element.
+            return Err(invalid());
+        }
         let token = token.map_err(|_| invalid())?;
         let length = match &token {
-            LazyDataToken::LazyValue { header, .. } => header.len.get().unwrap_or(0),
+            LazyDataToken::LazyValue { header, .. } => {
+                let length = header.len.get().unwrap_or(0);
+                has_partial_number = !length.is_multiple_of(number_size(header.vr.to_string()));
+                length
+            }
             LazyDataToken::LazyItemValue { len, .. } => *len,
             LazyDataToken::SequenceStart { .. } | LazyDataToken::PixelSequenceStart => {
                 depth += 1;
@@ -90,6 +98,16 @@ fn check_elements(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeErro
         token.skip().map_err(|_| invalid())?;
     }
     Err(damaged(format!("more than {MAX_ELEMENTS} elements")))
+}
+
+/// Returns the size in bytes of the numbers of a value representation (PS3.5 6.2); 1 for others.
+fn number_size(vr: &str) -> u32 {
+    match vr {
+        "OW" | "SS" | "US" => 2,
+        "AT" | "FL" | "OF" | "OL" | "SL" | "UL" => 4,
+        "FD" | "OD" | "OV" | "SV" | "UV" => 8,
+        _ => 1,
+    }
 }
 
 /// Inflates a deflated data set, up to the file size limit.
@@ -223,4 +241,23 @@ fn unknown_transfer_syntax(uid: &str) -> DecodeError {
 /// Returns a UID without its padding.
 fn trim_padding(uid: &str) -> &str {
     uid.trim_end_matches(['\0', ' '])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parser reads whole numbers only, and would continue within the value.
+    #[test]
+    fn value_that_ends_within_a_number_is_rejected() {
+        let syntax = TransferSyntaxRegistry.get("1.2.840.10008.1.2").unwrap();
+        let check = |data: &[u8]| check_elements(data, syntax);
+        // Rows of 2 and of 3 bytes, and columns.
+        let (rows, odd_rows) = (b"\x28\0\x10\0\x02\0\0\0\x01\0", b"\x28\0\x10\0\x03\0\0\0\x01\0\0");
+        let columns = b"\x28\0\x11\0\x02\0\0\0\x01\0";
+        assert_eq!(check(&[rows.as_slice(), columns].concat()), Ok(()));
+        assert!(check(&[odd_rows.as_slice(), columns].concat()).is_err());
+        // Nothing follows.
+        assert_eq!(check(odd_rows), Ok(()));
+    }
 }
