@@ -244,4 +244,19 @@ mod tests {
         let error = parse(u32::MAX).unwrap_err().to_string();
         assert!(error.contains("token id 4294967295 is too large"), "{error}");
     }
+
+    /// The library panics when it uses such a template.
+    #[test]
+    fn template_of_unknown_tokens_adds_none() {
+        let tokenizer = json!({
+            "version": "1.0", "added_tokens": [],
+            "post_processor": {
+                "type": "TemplateProcessing", "pair": [], "special_tokens": {},
+                "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}],
+            },
+            "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"},
+        });
+        let tokenizer = TextTokenizer::parse(tokenizer.to_string().as_bytes());
+        assert!(tokenizer.is_ok_and(|tokenizer| tokenizer.bos_tokens().is_empty()));
+    }
 }

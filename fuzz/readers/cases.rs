@@ -57,7 +57,7 @@ fn read_cases(path: &Path, answers: &[&Path]) -> bool {
     };
     let judge = Digest::sha256(b"judge");
     let mut is_any_readable = !source.take_field_notes().is_empty();
-    while let Some(case) = source.next() {
+    for case in source.by_ref() {
         match case {
             Ok(case) => {
                 is_any_readable = true;

@@ -23,6 +23,8 @@ use crate::support::files::regular_file;
 /// Special tokens at the start and end of a text.
 const BERT_BOUNDARY_TOKENS: [&str; 2] = ["[CLS]", "[SEP]"];
 const BART_BOUNDARY_TOKENS: [&str; 2] = ["<s>", "</s>"];
+/// Minimum number of tokens of a truncated text: one between the start and end tokens.
+const MIN_TOKENS: usize = 3;
 /// Maximum size of a tokenizer file, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
@@ -61,12 +63,17 @@ impl MetricTokenizer {
         let mut tokenizer = tokenizer.with_context(|| file.clone())?;
         let own_limit = settings.get("model_max_length").and_then(Value::as_u64);
         let own_limit = own_limit.and_then(|n| usize::try_from(n).ok());
-        let truncation = TruncationParams {
-            max_length: own_limit.map_or(max_tokens, |limit| limit.min(max_tokens)),
-            ..TruncationParams::default()
-        };
+        let max_length = own_limit.map_or(max_tokens, |limit| limit.min(max_tokens));
+        ensure!(
+            max_length >= MIN_TOKENS,
+            "{file}: texts are truncated to {max_length} tokens, expected at least {MIN_TOKENS}\n\
+             hint: correct model_max_length in tokenizer_config.json, or max_position_embeddings in \
+             config.json"
+        );
+        let truncation = TruncationParams { max_length, ..TruncationParams::default() };
         tokenizer.with_padding(None);
-        let result = tokenizer.with_truncation(Some(truncation));
+        let result =
+            catch_tokenizer_panic(|| tokenizer.with_truncation(Some(truncation)).map(drop));
         result.map_err(|error| anyhow!("{file}: {error}"))?;
         let ids = [BERT_BOUNDARY_TOKENS, BART_BOUNDARY_TOKENS].into_iter().find_map(|tokens| {
             let [begin, end] = tokens.map(|token| tokenizer.token_to_id(token));
@@ -200,4 +207,50 @@ fn read_limited(path: &Path) -> Result<Vec<u8>> {
 pub(super) fn id_tensor(sequences: &[&[u32]], device: &Device) -> candle::Result<Tensor> {
     let t = sequences.first().map_or(0, |first| first.len());
     Tensor::new(sequences.concat(), device)?.reshape((sequences.len(), t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Reads a tokenizer from a folder with these files.
+    fn read(files: &[(&str, &str)]) -> Result<MetricTokenizer> {
+        let dir = tempfile::tempdir()?;
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text)?;
+        }
+        let folder = dir.path().to_owned();
+        let source = ModelSource { name: "bert".to_owned(), folder, hub: None };
+        MetricTokenizer::read(&source, 16, false)
+    }
+
+    #[test]
+    fn too_short_limit_is_rejected() {
+        let limit = |limit: u64| {
+            let vocabulary = ("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
+            let settings = json!({"model_max_length": limit}).to_string();
+            read(&[vocabulary, ("tokenizer_config.json", &settings)])
+        };
+        assert_eq!(limit(3).unwrap().encode("a a a").unwrap().ids, [2, 4, 3]);
+        for n in [0, 1, 2] {
+            let error = limit(n).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(&format!("truncated to {n} tokens")), "{error}");
+        }
+    }
+
+    /// The library panics when it uses such a template.
+    #[test]
+    fn template_of_unknown_tokens_is_an_error() {
+        let tokenizer = json!({
+            "version": "1.0", "added_tokens": [],
+            "post_processor": {
+                "type": "TemplateProcessing", "pair": [], "special_tokens": {},
+                "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}],
+            },
+            "model": {"type": "WordLevel", "vocab": {"[CLS]": 0, "[SEP]": 1, "a": 2}, "unk_token": "a"},
+        });
+        let tokenizer = read(&[("tokenizer.json", &tokenizer.to_string())]);
+        assert!(tokenizer.and_then(|tokenizer| tokenizer.encode("a")).is_err());
+    }
 }
