@@ -132,7 +132,7 @@ fn endless_error_response_to_a_download_ends() {
     let folder = tempfile::tempdir().unwrap();
     let mock = hub_with_storage(start_server(|stream| {
         stream.write_all(b"HTTP/1.1 404 X\r\n\r\n")?;
-        write_forever(stream, &[b'a'; 1 << 16])
+        write_forever(stream, &[b'a'; 1 << 13])
     }));
     let error = fetch(&settings_of(&mock.hub.url(), &folder), "owner/name").unwrap_err();
     assert_eq!(error.kind, HubErrorKind::BadResponse, "{error}");
