@@ -3,6 +3,7 @@
 use candle::{Result, Tensor};
 
 use crate::cpu_product::multiply_ordered;
+use crate::elements::MAX_UNSPLIT_LENGTH;
 use crate::matmul::matmul_transposed;
 
 /// Largest product, in values, for which the matrix kernel may change the order of addition.
@@ -13,8 +14,6 @@ use crate::matmul::matmul_transposed;
 /// depend on its batch. So [`matmul_batch_invariant`] pads small batches with zero rows and splits
 /// long inner dimensions itself.
 const MAX_REORDERED_VALUES: usize = 256;
-/// Longest inner dimension that the kernel never splits.
-pub(crate) const MAX_UNSPLIT_LENGTH: usize = 512;
 
 /// Computes `x · weightᵀ + bias`. Differentiable.
 ///

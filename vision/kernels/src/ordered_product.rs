@@ -4,7 +4,7 @@
 //! rows, that takes longer than the product. This kernel reads each weight once per
 //! [`BLOCK_ROWS`] input rows, and rearranges it in registers. It computes the same fused
 //! multiply-adds in the same order as `gemm` does for at least two rows, so its results are
-//! bit-identical to those of [`crate::linear::matmul_batch_invariant`]. A test compares them.
+//! bit-identical to those of the general kernel, as [`crate::linear`] uses it. A test compares them.
 
 #![expect(
     clippy::inline_always,
@@ -15,7 +15,7 @@ use pulp::cast;
 use pulp::x86::V3;
 use rayon::prelude::*;
 
-use crate::linear::MAX_UNSPLIT_LENGTH;
+use crate::elements::MAX_UNSPLIT_LENGTH;
 use crate::transposed_tile::{TILE_DEPTH, TILE_ROWS, TileRange, TileRow, load_tile};
 use crate::weight_rows::WeightRows;
 
