@@ -204,7 +204,7 @@ fn check_token_ids(tokenizer: &Tokenizer) -> Result<(), Error> {
 /// Calls the tokenizer library. A malformed tokenizer can make it panic.
 ///
 /// # Errors
-/// The error of the library, or that the tokenizer is damaged after a panic.
+/// The library returns an error or panics.
 pub fn catch_tokenizer_panic<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, Error> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| Error::Tokenizer(error.to_string())),

@@ -13,7 +13,7 @@ const MUTATIONS: u64 = 200;
 const MAX_TIME: Duration = Duration::from_millis(300);
 
 fn fuzz_folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz").join(name)
 }
 
 /// Returns the files of a folder, by name.

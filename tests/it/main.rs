@@ -99,7 +99,7 @@ mod quoted_text;
 #[cfg(test)]
 mod rank;
 #[cfg(test)]
-#[path = "../../fuzz/readers/mod.rs"]
+#[path = "../fuzz/readers/mod.rs"]
 #[expect(unreachable_pub, reason = "the crate of the fuzz targets exports them")]
 mod readers;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Allowed top-level entries, besides dot-files and licence files.
-const TOP_LEVEL: [&str; 15] = [
+const TOP_LEVEL: [&str; 14] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
@@ -17,7 +17,6 @@ const TOP_LEVEL: [&str; 15] = [
     "assets",
     "tests",
     "benches",
-    "fuzz",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -163,7 +163,7 @@ fn index_by_model(pairs: &[([usize; 2], Ordering)], models: usize) -> Vec<Vec<us
     indices
 }
 
-/// Result of one pair of two models with an opponent in a case.
+/// A case in which two models, `i` and `j`, both met the same opponent.
 struct CommonOpponent {
     case: usize,
     opponent: usize,

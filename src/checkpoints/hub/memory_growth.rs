@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::support::process::limits::address_space_bytes;
+use crate::support::process::limits::resident_bytes;
 
 /// Time between two measurements. A response of one gigabyte per second grows by ten megabytes.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits until this process has taken `max_bytes` more of memory than now. Waits for ever on systems
-/// other than Linux.
+/// Waits until the resident memory of this process has grown by `max_bytes`. Waits for ever on
+/// systems other than Linux. The address space is no measure: new threads reserve much of it.
 pub(super) async fn wait_for_growth(max_bytes: u64) {
-    let start = address_space_bytes();
+    let start = resident_bytes();
     let limit = start.map_or(u64::MAX, |start| start.saturating_add(max_bytes));
-    while address_space_bytes().is_none_or(|bytes| bytes < limit) {
+    while resident_bytes().is_none_or(|bytes| bytes < limit) {
         sleep(INTERVAL).await;
     }
 }

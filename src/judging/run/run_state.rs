@@ -22,8 +22,8 @@ pub const JUDGE_AGAIN: &str = "run the same `acem3 judge` command again";
 pub struct RunState {
     /// The file of the records.
     pub records: PathBuf,
-    /// True if the run has finished and its records are those that it wrote; `None` if there is no
-    /// manifest next to the records.
+    /// True if the run has finished and nobody changed its records since; `None` if the folder has no
+    /// manifest.
     pub complete: Option<bool>,
     /// Status in the manifest.
     pub status: Option<RunStatus>,

@@ -34,15 +34,26 @@ pub fn renew_cpu_time() {
     }
 }
 
-/// Returns the size of the address space of this process in bytes; `None` on systems other than
-/// Linux.
-pub fn address_space_bytes() -> Option<u64> {
+/// Returns the size of the address space of this process in bytes.
+#[cfg(target_os = "linux")]
+fn address_space_bytes() -> Option<u64> {
+    memory_bytes(0)
+}
+
+/// Returns the resident memory of this process in bytes; `None` on systems other than Linux.
+pub fn resident_bytes() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
-        let statistics = std::fs::read_to_string("/proc/self/statm").ok()?;
-        let pages: u64 = statistics.split_whitespace().next()?.parse().ok()?;
-        pages.checked_mul(rustix::param::page_size() as u64)
+        memory_bytes(1)
     }
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// Returns a field of `/proc/self/statm` in bytes.
+#[cfg(target_os = "linux")]
+fn memory_bytes(field: usize) -> Option<u64> {
+    let statistics = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statistics.split_whitespace().nth(field)?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Maximum size of a header in bytes. The largest headers hold the texts of a table row.
+/// Maximum size of a header in bytes. The largest headers contain the texts of one table row.
 const MAX_HEADER_BYTES: u64 = 64 << 20;
 
 /// A received message.

@@ -1,4 +1,4 @@
-//! Runs the program and measures its memory, with that of its isolated processes.
+//! Runs the program and measures the peak memory of the program and its isolated processes.
 
 use std::fs;
 use std::process::Stdio;

@@ -64,7 +64,7 @@ impl LineCheck {
     }
 }
 
-/// Problem of a line whose checksum does not match.
+/// Message for a line whose checksum does not match.
 const CHANGED: &str = "the checksum does not match: the line was changed after it was written";
 
 /// Returns true if the first or the last complete line of a file has a checksum.

@@ -11,7 +11,8 @@ use crate::support::files::folder::parent_folder;
 use crate::support::files::out_file::OutFile;
 use crate::support::files::regular_file;
 
-/// The form of a file with predicted qualities. A file of ratings has no field `rated`.
+/// The form of a file with predicted qualities. Its lines have a field `rated`, which files of human
+/// ratings do not have.
 pub const RATED_FORM: FileForm = FileForm {
     name: "a file of evaluations with predicted qualities",
     recognise: |file| has_json_line(file, &["prompt", "quality", "rated"]),

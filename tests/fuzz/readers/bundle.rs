@@ -53,9 +53,9 @@ impl Bundle {
     /// Adds copies of files of the folder `assets/golden` to a folder inside. An empty name is the
     /// folder itself.
     pub(super) fn with_golden(self, golden: &str, files: &[&str], target: &str) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         // The crate of the fuzz targets is in a folder of the repository.
-        let root = if root.ends_with("fuzz") { root.parent().unwrap() } else { root };
+        let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let root = folders.find(|folder| folder.join("assets/golden").is_dir()).unwrap();
         let target = self.folder.path().join(target);
         fs::create_dir_all(&target).unwrap();
         for file in files {
