@@ -163,7 +163,8 @@ fn index_by_model(pairs: &[([usize; 2], Ordering)], models: usize) -> Vec<Vec<us
     indices
 }
 
-/// A case in which two models, `i` and `j`, both met the same opponent.
+/// A pair of model `i` or `j` with an opponent in a case. Pairs with the same opponent in the same case
+/// are added.
 struct CommonOpponent {
     case: usize,
     opponent: usize,
