@@ -170,6 +170,10 @@ impl Judge for BiasedJudge {
         [("bias".to_owned(), self.name())].into()
     }
 
+    fn reject_text(&self, _text: &str) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
+
     fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
         let orders: &[bool] = if self.single_order { &[false] } else { &[false, true] };
         let verdict = |job| Verdict {

@@ -77,6 +77,7 @@ mod layering;
 #[cfg(test)]
 mod length_control;
 #[cfg(test)]
+mod long_responses;
 mod many_responses;
 #[cfg(test)]
 mod metrics;

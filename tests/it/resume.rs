@@ -155,7 +155,7 @@ fn only_changed_cases_are_judged_again() {
     assert!(
         output
             .stderr
-            .contains("the input or the settings differ from the earlier run after 1 record;"),
+            .contains("differs from the records of the earlier one after 1 record: other input"),
         "{}",
         output.stderr
     );

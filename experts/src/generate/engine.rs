@@ -45,6 +45,22 @@ impl Engine {
         self.sampler.settings
     }
 
+    /// Returns the context length of the decoder, in tokens.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+
+    /// Returns the number of tokens of a text of a case if they alone exceed the context, so that no
+    /// prompt can hold the text.
+    pub fn tokens_over_context(&self, text: &str) -> Result<Option<usize>, Error> {
+        // A text of few bytes has few tokens; whatever it is, `generate` counts the whole prompt.
+        if text.len() <= self.context {
+            return Ok(None);
+        }
+        let tokens = self.tokenizer().encode_quoted(text)?.len();
+        Ok((tokens > self.context).then_some(tokens))
+    }
+
     /// Generates a text for each task and returns its ratings, one for each score of the format.
     ///
     /// If a task exceeds the context, has no image although its prompt contains one, or leads to

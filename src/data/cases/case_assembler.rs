@@ -11,10 +11,9 @@ use crate::data::cases::answers::answer_matches::AnswerMatchCounts;
 use crate::data::cases::case::case_labels;
 use crate::data::cases::case::text_limits::{check_name_length, check_text_length};
 use crate::data::cases::draft::Draft;
-use crate::data::cases::removed_responses::{RemovedResponse, check_responses, remove_responses};
-
-/// Maximum number of reasons in the message of a case without enough responses.
-const MAX_REASONS: usize = 20;
+use crate::data::cases::removed_responses::{
+    RemovedResponse, check_responses, join_reasons, remove_responses,
+};
 
 /// Completes drafts to cases: attaches answers and checks the result.
 pub(super) struct CaseAssembler {
@@ -79,17 +78,15 @@ impl CaseAssembler {
         let completed = self.complete(&mut case, &keys, &mut field_problems);
         let ignored_fields = field_problems.into_iter().map(|message| RemovedResponse {
             message,
-            model: None,
-            pairs: Box::default(),
+            scope: ProblemScope::Response { model: None, pairs: Box::default() },
         });
         let (removed, error) = match completed {
             Ok(removed) => (removed, None),
             Err(message) => (Vec::new(), Some(message)),
         };
-        let entries =
-            ignored_fields.chain(removed).map(|RemovedResponse { message, model, pairs }| {
-                Err(problem(&case, message, ProblemScope::Response { model, pairs }))
-            });
+        let entries = ignored_fields
+            .chain(removed)
+            .map(|RemovedResponse { message, scope }| Err(problem(&case, message, scope)));
         let duplicates = self.answers.unusable_lines().take_duplicates(&keys);
         let mut entries: Vec<CaseResult> = duplicates.into_iter().map(Err).chain(entries).collect();
         entries.push(match error {
@@ -139,19 +136,8 @@ impl CaseAssembler {
         }
         missing.extend(too_long_responses(&case.responses, &missing)?);
         let removed = remove_responses(case, missing);
-        self.check_response_count(case).map_err(|message| {
-            let mut reasons: Vec<&str> = removed.iter().map(|r| r.message.as_str()).collect();
-            reasons.dedup();
-            match reasons.as_slice() {
-                [] => message,
-                reasons if reasons.len() <= MAX_REASONS => reasons.join("; "),
-                [first @ .., _] => {
-                    let shown = first.get(..MAX_REASONS).unwrap_or(first);
-                    let others = reasons.len() - shown.len();
-                    format!("{}; and {others} more responses are missing", shown.join("; "))
-                }
-            }
-        })?;
+        self.check_response_count(case)
+            .map_err(|message| if removed.is_empty() { message } else { join_reasons(&removed) })?;
         Ok(removed)
     }
 
@@ -311,8 +297,9 @@ mod tests {
         });
         let entries = assembler(false).assemble(draft);
         let [Err(b), Err(d), Ok(case)] = entries.as_slice() else { panic!("{entries:?}") };
-        let pairs =
-            |p: &InputProblem| p.affected_pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
+        let pairs = |p: &InputProblem| {
+            p.scope.affected_pairs().iter().map(|p| p.concat()).collect::<Vec<_>>()
+        };
         assert_eq!(pairs(b), ["ab", "bc", "bd"]);
         assert_eq!(pairs(d), ["ad", "cd"]);
         assert_eq!((b.line, b.id.as_deref(), b.affects_whole_case()), (5, Some("x"), false));
@@ -327,7 +314,7 @@ mod tests {
         let texts = [("a", "yes"), ("b", "")];
         let problem = finish(&mut assembler(false), draft("x", 1, &texts)).unwrap_err();
         assert!(problem.affects_whole_case());
-        assert_eq!(problem.affected_pairs(), [["a".to_owned(), "b".to_owned()]]);
+        assert_eq!(problem.scope.affected_pairs(), [["a".to_owned(), "b".to_owned()]]);
         let unnamed = [("a", "yes"), (" ", "no")];
         let problem = finish(&mut assembler(false), draft("y", 1, &unnamed)).unwrap_err();
         assert!(problem.message.contains("empty `model`"), "{problem}");

@@ -204,7 +204,8 @@ fn list_folder(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Returns the files of a folder with an extension, sorted by name.
 pub(super) fn files_with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let has_extension = |path: &PathBuf| {
-        path.is_file() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
+        // Anything else with this name is an error on opening, not left out.
+        !path.is_dir() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
     };
     Ok(list_folder(folder)?.into_iter().filter(has_extension).collect())
 }

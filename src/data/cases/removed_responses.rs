@@ -3,23 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::case::{Case, Response};
+use super::case::{Case, ProblemScope, Response};
 use crate::data::cases::answers::answer_index::MissingResponse;
 use crate::data::cases::case::case_labels;
 use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
 
+/// Maximum number of reasons in the message of a case without enough responses.
+const MAX_REASONS: usize = 20;
+
 /// Problem in a case, with the response that was removed because of it, if any.
-pub(super) struct RemovedResponse {
+pub(crate) struct RemovedResponse {
     /// The error message.
-    pub(super) message: String,
-    /// The model of the removed response; `None` if no response was removed.
-    pub(super) model: Option<Box<str>>,
-    /// The pairs that cannot be judged.
-    pub(super) pairs: Box<AffectedPairs>,
+    pub(crate) message: String,
+    /// The removed response, and the pairs that cannot be judged without it.
+    pub(crate) scope: ProblemScope,
 }
 
 /// Removes responses and their labels from a case.
-pub(super) fn remove_responses(
+pub(crate) fn remove_responses(
     case: &mut Case,
     missing: Vec<MissingResponse>,
 ) -> Vec<RemovedResponse> {
@@ -54,13 +55,27 @@ pub(super) fn remove_responses(
     case.responses.retain(|_| is_kept.next().unwrap_or(true));
     let removed = |(response, pairs): (MissingResponse, Vec<[String; 2]>)| RemovedResponse {
         message: response.message,
-        model: Some(response.model.into()),
-        pairs: Box::new(match &unlisted {
-            Some(unlisted) => AffectedPairs::Unlisted(Arc::clone(unlisted)),
-            None => AffectedPairs::Listed(pairs.into()),
-        }),
+        scope: ProblemScope::Response {
+            model: Some(response.model.into()),
+            pairs: Box::new(match &unlisted {
+                Some(unlisted) => AffectedPairs::Unlisted(Arc::clone(unlisted)),
+                None => AffectedPairs::Listed(pairs.into()),
+            }),
+        },
     };
     missing.into_iter().zip(pairs).map(removed).collect()
+}
+
+/// Joins the reasons of the removed responses of a case that has not enough others.
+pub(crate) fn join_reasons(removed: &[RemovedResponse]) -> String {
+    let mut reasons: Vec<&str> = removed.iter().map(|r| r.message.as_str()).collect();
+    reasons.dedup();
+    let shown = reasons.get(..MAX_REASONS).unwrap_or(&reasons);
+    let joined = shown.join("; ");
+    match reasons.len() - shown.len() {
+        0 => joined,
+        others => format!("{joined}; and {others} more responses are missing"),
+    }
 }
 
 /// Checks the responses of a case and returns those without text.

@@ -59,6 +59,15 @@ pub trait Judge {
     /// layout, decoding settings, and presentation orders. It is part of the key of every verdict.
     fn provenance(&self) -> Provenance;
 
+    /// Returns why no prompt can hold a text, for example because it has more tokens than the
+    /// context; `None` if a prompt may hold it. A run asks once per text, so that it does not
+    /// tokenise a long response again for each pair.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the run.
+    fn reject_text(&self, text: &str) -> anyhow::Result<Option<String>>;
+
     /// Judges pairs and returns one result per job, in order.
     ///
     /// # Errors

@@ -16,8 +16,12 @@ use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
-/// Marker text. The scripted judge reports a response that contains it as too long.
+/// Marker text. The scripted judge reports a pair with a response that contains it as
+/// too long.
 pub const TOO_LONG: &str = "[[too long]]";
+
+/// Marker text. The scripted judge reports that no prompt can hold a text with it.
+pub const NEVER_FITS: &str = "[[never fits]]";
 
 /// A deterministic judge for tests.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +113,11 @@ impl Judge for ScriptedJudge {
             ("texts", if self.scores_only { "scores only" } else { "analyses" }.to_owned()),
         ];
         entries.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+
+    fn reject_text(&self, text: &str) -> anyhow::Result<Option<String>> {
+        let is_rejected = text.contains(NEVER_FITS);
+        Ok(is_rejected.then(|| format!("it has {} bytes, too long for every prompt", text.len())))
     }
 
     fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {

@@ -268,6 +268,19 @@ impl Judge for PanelJudge {
         provenance
     }
 
+    fn reject_text(&self, text: &str) -> Result<Option<String>> {
+        for group in &self.panel.groups {
+            if let Some(tokens) = group.engine.tokens_over_context(text)? {
+                let context = group.engine.context();
+                return Ok(Some(format!(
+                    "it has {tokens} tokens, more than the context of {context}\n\
+                     hint: shorten it, or use a panel with a longer context"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
     fn judge(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
         let mut passes = self.create_passes(jobs)?;
         self.run_branches(&mut passes)?;

@@ -4,6 +4,8 @@
 //! becomes an unscored record with the reason. Only a failure of the judge or of the journal ends
 //! the run with an error.
 
+mod fitting_case;
+mod input_records;
 pub mod journal;
 pub mod manifest;
 pub mod output;
@@ -23,15 +25,15 @@ use acem3_vision::AppliedView;
 use anyhow::{Context, ensure};
 
 use crate::data::cases::{Case, InputProblem, UnscoredReason};
-use crate::data::images::{EncodedImage, ImageReader, LoadedImage, relative_path};
+use crate::data::images::{EncodedImage, ImageReader, LoadedImage};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::{judge_digest, pair_key};
+use crate::judging::run::fitting_case::FittingCase;
 use crate::judging::run::journal::Journal;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::pairs::select_pairs;
 use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
-use crate::judging::run::problem_subjects::problem_subjects;
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::judging::run::summary::tally::{Origin, Tally};
 use crate::support::digest::Digest;
@@ -140,38 +142,18 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    fn push_problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
-        let file = relative_path(&problem.file, &self.config.root);
-        let subjects = problem_subjects(problem, self.config.baseline.as_deref());
-        let last = subjects.len().saturating_sub(1);
-        let item =
-            if problem.affects_whole_case() { InputItem::Unreadable } else { InputItem::LeftOut };
-        for (i, affected) in subjects.into_iter().enumerate() {
-            let subject =
-                RecordSubject::from_problem(problem, affected, file.clone(), &self.digest);
-            let completes = (i == last).then_some(item);
-            let outcome = RecordOutcome::from_problem(problem);
-            self.push(PendingRecord {
-                subject,
-                outcome: PendingOutcome::Known(outcome, Origin::Input),
-                completes,
-            })?;
-        }
-        Ok(())
-    }
-
     fn push_case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let pairs = match select_pairs(case, self.config.baseline.as_deref()) {
-            Ok(pairs) => pairs,
-            Err(message) => {
-                let subject = RecordSubject::for_case(case, &self.digest);
-                return self.push_unscored(
-                    subject,
-                    UnscoredReason::Parse,
-                    message,
-                    Some(InputItem::Case),
-                );
-            }
+        let baseline = self.config.baseline.as_deref();
+        if let Err(message) = select_pairs(case, baseline) {
+            return self.push_unscored_case(case, UnscoredReason::Parse, message);
+        }
+        let FittingCase { case: fitting, removed } = FittingCase::new(case, &*self.judge)?;
+        // Without the removed responses, no pair may be left.
+        let pairs = fitting.as_deref().and_then(|case| select_pairs(case, baseline).ok());
+        let pairs = pairs.unwrap_or_default();
+        self.push_removed(case, removed, pairs.is_empty())?;
+        let Some(case) = fitting.filter(|_| !pairs.is_empty()) else {
+            return Ok(());
         };
         let image = case.image.as_ref().map(|source| self.images.read(source));
         let last = pairs.len().saturating_sub(1);
@@ -180,7 +162,7 @@ impl<'a> Run<'a> {
                 break;
             }
             let completes = (i == last).then_some(InputItem::Case);
-            self.push_pair(case, pair, image.as_ref(), completes)?;
+            self.push_pair(&case, pair, image.as_ref(), completes)?;
         }
         Ok(())
     }
@@ -227,21 +209,6 @@ impl<'a> Run<'a> {
     fn dicom_view(&self, image: &EncodedImage) -> Option<AppliedView> {
         let loaded = image.is_dicom().then(|| image.load(self.images.limits()))?;
         loaded.ok()?.decoded.applied_view().copied()
-    }
-
-    fn push_unscored(
-        &mut self,
-        subject: RecordSubject,
-        reason: UnscoredReason,
-        message: String,
-        completes: Option<InputItem>,
-    ) -> anyhow::Result<()> {
-        let outcome = RecordOutcome::Unscored(Unscored { reason, message });
-        self.push(PendingRecord {
-            subject,
-            outcome: PendingOutcome::Known(outcome, Origin::Input),
-            completes,
-        })
     }
 
     fn push(&mut self, pending: PendingRecord) -> anyhow::Result<()> {
@@ -363,8 +330,9 @@ impl<'a> Run<'a> {
                 kept => format!("after {}", format_count(kept, "record")),
             };
             self.progress.note(&format!(
-                "the input or the settings differ from the earlier run {position}; \
-                 matching verdicts are reused, the others are in {SUPERSEDED_FILE}"
+                "this run differs from the records of the earlier one {position}: other input or \
+                 settings, or records were removed or moved; matching verdicts are reused, the \
+                 others are in {SUPERSEDED_FILE}"
             ));
         }
     }

@@ -1,6 +1,6 @@
 //! The records of an input problem: the pairs that it affects, or its models.
 
-use crate::data::cases::InputProblem;
+use crate::data::cases::ProblemScope;
 use crate::judging::run::pairs::select_affected_pairs;
 use crate::judging::run::record::AffectedResponses;
 
@@ -10,15 +10,15 @@ use crate::judging::run::record::AffectedResponses;
 /// has one record, and the last one of a case has another for the responses that are present. With
 /// a baseline, the pairs are few, and each has a record.
 pub(super) fn problem_subjects(
-    problem: &InputProblem,
+    scope: &ProblemScope,
     baseline: Option<&str>,
 ) -> Vec<AffectedResponses> {
-    let listed = select_affected_pairs(problem.affected_pairs(), baseline);
+    let listed = select_affected_pairs(scope.affected_pairs(), baseline);
     let mut subjects: Vec<AffectedResponses> =
         listed.into_iter().map(AffectedResponses::Pair).collect();
-    if let Some(unlisted) = problem.unlisted_pairs() {
+    if let Some(unlisted) = scope.unlisted_pairs() {
         let (present, missing) = (&unlisted.present, &unlisted.missing);
-        let model = problem.model_without_response();
+        let model = scope.model_without_response();
         subjects.extend(match (baseline, model) {
             (Some(baseline), _) => {
                 let is_other = |other: &&String| other.as_str() != baseline;
@@ -68,22 +68,19 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::data::cases::{AffectedPairs, ProblemScope, UnlistedPairs};
+    use crate::data::cases::{AffectedPairs, UnlistedPairs};
 
     fn names(prefix: &str, n: usize) -> Vec<String> {
         (0..n).map(|i| format!("{prefix}{i}")).collect()
     }
 
     /// Returns the problems of the missing responses of a case.
-    fn problems(present: usize, missing: usize) -> Vec<InputProblem> {
+    fn problems(present: usize, missing: usize) -> Vec<ProblemScope> {
         let unlisted =
             Arc::new(UnlistedPairs { present: names("p", present), missing: names("m", missing) });
-        let problem = |model: &String| InputProblem {
-            scope: ProblemScope::Response {
-                model: Some(model.as_str().into()),
-                pairs: Box::new(AffectedPairs::Unlisted(Arc::clone(&unlisted))),
-            },
-            ..InputProblem::parse_error("x".as_ref(), 1, None, "empty")
+        let problem = |model: &String| ProblemScope::Response {
+            model: Some(model.as_str().into()),
+            pairs: Box::new(AffectedPairs::Unlisted(Arc::clone(&unlisted))),
         };
         unlisted.missing.iter().map(problem).collect()
     }
@@ -126,10 +123,7 @@ mod tests {
 
     #[test]
     fn unreadable_case_with_many_models_has_one_record() {
-        let problem = |n| InputProblem {
-            scope: ProblemScope::Case(names("m", n)),
-            ..InputProblem::parse_error("x".as_ref(), 1, None, "bad")
-        };
+        let problem = |n| ProblemScope::Case(names("m", n));
         assert_eq!(problem_subjects(&problem(14), None).len(), 91);
         let expected = AffectedResponses::Models { models: names("m", 15), unlisted_pairs: 14 };
         assert_eq!(problem_subjects(&problem(15), None), [expected]);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::judging::run::manifest::{Manifest, RunStatus};
+use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
 use crate::judging::run::record::checksum::FileChecksum;
 use crate::judging::run::record::damage::{Damage, DamagedLine};
 use crate::support::text::format_count;
@@ -92,8 +92,16 @@ impl RunState {
         }
     }
 
-    /// Returns one line per problem, to be shown before the results.
+    /// Returns one line per problem, or a line that the state is unknown, to be shown before the
+    /// results.
     pub fn notices(&self) -> Vec<String> {
+        // Verdicts that were judged in memory have no file.
+        if self.complete.is_none() && !self.records.as_os_str().is_empty() {
+            return vec![format!(
+                "{}: no {MANIFEST} next to it, so it is unknown whether the run is complete",
+                self.records.display()
+            )];
+        }
         self.problems.iter().map(|p| format!("{}; {}", p.problem, p.hint)).collect()
     }
 
@@ -106,7 +114,7 @@ impl RunState {
         let Some(first) = self.problems.first() else {
             if self.complete.is_none() {
                 bail!(
-                    "--complete: {} has no run.json next to it that tells whether the run is \
+                    "--complete: {} has no {MANIFEST} next to it that tells whether the run is \
                      complete\n\
                      hint: pass the folder that `acem3 judge --out` wrote, or omit --complete",
                     self.records.display()

@@ -67,8 +67,8 @@ fn read_cases(path: &Path, answers: &[&Path]) -> bool {
                 }
             }
             Err(problem) => {
-                problem.affected_pairs();
-                problem.unlisted_pairs();
+                problem.scope.affected_pairs();
+                problem.scope.unlisted_pairs();
                 let affected = AffectedResponses::Case;
                 let file = "cases".to_owned();
                 let subject = RecordSubject::from_problem(&problem, affected, file, &judge);

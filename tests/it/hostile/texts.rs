@@ -99,3 +99,23 @@ fn long_names_and_lines_are_rejected() {
     message("malformed JSON");
     assert!(records.iter().any(|record| record["case"] == "good" && record["status"] == "judged"));
 }
+
+/// Each of these responses has fewer bytes than the limit, but more tokens than the context. A pair
+/// must not cost the time of tokenising them and a record of their length.
+#[test]
+fn responses_beyond_the_context_are_tokenised_once() {
+    const LONG: usize = 30;
+    let long = "shadow of a small nodule ".repeat(8_000);
+    let mut responses: Vec<Value> =
+        (0..LONG).map(|i| json!({"model": format!("m{i}"), "text": long})).collect();
+    responses.extend(["nothing", "a cyst"].map(|text| json!({"model": text, "text": text})));
+    let case = json!({"id": "c", "question": "what is shown?", "responses": responses});
+    let records = judge(&case.to_string());
+    let judged = records.iter().filter(|record| record["status"] == "judged").count();
+    assert_eq!(judged, 1);
+    let size: usize = records.iter().map(|record| record.to_string().len()).sum();
+    assert!(size < 200_000, "{size}");
+    let message = records[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("response 1 (model m0) is too long: it has "), "{message}");
+    assert!(message.contains("more than the context of "), "{message}");
+}

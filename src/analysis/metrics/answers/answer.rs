@@ -74,8 +74,9 @@ impl AnswerSet {
         match entry {
             Ok(case) => self.add_case(case),
             Err(problem) => {
-                let models = problem.models().iter().map(String::as_str);
-                let models: Vec<&str> = models.chain(problem.model_without_response()).collect();
+                let models = problem.scope.models().iter().map(String::as_str);
+                let models: Vec<&str> =
+                    models.chain(problem.scope.model_without_response()).collect();
                 if models.is_empty() {
                     self.unreadable.push(problem.to_string());
                 }

@@ -176,13 +176,13 @@ pub enum ProblemScope {
     },
 }
 
-impl InputProblem {
+impl ProblemScope {
     /// Returns the pairs that cannot be judged; none if they are too many to be listed.
     pub fn affected_pairs(&self) -> Vec<[String; 2]> {
-        match &self.scope {
-            ProblemScope::Response { pairs, .. } => pairs.listed().to_vec(),
-            ProblemScope::Case(models) if !lists_pairs(0, models.len()) => Vec::new(),
-            ProblemScope::Case(models) => {
+        match self {
+            Self::Response { pairs, .. } => pairs.listed().to_vec(),
+            Self::Case(models) if !lists_pairs(0, models.len()) => Vec::new(),
+            Self::Case(models) => {
                 let pairs_with_later = |(i, a): (usize, &String)| {
                     let a = a.clone();
                     models.iter().skip(i + 1).map(move |b| [a.clone(), b.clone()])
@@ -194,37 +194,39 @@ impl InputProblem {
 
     /// Returns the models of a case whose pairs are too many to be listed, if they are affected.
     pub fn unlisted_pairs(&self) -> Option<Arc<UnlistedPairs>> {
-        match &self.scope {
-            ProblemScope::Response { pairs, .. } => pairs.unlisted(),
-            ProblemScope::Case(models) => (!lists_pairs(0, models.len()))
+        match self {
+            Self::Response { pairs, .. } => pairs.unlisted(),
+            Self::Case(models) => (!lists_pairs(0, models.len()))
                 .then(|| Arc::new(UnlistedPairs { present: Vec::new(), missing: models.clone() })),
         }
     }
 
     /// Returns the known models of an unreadable case.
     pub fn models(&self) -> &[String] {
-        match &self.scope {
-            ProblemScope::Case(models) => models,
-            ProblemScope::Response { .. } => &[],
+        match self {
+            Self::Case(models) => models,
+            Self::Response { .. } => &[],
         }
     }
 
     /// Returns the model whose response is missing.
     pub fn model_without_response(&self) -> Option<&str> {
-        match &self.scope {
-            ProblemScope::Response { model, .. } => model.as_deref(),
-            ProblemScope::Case(_) => None,
+        match self {
+            Self::Response { model, .. } => model.as_deref(),
+            Self::Case(_) => None,
         }
     }
 
     /// Returns true if the problem affects no response.
     pub fn affects_no_response(&self) -> bool {
-        let ProblemScope::Response { model: None, pairs } = &self.scope else {
+        let Self::Response { model: None, pairs } = self else {
             return false;
         };
         pairs.listed().is_empty() && pairs.unlisted().is_none()
     }
+}
 
+impl InputProblem {
     /// Returns true if the problem affects the whole case.
     pub fn affects_whole_case(&self) -> bool {
         matches!(self.scope, ProblemScope::Case(_))

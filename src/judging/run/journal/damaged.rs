@@ -107,6 +107,12 @@ impl FileScan {
         self.lines.iter().any(|line| matches!(line, ScannedLine::Own | ScannedLine::Unchecked))
     }
 
+    /// Returns the number of records without checksum.
+    pub(super) fn count_unchecked(&self) -> u64 {
+        let unchecked = self.lines.iter().filter(|line| matches!(line, ScannedLine::Unchecked));
+        unchecked.count() as u64
+    }
+
     /// Returns true if a line is an intact record of another judge.
     pub(super) fn has_foreign(&self) -> bool {
         self.lines.iter().any(|line| matches!(line, ScannedLine::Foreign(_)))

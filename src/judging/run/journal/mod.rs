@@ -47,6 +47,8 @@ pub struct Journal {
     superseded: SupersededRecords,
     /// Lines that were damaged and moved to another file on opening.
     damage: Damage,
+    /// Number of records without checksum on opening.
+    unchecked: u64,
     /// True if the last line was torn.
     was_torn: bool,
     /// Number of records before the first difference from the earlier run.
@@ -70,7 +72,7 @@ impl Journal {
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         options.open(&path).with_context(context)?;
-        let Repair { damage, was_torn } = Repair::of(folder, provenance)?;
+        let Repair { damage, unchecked, was_torn } = Repair::of(folder, provenance)?;
         // The repair can replace the file.
         let file = options.open(&path).with_context(context)?;
         let replay = Replay::open(&path).with_context(context)?;
@@ -81,6 +83,7 @@ impl Journal {
             replay: Some(replay),
             superseded,
             damage,
+            unchecked,
             was_torn,
             diverged_after: None,
             _lock: lock,
@@ -103,6 +106,15 @@ impl Journal {
         if self.was_torn {
             let note = "the last record of an interrupted run is incomplete; judging it again";
             notes.push(note.to_owned());
+        }
+        if self.unchecked > 0 {
+            notes.push(format!(
+                "{}: {} without checksum could not be checked and {} used as found (an earlier \
+                 version wrote none); to judge again, use a new folder",
+                self.path.display(),
+                format_count(self.unchecked, "record"),
+                if self.unchecked == 1 { "is" } else { "are" }
+            ));
         }
         if self.damage.count() > u64::from(self.was_torn) {
             let lines = format_count(self.damage.count(), "damaged line");

@@ -21,6 +21,8 @@ const RECORD_PREFIX: &[u8] = b"{\"schema\":";
 pub(super) struct Repair {
     /// The damaged lines, which are now in another file.
     pub(super) damage: Damage,
+    /// Number of records without checksum, which could not be checked.
+    pub(super) unchecked: u64,
     /// True if the last line of the records was torn, because the earlier run was killed.
     pub(super) was_torn: bool,
 }
@@ -40,7 +42,7 @@ impl Repair {
             "hint: use another folder, for example --out {}",
             free_sibling_name(folder).display()
         );
-        let mut repair = Self { damage: Damage::default(), was_torn: false };
+        let mut repair = Self { damage: Damage::default(), unchecked: 0, was_torn: false };
         for name in [RECORDS, SUPERSEDED_FILE] {
             let path = folder.join(name);
             if !path.exists() {
@@ -52,6 +54,7 @@ impl Repair {
             if name == RECORDS && !is_own_folder && !scan.has_own() {
                 check_owner(folder, &scan, provenance, &hint)?;
             }
+            repair.unchecked += scan.count_unchecked();
             scan.repair(&path, folder)?;
             repair.was_torn |= scan.is_torn && name == RECORDS;
             for mut line in scan.into_damaged() {

@@ -197,18 +197,11 @@ impl RecordSubject {
         file: String,
         judge: &Digest,
     ) -> Self {
-        let (pair, models, unlisted_pairs) = match affected {
-            AffectedResponses::Pair(pair) => (Some(pair), Vec::new(), None),
-            AffectedResponses::Models { models, unlisted_pairs } => {
-                (None, models, Some(unlisted_pairs))
-            }
-            AffectedResponses::Case => (None, problem.models().to_vec(), None),
-        };
-        Self {
+        let subject = Self {
             case: problem.id.clone(),
-            models,
-            unlisted_pairs,
-            pair,
+            models: problem.scope.models().to_vec(),
+            unlisted_pairs: None,
+            pair: None,
             line: problem.line,
             file: Some(file),
             image: None,
@@ -220,6 +213,19 @@ impl RecordSubject {
             extra: Map::new(),
             judge: judge.short_hex(),
             key: None,
+        };
+        subject.with_responses(affected)
+    }
+
+    /// Sets the responses that the record is about.
+    #[must_use]
+    pub fn with_responses(self, affected: AffectedResponses) -> Self {
+        match affected {
+            AffectedResponses::Pair(pair) => Self { pair: Some(pair), models: Vec::new(), ..self },
+            AffectedResponses::Models { models, unlisted_pairs } => {
+                Self { models, unlisted_pairs: Some(unlisted_pairs), ..self }
+            }
+            AffectedResponses::Case => self,
         }
     }
 }
@@ -228,7 +234,7 @@ impl RecordOutcome {
     /// Creates the outcome of an input problem.
     pub fn from_problem(problem: &InputProblem) -> Self {
         let message = problem.message.clone();
-        if problem.affects_no_response() {
+        if problem.scope.affects_no_response() {
             Self::Noted { message }
         } else {
             let reason = problem.reason;

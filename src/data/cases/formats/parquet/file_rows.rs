@@ -9,45 +9,62 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::parquet::basic::Type;
-use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use ::parquet::data_type::{ByteArray, ByteArrayType};
+use ::parquet::data_type::ByteArray;
 use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use acem3_vision::{DecodeError, ImageLimits};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
+use serde::{Deserialize, Serialize};
 
 use crate::data::cases::case::text_limits::MAX_TEXT_BYTES;
 use crate::data::cases::formats::panic_guard::catch_panic;
+use crate::data::cases::formats::parquet::file_columns::{VqaCells, VqaColumns, find_columns};
+use crate::data::cases::formats::parquet::lost_rows::LostRows;
 use crate::data::cases::formats::parquet::vqa_row::VqaRow;
 use crate::support::files::regular_file;
 
 /// Rows per read, to limit the images in memory.
-const BATCH_ROWS: usize = 16;
-/// Cells of image bytes, image path, question and answer of one row; `None` for null.
-type VqaCells = [Option<ByteArray>; 4];
+pub(crate) const BATCH_ROWS: usize = 16;
+/// Where and how reading begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RowStart {
+    /// First row, from 0.
+    pub(crate) row: u64,
+    /// Rows per read, at least 1.
+    pub(crate) batch_rows: usize,
+}
+
+impl Default for RowStart {
+    fn default() -> Self {
+        Self { row: 0, batch_rows: BATCH_ROWS }
+    }
+}
 
 /// The rows of one file, read in this process.
 pub(crate) struct FileRows {
     file: SerializedFileReader<File>,
+    batch_rows: usize,
     /// Column indices of image bytes, image path, question and answer.
     column_indices: [Option<usize>; 4],
     /// Index of the next row group.
     group_index: usize,
-    columns: Option<[Option<ParquetColumn>; 4]>,
+    columns: Option<VqaColumns>,
     batch: VecDeque<VqaCells>,
-    /// Number of rows read.
+    /// Index of the next row.
     row: u64,
+    /// Rows of the next row group before the first one to read.
+    skipped: u64,
+    lost: LostRows,
     /// Row number at which the open row group ends.
     group_end: u64,
 }
 
 impl FileRows {
-    /// Opens a file at a row group and finds its columns.
+    /// Opens a file at a row and finds its columns.
     ///
     /// # Errors
     /// The file is not a Parquet file, or a column is missing.
-    pub(crate) fn open(path: &Path, first_group: usize) -> Result<Self> {
+    pub(crate) fn open(path: &Path, start: RowStart) -> Result<Self> {
         let name = || path.display().to_string();
         let opened =
             regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
@@ -59,15 +76,29 @@ impl FileRows {
             )
         })?;
         let column_indices = find_columns(&file).with_context(name)?;
-        let batch = VecDeque::new();
-        let (columns, group_index) = (None, first_group);
-        let rows = Self { file, column_indices, group_index, columns, batch, row: 0, group_end: 0 };
-        let row = rows
-            .group_sizes()
-            .iter()
-            .take(first_group)
-            .fold(0, |n: u64, rows| n.saturating_add(*rows));
-        Ok(Self { row, group_end: row, ..rows })
+        let mut rows = Self {
+            file,
+            batch_rows: start.batch_rows.max(1),
+            column_indices,
+            group_index: 0,
+            columns: None,
+            batch: VecDeque::new(),
+            row: 0,
+            skipped: 0,
+            lost: LostRows::default(),
+            group_end: 0,
+        };
+        for size in rows.group_sizes() {
+            let end = rows.group_end.saturating_add(size);
+            if start.row < end {
+                break;
+            }
+            rows.group_end = end;
+            rows.group_index += 1;
+        }
+        rows.row = rows.group_end;
+        rows.skipped = start.row.saturating_sub(rows.row);
+        Ok(rows)
     }
 
     /// Returns the number of rows of each row group according to the metadata.
@@ -91,21 +122,14 @@ impl FileRows {
         self.row = self.group_end;
         let rows = file.metadata().row_groups().get(group).map_or(0, RowGroupMetaData::num_rows);
         self.group_end += u64::try_from(rows).unwrap_or(0);
+        let skipped = std::mem::take(&mut self.skipped);
         let columns = catch_panic(|| {
-            let reader = file.get_row_group(group)?;
-            let mut columns = [const { None }; 4];
-            for (column, index) in columns.iter_mut().zip(indices) {
-                let Some(index) = index else { continue };
-                let level = reader.metadata().column(index).column_descr().max_def_level();
-                if let ColumnReader::ByteArrayColumnReader(reader) =
-                    reader.get_column_reader(index)?
-                {
-                    *column = Some(ParquetColumn { reader, level });
-                }
-            }
+            let mut columns = VqaColumns::open(&*file.get_row_group(group)?, indices)?;
+            columns.skip_rows(usize::try_from(skipped).unwrap_or(usize::MAX))?;
             Ok(columns)
-        })?;
-        self.columns = Some(columns);
+        });
+        self.row += skipped;
+        self.columns = Some(columns?);
         Ok(true)
     }
 
@@ -113,7 +137,7 @@ impl FileRows {
     fn fill_batch(&mut self) -> Result<bool, String> {
         loop {
             if let Some(columns) = &mut self.columns {
-                let rows = catch_panic(|| Ok(read_cells(columns)))??;
+                let rows = catch_panic(|| Ok(columns.read_rows(self.batch_rows)))??;
                 if !rows.is_empty() {
                     self.batch.extend(rows);
                     return Ok(true);
@@ -135,16 +159,18 @@ impl Iterator for FileRows {
     type Item = (u64, Result<VqaRow, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some((index, message)) = self.lost.next() {
+            return Some((index, Err(message)));
+        }
         if self.batch.is_empty() {
             match self.fill_batch() {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(message) => {
                     self.columns = None;
-                    let (first, last) = (self.row, self.group_end);
-                    let message = format!("rows {} to {last} cannot be read: {message}", first + 1);
-                    self.row = last;
-                    return Some((first, Err(message)));
+                    self.lost = LostRows::new(self.row..self.group_end, &message);
+                    self.row = self.group_end;
+                    return self.next();
                 }
             }
         }
@@ -152,46 +178,6 @@ impl Iterator for FileRows {
         self.row += 1;
         self.batch.pop_front().map(|cells| (index, to_row(&cells)))
     }
-}
-
-/// A column of the open row group.
-struct ParquetColumn {
-    reader: ColumnReaderImpl<ByteArrayType>,
-    /// Definition level of a value that is not null.
-    level: i16,
-}
-
-impl ParquetColumn {
-    /// Reads the next values; `None` for null.
-    fn read_cells(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
-        let (mut levels, mut values) = (Vec::new(), Vec::new());
-        let (records, ..) = self
-            .reader
-            .read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)
-            .map_err(|e| e.to_string())?;
-        let mut values = values.into_iter();
-        if self.level == 0 {
-            return Ok(values.map(Some).collect());
-        }
-        let cell = |level| {
-            if level == self.level { values.next() } else { None }
-        };
-        Ok(levels.into_iter().take(records).map(cell).collect())
-    }
-}
-
-/// Reads the next few rows of all columns.
-fn read_cells(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<VqaCells>, String> {
-    let mut cells =
-        columns.iter_mut().map(|c| c.as_mut().map(ParquetColumn::read_cells).transpose());
-    let mut next = || cells.next().unwrap_or(Ok(None));
-    let columns = [next()?, next()?, next()?, next()?];
-    let rows = columns[2].as_ref().map_or(0, Vec::len);
-    if columns.iter().flatten().any(|cells| cells.len() != rows) {
-        return Err("the columns have different lengths".into());
-    }
-    let mut columns = columns.map(|cells| cells.unwrap_or_default().into_iter());
-    Ok((0..rows).map(|_| columns.each_mut().map(|cells| cells.next().flatten())).collect())
 }
 
 /// Copies the cells of a row. Cells that share bytes in the file are copied one row at a time.
@@ -223,42 +209,10 @@ fn text_of_cell(cell: Option<&ByteArray>, name: &str) -> Result<Option<String>, 
     Ok(Some(text.to_owned()))
 }
 
-/// Finds the indices of image bytes, image path, question and answer.
-fn find_columns(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
-    let schema = file.metadata().file_metadata().schema_descr_ptr();
-    let names: Vec<_> = schema.columns().iter().map(|c| c.path().string()).collect();
-    let find = |paths: &[&str]| -> Result<Option<usize>> {
-        let found = schema.columns().iter().enumerate().find(|(_, c)| {
-            let path = c.path().string();
-            paths.contains(&path.as_str())
-        });
-        let Some((index, column)) = found else {
-            return Ok(None);
-        };
-        if column.physical_type() != Type::BYTE_ARRAY || column.max_rep_level() != 0 {
-            bail!("column {}: expected text or bytes", column.path().string());
-        }
-        Ok(Some(index))
-    };
-    let found = [
-        find(&["image.bytes", "image"])?,
-        find(&["image.path"])?,
-        find(&["question"])?,
-        find(&["answer"])?,
-    ];
-    if found[0].is_none() || found[2].is_none() {
-        bail!(
-            "no columns image.bytes and question, found {}\nhint: expected the layout \
-             image {{bytes, path}}, question, answer",
-            names.join(", ")
-        );
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use ::parquet::data_type::ByteArrayType;
     use ::parquet::file::properties::WriterProperties;
     use ::parquet::file::writer::SerializedFileWriter;
     use ::parquet::schema::parser::parse_message_type;
@@ -300,7 +254,9 @@ pub(crate) mod tests {
     }
 
     fn read_all(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
-        FileRows::open(path, 0).map(|rows| rows.take(100).collect()).unwrap_or_default()
+        FileRows::open(path, RowStart::default())
+            .map(|rows| rows.take(100).collect())
+            .unwrap_or_default()
     }
 
     fn write_sample(path: &Path) {
@@ -317,7 +273,7 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         write_sample(&path);
-        assert_eq!(FileRows::open(&path, 0).unwrap().group_sizes(), [40, 3]);
+        assert_eq!(FileRows::open(&path, RowStart::default()).unwrap().group_sizes(), [40, 3]);
         let rows = read_all(&path);
         assert_eq!(rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(), (0..43).collect::<Vec<_>>());
         let first = rows[39].1.as_ref().unwrap();
@@ -335,14 +291,14 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         fs::write(&path, "PAR1 but no more").unwrap();
-        let error = FileRows::open(&path, 0).err().unwrap().to_string();
+        let error = FileRows::open(&path, RowStart::default()).err().unwrap().to_string();
         assert!(error.contains("not a readable Parquet file"), "{error}");
-        assert!(FileRows::open(&dir.path().join("none.parquet"), 0).is_err());
+        assert!(FileRows::open(&dir.path().join("none.parquet"), RowStart::default()).is_err());
         let schema = "message other { required binary text (UTF8); }";
         let schema = Arc::new(parse_message_type(schema).unwrap());
         let file = File::create(&path).unwrap();
         SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
-        let error = format!("{:#}", FileRows::open(&path, 0).err().unwrap());
+        let error = format!("{:#}", FileRows::open(&path, RowStart::default()).err().unwrap());
         assert!(error.contains("found text") && error.contains("hint:"), "{error}");
     }
 

@@ -1,7 +1,9 @@
 //! Parquet files with the columns `image {bytes, path}`, `question` and `answer`.
 
+mod file_columns;
 mod file_rows;
 pub(crate) mod isolated_rows;
+mod lost_rows;
 mod vqa_row;
 
 use std::path::Path;
@@ -9,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::support::process::isolated;
-use file_rows::FileRows;
+use file_rows::{FileRows, RowStart};
 use isolated_rows::IsolatedRows;
 pub(crate) use vqa_row::VqaRow;
 
@@ -33,7 +35,7 @@ impl VqaRows {
         if isolated::is_enabled() {
             Ok(Self::Isolated(Box::new(IsolatedRows::open(path)?)))
         } else {
-            Ok(Self::File(Box::new(FileRows::open(path, 0)?)))
+            Ok(Self::File(Box::new(FileRows::open(path, RowStart::default())?)))
         }
     }
 
