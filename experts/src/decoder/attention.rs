@@ -1,10 +1,11 @@
 //! Grouped-query attention with rotary positions, with or without KV caches.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use acem3_kernels::{AttendedSequence, AttentionSettings, attend};
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
-use rayon::prelude::*;
 
 use super::cache::{KvCache, LayerCache};
 use super::config::DecoderConfig;
@@ -161,8 +162,8 @@ impl DecoderAttention {
         self.ungroup(&weights.matmul(&v)?, t)
     }
 
-    /// Computes the attention of each sequence over its own cache. Sequences run in parallel, and
-    /// their results do not depend on the other sequences of the batch.
+    /// Computes the attention of each sequence over its own cache. The results do not depend on the
+    /// other sequences of the batch.
     fn forward_cached(
         &self,
         projected: &Projected,
@@ -174,35 +175,41 @@ impl DecoderAttention {
         if token_counts.len() != caches.len() {
             bail!("{} sequences but {} caches", token_counts.len(), caches.len());
         }
-        let starts = token_counts.iter().scan(0, |sum, n| Some(std::mem::replace(sum, *sum + n)));
-        let jobs: Vec<(usize, usize, &mut LayerCache)> = starts
-            .zip(token_counts)
-            .zip(caches.iter_mut())
-            .map(|((start, n), cache)| {
-                let cache = cache.layers.get_mut(layer);
-                cache
-                    .map(|layer_cache| (start, *n, layer_cache))
-                    .ok_or_else(|| candle::Error::Msg(format!("cache has no layer {layer}")))
-            })
-            .collect::<Result<_>>()?;
-        let attended: Vec<Tensor> = jobs
-            .into_par_iter()
-            .map(|(start, n, cache)| {
-                let heads_first = |x: &Tensor| x.narrow(0, start, n)?.transpose(0, 1)?.contiguous();
-                cache.append(heads_first(k)?, heads_first(v)?)?;
-                self.attend(&q.narrow(0, start, n)?, cache)
-            })
-            .collect::<Result<_>>()?;
-        Tensor::cat(&attended, 0)
+        let mut start = 0;
+        let mut jobs: Vec<(Range<usize>, &LayerCache)> = Vec::with_capacity(caches.len());
+        for (n, cache) in token_counts.iter().zip(caches) {
+            let Some(cache) = cache.layers.get_mut(layer) else {
+                bail!("cache has no layer {layer}");
+            };
+            let rows = start..start + n;
+            start = rows.end;
+            cache.append(k, v, rows.clone())?;
+            jobs.push((rows, &*cache));
+        }
+        if q.device().is_cpu() {
+            let sequences: Vec<AttendedSequence> = jobs
+                .into_iter()
+                .map(|(rows, cache)| AttendedSequence {
+                    new_tokens: rows.len(),
+                    blocks: cache.blocks(),
+                })
+                .collect();
+            let settings = AttentionSettings { scale: self.scale(), window: self.window };
+            return attend(q, &sequences, settings);
+        }
+        let attended = jobs.into_iter().map(|(rows, cache)| {
+            let q = q.narrow(0, rows.start, rows.len())?;
+            self.attend_tensors(&q, cache.tensors())
+        });
+        Tensor::cat(&attended.collect::<Result<Vec<Tensor>>>()?, 0)
     }
 
-    /// Computes the attention of the new queries `(n, h, d)` of one sequence over its cache, which
-    /// already contains the keys and values of the new tokens.
-    fn attend(&self, q: &Tensor, cache: &LayerCache) -> Result<Tensor> {
+    /// Computes the attention of the new queries `(n, h, d)` of one sequence over its keys and values
+    /// `(h_kv, t, d)`, those of the new tokens last.
+    fn attend_tensors(&self, q: &Tensor, parts: &[(Tensor, Tensor)]) -> Result<Tensor> {
         let n = q.dim(0)?;
         let q = self.group(&q.contiguous()?, 1)?.squeeze(0)?; // (h_kv, g·n, d)
-        let scores: Vec<Tensor> = cache
-            .parts()
+        let scores: Vec<Tensor> = parts
             .iter()
             .map(|(keys, _)| q.matmul(&keys.transpose(1, 2)?))
             .collect::<Result<_>>()?;
@@ -211,7 +218,7 @@ impl DecoderAttention {
         let weights = masked_softmax(&scores, n, self.scale(), causal, self.window)?.squeeze(0)?;
         let mut attended: Option<Tensor> = None;
         let mut start = 0;
-        for (_, values) in cache.parts() {
+        for (_, values) in parts {
             let t = values.dim(1)?;
             let part = weights.narrow(2, start, t)?.contiguous()?.matmul(values)?;
             attended = Some(match attended {
@@ -222,5 +229,54 @@ impl DecoderAttention {
         }
         let Some(attended) = attended else { bail!("attention over an empty cache") };
         self.ungroup(&attended.unsqueeze(0)?, n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use candle::{DType, Device};
+
+    use super::*;
+
+    /// Other devices use the composed attention. Here both run on the CPU.
+    #[test]
+    fn composed_attention_matches_the_kernel() -> Result<()> {
+        let (c, inner, tokens, new) = (24, 48, 9, 3);
+        for window in [None, Some(4)] {
+            let config: DecoderConfig = serde_json::from_value(serde_json::json!({
+                "vocab_size": 8, "hidden_size": c, "intermediate_size": inner,
+                "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2,
+                "max_position_embeddings": 16, "rms_norm_eps": 1e-6, "rope_theta": 1e4,
+            }))
+            .map_err(candle::Error::wrap)?;
+            let d = config.head_size();
+            let weight = |rows| Tensor::randn(0f32, 1., (rows, c), &Device::Cpu);
+            let names = [("q_proj", c), ("k_proj", 2 * d), ("v_proj", 2 * d), ("o_proj", c)];
+            let tensors = names
+                .map(|(name, rows)| Ok((format!("{name}.weight"), weight(rows)?)))
+                .into_iter()
+                .collect::<Result<HashMap<_, _>>>()?;
+            let vb = VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
+            let rotary = RotaryTables::with_scaled_periods(d, 16, 1e4, |_, period| period);
+            let attention = DecoderAttention::load(&vb, &config, &rotary, window)?;
+            let random = |n, heads| Tensor::randn(0f32, 1., (n, heads, d), &Device::Cpu);
+            let (q, k, v) = (random(new, 6)?, random(tokens, 2)?, random(tokens, 2)?);
+            let mut cache = LayerCache::default();
+            cache.append(&k, &v, 0..tokens)?;
+            let sequence = AttendedSequence { new_tokens: new, blocks: cache.blocks() };
+            let settings = AttentionSettings { scale: attention.scale(), window };
+            let heads_first = |x: &Tensor| x.transpose(0, 1)?.contiguous();
+            let (k, v) = (heads_first(&k)?, heads_first(&v)?);
+            let halves = [(0, 5), (5, tokens - 5)].map(|(start, len)| {
+                Ok((k.narrow(1, start, len)?.contiguous()?, v.narrow(1, start, len)?.contiguous()?))
+            });
+            let halves = halves.into_iter().collect::<Result<Vec<_>>>()?;
+            let composed = attention.attend_tensors(&q, &halves)?;
+            let error = (attend(&q, &[sequence], settings)? - composed)?.abs()?.max_all()?;
+            assert!(error.to_scalar::<f32>()? < 1e-6, "{error}");
+        }
+        Ok(())
     }
 }

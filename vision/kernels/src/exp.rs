@@ -12,7 +12,8 @@ const MAX_INPUT: f32 = 88.;
 
 /// Computes `eˣ` with a relative error below 2·10⁻⁷. Returns 0 below −87.3, `e⁸⁸` above 88, and NaN
 /// for NaN.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of functions that enable vector instructions")]
 pub(crate) fn exp(x: f32) -> f32 {
     let clamped = if x > MAX_INPUT { MAX_INPUT } else { x };
     let shifted = clamped * std::f32::consts::LOG2_E + ROUNDING_SHIFT;

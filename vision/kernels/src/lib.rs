@@ -11,6 +11,7 @@
 //! block order. So results do not depend on the number of threads.
 
 mod activation;
+mod attention;
 mod bias;
 mod cross_entropy;
 mod custom_gradient;
@@ -26,6 +27,7 @@ mod softmax;
 mod tests;
 
 pub use activation::{Activation, activate};
+pub use attention::{AttendedSequence, AttentionSettings, KeyValueBlock, attend};
 pub use bias::add_bias;
 pub use cross_entropy::{cross_entropy, log_probabilities};
 pub use custom_gradient::{with_gradient, with_gradients};

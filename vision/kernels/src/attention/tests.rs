@@ -1,0 +1,129 @@
+use candle::{D, Device};
+
+use super::*;
+
+/// Computes the attention of one sequence with candle's operations. `keys` and `values`: (t, h_kv, d).
+fn reference(
+    q: &Tensor,
+    keys: &Tensor,
+    values: &Tensor,
+    settings: AttentionSettings,
+) -> Result<Tensor> {
+    let (n, heads, d) = q.dims3()?;
+    let (t, key_heads, _) = keys.dims3()?;
+    let expand = |x: &Tensor| -> Result<Tensor> {
+        let x = x.reshape((t, key_heads, 1, d))?;
+        let x = x.broadcast_as((t, key_heads, heads / key_heads, d))?;
+        x.reshape((t, heads, d))?.transpose(0, 1)?.contiguous()
+    };
+    let scores = q.transpose(0, 1)?.contiguous()?.matmul(&expand(keys)?.transpose(1, 2)?)?;
+    let scores = (scores * f64::from(settings.scale))?;
+    let mask: Vec<f32> = (0..n)
+        .flat_map(|i| {
+            let position = t - n + i;
+            let first = settings.window.map_or(0, |window| (position + 1).saturating_sub(window));
+            (0..t).map(move |j| if j < first || j > position { f32::NEG_INFINITY } else { 0. })
+        })
+        .collect();
+    let mask = Tensor::from_vec(mask, (1, n, t), &Device::Cpu)?;
+    let weights = candle_nn::ops::softmax(&scores.broadcast_add(&mask)?, D::Minus1)?;
+    weights.matmul(&expand(values)?)?.transpose(0, 1)?.contiguous()?.reshape((n, heads * d))
+}
+
+/// A sequence whose tokens are split into blocks.
+struct Sample {
+    q: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    blocks: Vec<KeyValueBlock>,
+}
+
+impl Sample {
+    /// `shape`: number of query heads, key heads, and values per head.
+    fn new(new_tokens: usize, blocks: &[usize], shape: [usize; 3]) -> Result<Self> {
+        let [heads, key_heads, d] = shape;
+        let tokens = blocks.iter().sum::<usize>();
+        let random = |n, h| Tensor::randn(0f32, 1., (n, h, d), &Device::Cpu);
+        let (keys, values) = (random(tokens, key_heads)?, random(tokens, key_heads)?);
+        let mut first = 0;
+        let mut stored = Vec::new();
+        for count in blocks {
+            let mut block = KeyValueBlock::with_capacity(count + 5, key_heads, d);
+            // In two steps, as prefill and decoding do.
+            block.append(&keys, &values, first..first + count / 2)?;
+            block.append(&keys, &values, first + count / 2..first + count)?;
+            first += count;
+            stored.push(block);
+        }
+        Ok(Self { q: random(new_tokens, heads)?, keys, values, blocks: stored })
+    }
+
+    fn sequence(&self) -> AttendedSequence<'_> {
+        let new_tokens = self.q.dim(0).unwrap_or(0);
+        AttendedSequence { new_tokens, blocks: self.blocks.iter().collect() }
+    }
+}
+
+const SETTINGS: AttentionSettings = AttentionSettings { scale: 0.3, window: None };
+
+#[test]
+fn results_match_the_composed_attention() -> Result<()> {
+    for (n, blocks, shape) in [
+        (1, &[1][..], [1, 1, 8]),
+        (1, &[70, 3], [4, 4, 64]),
+        (5, &[17, 16, 40], [6, 2, 24]),
+        (40, &[200], [3, 1, 16]),
+        (33, &[1, 2, 90], [8, 2, 100]),
+    ] {
+        for window in [None, Some(1), Some(20), Some(1000)] {
+            let settings = AttentionSettings { window, ..SETTINGS };
+            let sample = Sample::new(n, blocks, shape)?;
+            let got = attend(&sample.q, &[sample.sequence()], settings)?;
+            let want = reference(&sample.q, &sample.keys, &sample.values, settings)?;
+            let error = (got - want)?.abs()?.max_all()?.to_scalar::<f32>()?;
+            assert!(error < 5e-6, "{n} of {blocks:?}, {shape:?}, {window:?}: {error}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn results_do_not_depend_on_the_batch_or_on_threads() -> Result<()> {
+    let shape = [6, 2, 32];
+    let samples = [
+        Sample::new(1, &[300, 7], shape)?,
+        Sample::new(37, &[64, 40], shape)?,
+        Sample::new(3, &[9], shape)?,
+    ];
+    let q = Tensor::cat(&samples.each_ref().map(|sample| &sample.q), 0)?;
+    let sequences = samples.each_ref().map(Sample::sequence);
+    let together = attend(&q, &sequences, SETTINGS)?.to_vec2::<f32>()?;
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(candle::Error::wrap)?;
+    let mut first = 0;
+    for sample in &samples {
+        let alone = pool.install(|| attend(&sample.q, &[sample.sequence()], SETTINGS))?;
+        let alone = alone.to_vec2::<f32>()?;
+        assert!(alone == together[first..first + alone.len()]);
+        first += alone.len();
+    }
+    Ok(())
+}
+
+#[test]
+fn wrong_shapes_are_errors() -> Result<()> {
+    let sample = Sample::new(2, &[3], [4, 2, 8])?;
+    let other = Sample::new(2, &[3], [4, 3, 8])?;
+    let narrow = Sample::new(2, &[3], [4, 2, 4])?;
+    for sequences in [vec![], vec![other.sequence()], vec![narrow.sequence()]] {
+        assert!(attend(&sample.q, &sequences, SETTINGS).is_err());
+    }
+    let too_few = AttendedSequence { new_tokens: 2, blocks: Vec::new() };
+    assert!(attend(&sample.q, &[too_few], SETTINGS).is_err());
+    let mut block = KeyValueBlock::with_capacity(16, 2, 8);
+    assert!(block.append(&other.keys, &other.values, 0..3).is_err());
+    assert!(block.append(&sample.keys, &sample.values, 0..4).is_err());
+    block.append(&sample.keys, &sample.values, 0..3)?;
+    assert_eq!((block.len(), block.room()), (3, 13));
+    Ok(())
+}
