@@ -12,6 +12,7 @@
 
 mod activation;
 mod bias;
+mod cpu_product;
 mod cross_entropy;
 mod custom_gradient;
 mod elements;
@@ -20,10 +21,16 @@ mod layer_norm;
 mod linear;
 mod matmul;
 mod matrix;
+#[cfg(target_arch = "x86_64")]
+mod ordered_product;
 mod reduce;
 mod softmax;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod transposed_tile;
+#[cfg(target_arch = "x86_64")]
+mod weight_rows;
 
 pub use activation::{Activation, activate};
 pub use bias::add_bias;

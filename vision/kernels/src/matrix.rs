@@ -7,6 +7,7 @@ use candle::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
+use crate::cpu_product::multiply_ordered;
 use crate::linear::linear;
 
 /// Values that a product dequantises at a time: 1 MB in f32, which fits into a core's cache.
@@ -73,6 +74,23 @@ impl Matrix {
             Self::Dense(weight) => return linear(x, weight, bias),
             Self::Blocks { bytes, block_type, columns } => (bytes, *block_type, *columns),
         };
+        let y = match multiply_ordered(x, bytes, Some(block_type))? {
+            Some(y) => y,
+            None => Self::multiply_blocks(x, bytes, block_type, columns)?,
+        };
+        match bias {
+            Some(bias) => y.broadcast_add(bias),
+            None => Ok(y),
+        }
+    }
+
+    /// Computes `x · matrixᵀ`, a few rows of the matrix at a time.
+    fn multiply_blocks(
+        x: &Tensor,
+        bytes: &Tensor,
+        block_type: GgmlDType,
+        columns: usize,
+    ) -> Result<Tensor> {
         let rows = bytes.dim(0)?;
         let chunk_rows = (CHUNK_VALUES / columns.max(1)).max(1);
         let products = (0..rows)
@@ -82,11 +100,7 @@ impl Matrix {
                 linear(x, &dequantize_rows(&packed, block_type, columns)?, None)
             })
             .collect::<Result<Vec<_>>>()?;
-        let y = Tensor::cat(&products, 1)?;
-        match bias {
-            Some(bias) => y.broadcast_add(bias),
-            None => Ok(y),
-        }
+        Tensor::cat(&products, 1)
     }
 
     /// Looks up rows, as an embedding table does. The result is in f32.
