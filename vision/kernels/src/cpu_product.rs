@@ -5,8 +5,19 @@ use candle::{DType, Device, Result, Storage, Tensor};
 
 use crate::elements::as_f32_slice;
 
+/// Most rows for which the kernel multiplies faster than the general one with a small f32 weight.
+const MAX_F32_ROWS: usize = 8;
+/// The same for a weight of at least [`LARGE_WEIGHT`] values, which the general kernel rearranges
+/// in memory.
+const MAX_LARGE_F32_ROWS: usize = 64;
+/// Values of a weight that exceeds a core's cache.
+const LARGE_WEIGHT: usize = 1 << 19;
+
 /// Computes `x · weightᵀ` with a dense weight, or with packed blocks of this type. `None` if the
-/// kernel does not support the processor or the weight, or if another kernel is as fast.
+/// kernel does not support the processor or the weight, or if the general one is faster.
+///
+/// The general kernel takes weights in f32 only. This one converts others as it reads them, which
+/// is faster for any number of rows.
 ///
 /// # Shapes
 /// `x` (n, `c_in`), `weight` (`c_out`, `c_in`) or (`c_out`, bytes per row) → (n, `c_out`).
@@ -15,13 +26,29 @@ pub(crate) fn multiply_ordered(
     weight: &Tensor,
     block_type: Option<GgmlDType>,
 ) -> Result<Option<Tensor>> {
+    let is_large = weight.elem_count() >= LARGE_WEIGHT;
+    let max_rows = if is_large { MAX_LARGE_F32_ROWS } else { MAX_F32_ROWS };
+    if weight.dtype() == DType::F32 && x.dim(0)? > max_rows {
+        return Ok(None);
+    }
+    compute_ordered(x, weight, block_type)
+}
+
+/// Computes `x · weightᵀ` like [`multiply_ordered`], even if the general kernel is faster.
+pub(crate) fn compute_ordered(
+    x: &Tensor,
+    weight: &Tensor,
+    block_type: Option<GgmlDType>,
+) -> Result<Option<Tensor>> {
     #[cfg(target_arch = "x86_64")]
     {
-        use crate::ordered_product::{BLOCK_ROWS, OrderedProduct};
+        use crate::ordered_product::OrderedProduct;
         use crate::weight_rows::WeightRows;
 
         let ((n, columns), rows) = (x.dims2()?, weight.dim(0)?);
-        if x.dtype() != DType::F32 || !x.device().is_cpu() || !weight.device().is_cpu() {
+        // The general kernel adds in another order for a single row of weights.
+        if rows == 1 || x.dtype() != DType::F32 || !x.device().is_cpu() || !weight.device().is_cpu()
+        {
             return Ok(None);
         }
         let x = x.contiguous()?;
@@ -35,9 +62,6 @@ pub(crate) fn multiply_ordered(
         let Some(weight) = WeightRows::borrow(weight_storage, weight_layout, block_type) else {
             return Ok(None);
         };
-        if weight.is_f32() && n > BLOCK_ROWS {
-            return Ok(None);
-        }
         let x = as_f32_slice(x_storage, x_layout, "product")?;
         let product = OrderedProduct { x, weight, rows, columns }.compute();
         product.map(|product| Tensor::from_vec(product, (n, rows), &Device::Cpu)).transpose()

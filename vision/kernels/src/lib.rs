@@ -31,6 +31,8 @@ mod tests;
 mod transposed_tile;
 #[cfg(target_arch = "x86_64")]
 mod weight_rows;
+#[cfg(target_arch = "x86_64")]
+mod widened_lanes;
 
 pub use activation::{Activation, activate};
 pub use bias::add_bias;

@@ -150,6 +150,32 @@ pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu_product::compute_ordered;
+
+    /// The kernel for few rows replaces the general one without a change of any result.
+    #[test]
+    fn both_kernels_give_the_same_bits() -> Result<()> {
+        let bits = |y: &Tensor| -> Result<Vec<u32>> {
+            Ok(y.flatten_all()?.to_vec1::<f32>()?.into_iter().map(f32::to_bits).collect())
+        };
+        let block_type = GgmlDType::Q8_0;
+        for (rows, columns) in [(2, 32), (15, 96), (16, 512), (33, 544), (250, 1120)] {
+            let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
+            let bytes = QTensor::quantize(&values, block_type)?.data()?.into_owned();
+            let row_bytes = bytes.len() / rows;
+            let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
+            let x = Tensor::randn(0f32, 1.0, (261, columns), &Device::Cpu)?;
+            for n in (1..=40).chain([128, 129, 261]) {
+                let x = x.narrow(0, 261 - n, n)?;
+                let Some(got) = compute_ordered(&x, &bytes, Some(block_type))? else {
+                    return Ok(());
+                };
+                let want = Matrix::multiply_blocks(&x, &bytes, block_type, columns)?;
+                assert!(bits(&got)? == bits(&want)?, "{n} rows of {columns} to {rows} differ");
+            }
+        }
+        Ok(())
+    }
 
     /// Because of this property, keeping weights quantised in memory does not change verdicts.
     #[test]
