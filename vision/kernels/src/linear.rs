@@ -37,7 +37,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 }
 
 /// Computes `x · weight` with the same order of addition for any number of rows.
-fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+pub(crate) fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (n, c) = x.dims2()?;
     let min_rows = (MAX_REORDERED_VALUES / weight.dim(1)?.max(1) + 1).max(2);
     let x = if n < min_rows { x.pad_with_zeros(0, 0, min_rows - n)? } else { x.clone() };

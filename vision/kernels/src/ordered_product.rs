@@ -76,10 +76,13 @@ impl OrderedProduct<'_> {
                 task.outputs.push(outputs);
             }
         }
+        let run = |task: TileTask<'_>| Simd::vectorize(simd, task);
         if is_parallel {
-            tasks.into_par_iter().for_each(|task| Simd::vectorize(simd, task));
+            tasks.into_par_iter().for_each(run);
         } else {
-            tasks.into_iter().for_each(|task| Simd::vectorize(simd, task));
+            for task in tasks {
+                run(task);
+            }
         }
     }
 }
