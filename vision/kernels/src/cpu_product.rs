@@ -9,7 +9,9 @@ use crate::elements::as_f32_slice;
 const MAX_F32_ROWS: usize = 8;
 /// The same for a weight of at least [`LARGE_WEIGHT`] values, which the general kernel rearranges
 /// in memory.
-const MAX_LARGE_F32_ROWS: usize = 64;
+const MAX_LARGE_F32_ROWS: usize = 32;
+/// Most rows for which the kernel is faster than converting blocks once for the general kernel.
+const MAX_BLOCK_ROWS: usize = 256;
 /// Values of a weight that exceeds a core's cache.
 const LARGE_WEIGHT: usize = 1 << 19;
 
@@ -17,7 +19,7 @@ const LARGE_WEIGHT: usize = 1 << 19;
 /// kernel does not support the processor or the weight, or if the general one is faster.
 ///
 /// The general kernel takes weights in f32 only. This one converts others as it reads them, which
-/// is faster for any number of rows.
+/// for bf16 and f16 is faster for any number of rows.
 ///
 /// # Shapes
 /// `x` (n, `c_in`), `weight` (`c_out`, `c_in`) or (`c_out`, bytes per row) → (n, `c_out`).
@@ -26,9 +28,13 @@ pub(crate) fn multiply_ordered(
     weight: &Tensor,
     block_type: Option<GgmlDType>,
 ) -> Result<Option<Tensor>> {
-    let is_large = weight.elem_count() >= LARGE_WEIGHT;
-    let max_rows = if is_large { MAX_LARGE_F32_ROWS } else { MAX_F32_ROWS };
-    if weight.dtype() == DType::F32 && x.dim(0)? > max_rows {
+    let max_rows = match weight.dtype() {
+        DType::F32 if weight.elem_count() >= LARGE_WEIGHT => MAX_LARGE_F32_ROWS,
+        DType::F32 => MAX_F32_ROWS,
+        DType::U8 => MAX_BLOCK_ROWS,
+        _ => usize::MAX,
+    };
+    if x.dim(0)? > max_rows {
         return Ok(None);
     }
     compute_ordered(x, weight, block_type)
