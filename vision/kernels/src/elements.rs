@@ -9,6 +9,10 @@ pub(crate) const ROW_BLOCK: usize = 32;
 /// Elements in one block of work of an elementwise operation.
 pub(crate) const FLAT_BLOCK: usize = 1 << 14;
 
+/// Longest inner dimension that the general matrix kernel (`gemm`) never splits. Products split
+/// longer ones into blocks of this length, and add the blocks in order.
+pub(crate) const MAX_UNSPLIT_LENGTH: usize = 512;
+
 /// Returns true if the one-pass CPU kernels support this tensor.
 pub(crate) fn is_cpu_f32(x: &Tensor) -> bool {
     x.device().is_cpu() && x.dtype() == DType::F32

@@ -2,6 +2,8 @@
 
 use candle::{Result, Tensor};
 
+use crate::cpu_product::multiply_ordered;
+use crate::elements::MAX_UNSPLIT_LENGTH;
 use crate::matmul::matmul_transposed;
 
 /// Largest product, in values, for which the matrix kernel may change the order of addition.
@@ -12,8 +14,6 @@ use crate::matmul::matmul_transposed;
 /// depend on its batch. So [`matmul_batch_invariant`] pads small batches with zero rows and splits
 /// long inner dimensions itself.
 const MAX_REORDERED_VALUES: usize = 256;
-/// Longest inner dimension that the kernel never splits.
-const MAX_UNSPLIT_LENGTH: usize = 512;
 
 /// Computes `x · weightᵀ + bias`. Differentiable.
 ///
@@ -23,7 +23,10 @@ const MAX_UNSPLIT_LENGTH: usize = 512;
 /// `x` (n, `c_in`), `weight` (`c_out`, `c_in`), `bias` (`c_out`) → (n, `c_out`).
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let y = if x.device().is_cpu() && !(x.track_op() || weight.track_op()) {
-        matmul_batch_invariant(x, &weight.t()?)?
+        match multiply_ordered(x, weight, None)? {
+            Some(y) => y,
+            None => matmul_batch_invariant(x, &weight.t()?)?,
+        }
     } else {
         matmul_transposed(x, weight)?
     };
@@ -34,7 +37,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 }
 
 /// Computes `x · weight` with the same order of addition for any number of rows.
-fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+pub(crate) fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (n, c) = x.dims2()?;
     let min_rows = (MAX_REORDERED_VALUES / weight.dim(1)?.max(1) + 1).max(2);
     let x = if n < min_rows { x.pad_with_zeros(0, 0, min_rows - n)? } else { x.clone() };
@@ -54,7 +57,35 @@ fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle::Device;
+    use crate::cpu_product::compute_ordered;
+    use candle::{DType, Device};
+
+    /// The kernel for few rows replaces the general one without a change of any result.
+    #[test]
+    fn both_kernels_give_the_same_bits() -> Result<()> {
+        let bits = |y: &Tensor| -> Result<Vec<u32>> {
+            Ok(y.flatten_all()?.to_vec1::<f32>()?.into_iter().map(f32::to_bits).collect())
+        };
+        for (c_in, c_out) in [(1, 2), (7, 3), (64, 16), (192, 96), (509, 33), (1100, 250)] {
+            let x = Tensor::randn(0f32, 1.0, (261, c_in), &Device::Cpu)?;
+            let w = Tensor::randn(0f32, 1.0, (c_out, c_in), &Device::Cpu)?;
+            for dtype in [DType::F32, DType::BF16, DType::F16] {
+                let w = w.to_dtype(dtype)?;
+                for n in (1..=40).chain([128, 129, 261]) {
+                    let x = x.narrow(0, 261 - n, n)?;
+                    let Some(got) = compute_ordered(&x, &w, None)? else {
+                        return Ok(());
+                    };
+                    let want = matmul_batch_invariant(&x, &w.t()?)?;
+                    assert!(
+                        bits(&got)? == bits(&want)?,
+                        "{n} rows of {c_in} to {c_out} in {dtype:?} differ"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
 
     /// Because of this property, a verdict does not depend on its batch. The shapes are those of
     /// small and large models.

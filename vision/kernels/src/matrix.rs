@@ -7,6 +7,7 @@ use candle::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
+use crate::cpu_product::multiply_ordered;
 use crate::linear::linear;
 
 /// Values that a product dequantises at a time: 1 MB in f32, which fits into a core's cache.
@@ -73,20 +74,36 @@ impl Matrix {
             Self::Dense(weight) => return linear(x, weight, bias),
             Self::Blocks { bytes, block_type, columns } => (bytes, *block_type, *columns),
         };
-        let rows = bytes.dim(0)?;
-        let chunk_rows = (CHUNK_VALUES / columns.max(1)).max(1);
-        let products = (0..rows)
-            .step_by(chunk_rows)
-            .map(|start| {
-                let packed = bytes.narrow(0, start, chunk_rows.min(rows - start))?;
-                linear(x, &dequantize_rows(&packed, block_type, columns)?, None)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let y = Tensor::cat(&products, 1)?;
+        let y = match multiply_ordered(x, bytes, Some(block_type))? {
+            Some(y) => y,
+            None => Self::multiply_blocks(x, bytes, block_type, columns)?,
+        };
         match bias {
             Some(bias) => y.broadcast_add(bias),
             None => Ok(y),
         }
+    }
+
+    /// Computes `x · matrixᵀ`, a few rows of the matrix at a time.
+    fn multiply_blocks(
+        x: &Tensor,
+        bytes: &Tensor,
+        block_type: GgmlDType,
+        columns: usize,
+    ) -> Result<Tensor> {
+        let rows = bytes.dim(0)?;
+        let chunk_rows = (CHUNK_VALUES / columns.max(1)).max(1);
+        // Chunks of nearly equal size, because the matrix kernel adds in another order for a single
+        // row of weights.
+        let chunks = rows.div_ceil(chunk_rows);
+        let products = (0..chunks)
+            .map(|chunk| {
+                let start = rows * chunk / chunks;
+                let packed = bytes.narrow(0, start, rows * (chunk + 1) / chunks - start)?;
+                linear(x, &dequantize_rows(&packed, block_type, columns)?, None)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Tensor::cat(&products, 1)
     }
 
     /// Looks up rows, as an embedding table does. The result is in f32.
@@ -136,11 +153,41 @@ pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu_product::compute_ordered;
+    use crate::linear::matmul_batch_invariant;
+
+    /// The kernel for few rows replaces the general one without a change of any result.
+    #[test]
+    fn both_kernels_give_the_same_bits() -> Result<()> {
+        let bits = |y: &Tensor| -> Result<Vec<u32>> {
+            Ok(y.flatten_all()?.to_vec1::<f32>()?.into_iter().map(f32::to_bits).collect())
+        };
+        let block_type = GgmlDType::Q8_0;
+        for (rows, columns) in [(2, 32), (15, 96), (16, 512), (33, 544), (250, 1120)] {
+            let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
+            let packed = QTensor::quantize(&values, block_type)?;
+            let dense = packed.dequantize(&Device::Cpu)?;
+            let bytes = packed.data()?.into_owned();
+            let row_bytes = bytes.len() / rows;
+            let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
+            let x = Tensor::randn(0f32, 1.0, (261, columns), &Device::Cpu)?;
+            for n in (1..=40).chain([128, 129, 261]) {
+                let x = x.narrow(0, 261 - n, n)?;
+                let Some(got) = compute_ordered(&x, &bytes, Some(block_type))? else {
+                    return Ok(());
+                };
+                let want = matmul_batch_invariant(&x, &dense.t()?)?;
+                assert!(bits(&got)? == bits(&want)?, "{n} rows of {columns} to {rows} differ");
+            }
+        }
+        Ok(())
+    }
 
     /// Because of this property, keeping weights quantised in memory does not change verdicts.
     #[test]
     fn quantised_and_dequantised_products_are_bit_identical() -> Result<()> {
-        let (rows, columns) = (700, 1024);
+        // One row more than three chunks.
+        let (rows, columns) = (769, 1024);
         let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
         let x = Tensor::randn(0f32, 1.0, (37, columns), &Device::Cpu)?;
         let bias = Tensor::randn(0f32, 1.0, rows, &Device::Cpu)?;
