@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use acem3::cli::args::Cli;
 use acem3::cli::commands;
+use acem3::cli::secret_arguments;
 use acem3::support::device::threads;
 use acem3::support::process::isolated;
 use acem3::support::terminal::exit;
@@ -15,5 +16,9 @@ fn main() -> ExitCode {
     }
     threads::set_thread_count();
     isolated::enable();
+    // The parser quotes arguments in its errors.
+    if let Err(error) = secret_arguments::check(std::env::args_os()) {
+        return exit::finish(Err(error));
+    }
     exit::finish(commands::run(&Cli::parse()))
 }

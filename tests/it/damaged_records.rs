@@ -3,6 +3,7 @@
 use std::fs;
 
 use acem3::analysis::verdicts::{self, ScoreKind};
+use acem3::judging::run::record::checksum::append_checksum;
 use serde_json::Value;
 
 use crate::folder::{Folder, ProgramOutput, valid_case};
@@ -259,4 +260,31 @@ fn records_without_any_intact_line_are_an_error() {
     assert!(output.stderr.contains("hint: run the same `acem3 judge` command again"));
     assert_eq!(folder.judge("out", &[]).exit_code, 0);
     assert_eq!(fs::read(folder.path(RECORDS)).unwrap(), records);
+}
+
+/// Somebody exchanges the scores of a record and writes the checksum that belongs to them.
+#[test]
+fn forged_record_is_still_reported_after_a_resumed_run() {
+    let (folder, records) = judged_folder(4);
+    let text = String::from_utf8(records.clone()).unwrap();
+    let first = text.lines().next().unwrap();
+    let fields = &first[..first.rfind(",\"checksum\"").unwrap()];
+    let start = fields.find("\"scores\":[").unwrap() + "\"scores\":[".len();
+    let scores = &fields[start..start + fields[start..].find(']').unwrap()];
+    let (a, b) = scores.split_once(',').unwrap();
+    assert_ne!(a, b);
+    let forged = format!("{}{b},{a}{}}}", &fields[..start], &fields[start + scores.len()..]);
+    folder.write(RECORDS, &text.replace(first, &append_checksum(&forged)));
+    let strict = ["rank", "out", "--resamples", "20", "--complete"];
+    assert_eq!(folder.run(&strict).exit_code, 2);
+    for _ in 0..2 {
+        let output = folder.judge("out", &[]);
+        let note = "not the records that the finished run wrote";
+        assert!(output.stderr.contains(note), "{}", output.stderr);
+        assert_eq!(folder.run(&strict).exit_code, 2);
+    }
+    fs::write(folder.path(RECORDS), records).unwrap();
+    assert_eq!(folder.run(&strict).exit_code, 0);
+    assert!(!folder.judge("out", &[]).stderr.contains("not the records"));
+    assert_eq!(folder.run(&strict).exit_code, 0);
 }

@@ -186,20 +186,23 @@ fn silent_server_times_out() {
     assert_eq!(mock.storage.take_downloads().len(), 3);
 }
 
+/// A few bytes per connection are no progress.
 #[test]
 fn connection_without_progress_is_abandoned() {
-    let mock = hub_with_storage(|request, bytes| {
-        let mut reply = MockReply::from_content(request, &bytes);
-        reply.truncate_at = Some(0);
-        Some(reply)
-    });
-    let dir = tempfile::tempdir().unwrap();
-    let error = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap_err();
-    let text = error.to_string();
-    assert_eq!(error.kind, HubErrorKind::Unavailable, "{text}");
-    assert!(text.contains("model.safetensors") && text.contains("hint: "), "{text}");
-    assert!(!text.contains("secret"), "{text}");
-    assert_eq!(mock.storage.take_downloads().len(), 3);
+    for received in [0, 1, 1000] {
+        let mock = hub_with_storage(move |request, bytes| {
+            let mut reply = MockReply::from_content(request, &bytes);
+            reply.truncate_at = Some(received);
+            Some(reply)
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let error = fetch(&settings(&mock.hub.url(), dir.path()), "owner/name").unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.kind, HubErrorKind::Unavailable, "{text}");
+        assert!(text.contains("model.safetensors") && text.contains("hint: "), "{text}");
+        assert!(!text.contains("secret"), "{text}");
+        assert_eq!(mock.storage.take_downloads().len(), 3);
+    }
 }
 
 /// `ACEM3_TEST_SMALL_DISK` is a folder on a disk with less than 300,000 free bytes.

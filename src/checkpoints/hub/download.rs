@@ -80,9 +80,11 @@ impl Downloader<'_> {
         let mut attempt = || {
             let before = file_len(part);
             match self.append(file, part, bar_start) {
-                // An attempt that receives new bytes does not count against the limit.
+                // An attempt that receives enough new bytes does not count against the limit. One
+                // byte per connection would otherwise keep a download open for ever.
                 Err(error)
-                    if error.kind == HubErrorKind::Unavailable && file_len(part) > before =>
+                    if error.kind == HubErrorKind::Unavailable
+                        && file_len(part) >= before.saturating_add(RetryPolicy::MIN_BYTES) =>
                 {
                     Ok(false)
                 }

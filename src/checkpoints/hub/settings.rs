@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::args::HubArgs;
 use super::error::{HubError, HubErrorKind};
 use crate::support::files::regular_file;
-use crate::support::network::access_token::AccessToken;
+use crate::support::network::access_token::{AccessToken, HUB_TOKEN_VARIABLE};
 use crate::support::network::service_url::{ServiceUrl, UrlRules};
 
 /// Default of `HF_ENDPOINT`.
@@ -46,7 +46,7 @@ pub struct RetryPolicy {
     pub metadata_timeout: Duration,
     /// Time in which a download must receive at least [`RetryPolicy::MIN_BYTES`].
     pub slow_timeout: Duration,
-    /// Maximum number of consecutive attempts without a new byte.
+    /// Maximum number of consecutive attempts with fewer new bytes than [`RetryPolicy::MIN_BYTES`].
     pub attempts: u32,
     /// Pause after the first failed attempt, doubled after each further one.
     pub pause: Duration,
@@ -106,7 +106,7 @@ impl HubSettings {
                 )
             })?;
         let token_file = path("HF_TOKEN_PATH").or_else(|| Some(hf_home.as_ref()?.join("token")));
-        let variable = text("HF_TOKEN").or_else(|| text("HUGGING_FACE_HUB_TOKEN"));
+        let variable = text(HUB_TOKEN_VARIABLE).or_else(|| text("HUGGING_FACE_HUB_TOKEN"));
         let token = match variable.as_deref().and_then(AccessToken::new) {
             Some(token) => Some(token),
             None if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") => None,
@@ -115,7 +115,7 @@ impl HubSettings {
         if token.as_ref().is_some_and(|token| !token.is_word()) {
             let why = "the token contains a space or a character that is not ASCII";
             return Err(setting_error(
-                "HF_TOKEN",
+                HUB_TOKEN_VARIABLE,
                 why,
                 "copy it again; it is one word that begins with hf_",
             ));
@@ -143,7 +143,7 @@ fn setting_error(name: &str, why: &str, hint: &str) -> HubError {
 
 fn parse_endpoint(value: Option<String>, allow_http: bool) -> Result<ServiceUrl, HubError> {
     let endpoint = value.unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
-    ServiceUrl::parse(&endpoint, UrlRules { key_variable: "HF_TOKEN", allow_http })
+    ServiceUrl::parse(&endpoint, UrlRules { key_variable: HUB_TOKEN_VARIABLE, allow_http })
         .map_err(|error| setting_error("HF_ENDPOINT", &error.reason, &error.hint))
 }
 

@@ -10,7 +10,7 @@ use super::cache::{RepoCache, is_safe_path};
 use super::client::HubClient;
 use super::download::Downloader;
 use super::error::HubError;
-use super::error::HubErrorKind::{MissingFile, NotCached, Unavailable, Unreachable};
+use super::error::HubErrorKind::{BadResponse, MissingFile, NotCached, Unavailable, Unreachable};
 use super::id::is_commit;
 use super::remote_file::RemoteFile;
 use super::{HubSettings, RepoRef};
@@ -177,6 +177,9 @@ fn cached_snapshot(
     }
 }
 
+/// Maximum number of files of a snapshot. A request asks for the size of each.
+const MAX_FILES: usize = 1000;
+
 fn not_cached_error(cache: &RepoCache, what: &str, why: &str, hint: &str) -> HubError {
     let root = cache.root().display();
     HubError::new(NotCached, format!("{what} is not in the cache {root}{why}"), hint)
@@ -187,11 +190,17 @@ fn select_files(
     filter: &FileFilter,
     names: &[String],
 ) -> Result<Vec<String>, HubError> {
-    filter.select(names).map_err(|missing| {
+    let selected = filter.select(names).map_err(|missing| {
         let (id, revision, file) = (repo.id(), repo.revision(), missing.file);
         let message = format!("{id}: no file {file} at {revision}");
         HubError::new(MissingFile, message, &missing.hint)
-    })
+    })?;
+    if selected.len() > MAX_FILES {
+        let (id, n) = (repo.id(), selected.len());
+        let message = format!("{id}: {n} files to download, the limit is {MAX_FILES}");
+        return Err(HubError::new(BadResponse, message, "check the name of the repository"));
+    }
+    Ok(selected)
 }
 
 fn build_snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {

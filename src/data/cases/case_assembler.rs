@@ -1,6 +1,6 @@
 //! Completes drafts to cases, by the same rules for every layout.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,7 +9,9 @@ use super::source_options::{CaseResult, SourceOptions};
 use crate::data::cases::answers::answer_index::{AnswerIndex, MissingResponse};
 use crate::data::cases::answers::answer_matches::AnswerMatchCounts;
 use crate::data::cases::case::case_labels;
-use crate::data::cases::case::text_limits::{check_name_length, check_text_length};
+use crate::data::cases::case::text_limits::{
+    check_name_length, check_repeated_fields, check_text_length,
+};
 use crate::data::cases::draft::Draft;
 use crate::data::cases::removed_responses::{
     RemovedResponse, check_responses, join_reasons, remove_responses,
@@ -136,6 +138,12 @@ impl CaseAssembler {
         }
         missing.extend(too_long_responses(&case.responses, &missing)?);
         let removed = remove_responses(case, missing);
+        if let Err(message) = check_repeated_fields(case.repeated_bytes(), case.responses.len()) {
+            field_problems.push(format!("{message}; the case is judged without them"));
+            case.reference = None;
+            case.meta.clear();
+            case.extra.clear();
+        }
         self.check_response_count(case)
             .map_err(|message| if removed.is_empty() { message } else { join_reasons(&removed) })?;
         Ok(removed)
@@ -183,12 +191,13 @@ fn too_long_responses(
     responses: &[Response],
     missing: &[MissingResponse],
 ) -> Result<Vec<MissingResponse>, String> {
+    let missing: HashSet<&str> = missing.iter().map(|response| response.model.as_str()).collect();
     let mut too_long = Vec::new();
     for (index, Response { model, text }) in responses.iter().enumerate() {
         let number = index + 1;
         check_name_length(model, &format!("the model of response {number}"))?;
         let name = format!("response {number} (model {model})");
-        let is_missing = missing.iter().any(|response| response.model == *model);
+        let is_missing = missing.contains(model.as_str());
         if let (false, Err(message)) = (is_missing, check_text_length(text, &name)) {
             too_long.push(MissingResponse { model: model.clone(), message });
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::case::{Case, ProblemScope, Response};
 use crate::data::cases::answers::answer_index::MissingResponse;
 use crate::data::cases::case::case_labels;
+use crate::data::cases::case::text_limits::MAX_RESPONSES;
 use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
 
 /// Maximum number of reasons in the message of a case without enough responses.
@@ -80,6 +81,13 @@ pub(crate) fn join_reasons(removed: &[RemovedResponse]) -> String {
 
 /// Checks the responses of a case and returns those without text.
 pub(super) fn check_responses(responses: &[Response]) -> Result<Vec<MissingResponse>, String> {
+    if responses.len() > MAX_RESPONSES {
+        return Err(format!(
+            "the case has {} responses, the limit is {MAX_RESPONSES}\n\
+             hint: split it into several cases",
+            responses.len()
+        ));
+    }
     let mut missing = Vec::new();
     let mut models = HashSet::new();
     for (index, response) in responses.iter().enumerate() {

@@ -5,13 +5,16 @@ use crate::data::cases::Case;
 /// Hint if a case has no response of the baseline.
 pub const BASELINE_HINT: &str = "check --baseline";
 
+/// Maximum number of pairs of a case.
+const MAX_PAIRS: usize = 1_000_000;
+
 /// Returns the pairs of a case. Without a baseline, these are all pairs of its responses. With a
 /// baseline, these are the pairs of a response of another model (first) and a response of the
 /// baseline (second).
 ///
 /// # Errors
 ///
-/// There is no pair.
+/// There is no pair, or there are too many.
 pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, String> {
     let n = case.responses.len();
     if n < 2 {
@@ -21,6 +24,13 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
         ));
     }
     let Some(baseline) = baseline else {
+        let pairs = n * (n - 1) / 2;
+        if pairs > MAX_PAIRS {
+            return Err(format!(
+                "{n} responses have {pairs} pairs, the limit is {MAX_PAIRS}\n\
+                 hint: compare them with one model: --baseline MODEL"
+            ));
+        }
         return Ok((0..n).flat_map(|i| (i + 1..n).map(move |j| [i, j])).collect());
     };
     let is_baseline = |i: &usize| case.responses.get(*i).is_some_and(|r| r.model == baseline);
@@ -87,6 +97,15 @@ mod tests {
         assert_eq!(select_affected_pairs(affected.clone(), None), affected);
         let with_baseline = [pair("a", "b"), pair("c", "b")];
         assert_eq!(select_affected_pairs(affected, Some("b")), with_baseline);
+    }
+
+    #[test]
+    fn too_many_pairs_are_an_error_without_a_baseline() {
+        let models: Vec<String> = (0..1500).map(|i| format!("m{i}")).collect();
+        let many = case(&models.iter().map(String::as_str).collect::<Vec<_>>());
+        let error = select_pairs(&many, None).unwrap_err();
+        assert!(error.contains("1500 responses have 1124250 pairs"), "{error}");
+        assert_eq!(select_pairs(&many, Some("m3")).unwrap().len(), 1499);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub struct RunState {
     pub expected_cases: Option<u64>,
     /// Number of damaged lines, which do not count.
     pub damaged: u64,
+    /// Number of lines without checksum, which count as they are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unchecked: u64,
     /// The first damaged lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged_lines: Vec<DamagedLine>,
@@ -57,6 +60,8 @@ pub struct FoundRecords {
     pub cases: u64,
     /// Number of lines, without a torn last line.
     pub lines: u64,
+    /// Number of intact lines without checksum.
+    pub unchecked: u64,
     /// True if the last line is torn: a run is writing it, or was killed.
     pub is_torn: bool,
     /// The damaged lines.
@@ -87,22 +92,30 @@ impl RunState {
             cases: found.cases,
             expected_cases: manifest.and_then(Manifest::count_expected_cases),
             damaged: found.damage.count(),
+            unchecked: found.unchecked,
             damaged_lines: found.damage.described().to_vec(),
             problems,
         }
     }
 
-    /// Returns one line per problem, or a line that the state is unknown, to be shown before the
-    /// results.
+    /// Returns one line per problem, and what could not be checked, to be shown before the results.
     pub fn notices(&self) -> Vec<String> {
+        let path = self.records.display();
+        let problems = self.problems.iter().map(|p| format!("{}; {}", p.problem, p.hint));
+        let mut notices: Vec<String> = problems.collect();
         // Verdicts that were judged in memory have no file.
         if self.complete.is_none() && !self.records.as_os_str().is_empty() {
-            return vec![format!(
-                "{}: no {MANIFEST} next to it, so it is unknown whether the run is complete",
-                self.records.display()
-            )];
+            notices.push(format!(
+                "{path}: no {MANIFEST} next to it, so it is unknown whether the run is complete"
+            ));
         }
-        self.problems.iter().map(|p| format!("{}; {}", p.problem, p.hint)).collect()
+        if self.unchecked > 0 {
+            notices.push(format!(
+                "{path}: {} without checksum, which an earlier version wrote or somebody edited",
+                format_count(self.unchecked, "record")
+            ));
+        }
+        notices
     }
 
     /// Checks that the run is complete, for `--complete`.
@@ -188,8 +201,17 @@ fn changed_file(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Optio
     };
     Some(RunProblem {
         problem: format!("{}: not the records that the run wrote: {difference}", path.display()),
-        hint: format!("{JUDGE_AGAIN} to restore them"),
+        hint: format!(
+            "{JUDGE_AGAIN}, which restores removed and moved records; judge edited ones again with \
+             another --out"
+        ),
     })
+}
+
+/// Returns true if a count is left out of the output.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn folder_of(path: &Path) -> PathBuf {

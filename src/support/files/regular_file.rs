@@ -50,11 +50,19 @@ pub fn check_regular(path: &Path) -> io::Result<()> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())
-    } else if kind.is_file() {
+    } else if kind.is_file() && !is_in_kernel_folder(path) {
         Ok(())
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_A_FILE))
     }
+}
+
+/// Returns true for files of Linux that are no files on a disk: reading one may not end, or reveal
+/// the environment of the process.
+fn is_in_kernel_folder(path: &Path) -> bool {
+    let in_folder = |path: &Path| ["/proc", "/sys"].iter().any(|folder| path.starts_with(folder));
+    // The open file of another program, for example of a shell's `<(…)`, is a pipe or a real file.
+    cfg!(target_os = "linux") && path.canonicalize().is_ok_and(|path| in_folder(&path))
 }
 
 #[cfg(test)]

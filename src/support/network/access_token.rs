@@ -3,6 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// Environment variable with the token of the hub.
+pub const HUB_TOKEN_VARIABLE: &str = "HF_TOKEN";
+/// Environment variable with the key of an adviser's endpoint.
+pub const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// Shorter tokens are not replaced in texts, because they may occur there by chance.
 const MIN_HIDDEN_BYTES: usize = 6;
 /// Replacement of a token in a text.

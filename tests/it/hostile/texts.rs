@@ -1,6 +1,7 @@
 //! Texts and lines that are too long.
 
 use std::fmt::Write as _;
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -46,7 +47,8 @@ fn long_response_affects_only_its_pairs() {
     assert!(largest < 20_000, "{largest}");
 }
 
-/// Ten lines of 6 MB that take 100 MB each when parsed. None may wait in memory for another.
+/// Ten lines of 6 MB that take 100 MB each when parsed. None may wait in memory for another, and no
+/// record repeats them.
 #[test]
 fn large_fields_are_held_one_case_at_a_time() {
     let numbers = Value::Array(vec![json!(0); 3_000_000]);
@@ -58,8 +60,65 @@ fn large_fields_are_held_one_case_at_a_time() {
         })
         .collect();
     let records = judge(&lines.join("\n"));
-    assert_eq!(records.len(), 30);
-    assert!(records.iter().all(|record| record["status"] == "judged"));
+    let count = |status: &str| records.iter().filter(|r| r["status"] == status).count();
+    assert_eq!((count("judged"), count("noted")), (30, 10));
+    assert!(records.iter().all(|record| record.to_string().len() < 20_000));
+}
+
+/// A field of 200 kB would be in each of 7,140 records.
+#[test]
+fn fields_are_not_repeated_in_many_records() {
+    let response = |i| json!({"model": format!("m{i}"), "text": "a cyst"});
+    let responses: Vec<Value> = (0..120).map(response).collect();
+    let lines = ["reference", "meta", "other"].map(|field| {
+        let text = "a".repeat(200_000);
+        let value = if field == "meta" { json!({"x": text}) } else { json!(text) };
+        let image = "missing.png";
+        json!({"id": field, "image": image, "question": "what?", "responses": responses, field: value})
+            .to_string()
+    });
+    let folder = Folder::empty();
+    folder.write("cases/cases.jsonl", &lines.join("\n"));
+    let args = ["judge", "cases", "--out", "run", "--panel", "scripted:"];
+    measured_run::run(&folder, &args, 3);
+    let records = folder.records("run");
+    assert_eq!(records.len(), 3 * (7140 + 1));
+    let noted = records[0]["message"].as_str().unwrap();
+    assert!(noted.contains("in each of up to 7140 records"), "{noted}");
+    assert!(fs::metadata(folder.path("run/records.jsonl")).unwrap().len() < 32 << 20);
+}
+
+/// Fifty thousand responses would have more than a billion pairs.
+#[test]
+fn case_with_too_many_responses_is_unscored() {
+    let response = |i| json!({"model": format!("m{i}"), "text": "a"});
+    let case = |id: &str, n: usize| {
+        let responses: Vec<Value> = (0..n).map(response).collect();
+        json!({"id": id, "question": "what?", "responses": responses}).to_string()
+    };
+    let lines = [case("many", 50_000), case("pairs", 3_000), case("good", 2)];
+    let folder = Folder::empty();
+    folder.write("cases/cases.jsonl", &lines.join("\n"));
+    let args = ["judge", "cases", "--out", "run", "--panel", "scripted:"];
+    measured_run::run(&folder, &args, 3);
+    let records = folder.records("run");
+    assert_eq!(records.len(), 3);
+    let message = |i: usize| records[i]["message"].as_str().unwrap_or_default();
+    assert!(message(0).contains("50000 responses, the limit is 4096"), "{}", message(0));
+    assert!(message(1).contains("4498500 pairs, the limit is 1000000"), "{}", message(1));
+    assert_eq!(records[2]["status"], "judged");
+}
+
+#[test]
+fn answers_of_too_many_models_are_an_error() {
+    let folder = Folder::with_cases(2);
+    let line = |i| json!({"question_id": "c0", "text": "yes", "model_id": format!("m{i}")});
+    let lines: Vec<String> = (0..80_000).map(|i| line(i).to_string()).collect();
+    folder.write("answers.jsonl", &lines.join("\n"));
+    let args = ["data", "check", "cases", "--answers", "answers.jsonl"];
+    let output = measured_run::run(&folder, &args, 1);
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("more than 4096 models\nhint: "), "{}", output.stderr);
 }
 
 #[test]

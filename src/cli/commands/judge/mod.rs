@@ -30,6 +30,7 @@ use crate::judging::run::record::find_records::find_records;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
+use crate::support::digest::Digest;
 use crate::support::files::file_identity::FileIdentity;
 use crate::support::files::folder::{create_folder, free_sibling_name};
 use crate::support::files::regular_file;
@@ -53,11 +54,15 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         let _ = fs::remove_dir(&args.out);
     }
     let (judge, hub) = loaded?;
+    let earlier_digest = read_digest(&args.out);
     let journal = Journal::open(&args.out, &judge.provenance())?;
+    let lost_digest =
+        earlier_digest.filter(|digest| journal.records_digest().ok() != Some(*digest));
     let total = source.total.map(|n| args.limit.map_or(n, |limit| n.min(limit)));
     let info = SourceInfo::new(&args.source.path, source.kind);
     let mut manifest = Manifest::start(info, judge.as_ref(), total);
     manifest.hub = hub;
+    manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
@@ -72,6 +77,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         progress,
         start: Instant::now(),
         is_new_folder,
+        lost_digest,
     };
     run.finish()
 }
@@ -87,6 +93,8 @@ struct JudgeRun<'a> {
     start: Instant,
     /// True if this run created the output folder.
     is_new_folder: bool,
+    /// Digest of the records of an earlier, finished run, if they were changed since.
+    lost_digest: Option<Digest>,
 }
 
 impl JudgeRun<'_> {
@@ -97,7 +105,10 @@ impl JudgeRun<'_> {
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
-        let records_digest = self.journal.records_digest().ok();
+        let found_digest = self.journal.records_digest().ok();
+        // A record that was edited with its checksum looks like one of this run. The earlier digest
+        // stays, so that every command that reads the run says so.
+        let records_digest = self.lost_digest.or(found_digest);
         self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !contains_records(&args.out) {
@@ -114,6 +125,13 @@ impl JudgeRun<'_> {
                 format_count(tally.counts.records, "record")
             ));
             return Ok(Exit::Interrupted);
+        }
+        if self.lost_digest.is_some_and(|digest| found_digest != Some(digest)) {
+            self.progress.note(&format!(
+                "{}: not the records that the finished run wrote; some were edited with their \
+                 checksums, or the input differs too; judge again with another --out",
+                self.journal.path().display()
+            ));
         }
         self.print_notes(&tally, seconds);
         let summary = Summary::from_tally(&tally, self.judge.name(), self.journal.path());
@@ -219,4 +237,9 @@ fn create_run_folder(args: &JudgeArgs) -> anyhow::Result<()> {
         );
     }
     create_folder(out)
+}
+
+/// Returns the digest of the records of an earlier, finished run in a folder.
+fn read_digest(folder: &Path) -> Option<Digest> {
+    Manifest::read_if_exists(folder).ok().flatten()?.records_digest
 }

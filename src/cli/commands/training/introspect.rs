@@ -13,7 +13,7 @@ use crate::data::images::outside_images::OutsideImages;
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
 use crate::support::device::Placement;
-use crate::support::network::access_token::AccessToken;
+use crate::support::network::access_token::{API_KEY_VARIABLE, AccessToken};
 use crate::support::network::service_url::{ServiceUrl, UrlRules, looks_like_url};
 use crate::support::tables::TableStyle;
 use crate::support::tables::chart::SVG_CHART;
@@ -23,9 +23,6 @@ use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::introspection::{Adviser, Endpoint, Introspection, Rounds};
 use crate::training::{TrainConfig, TrainingProgress};
-
-/// The environment variable with the API key of the server.
-const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// Runs the command.
 pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {

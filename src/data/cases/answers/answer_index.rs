@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::data::cases::answers::answer_line;
 use crate::data::cases::answers::answer_line::MalformedAnswer;
 use crate::data::cases::answers::unusable_lines::UnusableLines;
+use crate::data::cases::case::text_limits::MAX_RESPONSES;
 use crate::data::cases::case::{InputProblem, ProblemScope, Response};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::layout::{file_stem, files_with_extension};
@@ -116,6 +117,13 @@ impl AnswerIndex {
             match parsed {
                 Ok(parsed) => {
                     let model = self.model_index(&parsed.model.unwrap_or_else(|| file_stem(path)));
+                    if model >= MAX_RESPONSES {
+                        bail!(
+                            "{} line {line}: more than {MAX_RESPONSES} models\n\
+                             hint: `model_id` is the name of the model, not an id of the line",
+                            path.display()
+                        );
+                    }
                     if !models.contains(&model) {
                         models.push(model);
                     }

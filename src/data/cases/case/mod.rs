@@ -49,8 +49,15 @@ impl Case {
             Some(ImageSource::File(_)) | None => 0,
         };
         let responses = self.responses.iter().map(|response| response.text.len());
-        let fields = self.meta.values().chain(self.extra.values()).map(json_bytes);
-        image + self.question.len() + responses.sum::<usize>() + fields.sum::<usize>()
+        image + self.question.len() + responses.sum::<usize>() + self.repeated_bytes()
+    }
+
+    /// Estimates the size in memory of the fields that each record repeats and no limit on texts
+    /// holds down, in bytes: the reference, `meta` and unknown fields.
+    pub(super) fn repeated_bytes(&self) -> usize {
+        let fields = self.meta.iter().chain(&self.extra);
+        let fields = fields.map(|(name, value)| name.len() + json_bytes(value));
+        self.reference.as_ref().map_or(0, String::len) + fields.sum::<usize>()
     }
 }
 

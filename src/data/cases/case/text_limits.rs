@@ -1,4 +1,4 @@
-//! Limits on the texts of a case, checked before any text is tokenised.
+//! Limits on the responses and texts of a case, checked before any text is tokenised.
 
 /// Maximum length of a question, a response or a reference in bytes.
 ///
@@ -7,6 +7,28 @@
 pub(crate) const MAX_TEXT_BYTES: usize = 256 << 10;
 /// Maximum length of the name of a model or the id of a case in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 4 << 10;
+/// Maximum number of responses of a case, and of models of answers files.
+pub(crate) const MAX_RESPONSES: usize = 4096;
+/// Memory of the reference and the other fields of a case that is always accepted, in bytes.
+const SMALL_FIELDS_BYTES: usize = 4 << 10;
+/// Maximum memory of these fields in the records of all pairs of a case, in bytes.
+const MAX_FIELDS_BYTES: usize = 16 << 20;
+
+/// Checks the reference, `meta` and unknown fields, which each record of a case repeats. `bytes` is
+/// their size in memory.
+///
+/// # Errors
+/// They would make the records of this many responses too large.
+pub(crate) fn check_repeated_fields(bytes: usize, responses: usize) -> Result<(), String> {
+    let records = (responses.saturating_mul(responses.saturating_sub(1)) / 2).max(1);
+    if bytes <= SMALL_FIELDS_BYTES || bytes.saturating_mul(records) <= MAX_FIELDS_BYTES {
+        return Ok(());
+    }
+    Err(format!(
+        "the reference, `meta` and unknown fields take {bytes} bytes of memory in each of up to \
+         {records} records, the limit is {MAX_FIELDS_BYTES} in all\nhint: shorten them"
+    ))
+}
 
 /// Checks the length of a text.
 ///

@@ -3,6 +3,7 @@
 //! `{"id", "image", "question", "responses": [{"model", "text"}, ...]}` and optionally
 //! `reference`, `labels` and `meta`. Other fields are kept unchanged.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -132,16 +133,11 @@ fn parse_case(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError>
 
 /// Returns the models of a possibly malformed case.
 fn known_models(responses: Option<&Value>) -> Vec<String> {
-    let mut models: Vec<String> = Vec::new();
-    for response in responses.and_then(Value::as_array).into_iter().flatten() {
-        let model = response.get("model").and_then(Value::as_str);
-        if let Some(model) = model.filter(|m| !m.trim().is_empty())
-            && !models.iter().any(|known| known == model)
-        {
-            models.push(model.to_owned());
-        }
-    }
-    models
+    let responses = responses.and_then(Value::as_array).into_iter().flatten();
+    let models = responses.filter_map(|response| response.get("model").and_then(Value::as_str));
+    let mut known = HashSet::new();
+    let models = models.filter(|model| !model.trim().is_empty() && known.insert(*model));
+    models.map(ToOwned::to_owned).collect()
 }
 
 /// Stores `labels` or `meta`, which the judge does not see. Returns the value of any other field.

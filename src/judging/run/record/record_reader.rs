@@ -211,7 +211,10 @@ impl<'a, T: Send> RecordReader<'a, T> {
                     return;
                 }
                 self.has_intact_line = true;
-                row.checksum.into_iter().for_each(|checksum| self.found.checksum.add(checksum));
+                match row.checksum {
+                    Some(checksum) => self.found.checksum.add(checksum),
+                    None => self.found.unchecked += 1,
+                }
                 if row.case.is_some_and(|case| self.cases.insert(case)) {
                     self.found.cases += 1;
                 }

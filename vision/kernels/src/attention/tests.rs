@@ -2,7 +2,7 @@ use candle::{D, Device};
 
 use super::*;
 
-/// Computes the attention of one sequence with candle's operations. `keys` and `values`: (t, h_kv, d).
+/// Computes the attention of one sequence with candle's operations. `keys` and `values`: (t, `h_kv`, d).
 fn reference(
     q: &Tensor,
     keys: &Tensor,

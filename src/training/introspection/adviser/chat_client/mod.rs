@@ -128,8 +128,14 @@ impl ChatClient {
                 policy.timeout,
             ) {
                 Ok((status @ 200, text)) => {
-                    let answer = parse_answer(&text);
-                    return Ok(answer.map_err(|reason| RejectedMessages { status, reason }));
+                    // JSON can spell the key with escapes.
+                    let answer = match parse_answer(&text) {
+                        Ok(answer) => Ok(self.hide_key(&answer)),
+                        Err(reason) => {
+                            Err(RejectedMessages { status, reason: self.hide_key(&reason) })
+                        }
+                    };
+                    return Ok(answer);
                 }
                 // The endpoint rejects these messages; it may accept those of another pair.
                 Ok((status @ (400 | 413 | 422), text)) => {
@@ -224,12 +230,15 @@ impl ChatClient {
                 .ok_or_else(|| format!("the response is longer than {MAX_RESPONSE_BYTES} bytes"))?;
             Ok::<_, String>((status, body))
         })?;
-        let text = String::from_utf8_lossy(&body);
-        let text = match &self.key {
-            Some(key) => key.hide_in(&text).into_owned(),
-            None => text.into_owned(),
-        };
-        Ok((status, text))
+        Ok((status, self.hide_key(&String::from_utf8_lossy(&body))))
+    }
+
+    /// Replaces the key in a text.
+    fn hide_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) => key.hide_in(text).into_owned(),
+            None => text.to_owned(),
+        }
     }
 }
 

@@ -107,6 +107,13 @@ fn repeated_keys_and_escapes_are_not_printed() {
         write!(stream, "HTTP/1.1 200 X\r\ncontent-length: {}\r\n\r\n{body}", body.len())
     });
     assert_eq!(answer.ask(&json!([]), 0).unwrap(), Ok("I know …".to_owned()));
+    let escaped = client_of(|stream| {
+        let key: Vec<String> = KEY.bytes().map(|byte| format!("\\u00{byte:02x}")).collect();
+        let key = key.concat();
+        let body = format!("{{\"choices\": [{{\"message\": {{\"content\": \"I know {key}\"}}}}]}}");
+        write!(stream, "HTTP/1.1 200 X\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    });
+    assert_eq!(escaped.ask(&json!([]), 0).unwrap(), Ok("I know …".to_owned()));
 }
 
 #[test]

@@ -1,0 +1,106 @@
+//! Refuses arguments with credentials, before anything prints or stores them.
+
+use std::ffi::OsString;
+
+use anyhow::{Result, bail};
+
+use crate::support::network::access_token::{API_KEY_VARIABLE, HUB_TOKEN_VARIABLE};
+
+/// Shorter keys may occur in an argument by chance.
+const MIN_KEY_BYTES: usize = 8;
+
+/// Checks the arguments of the program.
+///
+/// # Errors
+///
+/// An argument has a URL with a user name, a password or parameters, or contains a key of the
+/// environment. The message does not quote it.
+pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
+    let keys = [API_KEY_VARIABLE, HUB_TOKEN_VARIABLE].map(|name| (name, std::env::var(name)));
+    for (number, argument) in arguments.enumerate().skip(1) {
+        let argument = argument.to_string_lossy();
+        let place = format!("argument {number} ({} characters)", argument.chars().count());
+        if let Some(problem) = find_url_problem(&argument) {
+            bail!(
+                "{place}: the URL {problem}\n\
+                 hint: remove it, and set {API_KEY_VARIABLE} or {HUB_TOKEN_VARIABLE} to the key; arguments are \
+                 printed and stored"
+            );
+        }
+        for (name, key) in &keys {
+            let key = key.as_deref().unwrap_or_default().trim();
+            if key.len() >= MIN_KEY_BYTES && argument.contains(key) {
+                bail!(
+                    "{place}: contains the key in {name}\n\
+                     hint: remove it; {name} is enough, and arguments are printed and stored"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns what a URL in an argument contains besides its address; `None` for other arguments.
+fn find_url_problem(argument: &str) -> Option<&'static str> {
+    let (before, rest) = argument.split_once("://")?;
+    if !before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#', ';']).next().unwrap_or_default();
+    // Not of an IPv6 address such as `[::1]:8000`.
+    let port = authority.rsplit(']').next().unwrap_or_default().split_once(':');
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_password = port.is_some_and(|(_, port)| !is_port(port));
+    if has_password || rest.contains('@') || rest.to_ascii_lowercase().contains("%40") {
+        return Some("contains a user name or a password");
+    }
+    if rest.contains(['?', '#', ';']) {
+        return Some("contains parameters after `?`, `#` or `;`");
+    }
+    find_url_problem(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_urls_are_refused_without_printing_them() {
+        for argument in [
+            "https://me:KEY@h/a",
+            "https://KEY@h/a",
+            "--out=https://me:KEY@h/a",
+            "https://me:pa\"KEY@h/a",
+            "https://me:pa KEY@h/a",
+            "https://me:KEY%40h/a",
+            "https://me:KEY",
+            "https://h/a?token=KEY",
+            "https://h/a#token=KEY",
+            "https://h/a;token=KEY",
+            "http://a/b,http://me:KEY@h",
+            "s3://h/a?KEY",
+        ] {
+            let error = check(["acem3", "judge", argument].map(OsString::from).into_iter());
+            let message = error.unwrap_err().to_string();
+            assert!(message.starts_with("argument 2 ("), "{message}");
+            assert!(message.contains("hint: ") && !message.contains("KEY"), "{message}");
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_accepted() {
+        let arguments = [
+            "acem3",
+            "a@b/c",
+            "owner/name@main",
+            "http://127.0.0.1:8000/v1",
+            "https://[::1]:80/v1",
+            "https://host/v1",
+            "what is it?",
+            "a#b;c",
+            "--x=://",
+            "C:\\a@b",
+        ];
+        check(arguments.map(OsString::from).into_iter()).unwrap();
+    }
+}
