@@ -13,7 +13,6 @@
 mod activation;
 mod attention;
 mod bias;
-mod cpu_product;
 mod cross_entropy;
 mod custom_gradient;
 mod elements;
@@ -22,18 +21,11 @@ mod layer_norm;
 mod linear;
 mod matmul;
 mod matrix;
-#[cfg(target_arch = "x86_64")]
 mod ordered_product;
 mod reduce;
 mod softmax;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
-mod transposed_tile;
-#[cfg(target_arch = "x86_64")]
-mod weight_rows;
-#[cfg(target_arch = "x86_64")]
-mod widened_lanes;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttendedSequence, AttentionSettings, KeyValueBlock, attend};

@@ -2,9 +2,9 @@
 
 use candle::{Result, Tensor};
 
-use crate::cpu_product::multiply_ordered;
 use crate::elements::MAX_UNSPLIT_LENGTH;
 use crate::matmul::matmul_transposed;
+use crate::ordered_product::multiply_ordered;
 
 /// Largest product, in values, for which the matrix kernel may change the order of addition.
 ///
@@ -57,7 +57,7 @@ pub(crate) fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tens
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu_product::compute_ordered;
+    use crate::ordered_product::compute_ordered;
     use candle::{DType, Device};
 
     /// The kernel for few rows replaces the general one without a change of any result.

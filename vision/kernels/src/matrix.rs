@@ -7,8 +7,8 @@ use candle::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
-use crate::cpu_product::multiply_ordered;
 use crate::linear::linear;
+use crate::ordered_product::multiply_ordered;
 
 /// Values that a product dequantises at a time: 1 MB in f32, which fits into a core's cache.
 const CHUNK_VALUES: usize = 1 << 18;
@@ -153,8 +153,8 @@ pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu_product::compute_ordered;
     use crate::linear::matmul_batch_invariant;
+    use crate::ordered_product::compute_ordered;
 
     /// The kernel for few rows replaces the general one without a change of any result.
     #[test]

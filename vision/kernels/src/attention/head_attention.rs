@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::AttentionSettings;
 use super::key_value_block::KeyValueBlock;
 use super::lane_product::{LANES, add_products};
+use super::settings::AttentionSettings;
 use crate::exp::exp;
 
 /// Query rows whose scores are kept at a time.

@@ -7,12 +7,14 @@
 mod head_attention;
 mod key_value_block;
 mod lane_product;
+mod settings;
 
 use candle::{Result, Tensor, bail};
 use rayon::prelude::*;
 
 use self::head_attention::HeadAttention;
 pub use self::key_value_block::KeyValueBlock;
+pub use self::settings::AttentionSettings;
 use crate::elements::as_f32_slice;
 
 /// Multiplications from which the heads of a batch are shared among threads.
@@ -24,15 +26,6 @@ pub struct AttendedSequence<'a> {
     pub new_tokens: usize,
     /// Keys and values of all tokens, those of the new tokens last.
     pub blocks: Vec<&'a KeyValueBlock>,
-}
-
-/// Settings of an attention.
-#[derive(Clone, Copy, Debug)]
-pub struct AttentionSettings {
-    /// Factor of the scores.
-    pub scale: f32,
-    /// Number of tokens that a query attends to: itself and those directly before it. `None` for all.
-    pub window: Option<usize>,
 }
 
 /// Computes the causal attention of the new tokens of sequences, each over its own keys and values.

@@ -1,3 +1,5 @@
+//! Comparison of the attention kernel with candle's operations.
+
 use candle::{D, Device};
 
 use super::*;

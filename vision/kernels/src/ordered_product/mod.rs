@@ -1,9 +1,16 @@
 //! Products of tensors with the kernel for few rows.
 
-use candle::quantized::GgmlDType;
-use candle::{DType, Device, Result, Storage, Tensor};
+#[cfg(target_arch = "x86_64")]
+mod tile_task;
+#[cfg(target_arch = "x86_64")]
+mod transposed_tile;
+#[cfg(target_arch = "x86_64")]
+mod weight_rows;
+#[cfg(target_arch = "x86_64")]
+mod widened_lanes;
 
-use crate::elements::as_f32_slice;
+use candle::quantized::GgmlDType;
+use candle::{DType, Result, Tensor};
 
 /// Most rows for which the kernel multiplies faster than the general one with a small f32 weight.
 const MAX_F32_ROWS: usize = 8;
@@ -48,8 +55,11 @@ pub(crate) fn compute_ordered(
 ) -> Result<Option<Tensor>> {
     #[cfg(target_arch = "x86_64")]
     {
-        use crate::ordered_product::OrderedProduct;
-        use crate::weight_rows::WeightRows;
+        use candle::{Device, Storage};
+        use tile_task::OrderedProduct;
+        use weight_rows::WeightRows;
+
+        use crate::elements::as_f32_slice;
 
         let ((n, columns), rows) = (x.dims2()?, weight.dim(0)?);
         // The general kernel adds in another order for a single row of weights.

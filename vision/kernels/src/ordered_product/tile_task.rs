@@ -16,9 +16,9 @@ use pulp::x86::V3;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::transposed_tile::{TILE_DEPTH, TILE_ROWS, TileRange, TileRow, load_tile};
+use super::weight_rows::WeightRows;
 use crate::elements::MAX_UNSPLIT_LENGTH;
-use crate::transposed_tile::{TILE_DEPTH, TILE_ROWS, TileRange, TileRow, load_tile};
-use crate::weight_rows::WeightRows;
 
 /// Input rows that are multiplied with a tile before the next one is read.
 const BLOCK_ROWS: usize = 128;

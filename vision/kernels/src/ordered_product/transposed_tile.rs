@@ -11,8 +11,8 @@ use pulp::bytemuck::Pod;
 use pulp::x86::V3;
 use pulp::{cast, f32x8};
 
-use crate::weight_rows::{Q8_BYTES, Q8_VALUES, WeightRows};
-use crate::widened_lanes::{widen_bf16, widen_bytes, widen_f16};
+use super::weight_rows::{Q8_BYTES, Q8_VALUES, WeightRows};
+use super::widened_lanes::{widen_bf16, widen_bytes, widen_f16};
 
 /// Values of each row in a tile, a multiple of 32. The tile takes 8 kB.
 pub(crate) const TILE_DEPTH: usize = 128;

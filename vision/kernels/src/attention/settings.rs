@@ -1,0 +1,10 @@
+//! Settings of an attention.
+
+/// Settings of an attention.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionSettings {
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Number of tokens that a query attends to: itself and those directly before it. `None` for all.
+    pub window: Option<usize>,
+}
