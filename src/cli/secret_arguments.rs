@@ -9,20 +9,29 @@ use crate::support::network::access_token::{API_KEY_VARIABLE, HUB_TOKEN_VARIABLE
 /// Shorter keys may occur in an argument by chance.
 const MIN_KEY_BYTES: usize = 8;
 
+/// Ends of names that a credential follows, in lower case.
+const CREDENTIAL_NAMES: [&str; 5] = ["token=", "key=", "password=", "passwd=", "secret="];
+/// Start of the tokens of the hub.
+const HUB_TOKEN_PREFIX: &str = "hf_";
+/// Fewest characters of a token after its prefix.
+const MIN_TOKEN_CHARACTERS: usize = 16;
+
 /// Checks the arguments of the program.
 ///
 /// # Errors
 ///
-/// An argument has a URL with a user name, a password or parameters, or contains a key of the
-/// environment. The message does not quote it.
+/// An argument has a URL with a user name, a password or parameters, contains a key of the
+/// environment, or looks like a credential. The message does not quote it.
 pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     let keys = [API_KEY_VARIABLE, HUB_TOKEN_VARIABLE].map(|name| (name, std::env::var(name)));
     for (number, argument) in arguments.enumerate().skip(1) {
         let argument = argument.to_string_lossy();
         let place = format!("argument {number} ({} characters)", argument.chars().count());
-        if let Some(problem) = find_url_problem(&argument) {
+        // Browsers read `\` in a URL as `/`.
+        let url = argument.replace('\\', "/");
+        if let Some(problem) = find_url_problem(&url).or_else(|| find_credentials(&argument)) {
             bail!(
-                "{place}: the URL {problem}\n\
+                "{place}: {problem}\n\
                  hint: remove it, and set {API_KEY_VARIABLE} or {HUB_TOKEN_VARIABLE} to the key; arguments are \
                  printed and stored"
             );
@@ -40,6 +49,30 @@ pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     Ok(())
 }
 
+/// Returns what an argument that is no URL contains, if it looks like a credential.
+fn find_credentials(argument: &str) -> Option<&'static str> {
+    let lower = argument.to_ascii_lowercase();
+    if CREDENTIAL_NAMES.iter().any(|name| lower.contains(name)) {
+        return Some("it contains the value of a key, token or password");
+    }
+    // `user:password@host`, also after slashes. A path of Windows has no `:` in its last part.
+    let (user, host) = argument.rsplit_once('@').unwrap_or_default();
+    let user = user.rsplit(['/', '\\']).next().unwrap_or_default();
+    let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    let has_password =
+        user.split_once(':').is_some_and(|(name, word)| is_word(name) && is_word(word));
+    // A model may have a name such as `llava:7b@q4`.
+    if has_password && host.contains(['/', '.', ':']) {
+        return Some("it contains a user name and a password");
+    }
+    let is_token = |text: &str| {
+        let token = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        token.len() >= MIN_TOKEN_CHARACTERS
+    };
+    let mut tokens = argument.split(HUB_TOKEN_PREFIX).skip(1);
+    tokens.any(is_token).then_some("it contains a token of the hub")
+}
+
 /// Returns what a URL in an argument contains besides its address; `None` for other arguments.
 fn find_url_problem(argument: &str) -> Option<&'static str> {
     let (before, rest) = argument.split_once("://")?;
@@ -52,10 +85,10 @@ fn find_url_problem(argument: &str) -> Option<&'static str> {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let has_password = port.is_some_and(|(_, port)| !is_port(port));
     if has_password || rest.contains('@') || rest.to_ascii_lowercase().contains("%40") {
-        return Some("contains a user name or a password");
+        return Some("the URL contains a user name or a password");
     }
-    if rest.contains(['?', '#', ';']) {
-        return Some("contains parameters after `?`, `#` or `;`");
+    if rest.contains(['?', '#', ';']) || rest.to_ascii_lowercase().contains("%3f") {
+        return Some("the URL contains parameters after `?`, `#` or `;`");
     }
     find_url_problem(rest)
 }
@@ -79,6 +112,17 @@ mod tests {
             "https://h/a;token=PW77",
             "http://a/b,http://me:PW77@h",
             "s3://h/a?PW77",
+            "https://h/a%3Ftoken=PW77",
+            "https:/me:PW77@h/a",
+            "//me:PW77@h/a",
+            "https:\\\\me:PW77@h/a",
+            "me:PW77@h/a",
+            "me:PW77@host.org",
+            "owner/name?token=PW77",
+            "owner/name&api_key=PW77",
+            "--password=PW77",
+            "owner/name@hf_PW77456789abcdefgh",
+            "https://h/v1/hf_PW77456789abcdefgh",
         ] {
             let error = check(["acem3", "judge", argument].map(OsString::from).into_iter());
             let message = error.unwrap_err().to_string();
@@ -100,6 +144,12 @@ mod tests {
             "a#b;c",
             "--x=://",
             "C:\\a@b",
+            "--max-tokens=3",
+            "half_precision",
+            "hf_cache/models",
+            "note: a@b",
+            "owner/name@v1.0",
+            "llava:7b@q4",
         ];
         check(arguments.map(OsString::from).into_iter()).unwrap();
     }
