@@ -69,8 +69,8 @@ impl SimpleBackend for RandomWeights {
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        // Other names belong to quantised weights.
-        name.ends_with("weight") || name.ends_with("bias")
+        // Other names belong to quantised weights, and the panel has no adapters.
+        (name.ends_with("weight") || name.ends_with("bias")) && !name.contains(".lora_")
     }
 }
 
