@@ -9,7 +9,7 @@ use crate::support::network::access_token::{API_KEY_VARIABLE, HUB_TOKEN_VARIABLE
 /// Shorter keys may occur in an argument by chance.
 const MIN_KEY_BYTES: usize = 8;
 
-/// Ends of names that a credential follows, in lower case.
+/// Text before the value of a credential, in lower case.
 const CREDENTIAL_NAMES: [&str; 5] = ["token=", "key=", "password=", "passwd=", "secret="];
 /// Start of the tokens of the hub.
 const HUB_TOKEN_PREFIX: &str = "hf_";
@@ -49,7 +49,7 @@ pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     Ok(())
 }
 
-/// Returns what an argument that is no URL contains, if it looks like a credential.
+/// Finds a credential outside of a URL. Returns what is wrong with the argument.
 fn find_credentials(argument: &str) -> Option<&'static str> {
     let lower = argument.to_ascii_lowercase();
     if CREDENTIAL_NAMES.iter().any(|name| lower.contains(name)) {
@@ -73,7 +73,7 @@ fn find_credentials(argument: &str) -> Option<&'static str> {
     tokens.any(is_token).then_some("it contains a token of the hub")
 }
 
-/// Returns what a URL in an argument contains besides its address; `None` for other arguments.
+/// Finds a URL with credentials or parameters in an argument. Returns what is wrong with it.
 fn find_url_problem(argument: &str) -> Option<&'static str> {
     let (before, rest) = argument.split_once("://")?;
     if !before.ends_with(|c: char| c.is_ascii_alphanumeric()) {

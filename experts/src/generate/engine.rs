@@ -53,7 +53,7 @@ impl Engine {
     /// Returns the number of tokens of a text of a case if they alone exceed the context, so that no
     /// prompt can hold the text.
     pub fn tokens_over_context(&self, text: &str) -> Result<Option<usize>, Error> {
-        // A text of few bytes has few tokens; whatever it is, `generate` counts the whole prompt.
+        // Short texts need no check here: `generate` counts the tokens of the whole prompt.
         if text.len() <= self.context {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! Access to the elements of f32 tensors, and the sizes of blocks of parallel work.
 
 use candle::backend::BackendStorage as _;
-use candle::{CpuStorage, DType, Layout, Result, Tensor, bail};
+use candle::{CpuStorage, DType, Layout, Result, Storage, Tensor, bail};
 
 /// Rows in one block of work.
 pub(crate) const ROW_BLOCK: usize = 32;
@@ -28,6 +28,16 @@ pub fn as_f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &str) -> R
         Some(values) => Ok(values),
         None => bail!("{op}: expected a contiguous tensor, found strides {:?}", layout.stride()),
     }
+}
+
+/// Calls a function with the elements of an f32 tensor on the CPU, in row-major order.
+pub(crate) fn with_f32_slice<T>(tensor: &Tensor, call: impl FnOnce(&[f32]) -> T) -> Result<T> {
+    let tensor = tensor.contiguous()?;
+    let (storage, layout) = tensor.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else {
+        bail!("expected a tensor on the CPU, found one on {:?}", tensor.device().location());
+    };
+    Ok(call(as_f32_slice(storage, layout, "read")?))
 }
 
 /// Copies the elements of an f32 tensor on the CPU, in row-major order.

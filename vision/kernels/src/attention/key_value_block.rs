@@ -5,7 +5,7 @@ use std::ops::Range;
 use candle::{Result, Tensor, bail};
 
 use super::lane_product::LANES;
-use crate::elements::as_f32_slice;
+use crate::elements::with_f32_slice;
 
 /// Keys and values of consecutive tokens of one layer, for all key heads.
 ///
@@ -81,8 +81,8 @@ impl KeyValueBlock {
             bail!("attention: no room for tokens {rows:?} of {n} in a block of {}", self.capacity);
         }
         let range = rows.start * heads * d..rows.end * heads * d;
-        with_values(keys, |keys| self.write_keys(&keys[range.clone()]))?;
-        with_values(values, |values| self.write_values(&values[range]))?;
+        with_f32_slice(keys, |keys| self.write_keys(&keys[range.clone()]))?;
+        with_f32_slice(values, |values| self.write_values(&values[range]))?;
         self.len += rows.len();
         Ok(())
     }
@@ -127,15 +127,4 @@ impl KeyValueBlock {
         let size = self.capacity * self.value_stride();
         &self.values[head * size..(head + 1) * size]
     }
-}
-
-/// Calls a function with the elements of a contiguous f32 tensor on the CPU.
-fn with_values(tensor: &Tensor, call: impl FnOnce(&[f32])) -> Result<()> {
-    let tensor = tensor.contiguous()?;
-    let (storage, layout) = tensor.storage_and_layout();
-    let candle::Storage::Cpu(storage) = &*storage else {
-        bail!("attention: expected keys and values on the CPU");
-    };
-    call(as_f32_slice(storage, layout, "attention")?);
-    Ok(())
 }

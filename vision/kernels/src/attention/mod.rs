@@ -1,8 +1,7 @@
 //! Attention of new tokens over cached keys and values on the CPU.
 //!
-//! The kernel multiplies a few queries at a time with all keys that they attend to, and keeps the
-//! scores of these queries only. The result for a query depends on its own sequence alone, not on
-//! the batch or the number of threads.
+//! The kernel processes 16 rows of queries at a time, so only their scores are in memory. The result
+//! for a query depends on its own sequence alone, not on the batch or the number of threads.
 
 mod head_attention;
 mod key_value_block;
@@ -15,7 +14,7 @@ use rayon::prelude::*;
 use self::head_attention::HeadAttention;
 pub use self::key_value_block::KeyValueBlock;
 pub use self::settings::AttentionSettings;
-use crate::elements::as_f32_slice;
+use crate::elements::with_f32_slice;
 
 /// Multiplications from which the heads of a batch are shared among threads.
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 18;
@@ -47,12 +46,18 @@ pub fn attend(
     if new_tokens != n {
         bail!("attention: {n} queries for {new_tokens} new tokens");
     }
-    let q = q.contiguous()?;
-    let (storage, layout) = q.storage_and_layout();
-    let candle::Storage::Cpu(storage) = &*storage else {
-        bail!("attention: expected queries on the CPU");
-    };
-    let queries = as_f32_slice(storage, layout, "attention")?;
+    let attended =
+        with_f32_slice(q, |queries| attend_slice(queries, [heads, d], sequences, settings))??;
+    Tensor::from_vec(attended, (n, heads * d), q.device())
+}
+
+/// Computes [`attend`] for queries of `heads` heads with `d` values each.
+fn attend_slice(
+    queries: &[f32],
+    [heads, d]: [usize; 2],
+    sequences: &[AttendedSequence<'_>],
+    settings: AttentionSettings,
+) -> Result<Vec<f32>> {
     let mut tasks = Vec::new();
     let mut first = 0;
     for sequence in sequences {
@@ -76,7 +81,7 @@ pub fn attend(
     } else {
         tasks.par_iter().map(HeadAttention::compute).collect()
     };
-    let mut attended = Vec::with_capacity(n * heads * d);
+    let mut attended = Vec::with_capacity(queries.len());
     let mut outputs = outputs.iter();
     for sequence in sequences {
         let key_heads = sequence.key_heads();
@@ -88,7 +93,7 @@ pub fn attend(
             }
         }
     }
-    Tensor::from_vec(attended, (n, heads * d), q.device())
+    Ok(attended)
 }
 
 impl AttendedSequence<'_> {

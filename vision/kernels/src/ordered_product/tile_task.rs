@@ -24,7 +24,7 @@ use crate::elements::MAX_UNSPLIT_LENGTH;
 const BLOCK_ROWS: usize = 128;
 /// Most input rows that are multiplied together. Their sums stay in registers.
 const GROUP_ROWS: usize = 6;
-/// Fewest multiplications for which starting threads is worth its time.
+/// Products with fewer multiplications run on one thread, because starting others takes longer.
 const MIN_PARALLEL_WORK: usize = 1 << 20;
 /// Tasks per thread.
 const THREAD_TASKS: usize = 4;

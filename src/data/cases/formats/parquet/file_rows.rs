@@ -24,7 +24,8 @@ use crate::data::cases::formats::parquet::vqa_row::VqaRow;
 use crate::support::files::regular_file;
 
 /// Rows per read, to limit the images in memory.
-pub(crate) const BATCH_ROWS: usize = 16;
+pub(super) const BATCH_ROWS: usize = 16;
+
 /// Where and how reading begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RowStart {
