@@ -258,7 +258,7 @@ impl Judge for PanelJudge {
         let settings = self.panel.settings;
         let orders = if self.options.single_order { "single" } else { "both" };
         let texts = if settings.scores_only { "scores-only" } else { "analyses" };
-        provenance.insert("engine".to_owned(), "greedy f32, version 2".to_owned());
+        provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
         if self.panel.placement.dtype != DType::F32 {
             let dtype = self.panel.placement.dtype.as_str();
             provenance.insert("weights".to_owned(), dtype.to_owned());

@@ -21,8 +21,8 @@ mod layer_norm;
 mod linear;
 mod matmul;
 mod matrix;
-mod ordered_product;
 mod reduce;
+mod row_product;
 mod softmax;
 #[cfg(test)]
 mod tests;

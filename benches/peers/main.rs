@@ -1,0 +1,192 @@
+//! Decoding and prefill of this program, transformers and llama.cpp: the same weights, prompts and
+//! numbers of written tokens, one engine after the other in every round.
+//!
+//! ```text
+//! benches/peers/environment.sh FOLDER                  make the Python environment
+//! cargo bench --bench peers -- FOLDER                  one thread, five rounds
+//! cargo bench --bench peers -- FOLDER 2 3 f32,bf16     two threads, three rounds, two types
+//! ```
+//!
+//! Prints a Markdown table: medians in tokens per second, with the smallest and largest ratio to the
+//! fastest peer of the same type in one round.
+
+#![expect(clippy::print_stdout, reason = "the measurements are the output")]
+
+mod model_files;
+mod peer;
+mod worker;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::peer::Peer;
+
+/// Tokens of the prompt before decoding.
+const PROMPT_TOKENS: usize = 32;
+/// Tokens that each sequence writes.
+const WRITTEN_TOKENS: usize = 16;
+/// Lengths of the prompts that are processed alone.
+const PREFILL_TOKENS: [usize; 2] = [600, 2000];
+/// Numbers of sequences that are decoded together.
+const SEQUENCES: [usize; 4] = [1, 4, 8, 32];
+
+/// A measurement: the job, and the tokens that it processes.
+struct Job {
+    title: String,
+    line: String,
+    tokens: usize,
+}
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [first, folder, dtype] = args.as_slice()
+        && first == "worker"
+    {
+        return worker::run(Path::new(folder), dtype);
+    }
+    let Some(environment) = args.first() else {
+        println!("skipped: pass the folder made by benches/peers/environment.sh");
+        return Ok(());
+    };
+    let number = |i: usize, default: usize| args.get(i).map_or(Ok(default), |arg| arg.parse());
+    let (threads, rounds) = (number(1, 1)?, number(2, 5)?);
+    let types = args.get(3).map_or("f32,bf16,f16,q8_0,q4_k", String::as_str);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("peers");
+    model_files::write(&folder)?;
+    let setup = Setup {
+        environment: environment.into(),
+        folder,
+        threads,
+        types: types.split(',').collect(),
+    };
+    let mut peers = setup.start_all()?;
+    println!("{threads} threads, {rounds} rounds\n");
+    check_first_tokens(&mut peers)?;
+    let jobs = jobs();
+    for peer in &mut peers {
+        // Starts threads and reserves memory.
+        peer.run("decode 2 16 2")?;
+    }
+    let mut seconds = vec![vec![Vec::new(); jobs.len()]; peers.len()];
+    for _ in 0..rounds {
+        for (i, job) in jobs.iter().enumerate() {
+            for (peer, seconds) in peers.iter_mut().zip(&mut seconds) {
+                seconds[i].push(peer.run(&job.line)?);
+            }
+        }
+    }
+    print_table(&peers, &jobs, &seconds);
+    Ok(())
+}
+
+/// Where the engines are and how they run.
+struct Setup<'a> {
+    environment: PathBuf,
+    folder: PathBuf,
+    threads: usize,
+    /// Types of weights.
+    types: Vec<&'a str>,
+}
+
+impl Setup<'_> {
+    fn start_all(&self) -> Result<Vec<Peer>> {
+        let mut peers = Vec::new();
+        let wanted = |dtype: &&str| self.types.contains(dtype);
+        for dtype in ["f32", "bf16", "f16", "q8_0", "q4_k"].into_iter().filter(wanted) {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["worker".as_ref(), self.folder.as_os_str(), dtype.as_ref()]);
+            command.env("RAYON_NUM_THREADS", self.threads.to_string());
+            peers.push(Peer::start("acem3", dtype, command)?);
+        }
+        for dtype in ["f32", "bf16"].into_iter().filter(wanted) {
+            let mut command = self.python("transformers_worker.py");
+            command.args([self.folder.as_os_str(), dtype.as_ref()]);
+            command.arg(self.threads.to_string()).env("OMP_NUM_THREADS", self.threads.to_string());
+            peers.push(Peer::start("transformers", dtype, command)?);
+        }
+        for dtype in ["f32", "bf16", "q8_0"].into_iter().filter(wanted) {
+            let mut command = self.python("llama_worker.py");
+            command.arg(self.folder.join(format!("model-{dtype}.gguf")));
+            command.arg(self.threads.to_string());
+            peers.push(Peer::start("llama.cpp", dtype, command)?);
+        }
+        Ok(peers)
+    }
+
+    fn python(&self, script: &str) -> Command {
+        let mut command = Command::new(self.environment.join("bin/python"));
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers").join(script));
+        command
+    }
+}
+
+fn jobs() -> Vec<Job> {
+    let prefill = PREFILL_TOKENS.map(|tokens| Job {
+        title: format!("prefill {tokens}"),
+        line: format!("prefill {tokens}"),
+        tokens,
+    });
+    let decode = SEQUENCES.map(|sequences| Job {
+        title: format!("decode {sequences}"),
+        line: format!("decode {sequences} {PROMPT_TOKENS} {WRITTEN_TOKENS}"),
+        tokens: sequences * WRITTEN_TOKENS,
+    });
+    prefill.into_iter().chain(decode).collect()
+}
+
+/// Prints whether all engines with f32 weights choose the same token after a prompt.
+fn check_first_tokens(peers: &mut [Peer]) -> Result<()> {
+    let mut tokens = Vec::new();
+    for peer in peers.iter_mut().filter(|peer| peer.dtype == "f32") {
+        tokens.push((peer.engine, peer.run("check 100")?));
+    }
+    let Some((_, first)) = tokens.first() else { return Ok(()) };
+    let equal = tokens.iter().all(|(_, token)| (token - first).abs() < 0.5);
+    println!("first tokens in f32 {}: {tokens:?}\n", if equal { "agree" } else { "DIFFER" });
+    Ok(())
+}
+
+/// Prints medians, the memory, and the ratios to the fastest peer of the same type.
+fn print_table(peers: &[Peer], jobs: &[Job], seconds: &[Vec<Vec<f64>>]) {
+    let titles: Vec<&str> = jobs.iter().map(|job| job.title.as_str()).collect();
+    println!(
+        "| tokens/s | {} | memory |\n|---{}|",
+        titles.join(" | "),
+        "|---".repeat(jobs.len() + 1)
+    );
+    for (peer, seconds) in peers.iter().zip(seconds) {
+        let rate = |(job, seconds): (&Job, &Vec<f64>)| {
+            format!("{:.1}", job.tokens as f64 / median(seconds.clone()))
+        };
+        let rates: Vec<String> = jobs.iter().zip(seconds).map(rate).collect();
+        let memory = peer
+            .peak_memory()
+            .map_or("?".to_owned(), |bytes| format!("{:.1} GB", bytes as f64 / 1e9));
+        println!("| {} {} | {} | {memory} |", peer.engine, peer.dtype, rates.join(" | "));
+    }
+    println!();
+    for (own, own_seconds) in peers.iter().zip(seconds).filter(|(peer, _)| peer.engine == "acem3") {
+        for (other, other_seconds) in peers.iter().zip(seconds) {
+            if other.engine == "acem3" || other.dtype != own.dtype {
+                continue;
+            }
+            let ratios = own_seconds.iter().zip(other_seconds).map(|(own, other)| {
+                let ratios: Vec<f64> =
+                    own.iter().zip(other).map(|(own, other)| other / own).collect();
+                let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+                let high = ratios.iter().copied().fold(0., f64::max);
+                format!("{:.2} ({low:.2}–{high:.2})", median(ratios))
+            });
+            let ratios: Vec<String> = ratios.collect();
+            println!("| acem3 / {} {} | {} | |", other.engine, own.dtype, ratios.join(" | "));
+        }
+    }
+}
+
+/// Returns the median, or NaN of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,78 @@
+//! Rows of a weight matrix in their stored type.
+
+#![expect(
+    clippy::inline_always,
+    reason = "vector instructions need to be part of the function that enables them"
+)]
+
+use std::ops::Range;
+
+use super::stored_values::{LANES, StoredValues};
+
+/// A weight matrix, row by row.
+pub(crate) struct WeightRows<'a, V: StoredValues> {
+    elements: &'a [V::Element],
+    /// Number of rows.
+    pub(crate) rows: usize,
+    /// Values of a row.
+    pub(crate) columns: usize,
+}
+
+impl<V: StoredValues> Clone for WeightRows<'_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V: StoredValues> Copy for WeightRows<'_, V> {}
+
+impl<'a, V: StoredValues> WeightRows<'a, V> {
+    /// Borrows the elements of a matrix. `None` if their number does not match.
+    pub(crate) fn borrow(elements: &'a [V::Element], rows: usize, columns: usize) -> Option<Self> {
+        let matches = elements.len() == rows * element_count::<V>(columns);
+        matches.then_some(Self { elements, rows, columns })
+    }
+
+    /// Returns the size of a row.
+    #[inline(always)]
+    pub(crate) fn row_bytes(&self) -> usize {
+        element_count::<V>(self.columns) * size_of::<V::Element>()
+    }
+
+    /// Returns the elements of some columns of a row. The last row stands for the rows after it.
+    /// The first column is the start of a block.
+    #[inline(always)]
+    pub(crate) fn part_of_row(&self, row: usize, columns: &Range<usize>) -> &'a [V::Element] {
+        let row = row.min(self.rows - 1) * element_count::<V>(self.columns);
+        let [start, end] = [columns.start, columns.end].map(element_count::<V>);
+        &self.elements[row + start..row + end]
+    }
+}
+
+/// Asks the processor to load what lies some bytes after a block, usually the same columns of a later
+/// row. With few input rows, a product takes as long as its weight takes to arrive, and the processor
+/// itself does not look beyond the end of a row.
+#[inline(always)]
+pub(crate) fn prefetch<T>(block: &T, bytes: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+    let address = std::ptr::from_ref(block).cast::<i8>().wrapping_add(bytes);
+    // SAFETY: A prefetch has no effect on the program, whatever the address. SSE is part of x86-64.
+    #[expect(
+        unsafe_code,
+        reason = "a third less time for products with one row (`benches/kernels`)"
+    )]
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(address);
+    }
+}
+
+/// Returns the number of elements that store this many values.
+#[inline(always)]
+fn element_count<V: StoredValues>(values: usize) -> usize {
+    let block_values = V::PARTS * V::PART_VECTORS * LANES;
+    if V::BLOCK_ELEMENTS == block_values {
+        return values;
+    }
+    values / block_values * V::BLOCK_ELEMENTS
+}
