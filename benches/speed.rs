@@ -54,7 +54,7 @@ impl SimpleBackend for RandomWeights {
         _: DType,
         _: &Device,
     ) -> candle::Result<Tensor> {
-        let Placement { device, dtype } = &self.0;
+        let Placement { device, dtype, .. } = &self.0;
         match shape.rank() {
             1 if name.ends_with("weight") => Tensor::ones(shape, DType::F32, device),
             2 if !name.contains("position") => {

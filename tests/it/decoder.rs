@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use acem3_experts::decoder::{BatchLayout, CachedSequence, DecoderConfig, Head, KvCache, Trunk};
-use acem3_experts::ops::{AttentionMask, rms_norm};
+use acem3_experts::ops::AttentionMask;
 use acem3_experts::train::Parameters;
 use acem3_kernels::cross_entropy;
+use acem3_kernels::rms_norm;
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
 use candle::backprop::GradStore;
 use candle::{DType, Device, Tensor, Var};

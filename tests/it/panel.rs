@@ -12,7 +12,8 @@ use acem3::judging::judge::{Judge, PairJob};
 use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
 use acem3::support::device::Placement;
 use acem3_vision::ImageLimits;
-use candle::{DType, Device};
+use candle::DType;
+use candle::quantized::GgmlDType;
 use tempfile::TempDir;
 
 /// Copies the embedded panel to a temporary folder.
@@ -89,7 +90,11 @@ fn changed_weight_or_setting_changes_name() {
 
 /// Returns the expected scores of three demo cases by the panel in this dtype.
 fn expected_scores(dtype: DType) -> Vec<[f64; 2]> {
-    let placement = Placement { device: Device::Cpu, dtype };
+    scores_on(Placement { dtype, ..Placement::cpu() }, None)
+}
+
+/// Returns the expected scores of three demo cases, with at most this memory for texts.
+fn scores_on(placement: Placement, memory: Option<u64>) -> Vec<[f64; 2]> {
     let panel =
         Panel::load(&PanelFiles::Embedded, false, &placement, HubDownloads::default()).unwrap();
     let options = JudgeOptions { single_order: false };
@@ -102,7 +107,8 @@ fn expected_scores(dtype: DType) -> Vec<[f64; 2]> {
         pair: [0, 1],
     };
     let jobs: Vec<PairJob> = cases.flatten().take(3).map(job).collect();
-    let verdicts = PanelJudge::new(panel, options).judge(&jobs).unwrap();
+    let judge = PanelJudge::new(panel, options).with_memory(memory.unwrap_or(u64::MAX));
+    let verdicts = { judge }.judge(&jobs).unwrap();
     let verdicts = verdicts.into_iter().map(Result::unwrap);
     verdicts.map(|verdict| verdict.expected_scores()).collect()
 }
@@ -119,6 +125,33 @@ fn f16_is_exact_and_bf16_is_close() {
         assert!((rounded - exact).abs() < 0.5, "{rounded} for {exact}");
     }
     assert_ne!(bf16_scores, exact_scores);
+}
+
+/// Quantised weights move scores a little.
+#[test]
+fn q8_0_is_close() {
+    let blocks = Some(GgmlDType::Q8_0);
+    let scores = scores_on(Placement { blocks, ..Placement::cpu() }, None);
+    let exact_scores = expected_scores(DType::F32);
+    for (rounded, exact) in scores.iter().flatten().zip(exact_scores.iter().flatten()) {
+        assert!((rounded - exact).abs() < 0.5, "{rounded} for {exact}");
+    }
+    assert_ne!(scores, exact_scores);
+}
+
+#[test]
+fn matrices_that_do_not_fit_blocks_are_named() {
+    let placement = Placement { blocks: Some(GgmlDType::Q4K), ..Placement::cpu() };
+    let loaded = Panel::load(&PanelFiles::Embedded, false, &placement, HubDownloads::default());
+    let error = format!("{:#}", loaded.err().unwrap());
+    assert!(error.contains("rows of 192 values") && error.contains("--dtype q8_0"), "{error}");
+}
+
+/// With little memory, texts wait for each other. Their scores do not change.
+#[test]
+fn memory_limits_do_not_change_scores() {
+    let limited = scores_on(Placement::cpu(), Some(1 << 20));
+    assert_eq!(limited, expected_scores(DType::F32));
 }
 
 #[test]

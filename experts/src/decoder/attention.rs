@@ -7,7 +7,7 @@ use acem3_kernels::{AttendedSequence, AttentionSettings, attend};
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use super::cache::{KvCache, LayerCache};
+use super::cache::KvCache;
 use super::config::DecoderConfig;
 use crate::ops::{AdaptedLinear, AttentionMask, RotaryTables, masked_softmax, rope};
 
@@ -16,13 +16,42 @@ pub(super) enum AttentionBatch<'a> {
     /// Complete sequences of equal length without caches, for training.
     Full { batch_size: usize, positions: Arc<[u32]>, mask: AttentionMask },
     /// New tokens of cached sequences, for generation.
-    Cached {
-        token_counts: &'a [usize],
-        positions: Arc<[u32]>,
-        caches: &'a mut [&'a mut KvCache],
-        /// Index of the layer in the caches.
-        layer: usize,
-    },
+    Cached(CachedBatch<'a>),
+}
+
+/// New tokens of cached sequences.
+pub(super) struct CachedBatch<'a> {
+    pub(super) token_counts: &'a [usize],
+    pub(super) positions: Arc<[u32]>,
+    pub(super) caches: &'a mut [&'a mut KvCache],
+    /// Index of the layer in the caches.
+    pub(super) layer: usize,
+}
+
+impl CachedBatch<'_> {
+    /// Returns the rows of each sequence.
+    fn rows(&self) -> impl Iterator<Item = Range<usize>> {
+        self.token_counts.iter().scan(0, |end, n| {
+            let start = *end;
+            *end += n;
+            Some(start..*end)
+        })
+    }
+
+    /// Appends the keys and values `(n, h_kv, d)` of the new tokens to the caches.
+    fn append(&mut self, keys: &Tensor, values: &Tensor) -> Result<()> {
+        if self.token_counts.len() != self.caches.len() {
+            bail!("{} sequences but {} caches", self.token_counts.len(), self.caches.len());
+        }
+        let rows: Vec<Range<usize>> = self.rows().collect();
+        for (rows, cache) in rows.into_iter().zip(self.caches.iter_mut()) {
+            let Some(cache) = cache.layers.get_mut(self.layer) else {
+                bail!("cache has no layer {}", self.layer);
+            };
+            cache.append(keys, values, rows)?;
+        }
+        Ok(())
+    }
 }
 
 /// Queries, keys and values of new tokens, rotated by their positions.
@@ -92,30 +121,46 @@ impl DecoderAttention {
     /// # Shapes
     /// `x` and the result: `(n, c)`.
     pub(super) fn forward(&self, x: &Tensor, batch: &mut AttentionBatch) -> Result<Tensor> {
-        let (n, d) = (x.dim(0)?, self.head_size);
         let positions = match batch {
-            AttentionBatch::Full { positions, .. } | AttentionBatch::Cached { positions, .. } => {
-                positions.clone()
-            }
+            AttentionBatch::Full { positions, .. } => positions.clone(),
+            AttentionBatch::Cached(batch) => batch.positions.clone(),
         };
-        let bias = |i: usize| self.biases.as_ref().and_then(|biases| biases.get(i));
-        let q = self.query.forward(x, bias(0))?.reshape((n, self.heads, d))?;
-        let k = self.key.forward(x, bias(1))?.reshape((n, self.kv_heads, d))?;
-        let v = self.value.forward(x, bias(2))?.reshape((n, self.kv_heads, d))?;
-        let projected = Projected {
-            q: rope(&q, &positions, &self.rotary)?,
-            k: rope(&k, &positions, &self.rotary)?,
-            v,
-        };
+        let q = self.query.forward(x, self.bias(0))?;
+        let q = q.reshape((x.dim(0)?, self.heads, self.head_size))?;
+        let q = rope(&q, &positions, &self.rotary)?;
+        let (k, v) = self.project_keys_values(x, &positions)?;
         let attended = match batch {
             AttentionBatch::Full { batch_size, mask, .. } => {
-                self.forward_full(&projected, *batch_size, mask)?
+                self.forward_full(&Projected { q, k, v }, *batch_size, mask)?
             }
-            AttentionBatch::Cached { token_counts, caches, layer, .. } => {
-                self.forward_cached(&projected, token_counts, caches, *layer)?
+            AttentionBatch::Cached(batch) => {
+                batch.append(&k, &v)?;
+                self.forward_cached(&q, batch)?
             }
         };
         self.output.forward(&attended, self.output_bias.as_ref())
+    }
+
+    /// Appends the keys and values of new tokens to the caches.
+    ///
+    /// # Shapes
+    /// `x`: `(n, c)`.
+    pub(super) fn fill_caches(&self, x: &Tensor, batch: &mut CachedBatch) -> Result<()> {
+        let (k, v) = self.project_keys_values(x, &batch.positions)?;
+        batch.append(&k, &v)
+    }
+
+    /// Returns the bias of query (0), key (1) or value (2).
+    fn bias(&self, i: usize) -> Option<&Tensor> {
+        self.biases.as_ref().and_then(|biases| biases.get(i))
+    }
+
+    /// Computes keys and values of tokens, each `(n, h_kv, d)`.
+    fn project_keys_values(&self, x: &Tensor, positions: &Arc<[u32]>) -> Result<(Tensor, Tensor)> {
+        let shape = (x.dim(0)?, self.kv_heads, self.head_size);
+        let k = self.key.forward(x, self.bias(1))?.reshape(shape)?;
+        let v = self.value.forward(x, self.bias(2))?.reshape(shape)?;
+        Ok((rope(&k, positions, &self.rotary)?, v))
     }
 
     /// Groups the query heads by key head: `(b·t, h, d)` to `(b, h_kv, g·t, d)`.
@@ -164,31 +209,11 @@ impl DecoderAttention {
 
     /// Computes the attention of each sequence over its own cache. The results do not depend on the
     /// other sequences of the batch.
-    fn forward_cached(
-        &self,
-        projected: &Projected,
-        token_counts: &[usize],
-        caches: &mut [&mut KvCache],
-        layer: usize,
-    ) -> Result<Tensor> {
-        let Projected { q, k, v } = projected;
-        if token_counts.len() != caches.len() {
-            bail!("{} sequences but {} caches", token_counts.len(), caches.len());
-        }
-        let mut start = 0;
-        let mut jobs: Vec<(Range<usize>, &LayerCache)> = Vec::with_capacity(caches.len());
-        for (n, cache) in token_counts.iter().zip(caches) {
-            let Some(cache) = cache.layers.get_mut(layer) else {
-                bail!("cache has no layer {layer}");
-            };
-            let rows = start..start + n;
-            start = rows.end;
-            cache.append(k, v, rows.clone())?;
-            jobs.push((rows, &*cache));
-        }
+    fn forward_cached(&self, q: &Tensor, batch: &CachedBatch) -> Result<Tensor> {
+        let jobs = batch.rows().zip(batch.caches.iter());
+        let jobs = jobs.filter_map(|(rows, cache)| Some((rows, cache.layers.get(batch.layer)?)));
         if q.device().is_cpu() {
             let sequences: Vec<AttendedSequence> = jobs
-                .into_iter()
                 .map(|(rows, cache)| AttendedSequence {
                     new_tokens: rows.len(),
                     blocks: cache.blocks(),
@@ -197,7 +222,7 @@ impl DecoderAttention {
             let settings = AttentionSettings { scale: self.scale(), window: self.window };
             return attend(q, &sequences, settings);
         }
-        let attended = jobs.into_iter().map(|(rows, cache)| {
+        let attended = jobs.map(|(rows, cache)| {
             let q = q.narrow(0, rows.start, rows.len())?;
             self.attend_tensors(&q, cache.tensors())
         });
@@ -239,6 +264,7 @@ mod tests {
     use candle::{DType, Device};
 
     use super::*;
+    use crate::decoder::cache::LayerCache;
 
     /// Other devices use the composed attention. Here both run on the CPU.
     #[test]

@@ -1,12 +1,13 @@
 //! Decoder layer: pre-norm attention, then a gated feed-forward block.
 
+use acem3_kernels::{rms_norm, swiglu};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::attention::{AttentionBatch, DecoderAttention};
+use super::attention::{AttentionBatch, CachedBatch, DecoderAttention};
 use super::batch_layout::BatchLayout;
 use super::config::DecoderConfig;
-use crate::ops::{AdaptedLinear, RotaryTables, rms_norm, swiglu};
+use crate::ops::{AdaptedLinear, RotaryTables};
 
 /// Layer of the decoder.
 #[derive(Clone, Debug)]
@@ -52,6 +53,15 @@ impl DecoderLayer {
             mask: layout.mask.clone(),
         };
         self.forward(x, &mut batch)
+    }
+
+    /// Appends the keys and values of new tokens to the caches.
+    ///
+    /// # Shapes
+    /// `x`: `(n, c)`.
+    pub(super) fn fill_caches(&self, x: &Tensor, batch: &mut CachedBatch) -> Result<()> {
+        let normed = rms_norm(x, &self.input_norm, self.eps)?;
+        self.attention.fill_caches(&normed, batch)
     }
 
     /// Runs the layer over a batch.

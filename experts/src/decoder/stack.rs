@@ -4,16 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use acem3_kernels::Matrix;
+use acem3_kernels::{Matrix, rms_norm};
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use super::attention::AttentionBatch;
+use super::attention::{AttentionBatch, CachedBatch};
 use super::batch_layout::BatchLayout;
 use super::cache::KvCache;
 use super::config::DecoderConfig;
 use super::layer::DecoderLayer;
-use crate::ops::{RotaryTables, rms_norm};
+use crate::ops::RotaryTables;
 
 /// New tokens of one cached sequence.
 pub struct CachedSequence<'a> {
@@ -56,6 +56,23 @@ impl LayerStack {
     }
 
     fn forward_cached(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<Tensor> {
+        self.run_cached(x, sequences, self.0.len())
+    }
+
+    /// Appends the keys and values of all layers to the caches. The last layer computes nothing
+    /// else, because no later layer needs its output.
+    fn fill_caches(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<()> {
+        self.run_cached(x, sequences, self.0.len().saturating_sub(1)).map(drop)
+    }
+
+    /// Appends the keys and values of all layers to the caches. Returns the output of the first
+    /// `depth` layers.
+    fn run_cached(
+        &self,
+        x: &Tensor,
+        sequences: &mut [CachedSequence],
+        depth: usize,
+    ) -> Result<Tensor> {
         let token_counts: Vec<usize> = sequences.iter().map(|s| s.new_tokens).collect();
         if token_counts.iter().sum::<usize>() != x.dim(0)? {
             bail!("{} rows for sequences of {token_counts:?} tokens", x.dim(0)?);
@@ -68,13 +85,17 @@ impl LayerStack {
         for (i, layer) in self.0.iter().enumerate() {
             let mut caches: Vec<&mut KvCache> =
                 sequences.iter_mut().map(|s| &mut *s.cache).collect();
-            let mut batch = AttentionBatch::Cached {
+            let mut batch = CachedBatch {
                 token_counts: &token_counts,
                 positions: positions.clone(),
                 caches: &mut caches,
                 layer: i,
             };
-            x = layer.forward(&x, &mut batch)?;
+            if i < depth {
+                x = layer.forward(&x, &mut AttentionBatch::Cached(batch))?;
+            } else {
+                layer.fill_caches(&x, &mut batch)?;
+            }
         }
         for sequence in sequences {
             sequence.cache.advance(sequence.new_tokens);
@@ -189,6 +210,14 @@ impl Head {
     /// `(n, c)` to `(n, c)`.
     pub fn forward_cached(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<Tensor> {
         self.layers.forward_cached(x, sequences)
+    }
+
+    /// Appends the keys and values of new tokens to the caches, without computing an output.
+    ///
+    /// # Shapes
+    /// `x`: `(n, c)`.
+    pub fn fill_caches(&self, x: &Tensor, sequences: &mut [CachedSequence]) -> Result<()> {
+        self.layers.fill_caches(x, sequences)
     }
 
     /// Returns the logits of the next token of each row.

@@ -1,7 +1,11 @@
 //! Batched text generation with the decoder of a panel.
 
-use candle::Tensor;
+use std::collections::VecDeque;
 
+use candle::Tensor;
+use rayon::prelude::*;
+
+use super::cache_memory::CacheMemory;
 use super::panel_decoder::PanelDecoder;
 use super::prefix_cache::PrefixCache;
 use super::sampler::GreedySampler;
@@ -17,6 +21,17 @@ pub struct Engine {
     sampler: GreedySampler,
     /// Context length, in tokens.
     context: usize,
+    /// Memory for the keys and values of the texts in progress.
+    memory: CacheMemory,
+}
+
+/// A text in progress.
+struct ActiveText {
+    /// Index of its task.
+    task: usize,
+    /// Tokens that it may take, prompt and evaluation.
+    tokens: usize,
+    text: TextGeneration,
 }
 
 impl Engine {
@@ -32,7 +47,14 @@ impl Engine {
             decoder: PanelDecoder { trunk, heads },
             sampler: GreedySampler::new(tokenizer, config.vocab_size, settings)?,
             context: config.max_position_embeddings,
+            memory: CacheMemory::unlimited(config),
         })
+    }
+
+    /// Limits the memory for the keys and values of the texts in progress, in bytes. Texts beyond it
+    /// wait for others to end. One text is always in progress, whatever it takes.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.memory.limit = bytes;
     }
 
     /// Returns the tokenizer.
@@ -62,6 +84,7 @@ impl Engine {
     }
 
     /// Generates a text for each task and returns its ratings, one for each score of the format.
+    /// When a text ends and its memory is free, the next one starts.
     ///
     /// If a task exceeds the context, has no image although its prompt contains one, or leads to
     /// logits that are not finite, only this task fails.
@@ -71,33 +94,60 @@ impl Engine {
         prefix_cache: &mut PrefixCache,
     ) -> Result<Vec<Result<Vec<Rating>, Error>>, Error> {
         let mut results: Vec<Result<Vec<Rating>, Error>> = Vec::with_capacity(tasks.len());
-        let mut valid_tasks = Vec::new();
+        let mut waiting = VecDeque::new();
         for (i, task) in tasks.iter().enumerate() {
-            results.push(self.check_task(task).map(|()| Vec::new()));
-            if results[i].is_ok() {
-                valid_tasks.push((i, task));
+            let tokens = self.count_tokens(task);
+            if let Ok(tokens) = tokens {
+                waiting.push_back((i, tokens));
+            }
+            results.push(tokens.map(|_| Vec::new()));
+        }
+        let mut active: Vec<ActiveText> = Vec::new();
+        loop {
+            self.start_texts(tasks, &mut waiting, &mut active, prefix_cache)?;
+            if active.is_empty() {
+                return Ok(results);
+            }
+            let mut texts: Vec<&mut TextGeneration> =
+                active.iter_mut().map(|active| &mut active.text).collect();
+            self.decode_step(&mut texts)?;
+            for done in active.extract_if(.., |active| active.text.is_done()) {
+                results[done.task] = done.text.into_ratings();
             }
         }
+    }
+
+    /// Starts waiting texts in their order, as far as the memory allows.
+    fn start_texts(
+        &self,
+        tasks: &[GenerationTask],
+        waiting: &mut VecDeque<(usize, usize)>,
+        active: &mut Vec<ActiveText>,
+        prefix_cache: &mut PrefixCache,
+    ) -> Result<(), Error> {
+        let mut used: usize = active.iter().map(|active| active.tokens).sum();
+        let mut started = Vec::new();
+        while let Some((task, tokens)) = waiting.front().copied() {
+            if !self.memory.has_room(used + tokens) && used > 0 {
+                break;
+            }
+            waiting.pop_front();
+            used += tokens;
+            started.push((task, tokens));
+        }
+        if started.is_empty() {
+            return Ok(());
+        }
+        let started_tasks: Vec<&GenerationTask> =
+            started.iter().map(|(task, _)| &tasks[*task]).collect();
+        let caches = prefix_cache.prefill(&self.decoder, &started_tasks)?;
+        for ((trunk, head), (task, tokens)) in caches.into_iter().zip(started) {
+            let text = TextGeneration::new(&tasks[task], trunk, head, &self.sampler)?;
+            active.push(ActiveText { task, tokens, text });
+        }
         // Sorted by member, so that the rows of a head are adjacent.
-        valid_tasks.sort_by_key(|(_, task)| task.member);
-        let sorted: Vec<&GenerationTask> = valid_tasks.iter().map(|(_, task)| *task).collect();
-        let caches = prefix_cache.prefill(&self.decoder, &sorted)?;
-        let mut generations = Vec::with_capacity(sorted.len());
-        for ((trunk, head), (i, task)) in caches.into_iter().zip(&valid_tasks) {
-            generations.push((*i, TextGeneration::new(task, trunk, head, &self.sampler)?));
-        }
-        while generations.iter().any(|(_, text)| !text.is_done()) {
-            let mut active: Vec<&mut TextGeneration> = generations
-                .iter_mut()
-                .map(|(_, text)| text)
-                .filter(|text| !text.is_done())
-                .collect();
-            self.decode_step(&mut active)?;
-        }
-        for (i, text) in generations {
-            results[i] = text.into_ratings();
-        }
-        Ok(results)
+        active.sort_by_key(|active| active.text.member);
+        Ok(())
     }
 
     /// Processes the pending tokens of all active texts and continues each text with its logits.
@@ -115,21 +165,25 @@ impl Engine {
             let trunk = &self.decoder.trunk;
             trunk.forward_cached(&trunk.embed(&pending)?, &mut sequences)?
         };
-        let (mut first_text, mut first_row) = (0, 0);
-        while first_text < active.len() {
-            let member = active[first_text].member;
-            let count =
-                active[first_text..].iter().take_while(|text| text.member == member).count();
-            let texts = &mut active[first_text..first_text + count];
+        let mut parts = Vec::new();
+        let (mut rest, mut first_row) = (active, 0);
+        while let Some(first) = rest.first() {
+            let member = first.member;
+            let count = rest.iter().take_while(|text| text.member == member).count();
+            let (texts, later) = rest.split_at_mut(count);
             let rows: usize = texts.iter().map(|text| text.pending_tokens.len()).sum();
-            let logits = self.head_logits(member, &hidden.narrow(0, first_row, rows)?, texts)?;
+            parts.push((member, hidden.narrow(0, first_row, rows)?, texts));
+            first_row += rows;
+            rest = later;
+        }
+        // The heads are independent of each other, and small ones do not keep all threads busy.
+        parts.into_par_iter().try_for_each(|(member, hidden, texts)| {
+            let logits = self.head_logits(member, &hidden, texts)?;
             for (text, logits) in texts.iter_mut().zip(logits) {
                 text.push_logits(&logits, &self.sampler);
             }
-            first_text += count;
-            first_row += rows;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Runs a member's head on the rows of its texts and returns the logits `(v)` of each text.
@@ -157,8 +211,9 @@ impl Engine {
         Ok(logits.to_dtype(candle::DType::F32)?.to_vec2::<f32>()?)
     }
 
-    /// Returns an error if a task has no head or image, or exceeds the context.
-    fn check_task(&self, task: &GenerationTask) -> Result<(), Error> {
+    /// Returns the number of tokens of a task, prompt and evaluation. Returns an error if it has no
+    /// head or image, or exceeds the context.
+    fn count_tokens(&self, task: &GenerationTask) -> Result<usize, Error> {
         self.decoder.head(task.member)?;
         let mut tokens = task.prompt.stages.iter().flatten();
         if task.image.is_none() && tokens.any(|token| *token == PromptToken::Image) {
@@ -177,6 +232,6 @@ impl Engine {
         if prompt + evaluation > self.context {
             return Err(Error::TooLong { prompt, evaluation, context: self.context });
         }
-        Ok(())
+        Ok(prompt + evaluation)
     }
 }

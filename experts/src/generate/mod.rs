@@ -4,6 +4,7 @@
 //! budget. A score is chosen among six tokens. Texts of different members, presentation orders and
 //! cases share a batch, and a text does not depend on the others in the batch.
 
+mod cache_memory;
 mod engine;
 mod panel_decoder;
 mod prefix_cache;

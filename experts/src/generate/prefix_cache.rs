@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use acem3_projector::{PromptSegment, splice};
 use candle::Tensor;
+use rayon::prelude::*;
 
 use super::panel_decoder::PanelDecoder;
 use super::task::GenerationTask;
@@ -88,10 +89,16 @@ impl PrefixCache {
         let levels = stage_counts.max().unwrap_or(0);
         for level in 0..levels {
             self.prefill_trunk_level(decoder, tasks, level)?;
-            for member in 0..decoder.heads.len() {
-                let tasks_of_member: Vec<&GenerationTask> =
-                    tasks.iter().copied().filter(|t| t.member == member).collect();
-                self.prefill_head_level(decoder, member, &tasks_of_member, level)?;
+            let members = (0..decoder.heads.len()).into_par_iter();
+            let computed = members
+                .map(|member| self.prefill_head_level(decoder, member, tasks, level))
+                .collect::<Result<Vec<_>, Error>>()?;
+            for (member, stages) in computed.into_iter().enumerate() {
+                for PendingStage { key, cache, .. } in stages {
+                    if let Some(stage) = self.stages.get_mut(&key) {
+                        stage.head_caches.insert(member, Arc::new(cache));
+                    }
+                }
             }
         }
         let caches = tasks.iter().map(|task| {
@@ -154,17 +161,18 @@ impl PrefixCache {
     }
 
     /// Computes the missing prompt stages of one level with one head, from the outputs of the
-    /// trunk.
+    /// trunk. Returns them with their caches.
     fn prefill_head_level(
-        &mut self,
+        &self,
         decoder: &PanelDecoder,
         member: usize,
         tasks: &[&GenerationTask],
         level: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<PendingStage>, Error> {
         let head = decoder.head(member)?;
         let mut pending: Vec<PendingStage> = Vec::new();
-        for task in tasks.iter().filter(|t| level < t.prompt.stages.len()) {
+        let tasks = tasks.iter().filter(|task| task.member == member);
+        for task in tasks.filter(|task| level < task.prompt.stages.len()) {
             let key = prefix_key(task, level);
             let stage = self.stages.get(&key).ok_or(Error::MissingPrefix)?;
             let is_pending = || pending.iter().any(|stage| stage.key == key);
@@ -178,13 +186,11 @@ impl PrefixCache {
             let input = stage.trunk_output.clone();
             pending.push(PendingStage { key, input, cache });
         }
-        forward_batch(&mut pending, |x, sequences| head.forward_cached(x, sequences))?;
-        for PendingStage { key, cache, .. } in pending {
-            if let Some(stage) = self.stages.get_mut(&key) {
-                stage.head_caches.insert(member, Arc::new(cache));
-            }
-        }
-        Ok(())
+        forward_batch(&mut pending, |x, sequences| {
+            head.fill_caches(x, sequences)?;
+            Ok(x.clone())
+        })?;
+        Ok(pending)
     }
 
     /// Returns the prompt stage before a level; `None` for the first level.

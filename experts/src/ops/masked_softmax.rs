@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use acem3_kernels::{as_f32_slice, with_gradient};
+use acem3_kernels::{as_f32_slice, softmax_row, sum_of_products, with_gradient};
 use candle::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+/// Fewest rows that a thread computes.
+const MIN_TASK_ROWS: usize = 64;
 
 /// Keys that each query attends to.
 #[derive(Clone, Debug)]
@@ -148,25 +152,18 @@ impl MaskedSoftmax {
 
     /// Computes the weights of one query.
     fn query_softmax(&self, batch_row: usize, position: usize, scores: &[f32], out: &mut [f32]) {
-        let mut max = f32::NEG_INFINITY;
         let first = self.first_visible_key(position);
-        for (key, score) in scores.iter().enumerate().take(position + 1).skip(first) {
-            if self.is_visible(batch_row, position, key) {
-                max = max.max(*score);
+        let visible = first..position + 1;
+        let (scores, out) = (&scores[visible.clone()], &mut out[visible]);
+        out.copy_from_slice(scores);
+        if matches!(self.mask, AttentionMask::Branches { .. }) {
+            for (i, weight) in out.iter_mut().enumerate() {
+                if !self.is_visible(batch_row, position, first + i) {
+                    *weight = f32::NEG_INFINITY;
+                }
             }
         }
-        let mut total = 0.0f32;
-        for key in first..=position {
-            if self.is_visible(batch_row, position, key) {
-                let weight = ((scores[key] - max) * self.scale).exp();
-                out[key] = weight;
-                total += weight;
-            }
-        }
-        let inverse = 1.0 / total;
-        for weight in &mut out[..=position] {
-            *weight *= inverse;
-        }
+        softmax_row(out, self.scale);
     }
 }
 
@@ -182,12 +179,11 @@ impl CustomOp1 for MaskedSoftmax {
             bail!("{} queries do not fit scores {:?}", self.query_count, layout.shape());
         }
         let mut out = vec![0.0f32; scores.len()];
-        for (i, (scores, out)) in
-            scores.chunks_exact(keys).zip(out.chunks_exact_mut(keys)).enumerate()
-        {
+        let rows = scores.par_chunks_exact(keys).zip(out.par_chunks_exact_mut(keys));
+        rows.with_min_len(MIN_TASK_ROWS).enumerate().for_each(|(i, (scores, out))| {
             let position = keys - self.query_count + i % self.query_count;
             self.query_softmax(i / (heads * query_rows), position, scores, out);
-        }
+        });
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
 
@@ -219,13 +215,14 @@ impl candle::CustomOp2 for SoftmaxBackward {
         let weights = as_f32_slice(weights, weights_layout, self.name())?;
         let grad = as_f32_slice(grad, grad_layout, self.name())?;
         let mut out = vec![0.0f32; weights.len()];
-        let rows = weights.chunks_exact(self.keys).zip(grad.chunks_exact(self.keys));
-        for ((w, g), out) in rows.zip(out.chunks_exact_mut(self.keys)) {
-            let dot: f32 = w.iter().zip(g).map(|(w, g)| w * g).sum();
+        let rows = weights.par_chunks_exact(self.keys).zip(grad.par_chunks_exact(self.keys));
+        let rows = rows.zip(out.par_chunks_exact_mut(self.keys)).with_min_len(MIN_TASK_ROWS);
+        rows.for_each(|((w, g), out)| {
+            let dot = sum_of_products(w, g);
             for ((out, w), g) in out.iter_mut().zip(w).zip(g) {
                 *out = w * (g - dot) * self.scale;
             }
-        }
+        });
         Ok((CpuStorage::F32(out), weights_layout.shape().clone()))
     }
 }

@@ -7,12 +7,8 @@
 
 mod adapted_linear;
 mod masked_softmax;
-mod rms_norm;
 mod rope;
-mod swiglu;
 
 pub use adapted_linear::{ADAPTER_SUFFIXES, AdaptedLinear};
 pub use masked_softmax::{AttentionMask, masked_softmax};
-pub use rms_norm::rms_norm;
 pub use rope::{RotaryTables, rope};
-pub use swiglu::swiglu;

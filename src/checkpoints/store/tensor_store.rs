@@ -47,6 +47,8 @@ pub(crate) struct StoredTensor {
     /// Values: matrices in the dtype of the store, other tensors in f32; quantised matrices on the
     /// CPU as the bytes of their rows.
     pub values: Tensor,
+    /// Type of the blocks that the bytes contain.
+    pub blocks: Option<GgmlDType>,
     /// Name of its file for messages.
     pub file: Arc<str>,
 }
@@ -77,7 +79,14 @@ pub(crate) struct EncodedTensor<'a> {
 /// Interned tensors of all members.
 pub(crate) struct TensorStore {
     placement: Placement,
-    tensors: HashMap<Arc<TensorIdentity>, Tensor>,
+    tensors: HashMap<Arc<TensorIdentity>, StoredValues>,
+}
+
+/// Values of a tensor, or the bytes of its blocks.
+#[derive(Clone)]
+struct StoredValues {
+    values: Tensor,
+    blocks: Option<GgmlDType>,
 }
 
 impl TensorStore {
@@ -94,27 +103,58 @@ impl TensorStore {
             encoding,
             shape: shape.to_vec(),
         });
-        let values = if let Some(values) = self.tensors.get(&identity) {
-            values.clone()
+        let stored = if let Some(stored) = self.tensors.get(&identity) {
+            stored.clone()
         } else {
-            let context = || format!("tensor `{name}`");
-            let values = match (encoding, shape) {
-                (TensorEncoding::Blocks(blocks), &[rows, columns])
-                    if self.placement.device.is_cpu() =>
-                {
-                    checked_quantised_rows(name, bytes, blocks, (rows, columns))
-                        .with_context(context)?
-                }
-                _ => {
-                    let values = decode_values(bytes, encoding, shape).with_context(context)?;
-                    check_finite(name, &values)?;
-                    self.to_store_dtype(name, values)?.to_device(&self.placement.device)?
-                }
-            };
-            self.tensors.insert(identity.clone(), values.clone());
-            values
+            let stored = self.read_values(tensor).with_context(|| format!("tensor `{name}`"))?;
+            self.tensors.insert(identity.clone(), stored.clone());
+            stored
         };
-        Ok(StoredTensor { identity, values, file: file.clone() })
+        let StoredValues { values, blocks } = stored;
+        Ok(StoredTensor { identity, values, blocks, file: file.clone() })
+    }
+
+    /// Converts the bytes of a tensor to the form in which the store keeps it.
+    fn read_values(&self, tensor: &EncodedTensor) -> Result<StoredValues> {
+        let EncodedTensor { name, bytes, encoding, shape, .. } = *tensor;
+        if let (TensorEncoding::Blocks(blocks), &[rows, columns]) = (encoding, shape)
+            && self.placement.device.is_cpu()
+        {
+            let values = checked_quantised_rows(name, bytes, blocks, (rows, columns))?;
+            return Ok(StoredValues { values, blocks: Some(blocks) });
+        }
+        let values = decode_values(bytes, encoding, shape)?;
+        check_finite(name, &values)?;
+        if let (Some(blocks), &[rows, columns]) = (self.blocks_of(name), shape) {
+            let values = quantise_rows(&values, blocks, (rows, columns))?;
+            return Ok(StoredValues { values, blocks: Some(blocks) });
+        }
+        let values = self.to_store_dtype(name, values)?.to_device(&self.placement.device)?;
+        Ok(StoredValues { values, blocks: None })
+    }
+
+    /// Returns the blocks that `--dtype` selects for a tensor. The vision tower and the projector
+    /// stay in f32: they are small, and their position tables are not multiplied.
+    fn blocks_of(&self, name: &str) -> Option<GgmlDType> {
+        let blocks = self.placement.blocks?;
+        if ["vision", "tower", "projector"].iter().any(|part| name.contains(part))
+            || ["v.", "mm."].iter().any(|prefix| name.starts_with(prefix))
+        {
+            return None;
+        }
+        // Names in transformers, then in GGUF.
+        let is_layer = name.contains("layers.") && name.ends_with("_proj.weight")
+            || name.starts_with("blk.") && name.ends_with(".weight");
+        let tables =
+            ["embed_tokens.weight", "lm_head.weight", "token_embd.weight", "output.weight"];
+        if is_layer {
+            Some(blocks)
+        } else if tables.iter().any(|table| name.ends_with(table)) {
+            // Errors of the output layer reach the scores directly.
+            Some(GgmlDType::Q8_0)
+        } else {
+            None
+        }
     }
 
     /// Converts a matrix to the dtype of the store. Other tensors are unchanged.
@@ -154,6 +194,29 @@ fn checked_quantised_rows(
         check_finite(name, &dequantize_rows(&part, blocks, columns)?)?;
     }
     Ok(rows_of_bytes)
+}
+
+/// Quantises a matrix and returns its rows as bytes.
+///
+/// # Shapes
+/// `(rows, columns)` to `(rows, bytes per row)`.
+fn quantise_rows(
+    values: &Tensor,
+    blocks: GgmlDType,
+    (rows, columns): (usize, usize),
+) -> Result<Tensor> {
+    let block_size = blocks.block_size();
+    if !columns.is_multiple_of(block_size) {
+        let hint = if blocks == GgmlDType::Q8_0 { "f32 or bf16" } else { "q8_0" };
+        bail!(
+            "rows of {columns} values cannot be stored in {}, which takes multiples of {block_size}\n\
+             hint: use --dtype {hint}",
+            TensorEncoding::Blocks(blocks).name()
+        );
+    }
+    let bytes = QTensor::quantize(values, blocks)?.data()?.into_owned();
+    let row_bytes = bytes.len() / rows.max(1);
+    Ok(Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?)
 }
 
 /// Returns the values of a tensor in f32, on the CPU.

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use acem3_kernels::BLOCK_TYPES;
 use anyhow::{Context, Result, bail};
+use candle::quantized::GgmlDType;
 use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 
-use super::encoding::TensorEncoding;
 use crate::checkpoints::gguf;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
@@ -234,10 +234,10 @@ pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) ->
 
 /// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block
 /// type.
-fn split_block_name(name: &str) -> Option<(&str, TensorEncoding)> {
+fn split_block_name(name: &str) -> Option<(&str, GgmlDType)> {
     BLOCK_TYPES.iter().find_map(|(blocks, suffix)| {
         let tensor_name = name.strip_suffix(suffix)?.strip_suffix('.')?;
-        Some((tensor_name, TensorEncoding::Blocks(*blocks)))
+        Some((tensor_name, *blocks))
     })
 }
 
@@ -275,9 +275,9 @@ impl SimpleBackend for Checkpoint {
 
     fn contains_tensor(&self, name: &str) -> bool {
         match split_block_name(name) {
-            Some((tensor_name, encoding)) => self.tensors.get(tensor_name).is_some_and(|stored| {
-                stored.identity.encoding == encoding && stored.values.dtype() == DType::U8
-            }),
+            Some((tensor_name, blocks)) => {
+                self.tensors.get(tensor_name).is_some_and(|stored| stored.blocks == Some(blocks))
+            }
             None => self.tensors.contains_key(name),
         }
     }

@@ -6,6 +6,7 @@ use crate::cli::args::JudgePanelArgs;
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::ScriptedJudge;
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge};
+use crate::support::device::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Loads the judge. Also returns the snapshots that it downloaded from the hub.
@@ -24,5 +25,10 @@ pub(super) fn load_judge(
     let panel = Panel::load(&files, args.scores_only, &placement, downloads)?;
     let hub = panel.hub().to_vec();
     let options = JudgeOptions { single_order: args.single_order };
-    Ok((Box::new(PanelJudge::new(panel, options)), hub))
+    let mut judge = PanelJudge::new(panel, options);
+    let free = || placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2);
+    if let Some(bytes) = args.memory.or_else(free) {
+        judge = judge.with_memory(bytes);
+    }
+    Ok((Box::new(judge), hub))
 }

@@ -83,6 +83,15 @@ impl PanelJudge {
         }
     }
 
+    /// Limits the memory for texts in progress, in bytes. Affects speed, not verdicts.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        for group in &mut self.panel.groups {
+            group.engine.limit_memory(bytes);
+        }
+        self
+    }
+
     /// Creates the passes of all jobs: two per job, or one if configured.
     fn create_passes<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
         let mut passes = Vec::new();
@@ -259,9 +268,9 @@ impl Judge for PanelJudge {
         let orders = if self.options.single_order { "single" } else { "both" };
         let texts = if settings.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
-        if self.panel.placement.dtype != DType::F32 {
-            let dtype = self.panel.placement.dtype.as_str();
-            provenance.insert("weights".to_owned(), dtype.to_owned());
+        let weights = self.panel.placement.weight_type();
+        if weights != DType::F32.as_str() {
+            provenance.insert("weights".to_owned(), weights.to_owned());
         }
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());

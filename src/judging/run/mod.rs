@@ -20,6 +20,7 @@ pub mod summary;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use acem3_vision::AppliedView;
 use anyhow::{Context, ensure};
@@ -45,6 +46,8 @@ use crate::support::text::{escape_control_chars, format_count};
 /// Maximum pixels per batch; a batch that exceeds it is judged early. Each byte of a case counts as
 /// a pixel.
 const BATCH_PIXELS: u64 = 24 << 20;
+/// Duration of a batch, so that little is lost when the program stops.
+const BATCH_SECONDS: f64 = 8.0;
 /// Maximum number of pending records.
 const MAX_PENDING: usize = 1024;
 
@@ -72,8 +75,8 @@ pub struct Run<'a> {
     tally: Tally,
     pending: VecDeque<PendingRecord>,
     pending_pairs: usize,
-    /// Size of the next batch. It doubles from one up to the configured size, so that the first
-    /// verdict arrives soon.
+    /// Size of the next batch: one, so that the first verdict arrives soon, then as many pairs as
+    /// are judged in [`BATCH_SECONDS`].
     batch_size: usize,
     batch_pixels: u64,
 }
@@ -236,6 +239,7 @@ impl<'a> Run<'a> {
             })
             .collect();
         if !jobs.is_empty() {
+            let start = Instant::now();
             let outcomes = self.judge_batch(&jobs).with_context(|| {
                 let first = jobs.first().map_or("", |job| &job.case.id);
                 RunFailure(format!(
@@ -253,7 +257,9 @@ impl<'a> Run<'a> {
                 pending.outcome = PendingOutcome::Known(outcome, Origin::Judge);
             }
             (self.pending_pairs, self.batch_pixels) = (0, 0);
-            self.batch_size = (2 * self.batch_size).min(self.config.batch_size.max(1));
+            let rate = jobs.len() as f64 / start.elapsed().as_secs_f64().max(1e-6);
+            let size = (rate * BATCH_SECONDS) as usize;
+            self.batch_size = size.clamp(1, self.config.batch_size.max(1));
         }
         self.write_ready()?;
         self.journal.sync()?;

@@ -5,6 +5,7 @@ pub mod threads;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use candle::quantized::GgmlDType;
 use candle::{DType, Device};
 use clap::ValueEnum;
 
@@ -17,25 +18,61 @@ pub struct Placement {
     pub device: Device,
     /// The element type of matrices. Sums, norms and biases are f32.
     pub dtype: DType,
+    /// The type of quantised blocks in which the decoder's matrices are stored, if any.
+    pub blocks: Option<GgmlDType>,
 }
 
 impl Placement {
     /// Returns the CPU with f32 weights.
     pub fn cpu() -> Self {
-        Self { device: Device::Cpu, dtype: DType::F32 }
+        Self { device: Device::Cpu, dtype: DType::F32, blocks: None }
     }
 
     /// Opens the device of `--device` with the element type of `--dtype`.
     pub fn open(device: DeviceChoice, dtype: DtypeChoice) -> Result<Self> {
-        Ok(Self {
-            device: open_device(device)?,
-            dtype: match dtype {
-                DtypeChoice::F32 => DType::F32,
-                DtypeChoice::F16 => DType::F16,
-                DtypeChoice::Bf16 => DType::BF16,
-            },
-        })
+        let (dtype, blocks) = match dtype {
+            DtypeChoice::F32 => (DType::F32, None),
+            DtypeChoice::F16 => (DType::F16, None),
+            DtypeChoice::Bf16 => (DType::BF16, None),
+            DtypeChoice::Q8_0 => (DType::F32, Some(GgmlDType::Q8_0)),
+            DtypeChoice::Q4K => (DType::F32, Some(GgmlDType::Q4K)),
+        };
+        let device = open_device(device)?;
+        if blocks.is_some() && !device.is_cpu() {
+            bail!(
+                "--dtype: quantised weights run on the CPU only\n\
+                 hint: use --dtype bf16, or --device cpu"
+            );
+        }
+        Ok(Self { device, dtype, blocks })
     }
+
+    /// Returns the usual name of the type of the decoder's matrices.
+    pub fn weight_type(&self) -> &'static str {
+        match self.blocks {
+            Some(GgmlDType::Q8_0) => "q8_0",
+            Some(_) => "q4k",
+            None => self.dtype.as_str(),
+        }
+    }
+
+    /// Returns an error if matrices are quantised, which training cannot change.
+    pub fn require_trainable(&self) -> Result<()> {
+        if self.blocks.is_some() {
+            bail!(
+                "--dtype {}: only judging takes quantised weights\nhint: use --dtype f32 or bf16",
+                self.weight_type()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns the memory that the system can give to programs, in bytes. `None` except on Linux.
+pub fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The element type of matrices.
@@ -47,6 +84,12 @@ pub enum DtypeChoice {
     F16,
     /// Half precision with the range of f32
     Bf16,
+    /// 8 bits: blocks of 32 values share a scale (decoder only; CPU)
+    #[value(name = "q8_0")]
+    Q8_0,
+    /// 4 bits in blocks of 256 values, embeddings and output in 8 bits (decoder only; CPU)
+    #[value(name = "q4k")]
+    Q4K,
 }
 
 /// The value of `--device`.

@@ -32,7 +32,8 @@ pub(crate) fn exp(x: f32) -> f32 {
 }
 
 /// Computes the logistic function `1 / (1 + e⁻ˣ)`.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of functions that enable vector instructions")]
 pub(crate) fn sigmoid(x: f32) -> f32 {
     1. / (1. + exp(-x))
 }

@@ -22,8 +22,10 @@ mod linear;
 mod matmul;
 mod matrix;
 mod reduce;
+mod rms_norm;
 mod row_product;
 mod softmax;
+mod swiglu;
 #[cfg(test)]
 mod tests;
 
@@ -37,4 +39,7 @@ pub use layer_norm::LayerNorm;
 pub use linear::linear;
 pub use matmul::matmul_transposed;
 pub use matrix::{BLOCK_TYPES, Matrix, dequantize_rows};
-pub use softmax::softmax;
+pub use reduce::sum_of_products;
+pub use rms_norm::rms_norm;
+pub use softmax::{softmax, softmax_row};
+pub use swiglu::swiglu;

@@ -2,6 +2,8 @@
 
 /// Sums `f` over the element pairs of two rows. Eight interleaved partial sums are a fixed order
 /// that the compiler can vectorise.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of functions that enable vector instructions")]
 pub(crate) fn sum_by(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut parts = [0f32; 8];
     let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
@@ -16,6 +18,11 @@ pub(crate) fn sum_by(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     }
     let [a, b, c, d, e, f, g, h] = parts;
     ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// Sums the products of the elements of two rows.
+pub fn sum_of_products(x: &[f32], y: &[f32]) -> f32 {
+    sum_by(x, y, |x, y| x * y)
 }
 
 /// Adds `row` to `sum`, element by element.

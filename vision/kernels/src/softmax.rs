@@ -1,6 +1,7 @@
 //! Softmax over the last dimension.
 
 use candle::{CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Tensor};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
@@ -13,6 +14,43 @@ use crate::reduce::sum_by;
 /// (…, n) → (…, n).
 pub fn softmax(x: &Tensor) -> Result<Tensor> {
     if is_cpu_f32(x) { x.contiguous()?.apply_op1(Softmax) } else { softmax_composed(x) }
+}
+
+/// Replaces the scores of a row by the softmax of `scale` times the scores. Scores of −∞ become 0.
+pub fn softmax_row(row: &mut [f32], scale: f32) {
+    Arch::new().dispatch(SoftmaxRow { row, scale });
+}
+
+/// A row, with the vector instructions of the processor.
+struct SoftmaxRow<'a> {
+    row: &'a mut [f32],
+    scale: f32,
+}
+
+impl WithSimd for SoftmaxRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for every function with vector instructions")]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { row, scale } = self;
+        let mut max = [f32::NEG_INFINITY; 8];
+        let (groups, rest) = row.as_chunks::<8>();
+        for group in groups {
+            for (max, x) in max.iter_mut().zip(group) {
+                // A comparison, unlike `f32::max`, is one instruction.
+                *max = if *x > *max { *x } else { *max };
+            }
+        }
+        let max = max.iter().chain(rest).fold(f32::NEG_INFINITY, |max, x| max.max(*x));
+        for x in row.iter_mut() {
+            *x = exp((*x - max) * scale);
+        }
+        let factor = 1. / sum_by(row, row, |x, _| x);
+        for x in row {
+            *x *= factor;
+        }
+    }
 }
 
 fn softmax_composed(x: &Tensor) -> Result<Tensor> {
@@ -33,16 +71,9 @@ impl CustomOp1 for Softmax {
         let n = row_length(layout);
         let mut y = vec![0f32; x.len()];
         y.par_chunks_mut(ROW_BLOCK * n).zip(x.par_chunks(ROW_BLOCK * n)).for_each(|(y, x)| {
-            for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
-                let max =
-                    x.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
-                for (y, x) in y.iter_mut().zip(x) {
-                    *y = exp(x - max);
-                }
-                let scale = 1. / sum_by(y, y, |y, _| y);
-                for y in y {
-                    *y *= scale;
-                }
+            y.copy_from_slice(x);
+            for row in y.chunks_mut(n) {
+                softmax_row(row, 1.);
             }
         });
         Ok((CpuStorage::F32(y), layout.shape().clone()))

@@ -11,8 +11,8 @@ pub struct DeviceArgs {
     /// Compute on this device: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,
-    /// Store weight matrices in this element type; f16 and bf16 halve the memory and can
-    /// change verdicts
+    /// Store weight matrices in this type; all but f32 take less memory and can change
+    /// verdicts
     #[arg(long, value_enum, default_value_t = DtypeChoice::F32, env = "ACEM3_DTYPE")]
     pub dtype: DtypeChoice,
 }

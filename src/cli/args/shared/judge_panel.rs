@@ -22,10 +22,15 @@ pub struct JudgePanelArgs {
     /// The device.
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Judge N pairs per batch; affects speed and memory, not results
-    #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
+    /// Judge at most N pairs per batch; batches are smaller if they take longer than seconds;
+    /// affects speed and memory, not results
+    #[arg(long, value_name = "N", default_value_t = 64, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
+    /// Use at most this much memory for texts in progress, such as 800M or 8G; affects speed,
+    /// not results [default: half of what is free; no limit on a GPU]
+    #[arg(long, value_name = "SIZE", env = "ACEM3_MEMORY", value_parser = parse_size)]
+    pub memory: Option<u64>,
     /// Judge each pair in one presentation order only: half the cost, no protection against
     /// position bias
     #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
@@ -33,4 +38,37 @@ pub struct JudgePanelArgs {
     /// Generate scores without analyses: faster, less reliable
     #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
     pub scores_only: bool,
+}
+
+/// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let expected = "expected a size such as 800M or 8G";
+    let (number, factor) = match text.char_indices().last() {
+        Some((end, 'K' | 'k')) => (&text[..end], 1 << 10),
+        Some((end, 'M' | 'm')) => (&text[..end], 1 << 20),
+        Some((end, 'G' | 'g')) => (&text[..end], 1 << 30),
+        _ => (text, 1),
+    };
+    let number: f64 = number.parse().map_err(|_| expected.to_owned())?;
+    let bytes = number * f64::from(factor);
+    if (1e6..1e15).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("{expected}, at least 1M"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_size("1.5G"), Ok(3 << 29));
+        assert_eq!(parse_size("2000000"), Ok(2_000_000));
+        assert_eq!(parse_size("16m"), Ok(16 << 20));
+        for invalid in ["", "G", "8GB", "-1G", "NaN", "inf", "12", "1e300G", "ä"] {
+            assert!(parse_size(invalid).is_err(), "{invalid}");
+        }
+    }
 }

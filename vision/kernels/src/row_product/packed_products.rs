@@ -13,6 +13,10 @@ use pulp::{Simd, WithSimd, cast};
 use super::lane_sums::LaneSums;
 use super::packed_rows::{INPUT_GROUP, PackedInput, WEIGHT_GROUP, group_vectors};
 use super::stored_values::LANES;
+use super::weight_rows::prefetch;
+
+/// Vectors of a cache line.
+const LINE_VECTORS: usize = 2;
 
 /// Adds the dot products of a chunk of all input rows and some weight rows to the outputs.
 pub(crate) struct PackedProducts<'a, 'b> {
@@ -33,9 +37,22 @@ impl WithSimd for PackedProducts<'_, '_> {
     fn with_simd<S: Simd>(self, _: S) {
         let Self { simd, x, panel, chunk, places, outputs } = self;
         let weights = panel.chunks_exact(group_vectors(chunk));
-        for (group, outputs) in outputs.chunks_mut(INPUT_GROUP).enumerate() {
+        let weight_groups = places.len().div_ceil(WEIGHT_GROUP);
+        for group in 0..outputs.len().div_ceil(INPUT_GROUP) {
+            // Each group of weights also fetches a part of what the next group of inputs needs.
+            let (used, later) = outputs.split_at_mut(outputs.len().min((group + 1) * INPUT_GROUP));
+            let outputs = &mut used[group * INPUT_GROUP..];
+            let next_x = x.group((group + 1).min(x.groups() - 1), chunk);
+            let fetched = next_x.len().div_ceil(weight_groups);
+            let mut next_x = next_x.chunks(fetched);
             let x = x.group(group, chunk);
             for (place, weight) in places.clone().step_by(WEIGHT_GROUP).zip(weights.clone()) {
+                for vectors in next_x.next().unwrap_or_default().chunks(LINE_VECTORS) {
+                    prefetch(&vectors[0], 0);
+                }
+                for outputs in later.iter().take(INPUT_GROUP) {
+                    prefetch(&outputs[place], 0);
+                }
                 let mut sums = LaneSums::<INPUT_GROUP, WEIGHT_GROUP>::new(simd);
                 let x = x.as_chunks::<INPUT_GROUP>().0;
                 for (x, weight) in x.iter().zip(weight.as_chunks::<WEIGHT_GROUP>().0) {

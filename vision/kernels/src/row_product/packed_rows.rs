@@ -53,6 +53,12 @@ impl PackedInput {
     pub(crate) fn group(&self, group: usize, chunk: &Range<usize>) -> &[[f32; LANES]] {
         &self.vectors[group_range(self.groups, group, chunk)]
     }
+
+    /// Returns the number of groups.
+    #[inline(always)]
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
+    }
 }
 
 /// Returns the chunks of a row.

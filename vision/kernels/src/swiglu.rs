@@ -1,14 +1,19 @@
 //! SwiGLU, the activation of Llama's feed-forward block: `silu(gate) * up`.
 
-use acem3_kernels::{as_f32_slice, to_f32_vec, with_gradients};
-use candle::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
+use candle::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use crate::custom_gradient::with_gradients;
+use crate::elements::{FLAT_BLOCK, as_f32_slice, is_cpu_f32, to_f32_vec};
+use crate::exp::sigmoid;
 
 /// Computes `gate * sigmoid(gate) * up`, elementwise.
 ///
 /// # Shapes
 /// `gate`, `up` and the result have equal shapes.
 pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    if gate.device().is_cpu() && gate.dtype() == DType::F32 {
+    if is_cpu_f32(gate) {
         return gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu);
     }
     composed(gate, up)
@@ -30,10 +35,6 @@ fn composed(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
 /// Fused [`swiglu`] on the CPU.
 struct SwiGlu;
 
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
-}
-
 impl CustomOp2 for SwiGlu {
     fn name(&self) -> &'static str {
         "swiglu"
@@ -51,7 +52,10 @@ impl CustomOp2 for SwiGlu {
         if gate.len() != up.len() {
             bail!("gate {:?} and up {:?} differ", gate_layout.shape(), up_layout.shape());
         }
-        let out = gate.iter().zip(up).map(|(g, u)| g * sigmoid(*g) * u).collect();
+        let mut out = vec![0.0; gate.len()];
+        out.par_chunks_mut(FLAT_BLOCK)
+            .zip(gate.par_chunks(FLAT_BLOCK).zip(up.par_chunks(FLAT_BLOCK)))
+            .for_each(|(out, (gate, up))| Arch::new().dispatch(GateBlock { gate, up, out }));
         Ok((CpuStorage::F32(out), gate_layout.shape().clone()))
     }
 
@@ -72,6 +76,25 @@ impl CustomOp2 for SwiGlu {
         }
         let dgate = Tensor::from_vec(dgate, gate.shape(), gate.device())?;
         Ok((Some(dgate), Some(Tensor::from_vec(dup, up.shape(), up.device())?)))
+    }
+}
+
+/// A few elements, with the vector instructions of the processor.
+struct GateBlock<'a> {
+    gate: &'a [f32],
+    up: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for GateBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for every function with vector instructions")]
+    fn with_simd<S: Simd>(self, _: S) {
+        for ((out, gate), up) in self.out.iter_mut().zip(self.gate).zip(self.up) {
+            *out = gate * sigmoid(*gate) * up;
+        }
     }
 }
 

@@ -1,14 +1,18 @@
 //! Root-mean-square normalisation (Llama's `LlamaRMSNorm` in transformers' `modeling_llama.py`).
 
-use acem3_kernels::{as_f32_slice, to_f32_vec, with_gradients};
-use candle::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
+use candle::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+use crate::custom_gradient::with_gradients;
+use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32, to_f32_vec};
+use crate::reduce::sum_of_products;
 
 /// `x / sqrt(mean(x²) + eps) * weight`.
 ///
 /// # Shapes
 /// `x`: `(..., c)`, `weight`: `(c)`; the result has the shape of `x`.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
-    if x.device().is_cpu() && x.dtype() == DType::F32 {
+    if is_cpu_f32(x) {
         return x.contiguous()?.apply_op2(weight, RmsNorm { eps: eps as f32 });
     }
     composed(x, weight, eps)
@@ -46,7 +50,7 @@ struct RmsNorm {
 impl RmsNorm {
     /// Returns `1 / sqrt(mean(row²) + eps)`.
     fn inverse_root(&self, row: &[f32]) -> f32 {
-        let squares: f32 = row.iter().map(|v| v * v).sum();
+        let squares = sum_of_products(row, row);
         1.0 / (squares / row.len() as f32 + self.eps).sqrt()
     }
 }
@@ -72,11 +76,16 @@ impl CustomOp2 for RmsNorm {
                 x_layout.shape()
             );
         }
-        let mut out = Vec::with_capacity(x.len());
-        for row in x.chunks_exact(weight.len()) {
-            let scale = self.inverse_root(row);
-            out.extend(row.iter().zip(weight).map(|(v, w)| v * scale * w));
-        }
+        let c = weight.len();
+        let mut out = vec![0.0; x.len()];
+        out.par_chunks_mut(ROW_BLOCK * c).zip(x.par_chunks(ROW_BLOCK * c)).for_each(|(out, x)| {
+            for (out, row) in out.chunks_exact_mut(c).zip(x.chunks_exact(c)) {
+                let scale = self.inverse_root(row);
+                for ((out, x), weight) in out.iter_mut().zip(row).zip(weight) {
+                    *out = x * scale * weight;
+                }
+            }
+        });
         Ok((CpuStorage::F32(out), x_layout.shape().clone()))
     }
 
