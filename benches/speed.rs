@@ -208,7 +208,7 @@ fn main() -> Result<()> {
     let dtype = args.next().unwrap_or("f32".to_owned());
     let device: DeviceChoice = device.parse().map_err(anyhow::Error::msg)?;
     let dtype = DtypeChoice::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
-    threads::set_thread_count();
+    threads::set_environment();
     let placement = Placement::open(device, dtype)?;
     let panel = RandomPanel::new(&size, &placement)?;
     let device = &placement.device;

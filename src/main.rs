@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if let Some(task) = isolated::requested_task() {
         return commands::isolated::run(&task);
     }
-    threads::set_thread_count();
+    threads::set_environment();
     isolated::enable();
     // The parser quotes arguments in its errors.
     if let Err(error) = secret_arguments::check(std::env::args_os()) {

@@ -291,6 +291,13 @@ impl Judge for PanelJudge {
     }
 
     fn judge(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
+        // On a thread of the pool, small parallel operations start without waking another thread.
+        rayon::scope(|_| self.judge_pairs(jobs))
+    }
+}
+
+impl PanelJudge {
+    fn judge_pairs(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
         let mut passes = self.create_passes(jobs)?;
         self.run_branches(&mut passes)?;
         let conclusions = self.run_conclusion(&passes)?;
