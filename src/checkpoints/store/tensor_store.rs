@@ -79,12 +79,12 @@ pub(crate) struct EncodedTensor<'a> {
 /// Interned tensors of all members.
 pub(crate) struct TensorStore {
     placement: Placement,
-    tensors: HashMap<Arc<TensorIdentity>, StoredValues>,
+    tensors: HashMap<Arc<TensorIdentity>, TensorValues>,
 }
 
 /// Values of a tensor, or the bytes of its blocks.
 #[derive(Clone)]
-struct StoredValues {
+struct TensorValues {
     values: Tensor,
     blocks: Option<GgmlDType>,
 }
@@ -110,27 +110,27 @@ impl TensorStore {
             self.tensors.insert(identity.clone(), stored.clone());
             stored
         };
-        let StoredValues { values, blocks } = stored;
+        let TensorValues { values, blocks } = stored;
         Ok(StoredTensor { identity, values, blocks, file: file.clone() })
     }
 
     /// Converts the bytes of a tensor to the form in which the store keeps it.
-    fn read_values(&self, tensor: &EncodedTensor) -> Result<StoredValues> {
+    fn read_values(&self, tensor: &EncodedTensor) -> Result<TensorValues> {
         let EncodedTensor { name, bytes, encoding, shape, .. } = *tensor;
         if let (TensorEncoding::Blocks(blocks), &[rows, columns]) = (encoding, shape)
             && self.placement.device.is_cpu()
         {
             let values = checked_quantised_rows(name, bytes, blocks, (rows, columns))?;
-            return Ok(StoredValues { values, blocks: Some(blocks) });
+            return Ok(TensorValues { values, blocks: Some(blocks) });
         }
         let values = decode_values(bytes, encoding, shape)?;
         check_finite(name, &values)?;
         if let (Some(blocks), &[rows, columns]) = (self.blocks_of(name), shape) {
             let values = quantise_rows(&values, blocks, (rows, columns))?;
-            return Ok(StoredValues { values, blocks: Some(blocks) });
+            return Ok(TensorValues { values, blocks: Some(blocks) });
         }
         let values = self.to_store_dtype(name, values)?.to_device(&self.placement.device)?;
-        Ok(StoredValues { values, blocks: None })
+        Ok(TensorValues { values, blocks: None })
     }
 
     /// Returns the blocks that `--dtype` selects for a tensor. The vision tower and the projector

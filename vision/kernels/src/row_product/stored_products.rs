@@ -35,14 +35,14 @@ impl<V: StoredValues> StoredProducts<'_, '_, V> {
         let simd = self.simd;
         // The sums and what a type needs for its conversion fit into 16 registers.
         match (self.outputs.len(), V::PARTS * V::PART_VECTORS) {
-            (1, 1) => Simd::vectorize(simd, RowGroup::<V, 1, 4>(self)),
-            (2, 1) => Simd::vectorize(simd, RowGroup::<V, 2, 4>(self)),
-            (3, 1) => Simd::vectorize(simd, RowGroup::<V, 3, 3>(self)),
-            (_, 1) => Simd::vectorize(simd, RowGroup::<V, 4, 3>(self)),
-            (1, _) => Simd::vectorize(simd, RowGroup::<V, 1, 2>(self)),
-            (2, _) => Simd::vectorize(simd, RowGroup::<V, 2, 2>(self)),
-            (3, _) => Simd::vectorize(simd, RowGroup::<V, 3, 2>(self)),
-            (_, _) => Simd::vectorize(simd, RowGroup::<V, 4, 2>(self)),
+            (1, 1) => Simd::vectorize(simd, DotGroup::<V, 1, 4>(self)),
+            (2, 1) => Simd::vectorize(simd, DotGroup::<V, 2, 4>(self)),
+            (3, 1) => Simd::vectorize(simd, DotGroup::<V, 3, 3>(self)),
+            (_, 1) => Simd::vectorize(simd, DotGroup::<V, 4, 3>(self)),
+            (1, _) => Simd::vectorize(simd, DotGroup::<V, 1, 2>(self)),
+            (2, _) => Simd::vectorize(simd, DotGroup::<V, 2, 2>(self)),
+            (3, _) => Simd::vectorize(simd, DotGroup::<V, 3, 2>(self)),
+            (_, _) => Simd::vectorize(simd, DotGroup::<V, 4, 2>(self)),
         }
     }
 }
@@ -51,9 +51,9 @@ impl<V: StoredValues> StoredProducts<'_, '_, V> {
 ///
 /// `pulp` enables the vector instructions in this type's method. A closure would be a function of
 /// its own without them, and each instruction in it a call.
-struct RowGroup<'a, 'b, V: StoredValues, const R: usize, const C: usize>(StoredProducts<'a, 'b, V>);
+struct DotGroup<'a, 'b, V: StoredValues, const R: usize, const C: usize>(StoredProducts<'a, 'b, V>);
 
-impl<V: StoredValues, const R: usize, const C: usize> WithSimd for RowGroup<'_, '_, V, R, C> {
+impl<V: StoredValues, const R: usize, const C: usize> WithSimd for DotGroup<'_, '_, V, R, C> {
     type Output = ();
 
     #[inline(always)]

@@ -60,7 +60,7 @@ pub(crate) fn prefetch<T>(block: &T, bytes: usize) {
     // SAFETY: A prefetch has no effect on the program, whatever the address. SSE is part of x86-64.
     #[expect(
         unsafe_code,
-        reason = "a third less time for products with one row (`benches/kernels`)"
+        reason = "products with one row take a fifth less time in f32 and half of it in `Q8_0`"
     )]
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(address);
