@@ -83,7 +83,7 @@ impl Model {
         for (name, values) in
             candle::safetensors::load(folder.join("model.safetensors"), &Device::Cpu)?
         {
-            let (name, values) = convert(name, values, dtype)?;
+            let (name, values) = convert(name, &values, dtype)?;
             tensors.insert(name, values);
         }
         let vb = VarBuilder::from_backend(Box::new(Weights(tensors)), DType::F32, Device::Cpu);
@@ -134,7 +134,7 @@ impl Model {
 }
 
 /// Converts a matrix to the type. Other tensors stay.
-fn convert(name: String, values: Tensor, dtype: &str) -> Result<(String, Tensor)> {
+fn convert(name: String, values: &Tensor, dtype: &str) -> Result<(String, Tensor)> {
     let float = match dtype {
         _ if values.rank() == 1 => Some(DType::F32),
         "f32" => Some(DType::F32),
@@ -149,7 +149,7 @@ fn convert(name: String, values: Tensor, dtype: &str) -> Result<(String, Tensor)
     let (block_type, suffix) =
         block_types.find(|(_, suffix)| *suffix == dtype).context("unknown type of weights")?;
     let rows = values.dim(0)?;
-    let bytes = QTensor::quantize(&values, block_type)?.data()?.into_owned();
+    let bytes = QTensor::quantize(values, block_type)?.data()?.into_owned();
     let row_bytes = bytes.len() / rows;
     Ok((format!("{name}.{suffix}"), Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?))
 }

@@ -90,13 +90,13 @@ fn changed_weight_or_setting_changes_name() {
 
 /// Returns the expected scores of three demo cases by the panel in this dtype.
 fn expected_scores(dtype: DType) -> Vec<[f64; 2]> {
-    scores_on(Placement { dtype, ..Placement::cpu() }, None)
+    scores_on(&Placement { dtype, ..Placement::cpu() }, None)
 }
 
 /// Returns the expected scores of three demo cases, with at most this memory for texts.
-fn scores_on(placement: Placement, memory: Option<u64>) -> Vec<[f64; 2]> {
+fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<[f64; 2]> {
     let panel =
-        Panel::load(&PanelFiles::Embedded, false, &placement, HubDownloads::default()).unwrap();
+        Panel::load(&PanelFiles::Embedded, false, placement, HubDownloads::default()).unwrap();
     let options = JudgeOptions { single_order: false };
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     let mut images = ImageReader::new(demo.clone(), ImageLimits::default());
@@ -131,7 +131,7 @@ fn f16_is_exact_and_bf16_is_close() {
 #[test]
 fn q8_0_is_close() {
     let blocks = Some(GgmlDType::Q8_0);
-    let scores = scores_on(Placement { blocks, ..Placement::cpu() }, None);
+    let scores = scores_on(&Placement { blocks, ..Placement::cpu() }, None);
     let exact_scores = expected_scores(DType::F32);
     for (rounded, exact) in scores.iter().flatten().zip(exact_scores.iter().flatten()) {
         assert!((rounded - exact).abs() < 0.5, "{rounded} for {exact}");
@@ -150,7 +150,7 @@ fn matrices_that_do_not_fit_blocks_are_named() {
 /// With little memory, texts wait for each other. Their scores do not change.
 #[test]
 fn memory_limits_do_not_change_scores() {
-    let limited = scores_on(Placement::cpu(), Some(1 << 20));
+    let limited = scores_on(&Placement::cpu(), Some(1 << 20));
     assert_eq!(limited, expected_scores(DType::F32));
 }
 
