@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use acem3::cli::args::Cli;
 use acem3::cli::commands;
 use acem3::cli::secret_arguments;
-use acem3::support::device::threads;
+use acem3::support::device::environment;
 use acem3::support::process::isolated;
 use acem3::support::terminal::exit;
 use clap::Parser;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if let Some(task) = isolated::requested_task() {
         return commands::isolated::run(&task);
     }
-    threads::set_environment();
+    environment::set_variables();
     isolated::enable();
     // The parser quotes arguments in its errors.
     if let Err(error) = secret_arguments::check(std::env::args_os()) {

@@ -7,8 +7,8 @@
 //! cargo bench --bench peers -- FOLDER 2 3 f32,bf16     two threads, three rounds, two types
 //! ```
 //!
-//! Prints a Markdown table: medians in tokens per second, with the smallest and largest ratio to the
-//! fastest peer of the same type in one round.
+//! Prints two Markdown tables: medians in tokens per second, then the ratio to each peer with the same
+//! type of weights: median, smallest and largest over the rounds.
 
 #![expect(clippy::print_stdout, reason = "the measurements are the output")]
 

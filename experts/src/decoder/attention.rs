@@ -19,7 +19,7 @@ pub(super) enum AttentionBatch<'a> {
     Cached(CachedBatch<'a>),
 }
 
-/// New tokens of cached sequences.
+/// New tokens of sequences with KV caches.
 pub(super) struct CachedBatch<'a> {
     pub(super) token_counts: &'a [usize],
     pub(super) positions: Arc<[u32]>,

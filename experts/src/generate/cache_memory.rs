@@ -1,8 +1,8 @@
-//! Memory of keys and values.
+//! Limit on the memory of the KV caches of the texts in progress.
 
 use crate::decoder::DecoderConfig;
 
-/// Limit on the memory of keys and values, and what a token takes.
+/// The limit, and the size of one token in the KV caches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CacheMemory {
     /// Limit in bytes.

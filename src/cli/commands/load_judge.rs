@@ -6,7 +6,7 @@ use crate::cli::args::JudgePanelArgs;
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::ScriptedJudge;
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge};
-use crate::support::device::free_memory;
+use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Loads the judge. Also returns the snapshots that it downloaded from the hub.

@@ -1,6 +1,6 @@
-//! Devices and element types of weights, and the number of threads.
+//! Devices and types of weights, and the environment that the computation needs.
 
-pub mod threads;
+pub mod environment;
 
 use std::str::FromStr;
 
@@ -55,24 +55,6 @@ impl Placement {
             None => self.dtype.as_str(),
         }
     }
-
-    /// Returns an error if matrices are quantised, which training cannot change.
-    pub fn require_trainable(&self) -> Result<()> {
-        if self.blocks.is_some() {
-            bail!(
-                "--dtype {}: only judging takes quantised weights\nhint: use --dtype f32 or bf16",
-                self.weight_type()
-            );
-        }
-        Ok(())
-    }
-}
-
-/// Returns the memory that the system can give to programs, in bytes. `None` except on Linux.
-pub fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The element type of matrices.

@@ -50,6 +50,13 @@ pub fn resident_bytes() -> Option<u64> {
     None
 }
 
+/// Returns the memory that the system can give to programs, in bytes. `None` except on Linux.
+pub fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Returns a field of `/proc/self/statm` in bytes.
 #[cfg(target_os = "linux")]
 fn memory_bytes(field: usize) -> Option<u64> {

@@ -116,7 +116,6 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
 fn evaluate(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let placement = args.device.open()?;
-    placement.require_trainable()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let mut judge = PanelJudge::load(&files, &placement, downloads)?;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use pulp::x86::V3;
 use pulp::{cast, f32x8};
 
-/// Partial sums of the dot products of `R` input rows with `C` weight rows.
+/// Partial sums of the dot products of `R` input rows, at most four, with `C` weight rows.
 ///
 /// A dot product has eight of them: sum `i` adds the products at positions `i`, `i + 8`, `i + 16` and
 /// so on. So a result does not depend on which rows are computed together.
@@ -36,18 +36,16 @@ impl<const R: usize, const C: usize> LaneSums<R, C> {
     #[inline(always)]
     pub(crate) fn add_to(self, simd: V3, outputs: &mut [&mut [f32]], places: Range<usize>) {
         for (c, place) in places.enumerate() {
-            for start in (0..R).step_by(4) {
-                let rows = [0, 1, 2, 3].map(|i| self.0[(start + i).min(R - 1)][c]);
-                let first = simd.avx._mm256_hadd_ps(cast(rows[0]), cast(rows[1]));
-                let second = simd.avx._mm256_hadd_ps(cast(rows[2]), cast(rows[3]));
-                let pairs = simd.avx._mm256_hadd_ps(first, second);
-                let low = simd.avx._mm256_castps256_ps128(pairs);
-                let high = simd.avx._mm256_extractf128_ps::<1>(pairs);
-                let totals: [f32; 4] = cast(simd.sse._mm_add_ps(low, high));
-                let end = (start + 4).min(R).min(outputs.len());
-                for (outputs, total) in outputs[start.min(end)..end].iter_mut().zip(totals) {
-                    outputs[place] += total;
-                }
+            // Fewer than four rows repeat the last one.
+            let rows = [0, 1, 2, 3].map(|r| self.0[r.min(R - 1)][c]);
+            let first = simd.avx._mm256_hadd_ps(cast(rows[0]), cast(rows[1]));
+            let second = simd.avx._mm256_hadd_ps(cast(rows[2]), cast(rows[3]));
+            let pairs = simd.avx._mm256_hadd_ps(first, second);
+            let low = simd.avx._mm256_castps256_ps128(pairs);
+            let high = simd.avx._mm256_extractf128_ps::<1>(pairs);
+            let totals: [f32; 4] = cast(simd.sse._mm_add_ps(low, high));
+            for (outputs, total) in outputs.iter_mut().take(R).zip(totals) {
+                outputs[place] += total;
             }
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct PackedProducts<'a, 'b> {
     /// The weight rows, in groups of [`WEIGHT_GROUP`].
     pub(crate) panel: &'a [[f32; LANES]],
     pub(crate) chunk: &'a Range<usize>,
-    /// Places of the weight rows in the outputs of an input row.
+    /// Range of the outputs of an input row that belongs to the weight rows.
     pub(crate) places: &'a Range<usize>,
     pub(crate) outputs: &'a mut [&'b mut [f32]],
 }

@@ -28,7 +28,7 @@ pub(crate) struct PackedInput {
 }
 
 impl PackedInput {
-    /// Copies rows of `columns` values.
+    /// Copies an input whose rows have `columns` values.
     pub(crate) fn new(x: &[f32], columns: usize) -> Self {
         let n = x.len() / columns;
         let groups = n.div_ceil(INPUT_GROUP);

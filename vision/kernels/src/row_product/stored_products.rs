@@ -23,7 +23,7 @@ pub(crate) struct StoredProducts<'a, 'b, V: StoredValues> {
     /// The weight row of the first output.
     pub(crate) first: usize,
     pub(crate) chunk: &'a Range<usize>,
-    /// Places of the weight rows in the outputs of an input row.
+    /// Range of the outputs of an input row that belongs to the weight rows.
     pub(crate) places: &'a Range<usize>,
     /// The outputs of each input row, at most four.
     pub(crate) outputs: &'a mut [&'b mut [f32]],

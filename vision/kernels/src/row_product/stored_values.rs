@@ -10,7 +10,7 @@ use std::arch::x86_64::{__m128i, __m256i};
 use pulp::x86::V3;
 use pulp::{cast, f32x8};
 
-/// Values of a vector.
+/// Number of f32 values in a vector register.
 pub(crate) const LANES: usize = 8;
 
 /// A type of stored weights: blocks of values, which divide into parts that share a scale.
@@ -27,7 +27,8 @@ pub(crate) trait StoredValues {
     const PARTS: usize;
     /// Vectors of a part.
     const PART_VECTORS: usize;
-    /// Most input rows for which weights are converted for every few rows, not once for all.
+    /// Up to this number of input rows, each group of four converts the weights again. With more,
+    /// the weights are converted once for all rows.
     const MAX_DIRECT_ROWS: usize;
 
     /// Splits elements into whole blocks and the rest.
@@ -192,7 +193,7 @@ pub(crate) struct Q6KPart {
     scale: f32x8,
     /// Bits below the lower and the upper bits of the values.
     shifts: [__m128i; 2],
-    /// First bytes of the lower and the upper bits.
+    /// Positions in the block: of the first byte with lower bits, and with upper bits.
     starts: [usize; 2],
 }
 

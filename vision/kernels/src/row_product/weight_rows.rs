@@ -49,9 +49,10 @@ impl<'a, V: StoredValues> WeightRows<'a, V> {
     }
 }
 
-/// Asks the processor to load what lies some bytes after a block, usually the same columns of a later
-/// row. With few input rows, a product takes as long as its weight takes to arrive, and the processor
-/// itself does not look beyond the end of a row.
+/// Prefetches the memory some bytes after a block, usually the same columns of a later row.
+///
+/// With few input rows, memory bandwidth limits the product. The hardware prefetcher restarts at each
+/// row, so it leaves a part of the bandwidth unused.
 #[inline(always)]
 pub(crate) fn prefetch<T>(block: &T, bytes: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -22,7 +22,7 @@ const THREADS_VARIABLE: &str = "RAYON_NUM_THREADS";
 ///
 /// Returns if all are set or the program cannot be executed. In the second case, the program runs
 /// slower.
-pub fn set_environment() {
+pub fn set_variables() {
     let is_set = |name: &str| {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
     };
