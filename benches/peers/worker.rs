@@ -6,8 +6,9 @@ use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
+use acem3::support::device::environment;
 use acem3_experts::decoder::{CachedSequence, Head, KvCache, Trunk};
-use acem3_kernels::BLOCK_TYPES;
+use acem3_kernels::{BLOCK_TYPES, arrange_blocks};
 use anyhow::{Context as _, Result, bail};
 use candle::quantized::QTensor;
 use candle::{D, DType, Device, Shape, Tensor};
@@ -18,6 +19,7 @@ use crate::model_files;
 
 /// Runs jobs until the input ends.
 pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
+    environment::set_variables();
     let model = Model::load(folder, dtype)?;
     let mut output = std::io::stdout().lock();
     writeln!(output, "ready")?;
@@ -151,5 +153,6 @@ fn convert(name: String, values: &Tensor, dtype: &str) -> Result<(String, Tensor
     let rows = values.dim(0)?;
     let bytes = QTensor::quantize(values, block_type)?.data()?.into_owned();
     let row_bytes = bytes.len() / rows;
-    Ok((format!("{name}.{suffix}"), Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?))
+    let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
+    Ok((format!("{name}.{suffix}"), arrange_blocks(&bytes, block_type)?))
 }

@@ -21,14 +21,26 @@ pub struct Engine {
     sampler: GreedySampler,
     /// Context length, in tokens.
     context: usize,
-    /// Memory for the keys and values of the texts in progress.
+    /// Memory for keys and values.
     memory: CacheMemory,
+}
+
+/// Gets the index of a task and its ratings when its text ends, and returns further tasks.
+pub type FinishText<'a> =
+    dyn FnMut(usize, Result<Vec<Rating>, Error>) -> Result<Vec<GenerationTask>, Error> + 'a;
+
+/// A task whose text has not started.
+struct WaitingTask {
+    index: usize,
+    /// Tokens that it may take, prompt and evaluation.
+    tokens: usize,
+    task: GenerationTask,
 }
 
 /// A text in progress.
 struct ActiveText {
     /// Index of its task.
-    task: usize,
+    index: usize,
     /// Tokens that it may take, prompt and evaluation.
     tokens: usize,
     text: TextGeneration,
@@ -51,8 +63,9 @@ impl Engine {
         })
     }
 
-    /// Limits the memory for the keys and values of the texts in progress, in bytes. Texts beyond it
-    /// wait for others to end. One text is always in progress, whatever it takes.
+    /// Limits the memory for keys and values, in bytes: of the texts in progress, and of the prompt
+    /// stages that are kept for later texts. Texts beyond it wait for others to end. One text is
+    /// always in progress, whatever it takes.
     pub fn limit_memory(&mut self, bytes: u64) {
         self.memory.limit = bytes;
     }
@@ -84,7 +97,6 @@ impl Engine {
     }
 
     /// Generates a text for each task and returns its ratings, one for each score of the format.
-    /// When a text ends and its memory is free, the next one starts.
     ///
     /// If a task exceeds the context, has no image although its prompt contains one, or leads to
     /// logits that are not finite, only this task fails.
@@ -93,57 +105,93 @@ impl Engine {
         tasks: &[GenerationTask],
         prefix_cache: &mut PrefixCache,
     ) -> Result<Vec<Result<Vec<Rating>, Error>>, Error> {
-        let mut results: Vec<Result<Vec<Rating>, Error>> = Vec::with_capacity(tasks.len());
+        let mut results: Vec<Result<Vec<Rating>, Error>> =
+            tasks.iter().map(|_| Ok(Vec::new())).collect();
+        self.generate_queue(tasks.to_vec(), prefix_cache, &mut |task, ratings| {
+            results[task] = ratings;
+            Ok(Vec::new())
+        })?;
+        Ok(results)
+    }
+
+    /// Generates a text for each task, like [`Self::generate`]. When a text ends, `finish` gets the
+    /// index of its task and its ratings, and returns the tasks that can start now. Their indices
+    /// follow those of the earlier tasks.
+    ///
+    /// When a text ends and its memory is free, the next one starts.
+    pub fn generate_queue(
+        &self,
+        tasks: Vec<GenerationTask>,
+        prefix_cache: &mut PrefixCache,
+        finish: &mut FinishText<'_>,
+    ) -> Result<(), Error> {
+        let mut count = 0;
         let mut waiting = VecDeque::new();
-        for (i, task) in tasks.iter().enumerate() {
-            let tokens = self.count_tokens(task);
-            if let Ok(tokens) = tokens {
-                waiting.push_back((i, tokens));
-            }
-            results.push(tokens.map(|_| Vec::new()));
-        }
+        self.enqueue(tasks, &mut count, &mut waiting, finish)?;
         let mut active: Vec<ActiveText> = Vec::new();
         loop {
-            self.start_texts(tasks, &mut waiting, &mut active, prefix_cache)?;
+            self.start_texts(&mut waiting, &mut active, prefix_cache)?;
             if active.is_empty() {
-                return Ok(results);
+                return Ok(());
             }
             let mut texts: Vec<&mut TextGeneration> =
                 active.iter_mut().map(|active| &mut active.text).collect();
             self.decode_step(&mut texts)?;
             for done in active.extract_if(.., |active| active.text.is_done()) {
-                results[done.task] = done.text.into_ratings();
+                let next = finish(done.index, done.text.into_ratings())?;
+                self.enqueue(next, &mut count, &mut waiting, finish)?;
             }
         }
+    }
+
+    /// Adds tasks to those that wait. `count` is the number of tasks so far. A task that cannot start
+    /// ends at once.
+    fn enqueue(
+        &self,
+        tasks: Vec<GenerationTask>,
+        count: &mut usize,
+        waiting: &mut VecDeque<WaitingTask>,
+        finish: &mut FinishText<'_>,
+    ) -> Result<(), Error> {
+        let mut new = VecDeque::from(tasks);
+        while let Some(task) = new.pop_front() {
+            let index = *count;
+            *count += 1;
+            match self.count_tokens(&task) {
+                Ok(tokens) => waiting.push_back(WaitingTask { index, tokens, task }),
+                Err(error) => new.extend(finish(index, Err(error))?),
+            }
+        }
+        Ok(())
     }
 
     /// Starts waiting texts in their order, as far as the memory allows.
     fn start_texts(
         &self,
-        tasks: &[GenerationTask],
-        waiting: &mut VecDeque<(usize, usize)>,
+        waiting: &mut VecDeque<WaitingTask>,
         active: &mut Vec<ActiveText>,
         prefix_cache: &mut PrefixCache,
     ) -> Result<(), Error> {
         let mut used: usize = active.iter().map(|active| active.tokens).sum();
         let mut started = Vec::new();
-        while let Some((task, tokens)) = waiting.front().copied() {
-            if !self.memory.has_room(used + tokens) && used > 0 {
+        while let Some(next) = waiting.pop_front() {
+            if !self.memory.has_room(used + next.tokens) && used > 0 {
+                waiting.push_front(next);
                 break;
             }
-            waiting.pop_front();
-            used += tokens;
-            started.push((task, tokens));
+            used += next.tokens;
+            started.push(next);
         }
         if started.is_empty() {
             return Ok(());
         }
-        let started_tasks: Vec<&GenerationTask> =
-            started.iter().map(|(task, _)| &tasks[*task]).collect();
-        let caches = prefix_cache.prefill(&self.decoder, &started_tasks)?;
-        for ((trunk, head), (task, tokens)) in caches.into_iter().zip(started) {
-            let text = TextGeneration::new(&tasks[task], trunk, head, &self.sampler)?;
-            active.push(ActiveText { task, tokens, text });
+        let tasks: Vec<&GenerationTask> = started.iter().map(|started| &started.task).collect();
+        let kept = self.memory.prefix_tokens();
+        let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
+        for ((trunk, head), WaitingTask { index, tokens, task }) in caches.into_iter().zip(started)
+        {
+            let text = TextGeneration::new(&task, trunk, head, &self.sampler)?;
+            active.push(ActiveText { index, tokens, text });
         }
         // Sorted by member, so that the rows of a head are adjacent.
         active.sort_by_key(|active| active.text.member);

@@ -12,6 +12,6 @@ mod sampler;
 mod task;
 mod text_generation;
 
-pub use engine::Engine;
+pub use engine::{Engine, FinishText};
 pub use prefix_cache::PrefixCache;
 pub use task::{GenerationSettings, GenerationTask, ImageTokens};

@@ -17,10 +17,6 @@ use crate::Error;
 use crate::decoder::{CachedSequence, KvCache};
 use crate::prompt::PromptToken;
 
-/// Maximum number of tokens of the prompt stages that are kept between batches. The prompt stages
-/// of the last batch are always kept.
-const MAX_CACHED_TOKENS: usize = 4096;
-
 /// Key of a prompt stage: all prompt stages up to and including it, and the image.
 ///
 /// The same tokens split into other prompt stages have another key, because the split changes the
@@ -78,11 +74,12 @@ impl PrefixCache {
     }
 
     /// Returns the trunk cache and the head cache of each task's prompt. Computes missing prompt
-    /// stages.
+    /// stages. Keeps those of these tasks, and others up to `kept` tokens.
     pub(super) fn prefill(
         &mut self,
         decoder: &PanelDecoder,
         tasks: &[&GenerationTask],
+        kept: usize,
     ) -> Result<Vec<(KvCache, KvCache)>, Error> {
         self.clock += 1;
         let stage_counts = tasks.iter().map(|t| t.prompt.stages.len());
@@ -114,7 +111,7 @@ impl PrefixCache {
             Ok((stage.trunk_cache.fork(), head_cache.fork()))
         });
         let caches = caches.collect::<Result<_, _>>()?;
-        self.evict();
+        self.evict(kept);
         Ok(caches)
     }
 
@@ -206,19 +203,18 @@ impl PrefixCache {
         stage.map(Some).ok_or(Error::MissingPrefix)
     }
 
-    /// Removes the least recently used prompt stages until at most [`MAX_CACHED_TOKENS`] tokens
-    /// remain.
-    fn evict(&mut self) {
+    /// Removes the least recently used prompt stages until at most `kept` tokens remain.
+    fn evict(&mut self, kept: usize) {
         let stages = self.stages.values();
         let mut uses: Vec<(u64, usize)> = stages.map(|n| (n.last_used, n.token_count)).collect();
         uses.sort_unstable_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
         let mut total = 0;
         let first_excess = uses.into_iter().find(|(_, token_count)| {
             total += token_count;
-            total > MAX_CACHED_TOKENS
+            total > kept
         });
         if let Some((evicted, _)) = first_excess {
-            // Keep the prompt stages of the current batch: the conclusion model may reuse them.
+            // Keep the prompt stages of the current tasks: the conclusion model may reuse them.
             self.stages
                 .retain(|_, stage| stage.last_used > evicted || stage.last_used == self.clock);
         }

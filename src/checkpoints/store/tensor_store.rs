@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_kernels::dequantize_rows;
+use acem3_kernels::{arrange_blocks, dequantize_rows};
 use anyhow::{Context, Result, bail};
 use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
@@ -45,7 +45,7 @@ pub(crate) struct StoredTensor {
     /// Content hash, encoding and shape.
     pub identity: Arc<TensorIdentity>,
     /// Values: matrices in the dtype of the store, other tensors in f32; quantised matrices on the
-    /// CPU as the bytes of their rows.
+    /// CPU as arranged blocks ([`arrange_blocks`]).
     pub values: Tensor,
     /// Type of the blocks that the bytes contain.
     pub blocks: Option<GgmlDType>,
@@ -173,10 +173,10 @@ impl TensorStore {
     }
 }
 
-/// Returns the rows of a quantised matrix as bytes, after a check that all values are finite.
+/// Returns the arranged blocks of a quantised matrix, after a check that all values are finite.
 ///
 /// # Shapes
-/// `(rows, bytes per row)`.
+/// `(rows, bytes per row)`, for `Q8_0` with rows up to a multiple of 16.
 fn checked_quantised_rows(
     name: &str,
     bytes: &[u8],
@@ -193,13 +193,13 @@ fn checked_quantised_rows(
         let part = rows_of_bytes.narrow(0, start, ROWS_PER_CHECK.min(rows - start))?;
         check_finite(name, &dequantize_rows(&part, blocks, columns)?)?;
     }
-    Ok(rows_of_bytes)
+    Ok(arrange_blocks(&rows_of_bytes, blocks)?)
 }
 
-/// Quantises a matrix and returns its rows as bytes.
+/// Quantises a matrix and returns its arranged blocks.
 ///
 /// # Shapes
-/// `(rows, columns)` to `(rows, bytes per row)`.
+/// `(rows, columns)` to `(rows, bytes per row)`, for `Q8_0` with rows up to a multiple of 16.
 fn quantise_rows(
     values: &Tensor,
     blocks: GgmlDType,
@@ -216,7 +216,8 @@ fn quantise_rows(
     }
     let bytes = QTensor::quantize(values, blocks)?.data()?.into_owned();
     let row_bytes = bytes.len() / rows.max(1);
-    Ok(Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?)
+    let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
+    Ok(arrange_blocks(&bytes, blocks)?)
 }
 
 /// Returns the values of a tensor in f32, on the CPU.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acem3_kernels::BLOCK_TYPES;
+use acem3_kernels::{BLOCK_TYPES, has_byte_products};
 use anyhow::{Context, Result, bail};
 use candle::quantized::GgmlDType;
 use candle::{DType, Device, Shape, Tensor};
@@ -169,6 +169,11 @@ impl Checkpoint {
             let _ = writeln!(text, "{name} {} {shape:?} {digest}", encoding.name());
         }
         Digest::sha256(text.as_bytes())
+    }
+
+    /// Returns true if products with a matrix are computed with 8-bit integers.
+    pub(crate) fn has_byte_products(&self) -> bool {
+        self.tensors.values().any(|stored| stored.blocks.is_some_and(has_byte_products))
     }
 
     /// Adds a tensor. Returns an error if the name exists.

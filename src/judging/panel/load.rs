@@ -24,6 +24,8 @@ pub struct Panel {
     pub(super) settings: GenerationSettings,
     /// Device and dtype.
     pub(super) placement: Placement,
+    /// True if a member has weights whose inputs are rounded to 8 bits.
+    pub(super) has_byte_products: bool,
     /// Snapshots downloaded from the hub.
     hub: Vec<HubSource>,
 }
@@ -41,12 +43,14 @@ impl Panel {
             PanelDefinition::read(files, placement, downloads)?;
         let settings =
             GenerationSettings { analysis_tokens: prompt_config.analysis_tokens, scores_only };
+        let has_byte_products = members.iter().any(|member| member.weights.has_byte_products());
         let groups = group_members(&members).into_iter();
         let groups = groups.map(|group| {
             TrunkGroup::new(&members, group, &prompt_config, settings, &placement.device)
         });
         let groups = groups.collect::<Result<_>>()?;
-        Ok(Self { prompt_config, groups, hashes, settings, placement: placement.clone(), hub })
+        let placement = placement.clone();
+        Ok(Self { prompt_config, groups, hashes, settings, placement, has_byte_products, hub })
     }
 
     /// Returns the panel's name in tables and records.

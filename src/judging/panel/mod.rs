@@ -6,6 +6,7 @@
 pub(crate) mod image_encoder;
 mod inspect;
 mod load;
+mod pair_pass;
 mod panel_judge;
 mod trunk_group;
 

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_conclusion::{CONCLUSION_MEMBER, OrderVerdict, Verdict};
+use acem3_conclusion::{CONCLUSION_MEMBER, Verdict};
 use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
 use acem3_experts::prompt::JudgeInput;
-use acem3_experts::{Aspect, BranchEvaluation, BranchExperts, Error, Rating};
+use acem3_kernels::instruction_set;
 use anyhow::{Context, Result};
 use candle::DType;
 
 use super::load::Panel;
+use super::pair_pass::{GroupImages, PairPass};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::data::cases::UnscoredReason;
@@ -19,12 +20,6 @@ use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::support::device::Placement;
-
-/// Ratings of a member for one pass, or its error.
-type MemberOutput = Result<Vec<Rating>, Error>;
-
-/// Image tokens for each trunk group; `None` for text-only groups.
-type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 
 /// Maximum number of cached image tokens per trunk group.
 const MAX_CACHED_TOKENS: usize = 1 << 14;
@@ -49,15 +44,6 @@ pub struct PanelJudge {
 struct GroupCache {
     prefixes: PrefixCache,
     images: HashMap<String, Arc<ImageTokens>>,
-}
-
-/// One pair in one presentation order.
-struct PairPass<'a> {
-    job: usize,
-    swapped: bool,
-    input: JudgeInput<'a>,
-    images: GroupImages,
-    branches: Result<Vec<BranchEvaluation>, Unscored>,
 }
 
 impl PanelJudge {
@@ -104,17 +90,12 @@ impl PanelJudge {
             for swapped in orders {
                 let [first, second] = job.responses();
                 let responses = if *swapped { [second, first] } else { [first, second] };
-                passes.push(PairPass {
-                    job: i,
-                    swapped: *swapped,
-                    input: JudgeInput {
-                        has_image: job.image.is_some(),
-                        question: job.question(),
-                        responses,
-                    },
-                    images: images.clone().unwrap_or_default(),
-                    branches: images.clone().map(|_| Vec::new()),
-                });
+                let input = JudgeInput {
+                    has_image: job.image.is_some(),
+                    question: job.question(),
+                    responses,
+                };
+                passes.push(PairPass::new(i, *swapped, input, images.clone()));
             }
         }
         Ok(passes)
@@ -132,85 +113,52 @@ impl PanelJudge {
         Ok(Ok(images))
     }
 
-    /// Generates the evaluations of the three branch experts for all passes.
-    fn run_branches(&mut self, passes: &mut [PairPass]) -> Result<()> {
-        let mut open_passes: Vec<&mut PairPass> =
-            passes.iter_mut().filter(|pass| pass.branches.is_ok()).collect();
-        // Output of each expert for each pass, in the order of the aspects.
-        let mut outputs: Vec<[Option<MemberOutput>; 3]> =
-            open_passes.iter().map(|_| Default::default()).collect();
-        let groups = self.panel.groups.iter().zip(&mut self.caches);
-        for (group_index, (group, cache)) in groups.enumerate() {
-            let mut tasks: Vec<GenerationTask> = Vec::new();
-            let mut positions = Vec::new();
-            for (pass_index, pass) in open_passes.iter().enumerate() {
-                let (input, image) = pass.input_for(group_index);
-                let branch_tasks = group.branches.tasks(&input, image, group.engine.tokenizer())?;
-                for (aspect, mut task) in branch_tasks.into_iter().enumerate() {
-                    if let Some(head) = group.head_index(aspect) {
-                        task.member = head;
-                        tasks.push(task);
-                        positions.push((pass_index, aspect));
-                    }
-                }
-            }
-            let generated = group.engine.generate(&tasks, &mut cache.prefixes)?;
-            for ((pass_index, aspect), output) in positions.into_iter().zip(generated) {
-                let slot = outputs.get_mut(pass_index).and_then(|outputs| outputs.get_mut(aspect));
-                if let Some(slot) = slot {
-                    *slot = Some(output);
-                }
-            }
-        }
-        for (pass, outputs) in open_passes.iter_mut().zip(outputs) {
-            for (aspect, ratings) in Aspect::ALL.into_iter().zip(outputs) {
-                let ratings = ratings.context("the panel has no member for an aspect")?;
-                match (ratings, &mut pass.branches) {
-                    (Ok(ratings), Ok(branches)) => {
-                        branches.push(BranchExperts::build_evaluation(aspect, ratings));
-                    }
-                    (Err(error), branches) => *branches = Err(to_unscored(error)?),
-                    (Ok(_), Err(_)) => {}
-                }
-            }
+    /// Generates the evaluations of the experts and the output of the conclusion model for all passes.
+    fn generate(&mut self, passes: &mut [PairPass]) -> Result<()> {
+        let groups = self.panel.groups.iter().zip(&mut self.caches).enumerate();
+        // The group of the conclusion model comes last, because it needs all experts.
+        let (last, first): (Vec<_>, Vec<_>) =
+            groups.partition(|(_, (group, _))| group.head_index(CONCLUSION_MEMBER).is_some());
+        for (index, (group, cache)) in first.into_iter().chain(last) {
+            generate_group(index, group, cache, passes)?;
         }
         Ok(())
     }
-
-    /// Generates the output of the conclusion model for all passes that the experts completed.
-    fn run_conclusion(&mut self, passes: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
-        let groups = self.panel.groups.iter().zip(&mut self.caches);
-        let indexed_groups = groups.enumerate();
-        let mut indexed_groups = indexed_groups.filter_map(|(group_index, (group, cache))| {
-            Some((group_index, group.head_index(CONCLUSION_MEMBER)?, group, cache))
-        });
-        let (group_index, head, group, cache) =
-            indexed_groups.next().context("no conclusion model")?;
-        let mut tasks = Vec::new();
-        for pass in passes {
-            if let Ok(branches) = &pass.branches {
-                let (input, image) = pass.input_for(group_index);
-                let tokenizer = group.engine.tokenizer();
-                let mut task = group.conclusion.task(&input, image, branches, tokenizer)?;
-                task.member = head;
-                tasks.push(task);
-            }
-        }
-        let mut outputs = group.engine.generate(&tasks, &mut cache.prefixes)?.into_iter();
-        Ok(passes
-            .iter()
-            .map(|pass| if pass.branches.is_ok() { outputs.next() } else { None })
-            .collect())
-    }
 }
 
-impl PairPass<'_> {
-    /// Returns the input for a trunk group. Text-only groups get no image.
-    fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
-        let image = self.images.get(group).and_then(Option::as_ref);
-        let input = JudgeInput { has_image: image.is_some(), ..self.input.clone() };
-        (input, image)
+/// Generates the texts of the members of a group. A text of the conclusion model starts when the
+/// experts of its pass have ended, while texts of other passes are in progress.
+fn generate_group(
+    index: usize,
+    group: &TrunkGroup,
+    cache: &mut GroupCache,
+    passes: &mut [PairPass],
+) -> Result<()> {
+    let mut tasks: Vec<GenerationTask> = Vec::new();
+    // Pass and member of each task.
+    let mut origins = Vec::new();
+    for (pass_index, pass) in passes.iter().enumerate() {
+        for (member, task) in pass.expert_tasks(index, group)? {
+            tasks.push(task);
+            origins.push((pass_index, member));
+        }
+        if let Some(task) = pass.conclusion_task(index, group)? {
+            tasks.push(task);
+            origins.push((pass_index, CONCLUSION_MEMBER));
+        }
     }
+    group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |task, ratings| {
+        let (pass_index, member) = origins[task];
+        let pass = &mut passes[pass_index];
+        pass.finish(member, ratings);
+        if member == CONCLUSION_MEMBER {
+            return Ok(Vec::new());
+        }
+        let conclusion = pass.conclusion_task(index, group)?;
+        origins.extend(conclusion.iter().map(|_| (pass_index, CONCLUSION_MEMBER)));
+        Ok(conclusion.into_iter().collect())
+    })?;
+    Ok(())
 }
 
 impl GroupCache {
@@ -256,7 +204,7 @@ impl Judge for PanelJudge {
 
     fn device(&self) -> String {
         match self.panel.placement.device.location() {
-            candle::DeviceLocation::Cpu => "cpu".to_owned(),
+            candle::DeviceLocation::Cpu => format!("cpu ({})", instruction_set()),
             candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
             candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
         }
@@ -271,6 +219,10 @@ impl Judge for PanelJudge {
         let weights = self.panel.placement.weight_type();
         if weights != DType::F32.as_str() {
             provenance.insert("weights".to_owned(), weights.to_owned());
+        }
+        if self.panel.has_byte_products {
+            let products = "inputs of q8_0 and q4k weights in 8 bits";
+            provenance.insert("products".to_owned(), products.to_owned());
         }
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
@@ -299,59 +251,17 @@ impl Judge for PanelJudge {
 impl PanelJudge {
     fn judge_pairs(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
         let mut passes = self.create_passes(jobs)?;
-        self.run_branches(&mut passes)?;
-        let conclusions = self.run_conclusion(&passes)?;
+        self.generate(&mut passes)?;
         let mut verdicts: Vec<Result<Verdict, Unscored>> =
             jobs.iter().map(|_| Ok(Verdict { orders: Vec::new() })).collect();
-        for (pass, conclusion) in passes.into_iter().zip(conclusions) {
+        for pass in passes {
             let verdict = &mut verdicts[pass.job];
-            let order = match (pass.branches, conclusion) {
-                (Err(unscored), _) => Err(unscored),
-                (Ok(_), None) => continue,
-                (Ok(_), Some(Err(error))) => Err(to_unscored(error)?),
-                (Ok(branches), Some(Ok(ratings))) => {
-                    let pair: [Rating; 2] = ratings.try_into().map_err(|_| {
-                        anyhow::anyhow!("the conclusion model did not rate both responses")
-                    })?;
-                    Ok(to_pair_order(pass.swapped, branches, pair))
-                }
-            };
-            match (verdict.as_mut(), order) {
+            match (verdict.as_mut(), pass.into_order()?) {
                 (Ok(verdict), Ok(order)) => verdict.orders.push(order),
                 (Ok(_), Err(unscored)) => *verdict = Err(unscored),
                 (Err(_), _) => {}
             }
         }
         Ok(verdicts)
-    }
-}
-
-/// Converts results from presentation order to the order of the pair.
-fn to_pair_order(
-    swapped: bool,
-    mut branches: Vec<BranchEvaluation>,
-    mut conclusion: [Rating; 2],
-) -> OrderVerdict {
-    if swapped {
-        conclusion.reverse();
-        for (_, pair) in branches.iter_mut().flat_map(|b| &mut b.ratings) {
-            pair.reverse();
-        }
-    }
-    OrderVerdict { swapped, branches, conclusion }
-}
-
-/// Converts errors about a single case (too long, values that are not finite) to unscored; returns
-/// other errors.
-fn to_unscored(error: Error) -> Result<Unscored> {
-    match error {
-        Error::TooLong { .. } => {
-            Ok(Unscored { reason: UnscoredReason::Truncated, message: error.to_string() })
-        }
-        // A retry would fail again, and an error would end the run before the remaining cases.
-        Error::NotFinite => {
-            Ok(Unscored { reason: UnscoredReason::Refused, message: error.to_string() })
-        }
-        error => Err(error.into()),
     }
 }

@@ -3,13 +3,17 @@
 //! candle 0.11 queries the number of processors at every matrix product, unless `RAYON_NUM_THREADS`
 //! is set. On Linux, the query reads `/proc/cpuinfo` and takes longer than a small product. glibc
 //! returns the memory of every large tensor to the system and asks for it again, which costs a third
-//! of the time of a small panel (`mallopt(3)`). A running program cannot safely change its own
-//! environment. It therefore executes itself again with the variables set, in the same process.
+//! of the time of a small panel (`mallopt(3)`). Linux maps memory in pages of 4 kB, unless a program
+//! asks for large ones: decoding, which reads all weights for each token, is slower by a tenth. A
+//! running program cannot safely change its own environment. It therefore executes itself again with
+//! the variables set, in the same process.
 
 use std::ffi::OsStr;
 
 /// The variables, except for the number of threads. Other allocators ignore them.
-const ALLOCATOR_VARIABLES: [(&str, &str); 3] = [
+const ALLOCATOR_VARIABLES: [(&str, &str); 4] = [
+    // The system may use pages of 2 MB.
+    ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
     // Tensors up to 32 MB come from the heap.
     ("MALLOC_MMAP_THRESHOLD_", "33554432"),
     // The heap keeps up to 256 MB of free memory and grows by 32 MB.

@@ -7,6 +7,9 @@ use candle::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
+use crate::byte_product::{
+    arranged_shape, has_byte_products, multiply_by_panels, select_panel_rows,
+};
 use crate::linear::linear;
 use crate::row_product::multiply_by_rows;
 
@@ -18,15 +21,17 @@ const CHUNK_VALUES: usize = 1 << 18;
 pub enum Matrix {
     /// Floating-point values.
     Dense(Tensor),
-    /// Quantised blocks. Products dequantise a few rows at a time, so the matrix takes no more
-    /// memory than in its file. Results are bit-identical to those of the dequantised matrix.
+    /// Quantised blocks, in the order of [`arrange_blocks`](crate::arrange_blocks). The matrix takes
+    /// about the memory of its file. Products with `Q8_0` and `Q4K` blocks are computed with 8-bit
+    /// integers. Those with other blocks dequantise a few rows at a time, and are bit-identical to
+    /// those of the dequantised matrix.
     Blocks {
-        /// Packed rows, (`c_out`, bytes per row) of `u8`.
+        /// Packed rows, (`c_out`, bytes per row) of `u8`, or panels.
         bytes: Tensor,
         /// Type of the blocks.
         block_type: GgmlDType,
-        /// Values per row (`c_in`).
-        columns: usize,
+        /// Number of rows and values per row (`c_out`, `c_in`).
+        shape: (usize, usize),
     },
 }
 
@@ -57,9 +62,9 @@ impl Matrix {
                         block_type.block_size()
                     );
                 }
-                let row_bytes = columns / block_type.block_size() * block_type.type_size();
-                let bytes = vb.get((rows, row_bytes), &packed)?;
-                return Ok(Self::Blocks { bytes, block_type, columns });
+                let shape = arranged_shape((rows, columns), block_type);
+                let bytes = vb.get(shape, &packed)?;
+                return Ok(Self::Blocks { bytes, block_type, shape: (rows, columns) });
             }
         }
         vb.get((rows, columns), name).map(Self::Dense)
@@ -70,13 +75,16 @@ impl Matrix {
     /// # Shapes
     /// `x` (n, `c_in`), `bias` (`c_out`) → (n, `c_out`).
     pub fn linear(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-        let (bytes, block_type, columns) = match self {
+        let (bytes, block_type, shape) = match self {
             Self::Dense(weight) => return linear(x, weight, bias),
-            Self::Blocks { bytes, block_type, columns } => (bytes, *block_type, *columns),
+            Self::Blocks { bytes, block_type, shape } => (bytes, *block_type, *shape),
         };
-        let y = match multiply_by_rows(x, bytes, Some(block_type))? {
-            Some(y) => y,
-            None => Self::multiply_blocks(x, bytes, block_type, columns)?,
+        let y = if has_byte_products(block_type) {
+            multiply_by_panels(x, bytes, block_type, shape)?
+        } else if let Some(y) = multiply_by_rows(x, bytes, Some(block_type))? {
+            y
+        } else {
+            Self::multiply_blocks(x, bytes, block_type, shape.1)?
         };
         match bias {
             Some(bias) => y.broadcast_add(bias),
@@ -121,9 +129,12 @@ impl Matrix {
                 }
                 weight.index_select(&indices, 0)?.to_dtype(DType::F32)
             }
-            Self::Blocks { bytes, block_type, columns } => {
+            Self::Blocks { bytes, block_type, shape } if has_byte_products(*block_type) => {
+                select_panel_rows(bytes, *block_type, *shape, indices)
+            }
+            Self::Blocks { bytes, block_type, shape } => {
                 let indices = Tensor::new(indices, bytes.device())?;
-                dequantize_rows(&bytes.index_select(&indices, 0)?, *block_type, *columns)
+                dequantize_rows(&bytes.index_select(&indices, 0)?, *block_type, shape.1)
             }
         }
     }
@@ -153,8 +164,19 @@ pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::byte_product::arrange_blocks;
 
-    /// Because of this property, keeping weights quantised in memory does not change verdicts.
+    fn quantised(values: &Tensor, block_type: GgmlDType) -> Result<(Matrix, Matrix)> {
+        let shape = values.dims2()?;
+        let packed = QTensor::quantize(values, block_type)?;
+        let dense = Matrix::Dense(packed.dequantize(&Device::Cpu)?);
+        let bytes = packed.data()?.into_owned();
+        let row_bytes = bytes.len() / shape.0;
+        let bytes = Tensor::from_vec(bytes, (shape.0, row_bytes), &Device::Cpu)?;
+        let bytes = arrange_blocks(&bytes, block_type)?;
+        Ok((dense, Matrix::Blocks { bytes, block_type, shape }))
+    }
+
     #[test]
     fn quantised_and_dequantised_products_are_bit_identical() -> Result<()> {
         // One row more than three chunks, and two chunks of columns for the kernel.
@@ -163,13 +185,9 @@ mod tests {
         let x = Tensor::randn(0f32, 1.0, (70, columns), &Device::Cpu)?;
         let bias = Tensor::randn(0f32, 1.0, rows, &Device::Cpu)?;
         for (block_type, _) in BLOCK_TYPES {
-            let packed = QTensor::quantize(&values, block_type)?;
-            let dense = Matrix::Dense(packed.dequantize(&Device::Cpu)?);
-            let bytes = packed.data()?.into_owned();
-            let row_bytes = bytes.len() / rows;
-            let bytes = Tensor::from_vec(bytes, (rows, row_bytes), &Device::Cpu)?;
-            let packed = Matrix::Blocks { bytes, block_type, columns };
-            for n in [1, 2, 5, 37, 70] {
+            let (dense, packed) = quantised(&values, block_type)?;
+            let exact = !has_byte_products(block_type);
+            for n in [1, 2, 5, 37, 70].into_iter().filter(|_| exact) {
                 let batch = x.narrow(0, 70 - n, n)?;
                 let want = dense.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;
                 let got = packed.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;
@@ -179,6 +197,53 @@ mod tests {
             let (want, got) = (dense.select_rows(&indices)?, packed.select_rows(&indices)?);
             assert_eq!(got.to_vec2::<f32>()?, want.to_vec2::<f32>()?);
         }
+        Ok(())
+    }
+
+    /// The input is rounded to 8 bits, so products differ from those of the dequantised matrix. They
+    /// do not depend on the batch.
+    #[test]
+    fn byte_products_are_close_and_independent_of_the_batch() -> Result<()> {
+        let cases = [
+            (GgmlDType::Q8_0, 1, 32),
+            (GgmlDType::Q8_0, 16, 64),
+            (GgmlDType::Q8_0, 33, 96),
+            (GgmlDType::Q8_0, 385, 2048),
+            (GgmlDType::Q4K, 1, 256),
+            (GgmlDType::Q4K, 250, 1280),
+        ];
+        for (block_type, rows, columns) in cases {
+            let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
+            let x = Tensor::randn(0f32, 1.0, (70, columns), &Device::Cpu)?;
+            let (dense, packed) = quantised(&values, block_type)?;
+            let want = dense.linear(&x, None)?;
+            let all = packed.linear(&x, None)?;
+            let error = ((&all - &want)?.sqr()?.mean_all()? / want.sqr()?.mean_all()?)?;
+            let error = error.to_scalar::<f32>()?.sqrt();
+            assert!(error > 1e-4 && error < 8e-3, "{block_type:?} {rows}x{columns}: {error}");
+            let all = all.to_vec2::<f32>()?;
+            for n in [1, 2, 3, 4, 5, 6, 7, 13, 32] {
+                let some = packed.linear(&x.narrow(0, 70 - n, n)?, None)?.to_vec2::<f32>()?;
+                assert!(some == all[70 - n..], "{n} rows of {rows}x{columns} differ");
+            }
+        }
+        Ok(())
+    }
+
+    /// A damaged model gives NaN, which the engine reports, and not a verdict.
+    #[test]
+    fn byte_products_of_values_that_are_not_finite_are_nan() -> Result<()> {
+        let values = Tensor::randn(0f32, 1.0, (20, 64), &Device::Cpu)?;
+        let (_, packed) = quantised(&values, GgmlDType::Q8_0)?;
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = vec![1f32; 64];
+            x[40] = value;
+            let y = packed.linear(&Tensor::from_vec(x, (1, 64), &Device::Cpu)?, None)?;
+            assert!(y.flatten_all()?.to_vec1::<f32>()?.iter().all(|y| y.is_nan()));
+        }
+        let tiny = Tensor::full(1e-38f32, (1, 64), &Device::Cpu)?;
+        let y = packed.linear(&tiny, None)?.flatten_all()?.to_vec1::<f32>()?;
+        assert!(y.iter().all(|y| y.abs() < 1e-30));
         Ok(())
     }
 }

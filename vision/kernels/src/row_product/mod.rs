@@ -1,6 +1,8 @@
 //! Products of tensors with the rows of a weight in its stored type.
 
 #[cfg(target_arch = "x86_64")]
+mod input_lanes;
+#[cfg(target_arch = "x86_64")]
 mod lane_sums;
 #[cfg(target_arch = "x86_64")]
 mod packed_products;
@@ -12,6 +14,8 @@ mod product_task;
 mod stored_products;
 #[cfg(target_arch = "x86_64")]
 mod stored_values;
+#[cfg(target_arch = "x86_64")]
+mod tile;
 #[cfg(target_arch = "x86_64")]
 mod weight_rows;
 
@@ -37,7 +41,7 @@ pub(crate) fn multiply_by_rows(
         use candle::{CpuStorage, DType, Device, Storage};
         use half::slice::HalfFloatSliceExt as _;
         use product_task::RowProduct;
-        use stored_values::{Bf16Values, F16Values, F32Values, Q4KBlocks, Q6KBlocks, Q8Blocks};
+        use stored_values::{Bf16Values, F16Values, F32Values, Q6KBlocks};
 
         use crate::elements::as_f32_slice;
 
@@ -62,12 +66,6 @@ pub(crate) fn multiply_by_rows(
             }
             (CpuStorage::F16(values), None) => {
                 product.compute::<F16Values>(values[start..end].reinterpret_cast())
-            }
-            (CpuStorage::U8(bytes), Some(GgmlDType::Q8_0)) => {
-                product.compute::<Q8Blocks>(&bytes[start..end])
-            }
-            (CpuStorage::U8(bytes), Some(GgmlDType::Q4K)) => {
-                product.compute::<Q4KBlocks>(&bytes[start..end])
             }
             (CpuStorage::U8(bytes), Some(GgmlDType::Q6K)) => {
                 product.compute::<Q6KBlocks>(&bytes[start..end])

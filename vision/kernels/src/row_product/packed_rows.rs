@@ -7,51 +7,49 @@
 
 use std::ops::Range;
 
-use pulp::x86::V3;
 use pulp::{Simd, WithSimd, cast};
 
 use super::stored_values::{LANES, StoredValues};
+use super::tile::Tile;
 use super::weight_rows::{WeightRows, prefetch};
 
-/// Input rows that are multiplied together.
-pub(crate) const INPUT_GROUP: usize = 4;
-/// Weight rows that are multiplied together.
-pub(crate) const WEIGHT_GROUP: usize = 3;
 /// Columns that are multiplied before their partial sums are added. A group of input rows takes
-/// 16 kB then, half of a core's first cache. A multiple of the size of all packed blocks.
+/// 16 or 24 kB then, half of a core's first cache. A multiple of the size of all packed blocks.
 pub(crate) const CHUNK_COLUMNS: usize = 1024;
 
-/// Rows of the input, in groups of [`INPUT_GROUP`]: chunk by chunk, group by group.
+/// Rows of the input in groups: chunk by chunk, group by group.
 pub(crate) struct PackedInput {
     vectors: Vec<[f32; LANES]>,
     groups: usize,
+    /// Rows of a group.
+    group_rows: usize,
 }
 
 impl PackedInput {
-    /// Copies an input whose rows have `columns` values.
-    pub(crate) fn new(x: &[f32], columns: usize) -> Self {
+    /// Copies an input whose rows have `columns` values, in groups of `group_rows` rows.
+    pub(crate) fn new(x: &[f32], columns: usize, group_rows: usize) -> Self {
         let n = x.len() / columns;
-        let groups = n.div_ceil(INPUT_GROUP);
-        let mut vectors = vec![[0.; LANES]; groups * INPUT_GROUP * columns.div_ceil(LANES)];
-        for chunk in column_chunks(columns) {
+        let groups = n.div_ceil(group_rows);
+        let vectors = vec![[0.; LANES]; groups * group_rows * columns.div_ceil(LANES)];
+        let mut packed = Self { vectors, groups, group_rows };
+        for chunk in chunks_of(0..columns) {
             for row in 0..n {
-                let (group, place) = (row / INPUT_GROUP, row % INPUT_GROUP);
-                let target = &mut vectors[group_range(groups, group, &chunk)];
+                let (group, place) = (row / group_rows, row % group_rows);
+                let range = packed.group_range(group, &chunk);
+                let target = packed.vectors[range].chunks_exact_mut(group_rows);
                 let values = &x[row * columns..][chunk.clone()];
-                for (target, values) in
-                    target.chunks_exact_mut(INPUT_GROUP).zip(values.chunks(LANES))
-                {
+                for (target, values) in target.zip(values.chunks(LANES)) {
                     target[place][..values.len()].copy_from_slice(values);
                 }
             }
         }
-        Self { vectors, groups }
+        packed
     }
 
     /// Returns a chunk of a group.
     #[inline(always)]
     pub(crate) fn group(&self, group: usize, chunk: &Range<usize>) -> &[[f32; LANES]] {
-        &self.vectors[group_range(self.groups, group, chunk)]
+        &self.vectors[self.group_range(group, chunk)]
     }
 
     /// Returns the number of groups.
@@ -59,50 +57,51 @@ impl PackedInput {
     pub(crate) fn groups(&self) -> usize {
         self.groups
     }
+
+    /// Returns the place of a chunk of a group.
+    #[inline(always)]
+    fn group_range(&self, group: usize, chunk: &Range<usize>) -> Range<usize> {
+        let vectors = chunk.len().div_ceil(LANES) * self.group_rows;
+        let start = self.groups * self.group_rows * (chunk.start / LANES) + group * vectors;
+        start..start + vectors
+    }
 }
 
-/// Returns the chunks of a row.
-pub(crate) fn column_chunks(columns: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..columns)
-        .step_by(CHUNK_COLUMNS)
-        .map(move |start| start..(start + CHUNK_COLUMNS).min(columns))
-}
-
-/// Returns the place of a chunk of an input group.
+/// Returns the chunks of columns, which begin with a chunk.
 #[inline(always)]
-fn group_range(groups: usize, group: usize, chunk: &Range<usize>) -> Range<usize> {
-    let vectors = chunk.len().div_ceil(LANES) * INPUT_GROUP;
-    let start = groups * INPUT_GROUP * (chunk.start / LANES) + group * vectors;
-    start..start + vectors
+pub(crate) fn chunks_of(columns: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = columns.end;
+    columns.step_by(CHUNK_COLUMNS).map(move |start| start..(start + CHUNK_COLUMNS).min(end))
 }
 
-/// Converts a chunk of some rows of a weight, in groups of [`WEIGHT_GROUP`].
-pub(crate) struct WeightPacking<'a, V: StoredValues> {
-    pub(crate) simd: V3,
+/// Converts a chunk of some rows of a weight, in the groups of a tile.
+pub(crate) struct WeightPacking<'a, T, V: StoredValues> {
+    pub(crate) tile: T,
     pub(crate) weight: WeightRows<'a, V>,
     pub(crate) rows: Range<usize>,
     pub(crate) chunk: &'a Range<usize>,
     pub(crate) target: &'a mut [[f32; LANES]],
 }
 
-impl<V: StoredValues> WithSimd for WeightPacking<'_, V> {
+impl<T: Tile, V: StoredValues> WithSimd for WeightPacking<'_, T, V> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, weight, rows, chunk, target } = self;
-        let group_vectors = group_vectors(chunk);
+        let Self { tile, weight, rows, chunk, target } = self;
+        let simd = tile.narrow();
+        let group_vectors = group_vectors::<T>(chunk);
         for (i, row) in rows.enumerate() {
-            let target = &mut target[i / WEIGHT_GROUP * group_vectors..][..group_vectors];
-            let place = i % WEIGHT_GROUP;
+            let target = &mut target[i / T::WEIGHTS * group_vectors..][..group_vectors];
+            let place = tile.place(i % T::WEIGHTS);
             let (blocks, rest) = V::split_blocks(weight.part_of_row(row, chunk));
             for (block, values) in blocks.iter().enumerate() {
-                prefetch(values, weight.row_bytes() * WEIGHT_GROUP);
+                prefetch(values, weight.row_bytes() * T::WEIGHTS);
                 for part in 0..V::PARTS {
                     let prepared = V::prepare_part(simd, values, part);
                     for vector in 0..V::PART_VECTORS {
                         let k = (block * V::PARTS + part) * V::PART_VECTORS + vector;
-                        target[k * WEIGHT_GROUP + place] =
+                        target[k * T::WEIGHTS + place] =
                             cast(V::widen(simd, values, &prepared, vector));
                     }
                 }
@@ -110,15 +109,15 @@ impl<V: StoredValues> WithSimd for WeightPacking<'_, V> {
             if V::PARTS * V::PART_VECTORS == 1 && !rest.is_empty() {
                 let block = V::pad_block(rest);
                 let prepared = V::prepare_part(simd, &block, 0);
-                target[blocks.len() * WEIGHT_GROUP + place] =
+                target[blocks.len() * T::WEIGHTS + place] =
                     cast(V::widen(simd, &block, &prepared, 0));
             }
         }
     }
 }
 
-/// Returns the vectors of a chunk of [`WEIGHT_GROUP`] rows.
+/// Returns the vectors of a chunk of a group of weight rows.
 #[inline(always)]
-pub(crate) fn group_vectors(chunk: &Range<usize>) -> usize {
-    chunk.len().div_ceil(LANES) * WEIGHT_GROUP
+pub(crate) fn group_vectors<T: Tile>(chunk: &Range<usize>) -> usize {
+    chunk.len().div_ceil(LANES) * T::WEIGHTS
 }

@@ -1,4 +1,4 @@
-//! Products `x · weightᵀ` as dot products of rows, for AVX2 and FMA.
+//! Products `x · weightᵀ` as dot products of rows, for AVX2 with FMA and for AVX-512.
 //!
 //! The general matrix kernel (`gemm`) rearranges the whole weight before it multiplies. With few
 //! input rows, that takes longer than the product. Dot products read both matrices as they are
@@ -8,24 +8,24 @@
 use std::ops::Range;
 
 use pulp::Simd;
-use pulp::x86::V3;
-use rayon::prelude::*;
+use pulp::x86::{V3, V4};
 
 use super::packed_products::PackedProducts;
-use super::packed_rows::{
-    CHUNK_COLUMNS, INPUT_GROUP, PackedInput, WEIGHT_GROUP, WeightPacking, column_chunks,
-};
-use super::stored_products::StoredProducts;
+use super::packed_rows::{CHUNK_COLUMNS, PackedInput, WeightPacking, chunks_of};
+use super::stored_products::{MAX_REGISTERS, StoredProducts};
 use super::stored_values::{LANES, StoredValues};
+use super::tile::Tile;
 use super::weight_rows::WeightRows;
+use crate::output_columns::{OutputColumns, compute_columns};
 
 /// Weight rows that are multiplied with all input rows before the next ones are read. Their chunks
 /// take 200 kB in f32.
 const PANEL_ROWS: usize = 48;
-/// Products with fewer multiplications run on one thread, because starting others takes longer.
-const MIN_PARALLEL_WORK: usize = 1 << 18;
-/// Tasks per thread.
-const THREAD_TASKS: usize = 4;
+/// Up to this number of input rows, AVX2 reads memory as fast as AVX-512.
+const MAX_NARROW_ROWS: usize = 4;
+/// Weight rows that are multiplied with all input rows before the next ones, if they are read where
+/// they are stored.
+const DIRECT_ROWS: usize = 24;
 
 /// A product of `n` input rows with the rows of a weight.
 #[derive(Clone, Copy)]
@@ -42,48 +42,43 @@ impl RowProduct<'_> {
     /// Computes the product, row by row. `None` if the processor has no AVX2 and FMA, or if a length
     /// does not match.
     pub(crate) fn compute<V: StoredValues>(&self, weight: &[V::Element]) -> Option<Vec<f32>> {
-        let simd = V3::try_new()?;
+        match V4::try_new() {
+            Some(tile) if self.n > MAX_NARROW_ROWS => self.compute_with::<V4, V>(tile, weight),
+            _ => self.compute_with::<V3, V>(V3::try_new()?, weight),
+        }
+    }
+
+    fn compute_with<T: Tile, V: StoredValues>(
+        &self,
+        tile: T,
+        weight: &[V::Element],
+    ) -> Option<Vec<f32>> {
         let Self { x, n, rows } = *self;
         let columns = x.len().checked_div(n)?;
         let weight = WeightRows::<V>::borrow(weight, rows, columns)?;
-        let mut product = vec![0.; n * rows];
         if columns == 0 || rows == 0 {
-            return Some(product);
+            return Some(vec![0.; n * rows]);
         }
-        let packed = (n > V::MAX_DIRECT_ROWS).then(|| PackedInput::new(x, columns));
-        let threads = rayon::current_num_threads();
-        let is_parallel = threads > 1 && n * rows * columns >= MIN_PARALLEL_WORK;
-        let task_rows = if is_parallel { rows.div_ceil(threads * THREAD_TASKS) } else { rows };
-        let width = task_rows.next_multiple_of(WEIGHT_GROUP);
-        let new_task = |first| ProductTask {
-            simd,
-            x,
-            packed: packed.as_ref(),
-            weight,
-            first,
-            outputs: Vec::with_capacity(n),
-        };
-        let mut tasks: Vec<_> = (0..rows).step_by(width).map(new_task).collect();
-        for row in product.chunks_mut(rows) {
-            for (task, outputs) in tasks.iter_mut().zip(row.chunks_mut(width)) {
-                task.outputs.push(outputs);
+        let is_direct = n <= V::MAX_DIRECT_ROWS.min(T::MAX_DIRECT_ROWS);
+        let x = PackedInput::new(x, columns, if is_direct { T::ROWS } else { T::INPUTS });
+        let work = n * rows * columns;
+        Some(compute_columns([n, rows], T::WEIGHTS, work, |outputs| {
+            let OutputColumns { first, rows: outputs } = outputs;
+            let task = ProductTask { tile, x: &x, weight, first, outputs };
+            if is_direct {
+                task.multiply_stored();
+            } else {
+                task.multiply_packed();
             }
-        }
-        if is_parallel {
-            tasks.into_par_iter().for_each(ProductTask::run);
-        } else {
-            tasks.into_iter().for_each(ProductTask::run);
-        }
-        Some(product)
+        }))
     }
 }
 
 /// Computes the outputs of consecutive weight rows.
-struct ProductTask<'a, V: StoredValues> {
-    simd: V3,
-    x: &'a [f32],
-    /// The input in the order in which the kernel reads it, if there are many rows.
-    packed: Option<&'a PackedInput>,
+struct ProductTask<'a, T, V: StoredValues> {
+    tile: T,
+    /// The input, in groups of a register or of a tile.
+    x: &'a PackedInput,
     weight: WeightRows<'a, V>,
     /// First row of the weight.
     first: usize,
@@ -91,68 +86,107 @@ struct ProductTask<'a, V: StoredValues> {
     outputs: Vec<&'a mut [f32]>,
 }
 
-impl<V: StoredValues> ProductTask<'_, V> {
-    fn run(mut self) {
-        let width = self.outputs.first().map_or(0, |outputs| outputs.len());
-        let mut panel = match self.packed {
-            Some(_) => vec![[0.; LANES]; PANEL_ROWS * CHUNK_COLUMNS / LANES],
-            None => Vec::new(),
-        };
-        for start in (0..width).step_by(PANEL_ROWS) {
-            let outputs = start..(start + PANEL_ROWS).min(width);
-            for chunk in column_chunks(self.weight.columns) {
-                match self.packed {
-                    Some(packed) => self.multiply_packed(packed, &mut panel, &outputs, &chunk),
-                    None => self.multiply_stored(&outputs, &chunk),
-                }
-            }
+impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
+    /// Returns the number of outputs of an input row.
+    fn width(&self) -> usize {
+        self.outputs.first().map_or(0, |outputs| outputs.len())
+    }
+
+    /// Multiplies with weights that are read where they are stored.
+    fn multiply_stored(mut self) {
+        let (width, columns) = (self.width(), self.weight.columns);
+        for start in (0..width).step_by(DIRECT_ROWS) {
+            self.add_stored(&(start..(start + DIRECT_ROWS).min(width)), 0..columns);
         }
     }
 
-    /// Adds the products of a chunk of some weight rows, which are read where they are stored.
-    fn multiply_stored(&mut self, outputs: &Range<usize>, chunk: &Range<usize>) {
-        let n = self.outputs.len();
-        let groups = n.div_ceil(INPUT_GROUP);
+    /// Adds the products of some columns of some weight rows to the outputs at `places`.
+    fn add_stored(&mut self, places: &Range<usize>, columns: Range<usize>) {
+        let registers = self.x.groups();
+        let groups = registers.div_ceil(MAX_REGISTERS);
         // The sizes of groups differ by at most one.
-        let group = |i: usize| n * i / groups..n * (i + 1) / groups;
-        for inputs in (0..groups).map(group) {
+        let first = |group: usize| registers * group / groups;
+        let mut outputs = self.outputs.as_mut_slice();
+        for group in 0..groups {
+            let registers = first(group)..first(group + 1);
+            let rows = (registers.len() * T::ROWS).min(outputs.len());
+            let (targets, later) = outputs.split_at_mut(rows);
+            outputs = later;
             let products = StoredProducts {
-                simd: self.simd,
-                x: &self.x[inputs.start * self.weight.columns..],
+                lanes: self.tile,
+                x: self.x,
+                registers,
                 weight: self.weight,
                 first: self.first,
-                chunk,
-                places: outputs,
-                outputs: &mut self.outputs[inputs],
+                columns: columns.clone(),
+                places,
+                outputs: targets,
             };
             products.add();
         }
     }
 
-    /// Adds the products of a chunk of some weight rows, which are converted first.
-    fn multiply_packed(
-        &mut self,
-        x: &PackedInput,
-        panel: &mut [[f32; LANES]],
-        outputs: &Range<usize>,
-        chunk: &Range<usize>,
-    ) {
-        let packing = WeightPacking {
-            simd: self.simd,
-            weight: self.weight,
-            rows: self.first + outputs.start..self.first + outputs.end,
-            chunk,
-            target: panel,
+    /// Multiplies with weights that are converted first.
+    fn multiply_packed(mut self) {
+        let mut panel = vec![[0.; LANES]; PANEL_ROWS * CHUNK_COLUMNS / LANES];
+        let width = self.width();
+        for start in (0..width).step_by(PANEL_ROWS) {
+            let places = start..(start + PANEL_ROWS).min(width);
+            for chunk in chunks_of(0..self.weight.columns) {
+                let packing = WeightPacking {
+                    tile: self.tile,
+                    weight: self.weight,
+                    rows: self.first + places.start..self.first + places.end,
+                    chunk: &chunk,
+                    target: &mut panel,
+                };
+                Simd::vectorize(self.tile.narrow(), packing);
+                let products = PackedProducts {
+                    tile: self.tile,
+                    x: self.x,
+                    panel: &panel,
+                    chunk: &chunk,
+                    places: &places,
+                    outputs: &mut self.outputs,
+                };
+                Simd::vectorize(self.tile, products);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stored_values::{Bf16Values, F32Values};
+    use super::*;
+
+    /// Because of this property, verdicts do not depend on the processor.
+    #[test]
+    #[expect(clippy::print_stdout, reason = "a skipped test says why")]
+    fn both_register_sizes_give_equal_results() {
+        let (Some(narrow), Some(wide)) = (V3::try_new(), V4::try_new()) else {
+            println!("skipped: this processor has no AVX-512");
+            return;
         };
-        Simd::vectorize(self.simd, packing);
-        let products = PackedProducts {
-            simd: self.simd,
-            x,
-            panel,
-            chunk,
-            places: outputs,
-            outputs: &mut self.outputs,
-        };
-        Simd::vectorize(self.simd, products);
+        let value = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 500. - 1.;
+        for (rows, columns) in [(1, 1), (50, 7), (49, 192), (100, 1029), (25, 2100)] {
+            let weight: Vec<f32> = (0..rows * columns).map(value).collect();
+            let half: Vec<u16> =
+                weight.iter().map(|w| half::bf16::from_f32(*w).to_bits()).collect();
+            for n in [1, 2, 3, 5, 8, 9, 17, 32, 33, 71] {
+                let x: Vec<f32> = (0..n * columns).map(|i| value(i + 3)).collect();
+                let product = RowProduct { x: &x, n, rows };
+                let results = [
+                    product.compute_with::<V3, F32Values>(narrow, &weight),
+                    product.compute_with::<V4, F32Values>(wide, &weight),
+                ];
+                assert!(results[0] == results[1], "{n} rows, {rows}x{columns}");
+                let results = [
+                    product.compute_with::<V3, Bf16Values>(narrow, &half),
+                    product.compute_with::<V4, Bf16Values>(wide, &half),
+                ];
+                assert!(results[0] == results[1], "{n} rows, {rows}x{columns} in bf16");
+            }
+        }
     }
 }

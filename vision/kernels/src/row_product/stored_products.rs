@@ -7,122 +7,142 @@
 
 use std::ops::Range;
 
-use pulp::x86::V3;
-use pulp::{Simd, WithSimd, cast};
+use pulp::{Simd, WithSimd};
 
+use super::input_lanes::InputLanes;
 use super::lane_sums::LaneSums;
-use super::stored_values::{LANES, StoredValues};
-use super::weight_rows::{WeightRows, prefetch};
+use super::packed_rows::{PackedInput, chunks_of};
+use super::stored_values::StoredValues;
+use super::weight_rows::{WeightRows, prefetch_bytes};
 
-/// Adds the dot products of a chunk of a few input rows and some weight rows to the outputs.
-pub(crate) struct StoredProducts<'a, 'b, V: StoredValues> {
-    pub(crate) simd: V3,
-    /// The input rows, one after the other.
-    pub(crate) x: &'a [f32],
+/// Most registers of input rows that are multiplied together.
+pub(crate) const MAX_REGISTERS: usize = 4;
+
+/// Adds the dot products of a few input rows and some weight rows to the outputs.
+pub(crate) struct StoredProducts<'a, 'b, L, V: StoredValues> {
+    pub(crate) lanes: L,
+    /// The input, in groups of the rows of a register.
+    pub(crate) x: &'a PackedInput,
+    /// Registers of the input, at most [`MAX_REGISTERS`].
+    pub(crate) registers: Range<usize>,
     pub(crate) weight: WeightRows<'a, V>,
     /// The weight row of the first output.
     pub(crate) first: usize,
-    pub(crate) chunk: &'a Range<usize>,
+    /// Columns to multiply, from the start of a chunk.
+    pub(crate) columns: Range<usize>,
     /// Range of the outputs of an input row that belongs to the weight rows.
     pub(crate) places: &'a Range<usize>,
-    /// The outputs of each input row, at most four.
+    /// The outputs of each input row.
     pub(crate) outputs: &'a mut [&'b mut [f32]],
 }
 
-impl<V: StoredValues> StoredProducts<'_, '_, V> {
+impl<L: InputLanes, V: StoredValues> StoredProducts<'_, '_, L, V> {
     /// Adds the dot products.
     pub(crate) fn add(self) {
-        let simd = self.simd;
-        // The sums and what a type needs for its conversion fit into 16 registers.
-        match (self.outputs.len(), V::PARTS * V::PART_VECTORS) {
-            (1, 1) => Simd::vectorize(simd, DotGroup::<V, 1, 4>(self)),
-            (2, 1) => Simd::vectorize(simd, DotGroup::<V, 2, 4>(self)),
-            (3, 1) => Simd::vectorize(simd, DotGroup::<V, 3, 3>(self)),
-            (_, 1) => Simd::vectorize(simd, DotGroup::<V, 4, 3>(self)),
-            (1, _) => Simd::vectorize(simd, DotGroup::<V, 1, 2>(self)),
-            (2, _) => Simd::vectorize(simd, DotGroup::<V, 2, 2>(self)),
-            (3, _) => Simd::vectorize(simd, DotGroup::<V, 3, 2>(self)),
-            (_, _) => Simd::vectorize(simd, DotGroup::<V, 4, 2>(self)),
+        let lanes = self.lanes;
+        let is_dense = V::PARTS * V::PART_VECTORS == 1;
+        // The sums and what a type needs for its conversion fit into 16 registers, or 32 of AVX-512.
+        match (self.registers.len(), is_dense, L::ROWS) {
+            (1, true, _) => lanes.vectorize(DotGroup::<L, V, 1, 4>(self)),
+            (2, true, 1) => lanes.vectorize(DotGroup::<L, V, 2, 4>(self)),
+            (2, true, _) => lanes.vectorize(DotGroup::<L, V, 2, 6>(self)),
+            (3, true, 1) => lanes.vectorize(DotGroup::<L, V, 3, 3>(self)),
+            (3, true, _) => lanes.vectorize(DotGroup::<L, V, 3, 6>(self)),
+            (_, true, 1) => lanes.vectorize(DotGroup::<L, V, 4, 3>(self)),
+            (_, true, _) => lanes.vectorize(DotGroup::<L, V, 4, 6>(self)),
+            (1, false, _) => lanes.vectorize(DotGroup::<L, V, 1, 2>(self)),
+            (2, false, _) => lanes.vectorize(DotGroup::<L, V, 2, 2>(self)),
+            (3, false, _) => lanes.vectorize(DotGroup::<L, V, 3, 2>(self)),
+            (_, false, _) => lanes.vectorize(DotGroup::<L, V, 4, 2>(self)),
         }
     }
 }
 
-/// Computes the products of `R` input rows with `C` weight rows at a time.
+/// Computes the products of the input rows in `R` registers with `C` weight rows at a time.
 ///
 /// `pulp` enables the vector instructions in this type's method. A closure would be a function of
 /// its own without them, and each instruction in it a call.
-struct DotGroup<'a, 'b, V: StoredValues, const R: usize, const C: usize>(StoredProducts<'a, 'b, V>);
+struct DotGroup<'a, 'b, L, V: StoredValues, const R: usize, const C: usize>(
+    StoredProducts<'a, 'b, L, V>,
+);
 
-impl<V: StoredValues, const R: usize, const C: usize> WithSimd for DotGroup<'_, '_, V, R, C> {
+impl<L: InputLanes, V: StoredValues, const R: usize, const C: usize> WithSimd
+    for DotGroup<'_, '_, L, V, R, C>
+{
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let StoredProducts { simd, x, weight, first, chunk, places, outputs } = self.0;
-        let mut rows = [(&[[0.; LANES]; 0][..], &x[..0]); R];
-        for (r, row) in rows.iter_mut().enumerate() {
-            *row = x[r * weight.columns..][chunk.clone()].as_chunks();
-        }
+        let StoredProducts { lanes, x, registers, weight, first, columns, places, outputs } =
+            self.0;
         for place in places.clone().step_by(C) {
-            let mut weights = [V::split_blocks(weight.part_of_row(first + place, chunk)); C];
-            for (c, row) in weights.iter_mut().enumerate().skip(1) {
-                *row = V::split_blocks(weight.part_of_row(first + place + c, chunk));
+            // The next rows are fetched in the order of their addresses.
+            let mut ahead = weight.row_bytes() * C;
+            for chunk in chunks_of(columns.clone()) {
+                let mut rows = [L::split(x.group(registers.start, &chunk)); R];
+                for (r, row) in rows.iter_mut().enumerate().skip(1) {
+                    *row = L::split(x.group(registers.start + r, &chunk));
+                }
+                let elements = weight.part_of_row(first + place, &chunk);
+                let mut weights = [elements; C];
+                for (c, row) in weights.iter_mut().enumerate().skip(1) {
+                    *row = weight.part_of_row(first + place + c, &chunk);
+                }
+                let sums = multiply::<L, V, R, C>(lanes, &rows, &weights, ahead);
+                ahead += size_of_val(elements) * (C - 1);
+                sums.add_to(lanes, outputs, place..(place + C).min(places.end));
             }
-            let sums = multiply::<V, R, C>(simd, &rows, &weights, weight.row_bytes() * C);
-            sums.add_to(simd, outputs, place..(place + C).min(places.end));
         }
     }
 }
 
-/// Whole blocks of a row, then the rest.
-type Blocks<'a, B, E> = (&'a [B], &'a [E]);
-
-/// Computes the sums of `R` input rows and `C` weight rows, and prefetches what lies `ahead` bytes
-/// after the weights.
+/// Computes the sums of `R` registers of input rows and `C` weight rows, and prefetches what begins
+/// `ahead` bytes after the first weight.
 #[inline(always)]
-fn multiply<V: StoredValues, const R: usize, const C: usize>(
-    simd: V3,
-    x: &[Blocks<'_, [f32; LANES], f32>; R],
-    weight: &[Blocks<'_, V::Block, V::Element>; C],
+fn multiply<L: InputLanes, V: StoredValues, const R: usize, const C: usize>(
+    lanes: L,
+    x: &[&[L::Values]; R],
+    weights: &[&[V::Element]; C],
     ahead: usize,
-) -> LaneSums<R, C> {
-    let mut sums = LaneSums::<R, C>::new(simd);
-    let vectors = x[0].0.len();
-    let blocks = vectors / (V::PARTS * V::PART_VECTORS);
-    let rows = x.map(|(vectors_of_row, _)| &vectors_of_row[..vectors]);
-    let weight_rows = weight.map(|(blocks_of_row, _)| &blocks_of_row[..blocks]);
-    for block in 0..blocks {
-        let blocks = weight_rows.map(|row| &row[block]);
-        for block in blocks {
-            prefetch(block, ahead);
-        }
+) -> LaneSums<L, R, C> {
+    let simd = lanes.narrow();
+    let mut sums = LaneSums::<L, R, C>::new(lanes);
+    let steps = x[0].len();
+    let rows = x.map(|row| &row[..steps]);
+    let parts = weights.map(V::split_blocks);
+    let blocks = parts[0].0.len();
+    let weight_rows = parts.map(|(blocks_of_row, _)| &blocks_of_row[..blocks]);
+    let block_steps = V::PARTS * V::PART_VECTORS;
+    let size = size_of::<V::Block>();
+    for (i, first) in weight_rows[0].iter().enumerate() {
+        prefetch_bytes(first, ahead + i * size * (C - 1), size * C);
+        let blocks = weight_rows.map(|row| &row[i]);
         for part in 0..V::PARTS {
             let mut parts = [V::prepare_part(simd, blocks[0], part); C];
             for c in 1..C {
                 parts[c] = V::prepare_part(simd, blocks[c], part);
             }
             for vector in 0..V::PART_VECTORS {
-                let mut weights = [simd.splat_f32x8(0.); C];
+                let mut weights = [lanes.zero(); C];
                 for c in 0..C {
-                    weights[c] = V::widen(simd, blocks[c], &parts[c], vector);
+                    weights[c] = lanes.repeat(V::widen(simd, blocks[c], &parts[c], vector));
                 }
-                let k = (block * V::PARTS + part) * V::PART_VECTORS + vector;
+                let k = i * block_steps + part * V::PART_VECTORS + vector;
                 for (r, row) in rows.iter().enumerate() {
-                    sums.add_products(simd, r, cast(row[k]), &weights);
+                    sums.add_products(lanes, r, lanes.load(row[k]), &weights);
                 }
             }
         }
     }
-    if V::PARTS * V::PART_VECTORS == 1 && !x[0].1.is_empty() {
-        let mut weights = [simd.splat_f32x8(0.); C];
-        for (weights, (_, rest)) in weights.iter_mut().zip(weight) {
+    if block_steps == 1 && blocks < steps {
+        let mut weights = [lanes.zero(); C];
+        for (weights, (_, rest)) in weights.iter_mut().zip(&parts) {
             let block = V::pad_block(rest);
-            *weights = V::widen(simd, &block, &V::prepare_part(simd, &block, 0), 0);
+            let prepared = V::prepare_part(simd, &block, 0);
+            *weights = lanes.repeat(V::widen(simd, &block, &prepared, 0));
         }
-        for (r, (_, rest)) in x.iter().enumerate() {
-            let mut padded = [0.; LANES];
-            padded[..rest.len()].copy_from_slice(rest);
-            sums.add_products(simd, r, cast(padded), &weights);
+        for (r, row) in rows.iter().enumerate() {
+            sums.add_products(lanes, r, lanes.load(row[blocks]), &weights);
         }
     }
     sums

@@ -68,6 +68,16 @@ pub(crate) fn prefetch<T>(block: &T, bytes: usize) {
     }
 }
 
+/// Prefetches the lines of `len` bytes, some bytes after a block.
+#[inline(always)]
+pub(crate) fn prefetch_bytes<T>(block: &T, bytes: usize, len: usize) {
+    /// Bytes of a cache line.
+    const LINE: usize = 64;
+    for line in (0..len).step_by(LINE) {
+        prefetch(block, bytes + line);
+    }
+}
+
 /// Returns the number of elements that store this many values.
 #[inline(always)]
 fn element_count<V: StoredValues>(values: usize) -> usize {

@@ -1,0 +1,158 @@
+//! One pair in one presentation order, while the members of a panel judge it.
+
+use std::sync::Arc;
+
+use acem3_conclusion::{CONCLUSION_MEMBER, OrderVerdict};
+use acem3_experts::generate::{GenerationTask, ImageTokens};
+use acem3_experts::prompt::JudgeInput;
+use acem3_experts::{Aspect, BranchEvaluation, BranchExperts, Error, Rating};
+use anyhow::{Context as _, Result};
+
+use crate::data::cases::UnscoredReason;
+use crate::judging::judge::Unscored;
+use crate::judging::panel::trunk_group::TrunkGroup;
+
+/// Ratings of a member, or its error.
+type MemberOutput = Result<Vec<Rating>, Error>;
+
+/// Image tokens for each trunk group; `None` for text-only groups.
+pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
+
+/// One pair in one presentation order.
+pub(super) struct PairPass<'a> {
+    /// Index of the pair.
+    pub(super) job: usize,
+    swapped: bool,
+    input: JudgeInput<'a>,
+    /// The tokens of the image, or why the image cannot be judged.
+    images: Result<GroupImages, Unscored>,
+    /// Outputs of the experts, in the order of the aspects.
+    experts: [Option<MemberOutput>; 3],
+    conclusion: Option<MemberOutput>,
+}
+
+impl<'a> PairPass<'a> {
+    /// Creates a pass without outputs.
+    pub(super) fn new(
+        job: usize,
+        swapped: bool,
+        input: JudgeInput<'a>,
+        images: Result<GroupImages, Unscored>,
+    ) -> Self {
+        Self { job, swapped, input, images, experts: Default::default(), conclusion: None }
+    }
+
+    /// Returns the tasks of the experts that are members of a group, with their members.
+    pub(super) fn expert_tasks(
+        &self,
+        group_index: usize,
+        group: &TrunkGroup,
+    ) -> Result<Vec<(usize, GenerationTask)>, Error> {
+        let Ok(images) = &self.images else {
+            return Ok(Vec::new());
+        };
+        let (input, image) = self.input_for(images, group_index);
+        let tasks = group.branches.tasks(&input, image, group.engine.tokenizer())?;
+        let with_heads = tasks.into_iter().enumerate().filter_map(|(aspect, mut task)| {
+            task.member = group.head_index(aspect)?;
+            Some((aspect, task))
+        });
+        Ok(with_heads.collect())
+    }
+
+    /// Returns the task of the conclusion model: `None` if it is not a member of the group, or if an
+    /// expert has not ended or has failed.
+    pub(super) fn conclusion_task(
+        &self,
+        group_index: usize,
+        group: &TrunkGroup,
+    ) -> Result<Option<GenerationTask>, Error> {
+        let (Some(head), Ok(images)) = (group.head_index(CONCLUSION_MEMBER), &self.images) else {
+            return Ok(None);
+        };
+        let mut evaluations = Vec::new();
+        for (aspect, output) in Aspect::ALL.into_iter().zip(&self.experts) {
+            let Some(Ok(ratings)) = output else {
+                return Ok(None);
+            };
+            evaluations.push(BranchExperts::build_evaluation(aspect, ratings.clone()));
+        }
+        let (input, image) = self.input_for(images, group_index);
+        let tokenizer = group.engine.tokenizer();
+        let mut task = group.conclusion.task(&input, image, &evaluations, tokenizer)?;
+        task.member = head;
+        Ok(Some(task))
+    }
+
+    /// Stores the output of a member.
+    pub(super) fn finish(&mut self, member: usize, output: MemberOutput) {
+        match self.experts.get_mut(member) {
+            Some(expert) => *expert = Some(output),
+            None => self.conclusion = Some(output),
+        }
+    }
+
+    /// Returns the verdict of this presentation order, or why there is none.
+    ///
+    /// # Errors
+    /// A member failed for a reason that concerns all pairs, or has no output.
+    pub(super) fn into_order(self) -> Result<Result<OrderVerdict, Unscored>> {
+        if let Err(unscored) = self.images {
+            return Ok(Err(unscored));
+        }
+        let mut branches = Vec::new();
+        for (aspect, output) in Aspect::ALL.into_iter().zip(self.experts) {
+            match output.context("the panel has no member for an aspect")? {
+                Ok(ratings) => branches.push(BranchExperts::build_evaluation(aspect, ratings)),
+                Err(error) => return Ok(Err(to_unscored(error)?)),
+            }
+        }
+        let ratings = match self.conclusion.context("the panel has no conclusion model")? {
+            Ok(ratings) => ratings,
+            Err(error) => return Ok(Err(to_unscored(error)?)),
+        };
+        let pair: Result<[Rating; 2], _> = ratings.try_into();
+        let conclusion = pair.ok().context("the conclusion model did not rate both responses")?;
+        Ok(Ok(to_pair_order(self.swapped, branches, conclusion)))
+    }
+
+    /// Returns the input for a trunk group. Text-only groups get no image.
+    fn input_for<'b>(
+        &self,
+        images: &'b GroupImages,
+        group: usize,
+    ) -> (JudgeInput<'a>, Option<&'b Arc<ImageTokens>>) {
+        let image = images.get(group).and_then(Option::as_ref);
+        (JudgeInput { has_image: image.is_some(), ..self.input.clone() }, image)
+    }
+}
+
+/// Converts results from presentation order to the order of the pair.
+fn to_pair_order(
+    swapped: bool,
+    mut branches: Vec<BranchEvaluation>,
+    mut conclusion: [Rating; 2],
+) -> OrderVerdict {
+    if swapped {
+        conclusion.reverse();
+        for (_, pair) in branches.iter_mut().flat_map(|b| &mut b.ratings) {
+            pair.reverse();
+        }
+    }
+    OrderVerdict { swapped, branches, conclusion }
+}
+
+/// Converts errors about a single case (too long, values that are not finite) to unscored; returns
+/// other errors.
+fn to_unscored(error: Error) -> Result<Unscored> {
+    match error {
+        Error::TooLong { .. } => {
+            Ok(Unscored { reason: UnscoredReason::Truncated, message: error.to_string() })
+        }
+        // A retry would fail again, and an error would end the run before the remaining cases.
+        Error::NotFinite => {
+            Ok(Unscored { reason: UnscoredReason::Refused, message: error.to_string() })
+        }
+        error => Err(error.into()),
+    }
+}

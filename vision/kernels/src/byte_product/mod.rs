@@ -1,0 +1,24 @@
+//! Products with weights in `Q8_0` and `Q4K` blocks, computed with 8-bit integers.
+//!
+//! Each block of 32 values of the input gets a scale and is rounded to 8 bits, as in llama.cpp. The
+//! dot product of an input block and a weight block is exact, in 32-bit integers. It is converted to
+//! f32, multiplied by the scale of the input and added with the scale of the weight, block by block.
+//! The order of these operations is fixed, so all processors, batch sizes and numbers of threads
+//! give equal results.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod byte_panels;
+mod byte_rows;
+mod kernel;
+mod nibble_panels;
+mod panels;
+mod portable;
+mod product;
+
+pub use self::kernel::instruction_set;
+pub use self::panels::{arrange_blocks, has_byte_products};
+pub(crate) use self::panels::{arranged_shape, select_panel_rows};
+pub(crate) use self::product::multiply_by_panels;

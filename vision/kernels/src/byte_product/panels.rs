@@ -1,0 +1,146 @@
+//! Panels: quantised weights of sixteen rows in the order in which the kernels read them.
+
+use candle::quantized::GgmlDType;
+use candle::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
+
+use super::byte_panels::BytePanel;
+use super::byte_rows::ByteRows;
+use super::kernel::{Kernel, PanelProducts};
+use super::nibble_panels::NibblePanel;
+
+/// Rows of a panel.
+pub(super) const PANEL_ROWS: usize = 16;
+/// Input values that share a scale.
+pub(super) const BLOCK_VALUES: usize = 32;
+/// Consecutive values of a row that are multiplied in one lane.
+pub(super) const QUAD: usize = 4;
+/// Quads of a block.
+pub(super) const BLOCK_QUADS: usize = BLOCK_VALUES / QUAD;
+/// Bytes of one quad of all rows of a panel.
+pub(super) const QUAD_BYTES: usize = PANEL_ROWS * QUAD;
+
+/// A panel of one type of blocks.
+pub(super) trait PanelWeights<'a>: Copy {
+    /// Bytes of a stored block.
+    const STORED_BYTES: usize;
+    /// Bytes of an arranged block, per row.
+    const ARRANGED_BYTES: usize;
+
+    /// Borrows the bytes of a panel.
+    fn borrow(bytes: &'a [u8]) -> Self;
+
+    /// Copies the stored blocks of a row to its place in a panel.
+    fn write_row(panel: &mut [u8], row: usize, blocks: &[u8]);
+
+    /// Converts a row to f32.
+    fn read_row(&self, row: usize, values: &mut Vec<f32>);
+
+    /// Multiplies `R` input rows with panels.
+    fn multiply<K: Kernel, const R: usize, const G: usize>(
+        kernel: K,
+        x: &ByteRows,
+        panels: [Self; G],
+    ) -> [[PanelProducts; R]; G];
+}
+
+/// Returns true if products with this type of blocks are computed with 8-bit integers.
+pub fn has_byte_products(block_type: GgmlDType) -> bool {
+    matches!(block_type, GgmlDType::Q8_0 | GgmlDType::Q4K)
+}
+
+/// Arranges packed rows in the order in which products read them: `Q8_0` and `Q4K` in panels, where
+/// rows of zeros fill the last panel. Other types stay as they are.
+///
+/// # Shapes
+/// (rows, bytes per row) → [`arranged_shape`].
+///
+/// # Errors
+///
+/// The rows are not whole blocks of bytes on the CPU.
+pub fn arrange_blocks(rows: &Tensor, block_type: GgmlDType) -> Result<Tensor> {
+    match block_type {
+        GgmlDType::Q8_0 => arrange::<BytePanel>(rows),
+        GgmlDType::Q4K => arrange::<NibblePanel>(rows),
+        _ => Ok(rows.clone()),
+    }
+}
+
+fn arrange<'a, W: PanelWeights<'a>>(rows: &Tensor) -> Result<Tensor> {
+    let (n, row_bytes) = rows.dims2()?;
+    if rows.dtype() != DType::U8 || row_bytes == 0 || !row_bytes.is_multiple_of(W::STORED_BYTES) {
+        bail!("rows of {row_bytes} bytes are not whole blocks of {}", W::STORED_BYTES);
+    }
+    let bytes = rows.flatten_all()?.to_vec1::<u8>()?;
+    let arranged_bytes = row_bytes / W::STORED_BYTES * W::ARRANGED_BYTES;
+    let padded = n.next_multiple_of(PANEL_ROWS);
+    let mut arranged = vec![0; padded * arranged_bytes];
+    let panels = arranged.chunks_exact_mut(PANEL_ROWS * arranged_bytes);
+    for (panel, rows) in panels.zip(bytes.chunks(PANEL_ROWS * row_bytes)) {
+        for (row, blocks) in rows.chunks_exact(row_bytes).enumerate() {
+            W::write_row(panel, row, blocks);
+        }
+    }
+    Tensor::from_vec(arranged, (padded, arranged_bytes), &Device::Cpu)
+}
+
+/// Returns the shape of a matrix in the order of [`arrange_blocks`]: rows, and bytes per row.
+pub(crate) fn arranged_shape(
+    (rows, columns): (usize, usize),
+    block_type: GgmlDType,
+) -> (usize, usize) {
+    let bytes = match block_type {
+        GgmlDType::Q8_0 => BytePanel::ARRANGED_BYTES,
+        GgmlDType::Q4K => NibblePanel::ARRANGED_BYTES,
+        _ => block_type.type_size(),
+    };
+    let rows = if has_byte_products(block_type) { rows.next_multiple_of(PANEL_ROWS) } else { rows };
+    (rows, columns / block_type.block_size() * bytes)
+}
+
+/// Converts rows of a matrix in panels to f32.
+///
+/// # Shapes
+/// `panels` (padded rows, bytes per row), n indices → (n, `c_in`).
+///
+/// # Errors
+///
+/// An index is not below the number of rows.
+pub(crate) fn select_panel_rows(
+    panels: &Tensor,
+    block_type: GgmlDType,
+    shape: (usize, usize),
+    indices: &[u32],
+) -> Result<Tensor> {
+    let (storage, layout) = panels.storage_and_layout();
+    let bytes = as_bytes(&storage, layout)?;
+    match block_type {
+        GgmlDType::Q4K => select::<NibblePanel>(bytes, shape, indices),
+        _ => select::<BytePanel>(bytes, shape, indices),
+    }
+}
+
+fn select<'a, W: PanelWeights<'a>>(
+    bytes: &'a [u8],
+    (rows, columns): (usize, usize),
+    indices: &[u32],
+) -> Result<Tensor> {
+    let panel_bytes = bytes.len() / rows.div_ceil(PANEL_ROWS).max(1);
+    let mut values = Vec::with_capacity(indices.len() * columns);
+    for index in indices {
+        let row = *index as usize;
+        if row >= rows {
+            bail!("row {row} of a matrix with {rows} rows");
+        }
+        let panel = W::borrow(&bytes[row / PANEL_ROWS * panel_bytes..][..panel_bytes]);
+        panel.read_row(row % PANEL_ROWS, &mut values);
+    }
+    Tensor::from_vec(values, (indices.len(), columns), &Device::Cpu)
+}
+
+/// Borrows the bytes of a tensor on the CPU.
+pub(super) fn as_bytes<'a>(storage: &'a Storage, layout: &Layout) -> Result<&'a [u8]> {
+    match (storage, layout.contiguous_offsets()) {
+        (Storage::Cpu(CpuStorage::U8(bytes)), Some((start, end))) => Ok(&bytes[start..end]),
+        _ => bail!("blocks are not contiguous bytes on the CPU"),
+    }
+}

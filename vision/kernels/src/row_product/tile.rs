@@ -1,0 +1,131 @@
+//! Products of a few packed input rows with a few packed weight rows, which registers hold.
+
+#![expect(
+    clippy::inline_always,
+    reason = "vector instructions need to be part of the function that enables them"
+)]
+
+use std::ops::Range;
+
+use pulp::x86::{V3, V4};
+use pulp::{cast, f32x8, f32x16};
+
+use super::input_lanes::InputLanes;
+use super::lane_sums::LaneSums;
+use super::stored_values::LANES;
+
+/// The rows that a processor multiplies together. The eight partial sums of a dot product are the
+/// same for all processors, so results are equal.
+pub(crate) trait Tile: InputLanes {
+    /// Number of input rows.
+    const INPUTS: usize;
+    /// Number of weight rows.
+    const WEIGHTS: usize;
+    /// With more input rows than this, packing the weights first takes less time.
+    const MAX_DIRECT_ROWS: usize;
+
+    /// Returns the place of a weight row in its group.
+    fn place(self, row: usize) -> usize;
+
+    /// Adds the products of groups of rows to the outputs of each input row at `places`.
+    fn add_products(
+        self,
+        x: &[[f32; LANES]],
+        weights: &[[f32; LANES]],
+        outputs: &mut [&mut [f32]],
+        places: Range<usize>,
+    );
+}
+
+/// AVX2 and FMA: 12 of 16 registers hold sums, each of one weight row.
+impl Tile for V3 {
+    const INPUTS: usize = 4;
+    const WEIGHTS: usize = 3;
+    const MAX_DIRECT_ROWS: usize = 32;
+
+    #[inline(always)]
+    fn place(self, row: usize) -> usize {
+        row
+    }
+
+    #[inline(always)]
+    fn add_products(
+        self,
+        x: &[[f32; LANES]],
+        weights: &[[f32; LANES]],
+        outputs: &mut [&mut [f32]],
+        places: Range<usize>,
+    ) {
+        let mut sums = LaneSums::<V3, 4, 3>::new(self);
+        let steps = x.as_chunks::<4>().0.iter().zip(weights.as_chunks::<3>().0);
+        for (x, weights) in steps {
+            let weights: [f32x8; 3] = cast(*weights);
+            for (r, x) in x.iter().enumerate() {
+                sums.add_products(self, r, cast(*x), &weights);
+            }
+        }
+        sums.add_to(self, outputs, places);
+    }
+}
+
+/// AVX-512: 24 of 32 registers hold sums, each of two weight rows: the first and the fifth, the
+/// second and the sixth, and so on. So the totals come out in the order of the outputs.
+impl Tile for V4 {
+    const INPUTS: usize = 6;
+    const WEIGHTS: usize = 8;
+    const MAX_DIRECT_ROWS: usize = 32;
+
+    #[inline(always)]
+    fn place(self, row: usize) -> usize {
+        row % 4 * 2 + row / 4
+    }
+
+    #[inline(always)]
+    fn add_products(
+        self,
+        x: &[[f32; LANES]],
+        weights: &[[f32; LANES]],
+        outputs: &mut [&mut [f32]],
+        places: Range<usize>,
+    ) {
+        let mut sums = [[self.splat_f32x16(0.); 4]; 6];
+        let steps = x.as_chunks::<6>().0.iter().zip(weights.as_chunks::<8>().0);
+        for (x, weights) in steps {
+            let weights: [f32x16; 4] = cast(*weights);
+            for (sums, x) in sums.iter_mut().zip(x) {
+                let x = cast(self.avx512dq._mm512_broadcast_f32x8(cast(*x)));
+                for (sum, weights) in sums.iter_mut().zip(&weights) {
+                    *sum = self.mul_add_f32x16(x, *weights, *sum);
+                }
+            }
+        }
+        for (sums, outputs) in sums.into_iter().zip(outputs) {
+            let totals: [f32; 8] = cast(add_lanes(self, sums));
+            for (output, total) in outputs[places.clone()].iter_mut().zip(totals) {
+                *output += total;
+            }
+        }
+    }
+}
+
+/// Adds the eight partial sums of each dot product: first neighbours, then pairs, then halves.
+#[inline(always)]
+fn add_lanes(simd: V4, sums: [f32x16; 4]) -> f32x8 {
+    let first = add_neighbours(simd, sums[0], sums[1]);
+    let second = add_neighbours(simd, sums[2], sums[3]);
+    // Quarters: the lower half of rows 0 to 3, their upper half, then those of rows 4 to 7.
+    let pairs = cast(add_neighbours(simd, first, second));
+    let low = simd.avx512f._mm512_shuffle_f32x4::<0b10_00_10_00>(pairs, pairs);
+    let high = simd.avx512f._mm512_shuffle_f32x4::<0b11_01_11_01>(pairs, pairs);
+    let totals: [f32x8; 2] = cast(simd.avx512f._mm512_add_ps(low, high));
+    totals[0]
+}
+
+/// Adds neighbours in each quarter: two sums of `a`, then two of `b`.
+#[inline(always)]
+fn add_neighbours(simd: V4, a: f32x16, b: f32x16) -> f32x16 {
+    let (a, b) = (cast(a), cast(b));
+    let even = simd.avx512f._mm512_shuffle_ps::<0b10_00_10_00>(a, b);
+    let odd = simd.avx512f._mm512_shuffle_ps::<0b11_01_11_01>(a, b);
+    cast(simd.avx512f._mm512_add_ps(even, odd))
+}
