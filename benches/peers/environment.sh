@@ -9,8 +9,9 @@ set -euo pipefail
 
 folder=${1:?"usage: benches/peers/environment.sh FOLDER"}
 python3 -m venv "$folder"
-"$folder/bin/pip" install --quiet torch==2.11.0 transformers==5.23.0 numpy==2.4.6
+"$folder/bin/pip" install --quiet torch==2.11.0 torchvision==0.26.0 transformers==5.23.0 numpy==2.4.6 \
+    pillow==13.0.0
 CMAKE_ARGS="-DGGML_NATIVE=ON" "$folder/bin/pip" install --quiet --no-binary llama-cpp-python \
     llama-cpp-python==0.3.36
-"$folder/bin/python" -c "import torch, transformers, llama_cpp"
+"$folder/bin/python" -c "import torch, torchvision, transformers, llama_cpp, PIL"
 echo "made $folder"

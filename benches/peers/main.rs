@@ -5,23 +5,31 @@
 //! benches/peers/environment.sh FOLDER                  make the Python environment
 //! cargo bench --bench peers -- FOLDER                  one thread, five rounds
 //! cargo bench --bench peers -- FOLDER 2 3 f32,bf16     two threads, three rounds, two types
+//! cargo bench --bench peers -- FOLDER cases            judge cases with four models
+//! cargo bench --bench peers -- FOLDER images           decode, preprocess and encode images
+//! cargo bench --bench peers -- FOLDER training         train with DPO
 //! ```
+//!
+//! The modules `cases`, `images` and `training` describe their measurements.
 //!
 //! Prints two Markdown tables: medians in tokens per second, then the ratio to each peer with the same
 //! type of weights: median, smallest and largest over the rounds.
 
 #![expect(clippy::print_stdout, reason = "the measurements are the output")]
 
+mod cases;
+mod images;
 mod model_files;
 mod peer;
+mod test_images;
+mod training;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Result;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, own_worker, python};
 
 /// Tokens of the prompt before decoding.
 const PROMPT_TOKENS: usize = 32;
@@ -41,15 +49,26 @@ struct Job {
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    if let [first, folder, dtype] = args.as_slice()
-        && first == "worker"
-    {
-        return worker::run(Path::new(folder), dtype);
+    if let [first, folder, dtype] = args.as_slice() {
+        let folder = Path::new(folder);
+        match first.as_str() {
+            "worker" => return worker::run(folder, dtype),
+            "cases-worker" => return cases::worker::run(folder, dtype),
+            "images-worker" => return images::work(folder),
+            "training-worker" => return training::work(),
+            _ => {}
+        }
     }
     let Some(environment) = args.first() else {
         println!("skipped: pass the folder made by benches/peers/environment.sh");
         return Ok(());
     };
+    match args.get(1).map(String::as_str) {
+        Some("cases") => return cases::run(Path::new(environment), &args[2..]),
+        Some("images") => return images::run(Path::new(environment), &args[2..]),
+        Some("training") => return training::run(Path::new(environment), &args[2..]),
+        _ => {}
+    }
     let number = |i: usize, default: usize| args.get(i).map_or(Ok(default), |arg| arg.parse());
     let (threads, rounds) = (number(1, 1)?, number(2, 5)?);
     let types = args.get(3).map_or("f32,bf16,f16,q8_0,q4_k", String::as_str);
@@ -95,30 +114,23 @@ impl Setup<'_> {
         let mut peers = Vec::new();
         let wanted = |dtype: &&str| self.types.contains(dtype);
         for dtype in ["f32", "bf16", "f16", "q8_0", "q4_k"].into_iter().filter(wanted) {
-            let mut command = Command::new(std::env::current_exe()?);
+            let mut command = own_worker(self.threads)?;
             command.args(["worker".as_ref(), self.folder.as_os_str(), dtype.as_ref()]);
-            command.env("RAYON_NUM_THREADS", self.threads.to_string());
             peers.push(Peer::start("acem3", dtype, command)?);
         }
         for dtype in ["f32", "bf16"].into_iter().filter(wanted) {
-            let mut command = self.python("transformers_worker.py");
+            let mut command = python(&self.environment, "transformers_worker.py");
             command.args([self.folder.as_os_str(), dtype.as_ref()]);
             command.arg(self.threads.to_string()).env("OMP_NUM_THREADS", self.threads.to_string());
             peers.push(Peer::start("transformers", dtype, command)?);
         }
         for dtype in ["f32", "bf16", "q8_0"].into_iter().filter(wanted) {
-            let mut command = self.python("llama_worker.py");
+            let mut command = python(&self.environment, "llama_worker.py");
             command.arg(self.folder.join(format!("model-{dtype}.gguf")));
             command.arg(self.threads.to_string());
             peers.push(Peer::start("llama.cpp", dtype, command)?);
         }
         Ok(peers)
-    }
-
-    fn python(&self, script: &str) -> Command {
-        let mut command = Command::new(self.environment.join("bin/python"));
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers").join(script));
-        command
     }
 }
 
@@ -172,17 +184,21 @@ fn print_table(peers: &[Peer], jobs: &[Job], seconds: &[Vec<Vec<f64>>]) {
             if other.engine == "acem3" || other.dtype != own.dtype {
                 continue;
             }
-            let ratios = own_seconds.iter().zip(other_seconds).map(|(own, other)| {
-                let ratios: Vec<f64> =
-                    own.iter().zip(other).map(|(own, other)| other / own).collect();
-                let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-                let high = ratios.iter().copied().fold(0., f64::max);
-                format!("{:.2} ({low:.2}–{high:.2})", median(ratios))
-            });
+            let ratios = own_seconds.iter().zip(other_seconds);
+            let ratios = ratios.map(|(own, other)| describe_ratios(own, other));
             let ratios: Vec<String> = ratios.collect();
             println!("| acem3 / {} {} | {} | |", other.engine, own.dtype, ratios.join(" | "));
         }
     }
+}
+
+/// Returns how often faster this program is than a peer: the median, smallest and largest ratio of the
+/// seconds of each round.
+fn describe_ratios(own: &[f64], other: &[f64]) -> String {
+    let ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| other / own).collect();
+    let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = ratios.iter().copied().fold(0., f64::max);
+    format!("{:.2} ({low:.2}–{high:.2})", median(ratios))
 }
 
 /// Returns the median, or NaN of nothing.

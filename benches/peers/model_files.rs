@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
@@ -12,11 +13,11 @@ use candle::{DType, Device, Tensor};
 use serde_json::json;
 
 /// Width of the model.
-const HIDDEN: usize = 1024;
+pub(crate) const HIDDEN: usize = 1024;
 const INTERMEDIATE: usize = 2816;
-const LAYERS: usize = 12;
+pub(crate) const LAYERS: usize = 12;
 const HEADS: usize = 16;
-const VOCABULARY: usize = 32_000;
+pub(crate) const VOCABULARY: usize = 32_000;
 const CONTEXT: usize = 4096;
 const NORM_EPSILON: f32 = 1e-5;
 
@@ -33,7 +34,7 @@ pub(crate) fn decoder_config() -> serde_json::Value {
 }
 
 /// Returns the configuration in the form of transformers.
-fn published_config() -> serde_json::Value {
+pub(crate) fn published_config() -> serde_json::Value {
     let mut config = decoder_config();
     config["architectures"] = json!(["LlamaForCausalLM"]);
     config["model_type"] = json!("llama");
@@ -61,12 +62,20 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
 
 /// Creates the tensors under their names in transformers.
 fn random_tensors() -> Result<HashMap<String, Tensor>> {
-    let mut shapes = vec![
-        ("model.embed_tokens".to_owned(), VOCABULARY, HIDDEN),
-        ("lm_head".to_owned(), VOCABULARY, HIDDEN),
-    ];
-    let mut norms = vec!["model.norm".to_owned()];
-    for layer in 0..LAYERS {
+    random_part(0..LAYERS, &["model.embed_tokens", "lm_head"], &["model.norm"])
+}
+
+/// Creates the tensors of some layers, and of matrices of the size of the vocabulary and norms
+/// outside the layers.
+pub(crate) fn random_part(
+    layers: Range<usize>,
+    matrices: &[&str],
+    norms: &[&str],
+) -> Result<HashMap<String, Tensor>> {
+    let mut shapes: Vec<_> =
+        matrices.iter().map(|name| ((*name).to_owned(), VOCABULARY, HIDDEN)).collect();
+    let mut norms: Vec<String> = norms.iter().map(|name| (*name).to_owned()).collect();
+    for layer in layers {
         let layer = format!("model.layers.{layer}");
         for name in ["q_proj", "k_proj", "v_proj", "o_proj"] {
             shapes.push((format!("{layer}.self_attn.{name}"), HIDDEN, HIDDEN));

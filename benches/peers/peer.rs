@@ -1,9 +1,24 @@
 //! An engine in a process of its own.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result};
+
+/// Returns the command that runs a script of this folder with the Python of an environment.
+pub(crate) fn python(environment: &Path, script: &str) -> Command {
+    let mut command = Command::new(environment.join("bin/python"));
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers").join(script));
+    command
+}
+
+/// Returns the command that runs this program with a number of threads.
+pub(crate) fn own_worker(threads: usize) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.env("RAYON_NUM_THREADS", threads.to_string());
+    Ok(command)
+}
 
 /// A running engine that answers jobs.
 pub(crate) struct Peer {
@@ -48,6 +63,12 @@ impl Peer {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    }
+
+    /// Sets the peak memory of the process to the memory in use. Does nothing except on Linux.
+    pub(crate) fn reset_peak_memory(&self) {
+        // Elsewhere there is no such file, and `peak_memory` returns `None`.
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.process.id()), "5");
     }
 
     fn read_line(&mut self) -> Result<String> {

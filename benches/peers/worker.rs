@@ -47,7 +47,7 @@ pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
 }
 
 /// Tensors by name, with quantised matrices as packed rows.
-struct Weights(HashMap<String, Tensor>);
+pub(crate) struct Weights(pub(crate) HashMap<String, Tensor>);
 
 impl SimpleBackend for Weights {
     fn get(
