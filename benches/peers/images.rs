@@ -1,14 +1,14 @@
 //! Seconds per image of this program and of transformers: decoding, preprocessing and encoding with
-//! CLIP ViT-L/14-336.
+//! `clip-vit-l14-336`.
 //!
 //! ```text
 //! cargo bench --bench peers -- FOLDER images           one thread, five rounds
 //! cargo bench --bench peers -- FOLDER images 2 3       two threads, three rounds
 //! ```
 //!
-//! transformers has two image processors: `slow` computes with Pillow and NumPy, `fast` with torchvision.
-//! Both get an image from Pillow. The encoders return the hidden state before the last block, which
-//! this program does not compute.
+//! transformers has two image processors: `slow` computes with Pillow and `NumPy`, `fast` with
+//! torchvision. Both get an image from Pillow. The encoders return the hidden state before the last
+//! block, which this program does not compute.
 
 use std::fs;
 use std::io::{BufRead as _, Write as _};

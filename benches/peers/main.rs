@@ -192,8 +192,8 @@ fn print_table(peers: &[Peer], jobs: &[Job], seconds: &[Vec<Vec<f64>>]) {
     }
 }
 
-/// Returns how often faster this program is than a peer: the median, smallest and largest ratio of the
-/// seconds of each round.
+/// Returns how many times as fast as a peer this program is: the median, smallest and largest ratio
+/// over the rounds.
 fn describe_ratios(own: &[f64], other: &[f64]) -> String {
     let ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| other / own).collect();
     let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);

@@ -26,7 +26,8 @@ const CASES: usize = 4;
 pub(super) const MEMBERS: usize = 4;
 /// Words of each answer.
 const ANSWER_WORDS: usize = 40;
-/// Stands for the image in the list of tokens for transformers. The token of expert `i` is `-2 - i`.
+/// Stands for the image in the list of tokens for transformers. `-2 - i` stands for a token of the
+/// text of expert `i`.
 const IMAGE_TOKEN: i64 = -1;
 /// Words of questions and answers.
 const WORDS: &str = "the left right lung shows a small round opacity near hilum without pleural \

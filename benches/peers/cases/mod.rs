@@ -6,10 +6,11 @@
 //! cargo bench --bench peers -- FOLDER cases 2 3 f32        two threads, three rounds, one type
 //! ```
 //!
-//! In each order, three experts write 32 tokens each, and the conclusion model reads their texts and
-//! writes 32 tokens. transformers runs four complete models one after the other; every model encodes
-//! the image of a case once. This program runs its engine: one tower, one trunk of nine layers and
-//! four heads of three layers. It also writes a score after each text.
+//! In each order, three experts write 32 tokens each, and the conclusion model reads their texts
+//! and writes 32 tokens. transformers runs four complete models one after the other; every model
+//! encodes the image of a case once. This program runs its engine: one tower, one trunk of nine
+//! layers and four heads of three layers. It also writes a score after each text. Both have the
+//! same weights and prompts.
 
 pub(crate) mod files;
 mod prompts;
@@ -106,9 +107,9 @@ fn texts_file(folder: &Path, engine: &str, dtype: &str) -> PathBuf {
     folder.join(format!("texts-{engine}-{dtype}.txt"))
 }
 
-/// Says how many words at the start of the texts of the last job are equal. Small differences of
-/// rounding grow in random weights, so that texts separate after some words. A conclusion follows other
-/// texts then, so only those of the experts count.
+/// Says how many words at the start of the texts of the last job are equal. With random weights,
+/// small differences of rounding grow, and some texts differ after a few words. The conclusion model
+/// then reads other texts, so only those of the experts count.
 fn compare_texts(folder: &Path, dtype: &str) -> Result<String> {
     let [own, other] = ["acem3", "transformers"]
         .map(|engine| fs::read_to_string(texts_file(folder, engine, dtype)));
@@ -124,7 +125,7 @@ fn compare_texts(folder: &Path, dtype: &str) -> Result<String> {
     let starts = equal_words.iter().filter(|words| **words > 0).count();
     let mean = equal_words.iter().sum::<usize>() as f64 / texts as f64;
     Ok(format!(
-        "{dtype}: {starts} of {texts} texts of experts start with the same word; on average, {mean:.1} \
-         of {WRITTEN_TOKENS} words are equal before the first difference"
+        "{dtype}: {starts} of {texts} texts of experts start with the same word; on average, \
+         {mean:.1} of {WRITTEN_TOKENS} words are equal before the first difference"
     ))
 }

@@ -1,15 +1,15 @@
-//! Seconds of a DPO epoch of this program and of a plain loop in PyTorch: the same sizes, batches and
-//! optimizer, random weights.
+//! Seconds of a DPO epoch of this program and of a plain loop in PyTorch: the same sizes, batches
+//! and optimizer, random weights.
 //!
 //! ```text
 //! cargo bench --bench peers -- FOLDER training         one thread, five rounds
 //! cargo bench --bench peers -- FOLDER training 2 3     two threads, three rounds
 //! ```
 //!
-//! Three variants train the same pairs: all layers, with the reference model computed in each epoch (the
-//! default of other trainers); all layers, with log-likelihoods of the reference model from the first
-//! epoch; the upper 3 of 12 layers. In the third, this program also reads the outputs of the frozen
-//! layers of the first epoch. PyTorch computes them again, as other trainers do.
+//! Three variants train the same pairs: all layers, with the reference model computed in each epoch
+//! (the default of other trainers); all layers, with log-likelihoods of the reference model from the
+//! first epoch; the upper 3 of 12 layers. In the third, this program also reads the outputs of the
+//! frozen layers of the first epoch. PyTorch computes them again, as other trainers do.
 
 mod epoch;
 
