@@ -124,7 +124,7 @@ impl Setup<'_> {
             command.arg(self.threads.to_string()).env("OMP_NUM_THREADS", self.threads.to_string());
             peers.push(Peer::start("transformers", dtype, command)?);
         }
-        for dtype in ["f32", "bf16", "q8_0"].into_iter().filter(wanted) {
+        for dtype in ["f32", "bf16", "q8_0", "q4_k"].into_iter().filter(wanted) {
             let mut command = python(&self.environment, "llama_worker.py");
             command.arg(self.folder.join(format!("model-{dtype}.gguf")));
             command.arg(self.threads.to_string());

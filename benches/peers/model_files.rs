@@ -22,8 +22,12 @@ const CONTEXT: usize = 4096;
 const NORM_EPSILON: f32 = 1e-5;
 
 /// Types of the GGUF files, with the ends of their names.
-const GGUF_TYPES: [(GgmlDType, &str); 3] =
-    [(GgmlDType::F32, "f32"), (GgmlDType::BF16, "bf16"), (GgmlDType::Q8_0, "q8_0")];
+const GGUF_TYPES: [(GgmlDType, &str); 4] = [
+    (GgmlDType::F32, "f32"),
+    (GgmlDType::BF16, "bf16"),
+    (GgmlDType::Q8_0, "q8_0"),
+    (GgmlDType::Q4K, "q4_k"),
+];
 
 /// Returns the configuration of the decoder.
 pub(crate) fn decoder_config() -> serde_json::Value {
@@ -46,7 +50,7 @@ pub(crate) fn published_config() -> serde_json::Value {
 
 /// Writes all files to a folder, unless they are there.
 pub(crate) fn write(folder: &Path) -> Result<()> {
-    let last = folder.join("model-q8_0.gguf");
+    let last = folder.join("model-q4_k.gguf");
     if last.exists() {
         return Ok(());
     }

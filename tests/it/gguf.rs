@@ -54,8 +54,9 @@ fn gguf_file_is_a_panel_and_is_inspected() {
     let file = fs::metadata(&path).unwrap().len();
     let bytes = size(&report, "bytes_shared");
     assert!(bytes < file && bytes > file - 20_000, "{bytes} of {file}");
-    // They stay quantised in memory.
-    assert_eq!(size(&report, "bytes_loaded"), bytes);
+    // They stay quantised in memory. The scales of Q4_K blocks take 4 bytes more.
+    let loaded = size(&report, "bytes_loaded");
+    assert!(loaded >= bytes && loaded < bytes + bytes / 36, "{loaded}, {bytes} in the file");
     assert_eq!(report["trunks"][0]["shared_layers"], 1);
 
     let output = judge(&folder, &path, "out");

@@ -143,8 +143,12 @@ fn create_tokenizer(cases: &[BenchCase]) -> Result<Value> {
         add(&case.question);
         case.answers.iter().for_each(|answer| add(answer));
     }
-    Aspect::ALL.iter().for_each(|aspect| add(aspect.name()));
-    Criterion::ALL.iter().for_each(|criterion| add(criterion.name()));
+    for aspect in Aspect::ALL {
+        add(aspect.name());
+    }
+    for criterion in Criterion::ALL {
+        add(criterion.name());
+    }
     for step in EvaluationFormat::for_aspect(Aspect::Expression).steps() {
         if let FormatStep::Literal(part) = step {
             add(part);
@@ -180,7 +184,7 @@ fn describe_prompts(prompts: &Prompts, case: &BenchCase) -> Result<Value> {
     let mut placeholders = HashMap::new();
     for expert in 0..Aspect::ALL.len() {
         for token in prompts.tokenizer.encode_quoted(&placeholder(expert))? {
-            placeholders.insert(token, IMAGE_TOKEN - 1 - expert as i64);
+            placeholders.insert(token, IMAGE_TOKEN - 1 - i64::try_from(expert)?);
         }
     }
     let list = |task: &GenerationTask| -> Vec<i64> {

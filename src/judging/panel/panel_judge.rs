@@ -69,11 +69,13 @@ impl PanelJudge {
         }
     }
 
-    /// Limits the memory for texts in progress, in bytes. Affects speed, not verdicts.
+    /// Limits the memory for keys and values, in bytes. Groups of members that share a trunk get equal
+    /// parts. Affects speed, not verdicts.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
+        let part = bytes / self.panel.groups.len().max(1) as u64;
         for group in &mut self.panel.groups {
-            group.engine.limit_memory(bytes);
+            group.engine.limit_memory(part);
         }
         self
     }

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use acem3_experts::decoder::{BatchLayout, Head, RopeScaling, Trunk};
-use candle::Device;
+use acem3_kernels::Matrix;
+use candle::{DType, Device};
+use candle_nn::VarBuilder;
 use serde_json::Value;
 
 use super::tokenizer;
@@ -13,7 +15,9 @@ use crate::checkpoints::gguf;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::published::CheckpointSource;
-use crate::checkpoints::published::tests::{assert_near, decode_greedily, to_token_ids};
+use crate::checkpoints::published::tests::{
+    assert_near, decode_greedily, relative_difference, to_token_ids,
+};
 use crate::checkpoints::store::weight_files::WeightFiles;
 
 const FILES: [&str; 4] = ["llama-f16", "llama-k", "llama-q8_0", "qwen2-k"];
@@ -30,6 +34,23 @@ fn load_member(name: &str) -> Member {
     source.load("conclusion", &mut weight_files).unwrap()
 }
 
+/// Returns the tensors of a member with dequantised matrices.
+fn dequantised_weights(member: &Member) -> VarBuilder<'static> {
+    let tensors = member.weights.tensors.iter().map(|(name, stored)| {
+        let values = match (stored.blocks, stored.identity.shape.as_slice()) {
+            (Some(block_type), &[rows, columns]) => {
+                let bytes = stored.values.clone();
+                let matrix = Matrix::Blocks { bytes, block_type, shape: (rows, columns) };
+                let rows: Vec<u32> = (0..rows as u32).collect();
+                matrix.select_rows(&rows).unwrap()
+            }
+            _ => stored.values.clone(),
+        };
+        (name.clone(), values)
+    });
+    VarBuilder::from_tensors(tensors.collect(), DType::F32, &Device::Cpu)
+}
+
 /// Checks half precision, blocks of 32 and 256 values, rotary scaling, tied embeddings and biases
 /// against transformers, up to 32 generated tokens.
 #[test]
@@ -39,10 +60,9 @@ fn logits_and_tokens_match_reference() {
     for name in FILES {
         let expected_tensor = |part: &str| &expected[&format!("{name}.{part}")];
         let member = load_member(name);
-        let vb = member.weights.builder(&Device::Cpu);
+        let vb = dequantised_weights(&member);
         let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
         let head = Head::load(&vb, &member.decoder, 1).unwrap();
-        member.weights.check_all_used().unwrap();
         let ids = to_token_ids(expected_tensor("input_ids"));
         let x = trunk.embed(&ids).unwrap();
         let layout = BatchLayout::causal(ids.len());
@@ -54,6 +74,27 @@ fn logits_and_tokens_match_reference() {
         let expected_tokens = to_token_ids(expected_tensor("greedy"));
         let (_, generated) = decode_greedily((&trunk, &head), x, expected_tokens.len());
         assert_eq!(generated, expected_tokens, "{name}");
+    }
+}
+
+/// Products with quantised weights may round their inputs to 8 bits. The logits stay close.
+#[test]
+fn logits_of_quantised_weights_are_close_to_reference() {
+    let expected = golden_path("expected.safetensors");
+    let expected = candle::safetensors::load(expected, &Device::Cpu).unwrap();
+    for name in FILES {
+        let member = load_member(name);
+        let vb = member.weights.builder(&Device::Cpu);
+        let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
+        let head = Head::load(&vb, &member.decoder, 1).unwrap();
+        member.weights.check_all_used().unwrap();
+        let ids = to_token_ids(&expected[&format!("{name}.input_ids")]);
+        let layout = BatchLayout::causal(ids.len());
+        let middle = trunk.forward(&trunk.embed(&ids).unwrap(), &layout).unwrap();
+        let logits = head.forward(&middle, &layout).unwrap();
+        let logits = head.logits(&logits).unwrap();
+        let difference = relative_difference(&logits, &expected[&format!("{name}.logits")]);
+        assert!(difference < 0.05, "{name}: relative difference {difference}");
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn assert_near(actual: &Tensor, expected: &Tensor, what: &str) {
 }
 
 /// Returns the largest difference relative to the largest magnitude.
-fn relative_difference(actual: &Tensor, expected: &Tensor) -> f32 {
+pub(super) fn relative_difference(actual: &Tensor, expected: &Tensor) -> f32 {
     assert_eq!(actual.dims(), expected.dims());
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (actual, expected) = (flat(actual), flat(expected));

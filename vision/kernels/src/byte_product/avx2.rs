@@ -14,7 +14,7 @@ use super::byte_panels::BytePanel;
 use super::byte_rows::ByteRows;
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PAIRS, PARTS, factors, pair, scales};
-use super::panels::BLOCK_QUADS;
+use super::panel_rows::BLOCK_QUADS;
 
 /// The processor has AVX2, FMA and F16C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::byte_panels::BytePanel;
 use super::byte_rows::ByteRows;
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PAIRS, PARTS, factors, pair, scales};
-use super::panels::{BLOCK_QUADS, PANEL_ROWS};
+use super::panel_rows::{BLOCK_QUADS, PANEL_ROWS};
 
 /// The processor has AVX-512 with VNNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! Sixteen rows of `Q8_0` blocks in the order in which the kernels read them.
 
-use super::byte_rows::ByteRows;
-use super::kernel::{Kernel, PanelProducts};
-use super::panels::{BLOCK_QUADS, BLOCK_VALUES, PANEL_ROWS, PanelWeights, QUAD, QUAD_BYTES};
+use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, PANEL_ROWS, PanelRows, QUAD, QUAD_BYTES};
 
 /// Bytes of the scales of one block of all rows.
 pub(super) const SCALE_BYTES: usize = PANEL_ROWS * 2;
@@ -31,7 +29,7 @@ impl BytePanel<'_> {
     }
 }
 
-impl<'a> PanelWeights<'a> for BytePanel<'a> {
+impl<'a> PanelRows<'a> for BytePanel<'a> {
     const STORED_BYTES: usize = 2 + BLOCK_VALUES;
     const ARRANGED_BYTES: usize = 2 + BLOCK_VALUES;
 
@@ -61,13 +59,5 @@ impl<'a> PanelWeights<'a> for BytePanel<'a> {
                 values.extend(self.quad(block, quad, row).map(|value| f32::from(value) * scale));
             }
         }
-    }
-
-    fn multiply<K: Kernel, const R: usize, const G: usize>(
-        kernel: K,
-        x: &ByteRows,
-        panels: [Self; G],
-    ) -> [[PanelProducts; R]; G] {
-        kernel.multiply_bytes(x, panels)
     }
 }

@@ -7,7 +7,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::panels::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
+use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
 
 /// Words of a block of one row: its quads, its scale, and the sum of its values.
 const ROW_WORDS: usize = BLOCK_QUADS + 2;

@@ -6,6 +6,7 @@
 //! The order of these operations is fixed, so all processors, batch sizes and numbers of threads
 //! give equal results.
 
+mod arrangement;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -14,11 +15,12 @@ mod byte_panels;
 mod byte_rows;
 mod kernel;
 mod nibble_panels;
-mod panels;
+mod panel_rows;
 mod portable;
 mod product;
+mod tier;
 
-pub use self::kernel::instruction_set;
-pub use self::panels::{arrange_blocks, has_byte_products};
-pub(crate) use self::panels::{arranged_shape, select_panel_rows};
+pub use self::arrangement::{arrange_blocks, has_byte_products};
+pub(crate) use self::arrangement::{arranged_shape, select_panel_rows};
 pub(crate) use self::product::multiply_by_panels;
+pub use self::tier::instruction_set;

@@ -5,9 +5,7 @@
 use half::f16;
 use pulp::cast;
 
-use super::byte_rows::ByteRows;
-use super::kernel::{Kernel, PanelProducts};
-use super::panels::{PANEL_ROWS, PanelWeights, QUAD, QUAD_BYTES};
+use super::panel_rows::{PANEL_ROWS, PanelRows, QUAD, QUAD_BYTES};
 
 /// Parts of a `Q4K` block. Each has 32 values, a scale and an offset.
 pub(super) const PARTS: usize = 8;
@@ -69,7 +67,7 @@ pub(super) fn quads(pair: &[u8; QUAD_BYTES], row: usize) -> [[u8; QUAD]; 2] {
     [bytes.map(|byte| byte & 15), bytes.map(|byte| byte >> 4)]
 }
 
-impl<'a> PanelWeights<'a> for NibblePanel<'a> {
+impl<'a> PanelRows<'a> for NibblePanel<'a> {
     /// Factors, scales and values (`BlockQ4K` in candle's `k_quants.rs`).
     const STORED_BYTES: usize = 4 + SCALE_BYTES + 128;
     const ARRANGED_BYTES: usize = LINES * QUAD_BYTES / PANEL_ROWS;
@@ -117,14 +115,6 @@ impl<'a> PanelWeights<'a> for NibblePanel<'a> {
                 }
             }
         }
-    }
-
-    fn multiply<K: Kernel, const R: usize, const G: usize>(
-        kernel: K,
-        x: &ByteRows,
-        panels: [Self; G],
-    ) -> [[PanelProducts; R]; G] {
-        kernel.multiply_nibbles(x, panels)
     }
 }
 

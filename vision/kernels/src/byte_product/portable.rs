@@ -4,7 +4,7 @@ use super::byte_panels::BytePanel;
 use super::byte_rows::{BlockWords, ByteRows};
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PARTS, pair, quads, scale_and_offset};
-use super::panels::{BLOCK_QUADS, PANEL_ROWS, QUAD};
+use super::panel_rows::{BLOCK_QUADS, PANEL_ROWS, QUAD};
 
 /// Multiplies on any processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

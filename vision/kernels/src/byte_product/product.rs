@@ -4,11 +4,13 @@ use candle::quantized::GgmlDType;
 use candle::{Device, Result, Tensor, bail};
 use rayon::prelude::*;
 
+use super::arrangement::{arranged_shape, as_bytes};
 use super::byte_panels::BytePanel;
 use super::byte_rows::ByteRows;
-use super::kernel::{Kernel, PanelProducts, WithKernel, with_kernel};
+use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::NibblePanel;
-use super::panels::{PANEL_ROWS, PanelWeights, arranged_shape, as_bytes};
+use super::panel_rows::{PANEL_ROWS, PanelRows};
+use super::tier::{WithKernel, with_kernel};
 use crate::elements::with_f32_slice;
 use crate::output_columns::{MIN_PARALLEL_WORK, compute_columns};
 
@@ -53,6 +55,36 @@ pub(crate) fn multiply_by_panels(
     Tensor::from_vec(product, (n, rows), &Device::Cpu)
 }
 
+/// A type of panel that kernels multiply.
+trait KernelPanel<'a>: PanelRows<'a> {
+    /// Multiplies `R` input rows with panels.
+    fn multiply<K: Kernel, const R: usize, const G: usize>(
+        kernel: K,
+        x: &ByteRows,
+        panels: [Self; G],
+    ) -> [[PanelProducts; R]; G];
+}
+
+impl<'a> KernelPanel<'a> for BytePanel<'a> {
+    fn multiply<K: Kernel, const R: usize, const G: usize>(
+        kernel: K,
+        x: &ByteRows,
+        panels: [Self; G],
+    ) -> [[PanelProducts; R]; G] {
+        kernel.multiply_bytes(x, panels)
+    }
+}
+
+impl<'a> KernelPanel<'a> for NibblePanel<'a> {
+    fn multiply<K: Kernel, const R: usize, const G: usize>(
+        kernel: K,
+        x: &ByteRows,
+        panels: [Self; G],
+    ) -> [[PanelProducts; R]; G] {
+        kernel.multiply_nibbles(x, panels)
+    }
+}
+
 /// Rows of `columns` values.
 #[derive(Clone, Copy)]
 struct Input<'a> {
@@ -69,14 +101,14 @@ struct PanelProduct<'a, W> {
     rows: usize,
 }
 
-impl<'a, W: PanelWeights<'a>> PanelProduct<'a, W> {
+impl<'a, W: KernelPanel<'a>> PanelProduct<'a, W> {
     fn new(input: Input<'a>, bytes: &'a [u8], panel_bytes: usize, rows: usize) -> Self {
         let panels = bytes.chunks_exact(panel_bytes.max(1)).map(W::borrow).collect();
         Self { input, panels, rows }
     }
 }
 
-impl<'a, W: PanelWeights<'a> + Sync> WithKernel for PanelProduct<'a, W> {
+impl<'a, W: KernelPanel<'a> + Sync> WithKernel for PanelProduct<'a, W> {
     type Output = Vec<f32>;
 
     fn run<K: Kernel>(self, kernel: K) -> Vec<f32> {
@@ -115,7 +147,7 @@ impl<'a, W: PanelWeights<'a> + Sync> WithKernel for PanelProduct<'a, W> {
 }
 
 /// Multiplies input rows with panels and writes the results to the outputs from a column on.
-fn multiply_rows<'a, K: Kernel, W: PanelWeights<'a>, const G: usize>(
+fn multiply_rows<'a, K: Kernel, W: KernelPanel<'a>, const G: usize>(
     kernel: K,
     x: &ByteRows,
     panels: [W; G],

@@ -1,47 +1,11 @@
-//! Panels: quantised weights of sixteen rows in the order in which the kernels read them.
+//! Arrangement of quantised weights in panels.
 
 use candle::quantized::GgmlDType;
 use candle::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::ByteRows;
-use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::NibblePanel;
-
-/// Rows of a panel.
-pub(super) const PANEL_ROWS: usize = 16;
-/// Input values that share a scale.
-pub(super) const BLOCK_VALUES: usize = 32;
-/// Consecutive values of a row that are multiplied in one lane.
-pub(super) const QUAD: usize = 4;
-/// Quads of a block.
-pub(super) const BLOCK_QUADS: usize = BLOCK_VALUES / QUAD;
-/// Bytes of one quad of all rows of a panel.
-pub(super) const QUAD_BYTES: usize = PANEL_ROWS * QUAD;
-
-/// A panel of one type of blocks.
-pub(super) trait PanelWeights<'a>: Copy {
-    /// Bytes of a stored block.
-    const STORED_BYTES: usize;
-    /// Bytes of an arranged block, per row.
-    const ARRANGED_BYTES: usize;
-
-    /// Borrows the bytes of a panel.
-    fn borrow(bytes: &'a [u8]) -> Self;
-
-    /// Copies the stored blocks of a row to its place in a panel.
-    fn write_row(panel: &mut [u8], row: usize, blocks: &[u8]);
-
-    /// Converts a row to f32.
-    fn read_row(&self, row: usize, values: &mut Vec<f32>);
-
-    /// Multiplies `R` input rows with panels.
-    fn multiply<K: Kernel, const R: usize, const G: usize>(
-        kernel: K,
-        x: &ByteRows,
-        panels: [Self; G],
-    ) -> [[PanelProducts; R]; G];
-}
+use super::panel_rows::{PANEL_ROWS, PanelRows};
 
 /// Returns true if products with this type of blocks are computed with 8-bit integers.
 pub fn has_byte_products(block_type: GgmlDType) -> bool {
@@ -65,7 +29,7 @@ pub fn arrange_blocks(rows: &Tensor, block_type: GgmlDType) -> Result<Tensor> {
     }
 }
 
-fn arrange<'a, W: PanelWeights<'a>>(rows: &Tensor) -> Result<Tensor> {
+fn arrange<'a, W: PanelRows<'a>>(rows: &Tensor) -> Result<Tensor> {
     let (n, row_bytes) = rows.dims2()?;
     if rows.dtype() != DType::U8 || row_bytes == 0 || !row_bytes.is_multiple_of(W::STORED_BYTES) {
         bail!("rows of {row_bytes} bytes are not whole blocks of {}", W::STORED_BYTES);
@@ -119,7 +83,7 @@ pub(crate) fn select_panel_rows(
     }
 }
 
-fn select<'a, W: PanelWeights<'a>>(
+fn select<'a, W: PanelRows<'a>>(
     bytes: &'a [u8],
     (rows, columns): (usize, usize),
     indices: &[u32],
