@@ -30,7 +30,7 @@ const REPEATS: usize = 10;
 const JPEG_FILE: &str = "image.jpg";
 const PNG_FILE: &str = "image.png";
 
-/// A measurement: a title, the job of this program, and the jobs of transformers.
+/// The measurements. Each has a title, a job for this program, and jobs for transformers.
 const JOBS: [(&str, &str, &[&str]); 6] = [
     ("decode JPEG", "decode image.jpg", &["decode image.jpg"]),
     ("decode PNG", "decode image.png", &["decode image.png"]),

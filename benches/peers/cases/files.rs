@@ -134,8 +134,8 @@ fn create_case(index: usize) -> BenchCase {
     }
 }
 
-/// Creates a tokenizer of complete words, so that a text keeps its number of tokens when it becomes
-/// part of a prompt.
+/// Creates a tokenizer with one token per word. So the text of an expert has the same number of tokens
+/// in the prompt of the conclusion model.
 fn create_tokenizer(cases: &[BenchCase]) -> Result<Value> {
     let mut text = format!("{} {} ", LAYOUT.source(), prompt_source(LAYOUT));
     let mut add = |part: &str| text.extend([part, " "]);

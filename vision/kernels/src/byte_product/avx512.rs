@@ -1,5 +1,5 @@
-//! The kernel for AVX-512 with VNNI: one instruction multiplies 64 pairs of bytes and adds the
-//! products in groups of four.
+//! The kernel for AVX-512 with VNNI: one instruction computes 64 products of bytes and
+//! adds them in groups of four.
 
 use std::arch::x86_64::{
     __m512, __m512i, _mm512_and_si512, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi32, _mm512_cvtph_ps,

@@ -5,8 +5,8 @@ use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, PANEL_ROWS, PanelRows, QUAD, 
 /// Bytes of the scales of one block of all rows.
 pub(super) const SCALE_BYTES: usize = PANEL_ROWS * 2;
 
-/// The scales of each block, then its quads. The scales of all rows are neighbours, and so are the
-/// quads at the same place of a block.
+/// A panel of `Q8_0` blocks: the scales of all blocks, then the values. The rows are interleaved: the
+/// 16 scales of a block are adjacent, and so are the quads of all rows at the same columns.
 #[derive(Clone, Copy)]
 pub(super) struct BytePanel<'a> {
     /// For each block, the scales of all rows in f16.

@@ -27,7 +27,7 @@ const LINES: usize = PAIR_LINE + PARTS * PAIRS;
 ///   quad, the upper ones of the second.
 pub(super) type NibbleBlock = [[u8; QUAD_BYTES]; LINES];
 
-/// Consecutive blocks of all rows.
+/// A panel of `Q4K` blocks.
 #[derive(Clone, Copy)]
 pub(super) struct NibblePanel<'a> {
     pub(super) blocks: &'a [NibbleBlock],

@@ -14,7 +14,7 @@ use super::tier::{WithKernel, with_kernel};
 use crate::elements::with_f32_slice;
 use crate::output_columns::{MIN_PARALLEL_WORK, compute_columns};
 
-/// Panels that are multiplied together.
+/// Panels that the kernel multiplies with an input row at the same time.
 const PANEL_GROUP: usize = 2;
 
 /// Computes `x · weightᵀ` for a weight in panels.

@@ -32,7 +32,7 @@ impl PackedInput {
         let groups = n.div_ceil(group_rows);
         let vectors = vec![[0.; LANES]; groups * group_rows * columns.div_ceil(LANES)];
         let mut packed = Self { vectors, groups, group_rows };
-        for chunk in chunks_of(0..columns) {
+        for chunk in column_chunks(columns) {
             for row in 0..n {
                 let (group, place) = (row / group_rows, row % group_rows);
                 let range = packed.group_range(group, &chunk);
@@ -67,11 +67,11 @@ impl PackedInput {
     }
 }
 
-/// Returns the chunks of columns, which begin with a chunk.
+/// Returns the chunks of a row.
 #[inline(always)]
-pub(crate) fn chunks_of(columns: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = columns.end;
-    columns.step_by(CHUNK_COLUMNS).map(move |start| start..(start + CHUNK_COLUMNS).min(end))
+pub(crate) fn column_chunks(columns: usize) -> impl Iterator<Item = Range<usize>> {
+    let chunk = move |start: usize| start..(start + CHUNK_COLUMNS).min(columns);
+    (0..columns).step_by(CHUNK_COLUMNS).map(chunk)
 }
 
 /// Converts a chunk of some rows of a weight, in the groups of a tile.

@@ -11,7 +11,7 @@ use pulp::Simd;
 use pulp::x86::{V3, V4};
 
 use super::packed_products::PackedProducts;
-use super::packed_rows::{CHUNK_COLUMNS, PackedInput, WeightPacking, chunks_of};
+use super::packed_rows::{CHUNK_COLUMNS, PackedInput, WeightPacking, column_chunks};
 use super::stored_products::{MAX_REGISTERS, StoredProducts};
 use super::stored_values::{LANES, StoredValues};
 use super::tile::Tile;
@@ -59,12 +59,11 @@ impl RowProduct<'_> {
         if columns == 0 || rows == 0 {
             return Some(vec![0.; n * rows]);
         }
-        let is_direct = n <= V::MAX_DIRECT_ROWS.min(T::MAX_DIRECT_ROWS);
+        let is_direct = n <= V::MAX_DIRECT_ROWS;
         let x = PackedInput::new(x, columns, if is_direct { T::ROWS } else { T::INPUTS });
         let work = n * rows * columns;
         Some(compute_columns([n, rows], T::WEIGHTS, work, |outputs| {
-            let OutputColumns { first, rows: outputs } = outputs;
-            let task = ProductTask { tile, x: &x, weight, first, outputs };
+            let task = ProductTask { tile, x: &x, weight, outputs };
             if is_direct {
                 task.multiply_stored();
             } else {
@@ -80,33 +79,25 @@ struct ProductTask<'a, T, V: StoredValues> {
     /// The input, in groups of a register or of a tile.
     x: &'a PackedInput,
     weight: WeightRows<'a, V>,
-    /// First row of the weight.
-    first: usize,
-    /// The outputs of each input row.
-    outputs: Vec<&'a mut [f32]>,
+    outputs: OutputColumns<'a>,
 }
 
 impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
-    /// Returns the number of outputs of an input row.
-    fn width(&self) -> usize {
-        self.outputs.first().map_or(0, |outputs| outputs.len())
-    }
-
     /// Multiplies with weights that are read where they are stored.
     fn multiply_stored(mut self) {
-        let (width, columns) = (self.width(), self.weight.columns);
+        let width = self.outputs.width();
         for start in (0..width).step_by(DIRECT_ROWS) {
-            self.add_stored(&(start..(start + DIRECT_ROWS).min(width)), 0..columns);
+            self.add_stored(&(start..(start + DIRECT_ROWS).min(width)));
         }
     }
 
-    /// Adds the products of some columns of some weight rows to the outputs at `places`.
-    fn add_stored(&mut self, places: &Range<usize>, columns: Range<usize>) {
+    /// Adds the products of some weight rows to the outputs at `places`.
+    fn add_stored(&mut self, places: &Range<usize>) {
         let registers = self.x.groups();
         let groups = registers.div_ceil(MAX_REGISTERS);
         // The sizes of groups differ by at most one.
         let first = |group: usize| registers * group / groups;
-        let mut outputs = self.outputs.as_mut_slice();
+        let mut outputs = self.outputs.rows.as_mut_slice();
         for group in 0..groups {
             let registers = first(group)..first(group + 1);
             let rows = (registers.len() * T::ROWS).min(outputs.len());
@@ -117,8 +108,7 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
                 x: self.x,
                 registers,
                 weight: self.weight,
-                first: self.first,
-                columns: columns.clone(),
+                first: self.outputs.first,
                 places,
                 outputs: targets,
             };
@@ -126,17 +116,18 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
         }
     }
 
-    /// Multiplies with weights that are converted first.
+    /// Multiplies with weights that are first converted to f32 and packed, panel by panel.
     fn multiply_packed(mut self) {
         let mut panel = vec![[0.; LANES]; PANEL_ROWS * CHUNK_COLUMNS / LANES];
-        let width = self.width();
+        let first = self.outputs.first;
+        let width = self.outputs.width();
         for start in (0..width).step_by(PANEL_ROWS) {
             let places = start..(start + PANEL_ROWS).min(width);
-            for chunk in chunks_of(0..self.weight.columns) {
+            for chunk in column_chunks(self.weight.columns) {
                 let packing = WeightPacking {
                     tile: self.tile,
                     weight: self.weight,
-                    rows: self.first + places.start..self.first + places.end,
+                    rows: first + places.start..first + places.end,
                     chunk: &chunk,
                     target: &mut panel,
                 };
@@ -147,7 +138,7 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
                     panel: &panel,
                     chunk: &chunk,
                     places: &places,
-                    outputs: &mut self.outputs,
+                    outputs: &mut self.outputs.rows,
                 };
                 Simd::vectorize(self.tile, products);
             }

@@ -11,7 +11,7 @@ use pulp::{Simd, WithSimd};
 
 use super::input_lanes::InputLanes;
 use super::lane_sums::LaneSums;
-use super::packed_rows::{PackedInput, chunks_of};
+use super::packed_rows::{PackedInput, column_chunks};
 use super::stored_values::StoredValues;
 use super::weight_rows::{WeightRows, prefetch_bytes};
 
@@ -28,8 +28,6 @@ pub(crate) struct StoredProducts<'a, 'b, L, V: StoredValues> {
     pub(crate) weight: WeightRows<'a, V>,
     /// The weight row of the first output.
     pub(crate) first: usize,
-    /// Columns to multiply, from the start of a chunk.
-    pub(crate) columns: Range<usize>,
     /// Range of the outputs of an input row that belongs to the weight rows.
     pub(crate) places: &'a Range<usize>,
     /// The outputs of each input row.
@@ -73,12 +71,11 @@ impl<L: InputLanes, V: StoredValues, const R: usize, const C: usize> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let StoredProducts { lanes, x, registers, weight, first, columns, places, outputs } =
-            self.0;
+        let StoredProducts { lanes, x, registers, weight, first, places, outputs } = self.0;
         for place in places.clone().step_by(C) {
             // The next rows are fetched in the order of their addresses.
             let mut ahead = weight.row_bytes() * C;
-            for chunk in chunks_of(columns.clone()) {
+            for chunk in column_chunks(weight.columns) {
                 let mut rows = [L::split(x.group(registers.start, &chunk)); R];
                 for (r, row) in rows.iter_mut().enumerate().skip(1) {
                     *row = L::split(x.group(registers.start + r, &chunk));

@@ -27,8 +27,8 @@ pub(crate) trait StoredValues {
     const PARTS: usize;
     /// Vectors of a part.
     const PART_VECTORS: usize;
-    /// Up to this number of input rows, each group of four converts the weights again. With more,
-    /// the weights are converted once for all rows.
+    /// Up to this number of input rows, weights are converted as they are read, again for each group
+    /// of rows. With more, they are converted once and packed.
     const MAX_DIRECT_ROWS: usize;
 
     /// Splits elements into whole blocks and the rest.
@@ -92,31 +92,6 @@ dense_values!(F16Values, u16, 0, 8, "The bits of f16 values.", |simd, block| {
     widen_upper_f16(simd, simd.avx2._mm256_slli_epi32::<16>(lanes))
 });
 
-/// Implements the parts of [`StoredValues`] that do not depend on the layout of packed blocks.
-macro_rules! packed_blocks {
-    ($bytes:literal, parts: $parts:literal, vectors: $vectors:literal, $part:ty) => {
-        type Element = u8;
-        type Block = [u8; $bytes];
-        type Part = $part;
-        const BLOCK_ELEMENTS: usize = $bytes;
-        const PARTS: usize = $parts;
-        const PART_VECTORS: usize = $vectors;
-        const MAX_DIRECT_ROWS: usize = 4;
-
-        #[inline(always)]
-        fn split_blocks(elements: &[u8]) -> (&[Self::Block], &[u8]) {
-            elements.as_chunks()
-        }
-
-        #[inline(always)]
-        fn pad_block(rest: &[u8]) -> Self::Block {
-            let mut block = [0; $bytes];
-            block[..rest.len()].copy_from_slice(rest);
-            block
-        }
-    };
-}
-
 /// `Q6K` blocks: 256 values, the lower four and the upper two bits apart, then 16 signed scales of
 /// 8 bits and their scale in f16 (`BlockQ6K` in candle's `k_quants.rs`).
 pub(crate) struct Q6KBlocks;
@@ -132,7 +107,25 @@ pub(crate) struct Q6KPart {
 }
 
 impl StoredValues for Q6KBlocks {
-    packed_blocks!(210, parts: 16, vectors: 2, Q6KPart);
+    type Element = u8;
+    type Block = [u8; 210];
+    type Part = Q6KPart;
+    const BLOCK_ELEMENTS: usize = 210;
+    const PARTS: usize = 16;
+    const PART_VECTORS: usize = 2;
+    const MAX_DIRECT_ROWS: usize = 4;
+
+    #[inline(always)]
+    fn split_blocks(elements: &[u8]) -> (&[Self::Block], &[u8]) {
+        elements.as_chunks()
+    }
+
+    #[inline(always)]
+    fn pad_block(rest: &[u8]) -> Self::Block {
+        let mut block = [0; 210];
+        block[..rest.len()].copy_from_slice(rest);
+        block
+    }
 
     #[inline(always)]
     fn prepare_part(simd: V3, block: &[u8; 210], part: usize) -> Q6KPart {

@@ -1,4 +1,4 @@
-//! Products of a few packed input rows with a few packed weight rows, which registers hold.
+//! Register tiles: the products of a few packed input rows with a few packed weight rows.
 
 #![expect(
     clippy::inline_always,
@@ -14,15 +14,13 @@ use super::input_lanes::InputLanes;
 use super::lane_sums::LaneSums;
 use super::stored_values::LANES;
 
-/// The rows that a processor multiplies together. The eight partial sums of a dot product are the
-/// same for all processors, so results are equal.
+/// A register tile. Each dot product has the same eight partial sums in all tiles, so their results
+/// are equal.
 pub(crate) trait Tile: InputLanes {
     /// Number of input rows.
     const INPUTS: usize;
     /// Number of weight rows.
     const WEIGHTS: usize;
-    /// With more input rows than this, packing the weights first takes less time.
-    const MAX_DIRECT_ROWS: usize;
 
     /// Returns the place of a weight row in its group.
     fn place(self, row: usize) -> usize;
@@ -37,11 +35,10 @@ pub(crate) trait Tile: InputLanes {
     );
 }
 
-/// AVX2 and FMA: 12 of 16 registers hold sums, each of one weight row.
+/// AVX2 with FMA: 12 of the 16 registers are accumulators, one for each dot product.
 impl Tile for V3 {
     const INPUTS: usize = 4;
     const WEIGHTS: usize = 3;
-    const MAX_DIRECT_ROWS: usize = 32;
 
     #[inline(always)]
     fn place(self, row: usize) -> usize {
@@ -68,12 +65,12 @@ impl Tile for V3 {
     }
 }
 
-/// AVX-512: 24 of 32 registers hold sums, each of two weight rows: the first and the fifth, the
-/// second and the sixth, and so on. So the totals come out in the order of the outputs.
+/// AVX-512: 24 of the 32 registers are accumulators, each for two weight rows: the first and the
+/// fifth, the second and the sixth, and so on. The horizontal sums are then in the order of the
+/// outputs.
 impl Tile for V4 {
     const INPUTS: usize = 6;
     const WEIGHTS: usize = 8;
-    const MAX_DIRECT_ROWS: usize = 32;
 
     #[inline(always)]
     fn place(self, row: usize) -> usize {
