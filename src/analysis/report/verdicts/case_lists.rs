@@ -4,7 +4,7 @@
 use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser};
 use crate::analysis::report::section::SectionBlock;
 use crate::analysis::report::verdicts::record_summary::OutcomeSummary;
-use crate::judging::judge::recorded_verdict::PairOrder;
+use crate::judging::judge::recorded_verdict::{PairOrder, pair_values};
 use crate::support::tables::{Table, TableSection};
 use crate::support::text::format_count;
 
@@ -56,7 +56,8 @@ pub(crate) fn preferred_model(entry: &BrowserEntry, order: PairOrder) -> String 
 pub(crate) fn judge_lists(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
     let flips = list_entries(browser, "flips", "combined verdict", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
-            OutcomeSummary::Judged { flip: Some(true), order, scores: [a, b], .. } => {
+            OutcomeSummary::Judged { flip: Some(true), order: Some(order), scores, .. } => {
+                let [a, b] = pair_values(scores);
                 Some(format!("{} ({a} to {b})", preferred_model(entry, *order)))
             }
             _ => None,

@@ -1,6 +1,6 @@
 //! `acem3 agree`: agreement between a judge and human labels.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::run_notices::RunNotices;
@@ -8,9 +8,12 @@ use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::{
     Agreement, AgreementConfig, JudgeComparison, compare_judges, compute_agreement,
 };
+use crate::analysis::correctness::{CorrectnessAgreement, GradedRun};
 use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::data::labels;
+use crate::data::labels::LabelOptions;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -26,6 +29,9 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
+    if GradedRun::is_graded(&args.records) {
+        return agree_on_correctness(args);
+    }
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let mut other = match &args.against {
         Some(path) => Some(read_verdicts(path, args.scores, &args.bootstrap)?),
@@ -74,6 +80,44 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
             let mut tables = result.tables();
             tables.extend(comparison.as_ref().map(JudgeComparison::table));
             notices.render(&result.intro(), &tables, args.format)
+        }
+    };
+    notices.print_unless_in(args.format);
+    write_stdout(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Compares verdicts on the correctness of single responses with labels.
+fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
+    if args.against.is_some() {
+        bail!(
+            "--against: two judges of correctness cannot be compared yet\n\
+             hint: run `acem3 agree` for each of them with the same labels"
+        );
+    }
+    let run = GradedRun::read(&args.records)?;
+    let notices = RunNotices::new([run.run.clone()], args.run)?;
+    let options = LabelOptions { rater_columns: args.labels.rater_columns.clone(), scale: None };
+    let file = args.labels.path.as_ref().map(|path| labels::read(path, &options)).transpose()?;
+    let (entries, source) = match (&file, &args.labels.path) {
+        (Some(file), Some(path)) => (&file.entries, path),
+        _ => (&run.labels, &run.path),
+    };
+    if entries.is_empty() {
+        bail!(
+            "{}: no labels\n\
+             hint: pass a file with the columns case, model and score, 1 for correct and 0 for wrong, \
+             with --labels FILE",
+            source.display()
+        );
+    }
+    let bootstrap = args.bootstrap.to_bootstrap();
+    let result = CorrectnessAgreement::new(&run, entries, source, bootstrap)?;
+    let text = match args.format {
+        TableFormat::Json => notices.to_json(&result)?,
+        TableFormat::Csv => result.csv_table().to_csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            notices.render(&result.intro(), &result.tables(), args.format)
         }
     };
     notices.print_unless_in(args.format);

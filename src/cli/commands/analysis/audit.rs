@@ -131,7 +131,7 @@ fn audit_cases(
     verbosity: Verbosity,
 ) -> Result<AuditResult> {
     let (cases, unreadable) = read_cases(args, verbosity)?;
-    let (mut judge, _) = load_judge(&args.judge, verbosity)?;
+    let (mut judge, _) = load_judge(&args.judge, None, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = ImageReader::new(cases::base_folder(path), ImageLimits::default());
