@@ -8,5 +8,5 @@ mod model;
 mod verdict;
 
 pub use merge::{MergePrompts, prompt_source};
-pub use model::{CONCLUSION_MEMBER, ConclusionModel};
+pub use model::ConclusionModel;
 pub use verdict::{OrderVerdict, Verdict, compare_scores};

@@ -4,15 +4,11 @@ use std::sync::Arc;
 
 use acem3_experts::generate::{GenerationTask, ImageTokens};
 use acem3_experts::prompt::{
-    ChatTemplate, EvaluationFormat, Form, JudgeInput, PromptForm, PromptLayout, PromptPiece,
-    StagedPrompt, TokenStep,
+    EvaluationFormat, Form, JudgeInput, PromptLayout, PromptPiece, Rubric, StagedPrompt, TokenStep,
 };
-use acem3_experts::{Aspect, BranchEvaluation, Error, TextTokenizer};
+use acem3_experts::{BranchEvaluation, Error, TextTokenizer};
 
 use crate::merge::MergePrompts;
-
-/// Index of the conclusion model among the heads of an engine, after the three branch experts.
-pub const CONCLUSION_MEMBER: usize = Aspect::ALL.len();
 
 /// Builds the generation tasks of the conclusion model.
 pub struct ConclusionModel {
@@ -24,32 +20,32 @@ pub struct ConclusionModel {
 impl ConclusionModel {
     /// Creates the conclusion model of pairs in a layout, without a chat template.
     pub fn new(layout: PromptLayout, tokenizer: &TextTokenizer) -> Result<Self, Error> {
-        let chat_template = ChatTemplate::default();
-        Self::with_chat_template(PromptForm::pair(layout), chat_template, "", tokenizer)
+        let merge = MergePrompts::new(layout)?;
+        Self::with_prompts(Form::Pair, merge, "", tokenizer)
     }
 
-    /// Creates the conclusion model of a form with a chat template. `prefix`: first text of the
+    /// Creates the conclusion model of a form with these prompts. `prefix`: first text of the
     /// completion, a reward token or empty.
-    ///
-    /// # Errors
-    /// If the form has no conclusion model.
-    pub fn with_chat_template(
-        prompt_form: PromptForm,
-        chat_template: ChatTemplate,
+    pub fn with_prompts(
+        form: Form,
+        merge: MergePrompts,
         prefix: &str,
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
-        let form = prompt_form.form;
-        let format = EvaluationFormat::for_final_scores(form)
+        let format = EvaluationFormat::for_final_scores(form, merge.rubric().score_words())
             .with_prefix(prefix)
-            .with_prefix(&chat_template.lead);
+            .with_prefix(&merge.chat_template().lead);
         let format = format.tokenize(tokenizer)?.into();
-        let merge = MergePrompts::for_form(prompt_form)?.with_chat_template(chat_template);
         Ok(Self { merge, form, format })
     }
 
+    /// Returns the rubric.
+    pub fn rubric(&self) -> &Rubric {
+        self.merge.rubric()
+    }
+
     /// Builds the task of a case in one presentation order from the branch evaluations in that
-    /// order.
+    /// order. The conclusion model is the member after the experts.
     pub fn task(
         &self,
         input: &JudgeInput,
@@ -57,10 +53,18 @@ impl ConclusionModel {
         evaluations: &[BranchEvaluation],
         tokenizer: &TextTokenizer,
     ) -> Result<GenerationTask, Error> {
-        let texts = Aspect::ALL.map(|aspect| render_evaluation(self.form, aspect, evaluations));
+        let rubric = self.merge.rubric();
+        let words = rubric.score_words();
+        let texts: Vec<Vec<PromptPiece>> = (rubric.aspects.iter())
+            .map(|aspect| {
+                let format = EvaluationFormat::for_expert(self.form, aspect, words);
+                let evaluation = evaluations.iter().find(|e| e.aspect == aspect.key);
+                format.render_pieces(&ratings_in_order(self.form, evaluation))
+            })
+            .collect();
         let pieces = self.merge.pieces(input, &texts)?;
         Ok(GenerationTask {
-            member: CONCLUSION_MEMBER,
+            member: rubric.aspects.len(),
             prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
             image: image.cloned(),
             format: self.format.clone(),
@@ -68,20 +72,12 @@ impl ConclusionModel {
     }
 }
 
-/// Renders an evaluation in the format in which it was generated.
-fn render_evaluation(
-    form: Form,
-    aspect: Aspect,
-    evaluations: &[BranchEvaluation],
-) -> Vec<PromptPiece> {
-    let evaluation = evaluations.iter().find(|e| e.aspect == aspect);
-    let ratings: Vec<(String, u8)> = evaluation
-        .into_iter()
-        .flat_map(|e| {
-            (0..form.responses())
-                .flat_map(move |r| e.ratings.iter().filter_map(move |(_, all)| all.get(r)))
-        })
-        .map(|rating| (rating.analysis.clone(), rating.score.value))
-        .collect();
-    EvaluationFormat::for_expert(form, aspect).render_pieces(&ratings)
+/// Returns the ratings of an evaluation in the order in which they were generated.
+fn ratings_in_order(form: Form, evaluation: Option<&BranchEvaluation>) -> Vec<(String, u8)> {
+    let of_response = |response: usize| {
+        let ratings = evaluation.into_iter().flat_map(|evaluation| &evaluation.ratings);
+        ratings.filter_map(move |(_, all)| all.get(response))
+    };
+    let ratings = (0..form.responses()).flat_map(of_response);
+    ratings.map(|rating| (rating.analysis.clone(), rating.score.value)).collect()
 }

@@ -3,47 +3,45 @@
 use std::sync::Arc;
 
 use crate::generate::{GenerationTask, ImageTokens};
-use crate::prompt::{BranchPrompts, EvaluationFormat, Form, JudgeInput, StagedPrompt, TokenStep};
+use crate::prompt::{
+    BranchPrompts, EvaluationFormat, Form, JudgeInput, RubricAspect, StagedPrompt, TokenStep,
+};
 use crate::{Aspect, BranchEvaluation, Error, Rating, TextTokenizer};
 
-/// Builds the tasks and evaluations of the branch experts. The expert of aspect `i` of
-/// [`Aspect::ALL`] is member `i` of the engine.
+/// Builds the tasks and evaluations of the branch experts. The expert of aspect `i` of the rubric is
+/// member `i` of the engine.
 pub struct BranchExperts {
     prompts: BranchPrompts,
-    /// Aspects whose experts judge, with the format of their evaluations.
-    formats: Vec<(Aspect, Arc<[TokenStep]>)>,
+    /// The experts that judge in the form of the prompts.
+    experts: Vec<BranchExpert>,
 }
 
-/// Returns the aspects whose experts judge in a form: the correctness of a response is a question of
-/// medical knowledge.
-pub fn expert_aspects(form: Form) -> &'static [Aspect] {
-    match form {
-        Form::Pair | Form::Single => &Aspect::ALL,
-        Form::Correctness => &[Aspect::MedicalKnowledge],
-    }
+/// An expert: its index among the members, its aspect and the format of its evaluations.
+struct BranchExpert {
+    member: usize,
+    aspect: Aspect,
+    format: Arc<[TokenStep]>,
 }
 
 impl BranchExperts {
     /// Creates the experts of the form of the prompts. Expert `i` starts its evaluation with
-    /// `reward_tokens[i]`, which may be empty.
+    /// `reward_tokens[i]`, if there is one.
     pub fn new(
         prompts: BranchPrompts,
-        reward_tokens: [&str; 3],
+        reward_tokens: &[&str],
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
         let template_lead = &prompts.chat_template().lead;
-        let form = prompts.form();
-        let experts = Aspect::ALL.into_iter().zip(reward_tokens);
-        let experts = experts.filter(|(aspect, _)| expert_aspects(form).contains(aspect));
-        let formats = experts.map(|(aspect, reward_token)| {
-            let format = match form {
-                Form::Pair | Form::Single => EvaluationFormat::for_expert(form, aspect),
-                Form::Correctness => EvaluationFormat::for_correctness(),
-            };
+        let rubric = prompts.rubric();
+        let experts = rubric.experts(prompts.form()).into_iter();
+        let experts = experts.map(|(member, aspect)| {
+            let format = EvaluationFormat::of_expert(prompts.form(), aspect, rubric.score_words());
+            let reward_token = reward_tokens.get(member).copied().unwrap_or_default();
             let format = format.with_prefix(reward_token).with_prefix(template_lead);
-            Ok::<_, Error>((aspect, format.tokenize(tokenizer)?.into()))
+            let format = format.tokenize(tokenizer)?.into();
+            Ok::<_, Error>(BranchExpert { member, aspect: aspect.key, format })
         });
-        Ok(Self { formats: formats.collect::<Result<_, _>>()?, prompts })
+        Ok(Self { experts: experts.collect::<Result<_, _>>()?, prompts })
     }
 
     /// Returns the form of the prompts.
@@ -58,16 +56,12 @@ impl BranchExperts {
         image: Option<&Arc<ImageTokens>>,
         tokenizer: &TextTokenizer,
     ) -> Result<Vec<GenerationTask>, Error> {
-        let members = Aspect::ALL.into_iter().enumerate();
-        let experts = members.filter_map(|(member, aspect)| {
-            let (_, format) = self.formats.iter().find(|(expert, _)| *expert == aspect)?;
-            Some((member, aspect, format))
-        });
+        let experts = self.experts.iter();
         experts
-            .map(|(member, aspect, format)| {
-                let pieces = self.prompts.pieces(aspect, input)?;
+            .map(|BranchExpert { member, aspect, format }| {
+                let pieces = self.prompts.pieces(*aspect, input)?;
                 Ok(GenerationTask {
-                    member,
+                    member: *member,
                     prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
                     image: image.cloned(),
                     format: format.clone(),
@@ -80,14 +74,14 @@ impl BranchExperts {
     ///
     /// `ratings`: in the order of the text, first all criteria of the first response, then those of
     /// the next.
-    pub fn build_evaluation(aspect: Aspect, ratings: Vec<Rating>) -> BranchEvaluation {
-        let criteria = aspect.criteria();
-        let mut grouped: Vec<_> = criteria.iter().map(|c| (*c, Vec::new())).collect();
+    pub fn build_evaluation(aspect: &RubricAspect, ratings: Vec<Rating>) -> BranchEvaluation {
+        let criteria = &aspect.criteria;
+        let mut grouped: Vec<_> = criteria.iter().map(|c| (c.key, Vec::new())).collect();
         for (i, rating) in ratings.into_iter().enumerate() {
             if let Some((_, of_criterion)) = grouped.get_mut(i % criteria.len().max(1)) {
                 of_criterion.push(rating);
             }
         }
-        BranchEvaluation { aspect, ratings: grouped }
+        BranchEvaluation { aspect: aspect.key, ratings: grouped }
     }
 }

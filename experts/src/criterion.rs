@@ -1,165 +1,270 @@
-//! The three aspects and ten criteria of a verdict (ACE-M³ §3, HDCEval table 1).
-//!
-//! The papers and the record format fix the names. The rubric file defines the scores, see
+//! Aspects and criteria of a verdict, by key. A rubric file defines them, see
 //! [`Rubric`](crate::prompt::Rubric).
+//!
+//! The constants are the three aspects and ten criteria of ACE-M³ (§3; HDCEval, table 1), in which the
+//! generated data and the training of the project are written.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::Error;
+use crate::rubric_key::KeyStore;
+
+/// Keys of aspects that do not belong to ACE-M³.
+static ASPECT_KEYS: KeyStore = KeyStore::new();
+/// Keys of criteria that do not belong to ACE-M³.
+static CRITERION_KEYS: KeyStore = KeyStore::new();
 
 /// What one branch expert scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Aspect {
-    /// Wording of the response (EXP).
-    Expression,
-    /// Medical correctness of the response (MKC).
-    MedicalKnowledge,
-    /// Relevance to the patient's question and image (PQR).
-    PatientRelevance,
-}
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Aspect(&'static str);
+
+/// One item that is scored; higher is better.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Criterion(&'static str);
 
 impl Aspect {
-    /// All aspects, in the order of the papers.
-    pub const ALL: [Self; 3] = [Self::Expression, Self::MedicalKnowledge, Self::PatientRelevance];
+    /// Wording of the response (EXP).
+    pub const EXPRESSION: Self = Self("expression");
+    /// Medical correctness of the response (MKC).
+    pub const MEDICAL_KNOWLEDGE: Self = Self("medical_knowledge");
+    /// Relevance to the patient's question and image (PQR).
+    pub const PATIENT_RELEVANCE: Self = Self("patient_relevance");
+
+    /// The aspects of ACE-M³, in the order of the papers.
+    pub const ALL: [Self; 3] = [Self::EXPRESSION, Self::MEDICAL_KNOWLEDGE, Self::PATIENT_RELEVANCE];
+
+    /// Returns the aspect with a key.
+    ///
+    /// # Errors
+    /// If the text is no key.
+    pub fn from_key(key: &str) -> Result<Self, Error> {
+        match Self::ALL.into_iter().find(|aspect| aspect.0 == key) {
+            Some(known) => Ok(known),
+            None => ASPECT_KEYS.store(key).map(Self),
+        }
+    }
+
+    /// Returns the aspect with a key, if it belongs to ACE-M³ or to a rubric or record that the program
+    /// has read.
+    pub fn find(key: &str) -> Option<Self> {
+        let known = Self::ALL.into_iter().find(|aspect| aspect.0 == key);
+        known.or_else(|| ASPECT_KEYS.find(key).map(Self))
+    }
+
+    /// Returns those of ACE-M³, then those of the rubrics and records that the program has read.
+    pub fn known() -> Vec<Self> {
+        Self::ALL.into_iter().chain(ASPECT_KEYS.all().into_iter().map(Self)).collect()
+    }
 
     /// Returns the name in records and panel files.
     pub fn key(self) -> &'static str {
+        self.0
+    }
+
+    /// Returns the name in prompts of ACE-M³ and in reports. Other aspects are named by their keys.
+    pub fn name(self) -> String {
         match self {
-            Self::Expression => "expression",
-            Self::MedicalKnowledge => "medical_knowledge",
-            Self::PatientRelevance => "patient_relevance",
+            Self::EXPRESSION => "Expression".to_owned(),
+            Self::MEDICAL_KNOWLEDGE => "Medical Knowledge Correctness".to_owned(),
+            Self::PATIENT_RELEVANCE => "Patient Question Relevance".to_owned(),
+            Self(key) => name_of_key(key),
         }
     }
 
-    /// Returns the name in prompts and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Expression => "Expression",
-            Self::MedicalKnowledge => "Medical Knowledge Correctness",
-            Self::PatientRelevance => "Patient Question Relevance",
-        }
-    }
-
-    /// Returns the criteria of the aspect, in the order of an evaluation.
+    /// Returns the criteria of an aspect of ACE-M³, in the order of an evaluation; none for other
+    /// aspects.
     pub fn criteria(self) -> &'static [Criterion] {
         match self {
-            Self::Expression => &Criterion::ALL[..4],
-            Self::MedicalKnowledge => &Criterion::ALL[4..7],
-            Self::PatientRelevance => &Criterion::ALL[7..],
+            Self::EXPRESSION => &Criterion::ALL[..4],
+            Self::MEDICAL_KNOWLEDGE => &Criterion::ALL[4..7],
+            Self::PATIENT_RELEVANCE => &Criterion::ALL[7..],
+            _ => &[],
         }
     }
-}
-
-/// One of the ten items that are scored from 0 to 5; higher is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Criterion {
-    /// CR: is the response easy to follow?
-    ClarityOfResponse,
-    /// LA: does the wording suit a patient?
-    LanguageAppropriateness,
-    /// TE: is the response courteous and humane?
-    ToneAndEmpathy,
-    /// EI: is the text complete, neither cut off nor garbled?
-    ExpressionIntegrity,
-    /// FA: does the response agree with the image and with medical knowledge?
-    FactualAccuracy,
-    /// UI: does the response use current practice and terms?
-    UpToDateInformation,
-    /// HU: is the stated certainty appropriate?
-    HandlingUncertainty,
-    /// CA: does the response refer to this image and this question?
-    ContextAwareness,
-    /// RPC: does the response concern the patient's condition?
-    RelevanceToCondition,
-    /// AMC: does the response answer every part of the question?
-    AddressingMultipleConcerns,
 }
 
 impl Criterion {
-    /// All criteria, grouped by aspect, in the order of the papers.
+    /// CR: is the response easy to follow?
+    pub const CLARITY_OF_RESPONSE: Self = Self("clarity_of_response");
+    /// LA: does the wording suit a patient?
+    pub const LANGUAGE_APPROPRIATENESS: Self = Self("language_appropriateness");
+    /// TE: is the response courteous and humane?
+    pub const TONE_AND_EMPATHY: Self = Self("tone_and_empathy");
+    /// EI: is the text complete, neither cut off nor garbled?
+    pub const EXPRESSION_INTEGRITY: Self = Self("expression_integrity");
+    /// FA: does the response agree with the image and with medical knowledge?
+    pub const FACTUAL_ACCURACY: Self = Self("factual_accuracy");
+    /// UI: does the response use current practice and terms?
+    pub const UP_TO_DATE_INFORMATION: Self = Self("up_to_date_information");
+    /// HU: is the stated certainty appropriate?
+    pub const HANDLING_UNCERTAINTY: Self = Self("handling_uncertainty");
+    /// CA: does the response refer to this image and this question?
+    pub const CONTEXT_AWARENESS: Self = Self("context_awareness");
+    /// RPC: does the response concern the patient's condition?
+    pub const RELEVANCE_TO_CONDITION: Self = Self("relevance_to_condition");
+    /// AMC: does the response answer every part of the question?
+    pub const ADDRESSING_MULTIPLE_CONCERNS: Self = Self("addressing_multiple_concerns");
+
+    /// The criteria of ACE-M³, grouped by aspect, in the order of the papers.
     pub const ALL: [Self; 10] = [
-        Self::ClarityOfResponse,
-        Self::LanguageAppropriateness,
-        Self::ToneAndEmpathy,
-        Self::ExpressionIntegrity,
-        Self::FactualAccuracy,
-        Self::UpToDateInformation,
-        Self::HandlingUncertainty,
-        Self::ContextAwareness,
-        Self::RelevanceToCondition,
-        Self::AddressingMultipleConcerns,
+        Self::CLARITY_OF_RESPONSE,
+        Self::LANGUAGE_APPROPRIATENESS,
+        Self::TONE_AND_EMPATHY,
+        Self::EXPRESSION_INTEGRITY,
+        Self::FACTUAL_ACCURACY,
+        Self::UP_TO_DATE_INFORMATION,
+        Self::HANDLING_UNCERTAINTY,
+        Self::CONTEXT_AWARENESS,
+        Self::RELEVANCE_TO_CONDITION,
+        Self::ADDRESSING_MULTIPLE_CONCERNS,
     ];
+
+    /// Returns the criterion with a key.
+    ///
+    /// # Errors
+    /// If the text is no key.
+    pub fn from_key(key: &str) -> Result<Self, Error> {
+        match Self::ALL.into_iter().find(|criterion| criterion.0 == key) {
+            Some(known) => Ok(known),
+            None => CRITERION_KEYS.store(key).map(Self),
+        }
+    }
+
+    /// Returns the criterion with a key, if it belongs to ACE-M³ or to a rubric or record that the program
+    /// has read.
+    pub fn find(key: &str) -> Option<Self> {
+        let known = Self::ALL.into_iter().find(|criterion| criterion.0 == key);
+        known.or_else(|| CRITERION_KEYS.find(key).map(Self))
+    }
+
+    /// Returns those of ACE-M³, then those of the rubrics and records that the program has read.
+    pub fn known() -> Vec<Self> {
+        Self::ALL.into_iter().chain(CRITERION_KEYS.all().into_iter().map(Self)).collect()
+    }
 
     /// Returns the name in records and rubric files.
     pub fn key(self) -> &'static str {
-        match self {
-            Self::ClarityOfResponse => "clarity_of_response",
-            Self::LanguageAppropriateness => "language_appropriateness",
-            Self::ToneAndEmpathy => "tone_and_empathy",
-            Self::ExpressionIntegrity => "expression_integrity",
-            Self::FactualAccuracy => "factual_accuracy",
-            Self::UpToDateInformation => "up_to_date_information",
-            Self::HandlingUncertainty => "handling_uncertainty",
-            Self::ContextAwareness => "context_awareness",
-            Self::RelevanceToCondition => "relevance_to_condition",
-            Self::AddressingMultipleConcerns => "addressing_multiple_concerns",
-        }
+        self.0
     }
 
-    /// Returns the name in prompts and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClarityOfResponse => "Clarity of Response",
-            Self::LanguageAppropriateness => "Language Appropriateness",
-            Self::ToneAndEmpathy => "Tone and Empathy",
-            Self::ExpressionIntegrity => "Expression Integrity",
-            Self::FactualAccuracy => "Factual Accuracy",
-            Self::UpToDateInformation => "Up-to-date Information",
-            Self::HandlingUncertainty => "Handling Uncertainty",
-            Self::ContextAwareness => "Context Awareness",
-            Self::RelevanceToCondition => "Relevance to Patient's Condition",
-            Self::AddressingMultipleConcerns => "Addressing Multiple Concerns",
-        }
+    /// Returns the name in prompts of ACE-M³ and in reports. Other criteria are named by their keys.
+    pub fn name(self) -> String {
+        let name = match self {
+            Self::CLARITY_OF_RESPONSE => "Clarity of Response",
+            Self::LANGUAGE_APPROPRIATENESS => "Language Appropriateness",
+            Self::TONE_AND_EMPATHY => "Tone and Empathy",
+            Self::EXPRESSION_INTEGRITY => "Expression Integrity",
+            Self::FACTUAL_ACCURACY => "Factual Accuracy",
+            Self::UP_TO_DATE_INFORMATION => "Up-to-date Information",
+            Self::HANDLING_UNCERTAINTY => "Handling Uncertainty",
+            Self::CONTEXT_AWARENESS => "Context Awareness",
+            Self::RELEVANCE_TO_CONDITION => "Relevance to Patient's Condition",
+            Self::ADDRESSING_MULTIPLE_CONCERNS => "Addressing Multiple Concerns",
+            Self(key) => return name_of_key(key),
+        };
+        name.to_owned()
     }
 
-    /// Returns the aspect that contains the criterion.
-    pub fn aspect(self) -> Aspect {
-        match self {
-            Self::ClarityOfResponse
-            | Self::LanguageAppropriateness
-            | Self::ToneAndEmpathy
-            | Self::ExpressionIntegrity => Aspect::Expression,
-            Self::FactualAccuracy | Self::UpToDateInformation | Self::HandlingUncertainty => {
-                Aspect::MedicalKnowledge
+    /// Returns the aspect of a criterion of ACE-M³; `None` for other criteria.
+    pub fn aspect(self) -> Option<Aspect> {
+        Aspect::ALL.into_iter().find(|aspect| aspect.criteria().contains(&self))
+    }
+}
+
+/// Converts a key to a name: spaces for underscores, and a capital first letter.
+fn name_of_key(key: &str) -> String {
+    let mut name = key.replace('_', " ");
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    name
+}
+
+/// Compares two keys: those of ACE-M³ come first, in the order of the papers, then the others by name.
+fn compare_keys<T: PartialEq>(known: &[T], [a, b]: [(&T, &str); 2]) -> Ordering {
+    let rank = |item: &T| known.iter().position(|k| k == item).unwrap_or(known.len());
+    rank(a.0).cmp(&rank(b.0)).then_with(|| a.1.cmp(b.1))
+}
+
+impl Ord for Aspect {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare_keys(&Self::ALL, [(self, self.0), (other, other.0)])
+    }
+}
+
+impl Ord for Criterion {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare_keys(&Self::ALL, [(self, self.0), (other, other.0)])
+    }
+}
+
+/// Implements what both kinds of keys have in common: order, text, serde and JSON Schema.
+macro_rules! impl_key {
+    ($type:ident) => {
+        impl PartialOrd for $type {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
             }
-            Self::ContextAwareness
-            | Self::RelevanceToCondition
-            | Self::AddressingMultipleConcerns => Aspect::PatientRelevance,
         }
-    }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let key = Cow::<'de, str>::deserialize(deserializer)?;
+                Self::from_key(&key).map_err(D::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "pattern": "^[a-z][a-z0-9_]{0,47}$" })
+            }
+        }
+    };
 }
 
-/// The schema is a list of the names in records. schemars uses it for the keys of maps.
-impl JsonSchema for Aspect {
-    fn schema_name() -> Cow<'static, str> {
-        "Aspect".into()
+impl_key!(Aspect);
+impl_key!(Criterion);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_ace_m3_come_first_in_the_order_of_the_papers() {
+        let own = Criterion::from_key("brevity").unwrap();
+        let mut all: Vec<Criterion> = Criterion::ALL.into_iter().rev().collect();
+        all.insert(3, own);
+        all.sort();
+        assert_eq!(all[..10], Criterion::ALL);
+        assert_eq!(all[10], own);
+        assert_eq!(Criterion::from_key("factual_accuracy").unwrap(), Criterion::FACTUAL_ACCURACY);
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::key) })
-    }
-}
-
-/// The schema is a list of the names in records. schemars uses it for the keys of maps.
-impl JsonSchema for Criterion {
-    fn schema_name() -> Cow<'static, str> {
-        "Criterion".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::key) })
+    #[test]
+    fn key_round_trips_through_json() {
+        let aspect: Aspect = serde_json::from_str("\"safety\"").unwrap();
+        assert_eq!(serde_json::to_string(&aspect).unwrap(), "\"safety\"");
+        assert!(serde_json::from_str::<Aspect>("\"Not A Key\"").is_err());
     }
 }

@@ -13,12 +13,13 @@ mod evaluation;
 pub mod generate;
 pub mod ops;
 pub mod prompt;
+mod rubric_key;
 mod score;
 mod text_growth;
 mod tokenizer;
 pub mod train;
 
-pub use branch_experts::{BranchExperts, expert_aspects};
+pub use branch_experts::BranchExperts;
 pub use config::ModelConfig;
 pub use criterion::{Aspect, Criterion};
 pub use error::Error;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use acem3_experts::prompt::Form;
+use acem3_experts::prompt::{Form, Rubric};
 use sha2::{Digest as _, Sha256};
 
 use crate::support::digest::Digest;
@@ -13,13 +13,22 @@ use crate::support::digest::Digest;
 /// Everything about a judge that can change its verdicts, by name.
 pub type Provenance = BTreeMap<String, String>;
 
-/// Adds the form of judging. Pairs without a reference answer, the default, add nothing.
-pub fn add_form(provenance: &mut Provenance, form: Form, shows_reference: bool) {
+/// Adds the form of judging and the key of the rubric. Pairs without a reference answer and the rubric
+/// of ACE-M³ (`None`), the defaults, add nothing.
+pub fn add_form(
+    provenance: &mut Provenance,
+    form: Form,
+    shows_reference: bool,
+    rubric: Option<&Rubric>,
+) {
     if !form.is_pair() {
         provenance.insert("form".to_owned(), form.name().to_owned());
     }
     if shows_reference {
         provenance.insert("reference".to_owned(), "shown".to_owned());
+    }
+    if let Some(rubric) = rubric {
+        provenance.insert("rubric key".to_owned(), rubric.key.clone());
     }
 }
 

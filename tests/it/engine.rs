@@ -115,7 +115,9 @@ fn assert_valid(task: &GenerationTask, ratings: &[Rating], engine: &Engine) {
             assert!(text.is_empty() && !rating.cut);
         }
     }
-    let evaluation = BranchExperts::build_evaluation(tiny_panel::aspect(task), ratings.to_vec());
+    let rubric = Rubric::built_in().unwrap();
+    let evaluation =
+        BranchExperts::build_evaluation(&rubric.aspects[task.member], ratings.to_vec());
     assert_eq!(evaluation.ratings.len() * 2, ratings.len());
 }
 
@@ -125,10 +127,11 @@ fn correctness_chooses_between_no_and_yes() {
     let engine = tiny_panel::panel_with_no_and_yes(SETTINGS);
     let tokenizer = engine.tokenizer();
     let layout = PromptLayout::CaseFirst;
-    let form = PromptForm { form: Form::Correctness, layout, shows_reference: true };
+    let form = Form::Correctness;
+    let form = PromptForm { form, layout, shows_reference: true, is_trained: false };
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::for_form(form, rubric, RubricDetail::Names).unwrap();
-    let experts = BranchExperts::new(prompts, [""; 3], tokenizer).unwrap();
+    let experts = BranchExperts::new(prompts, &[], tokenizer).unwrap();
     let image = tiny_panel::image("a");
     let mut probabilities = Vec::new();
     for response in ["Yes, on the left.", "No."] {
@@ -140,7 +143,7 @@ fn correctness_chooses_between_no_and_yes() {
         };
         let tasks = experts.tasks(&input, Some(&image), tokenizer).unwrap();
         assert_eq!(tasks.len(), 1);
-        assert_eq!(tiny_panel::aspect(&tasks[0]), Aspect::MedicalKnowledge);
+        assert_eq!(tiny_panel::aspect(&tasks[0]), Aspect::MEDICAL_KNOWLEDGE);
         let ratings = generate_separately(&engine, &tasks).remove(0);
         let [rating] = ratings.as_slice() else { panic!("{ratings:?}") };
         let [no, yes] = rating.score.probabilities[..] else { panic!("{rating:?}") };
@@ -334,7 +337,7 @@ fn find_tokens(prompt: &[PromptToken], text: &[PromptToken], from: usize) -> usi
 
 #[test]
 fn analysis_is_quoted_on_one_line() {
-    let format = EvaluationFormat::for_aspect(Aspect::Expression);
+    let format = EvaluationFormat::for_aspect(Aspect::EXPRESSION);
     let texts = vec![("a \r\n b".to_owned(), 3); 8];
     let quoted: Vec<_> = format
         .render_pieces(&texts)

@@ -69,16 +69,16 @@ fn assert_final_score_follows_rule(response: &WrittenResponse) {
         let scores = aspect.criteria().iter().map(|c| response.score(*c));
         scores.min().expect("an aspect has criteria")
     };
-    let expression = lowest_score(Aspect::Expression) + 1;
+    let expression = lowest_score(Aspect::EXPRESSION) + 1;
     let other_aspects =
-        lowest_score(Aspect::MedicalKnowledge).min(lowest_score(Aspect::PatientRelevance));
+        lowest_score(Aspect::MEDICAL_KNOWLEDGE).min(lowest_score(Aspect::PATIENT_RELEVANCE));
     let expected = expression.min(other_aspects).min(5);
     assert_eq!(response.conclusion.score, expected, "{response:?}");
     let text = &response.conclusion.analysis;
     assert_eq!(text == "No weakness.", expected == 5);
     if expected < 5 {
         let weakest = Criterion::ALL.into_iter().find(|c| {
-            let bonus = u8::from(c.aspect() == Aspect::Expression);
+            let bonus = u8::from(c.aspect() == Some(Aspect::EXPRESSION));
             response.score(*c) + bonus == expected
         });
         let weakest = weakest.expect("some criterion decides");
@@ -113,7 +113,7 @@ fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) 
             assert!(text.contains(word), "{word:?} of {claimed:?} in {text:?}");
         }
     }
-    let score = response.score(Criterion::FactualAccuracy);
+    let score = response.score(Criterion::FACTUAL_ACCURACY);
     let expected = match score {
         0 => "nothing to compare.",
         1 => "they differ.",
@@ -144,7 +144,7 @@ fn response_quality_has_the_intended_distribution() {
     assert!((0.35..0.45).contains(&greater), "{greater}");
 
     let all: Vec<&WrittenResponse> = cases.iter().flat_map(|case| &case.responses).collect();
-    let wrong = all.iter().filter(|r| matches!(r.score(Criterion::FactualAccuracy), 1 | 3));
+    let wrong = all.iter().filter(|r| matches!(r.score(Criterion::FACTUAL_ACCURACY), 1 | 3));
     assert!((0.40..0.52).contains(&proportion(wrong.count(), all.len())));
     let perfect = all.iter().filter(|r| r.conclusion.score == 5).count();
     assert!((0.25..0.45).contains(&proportion(perfect, all.len())), "{perfect}");
@@ -161,7 +161,7 @@ fn response_quality_has_the_intended_distribution() {
     // Most pairs differ in factual accuracy, so a judge needs the image.
     let equally_accurate = cases.iter().filter(|case| {
         let [a, b] = &case.responses;
-        a.score(Criterion::FactualAccuracy) == b.score(Criterion::FactualAccuracy)
+        a.score(Criterion::FACTUAL_ACCURACY) == b.score(Criterion::FACTUAL_ACCURACY)
     });
     assert!(proportion(equally_accurate.count(), cases.len()) < 0.3);
 }

@@ -99,7 +99,7 @@ fn score_without_its_own_token_is_an_error() {
             pieces.map(|p| (*p).to_owned()).zip((0..20).map(Value::from)).collect();
         let model = json!({"type": "WordLevel", "unk_token": "<unk>", "vocab": vocab});
         let tokenizer = tokenizer_with_model(&model, &whitespace, [0, 1]);
-        EvaluationFormat::for_aspect(Aspect::Expression).tokenize(&tokenizer)
+        EvaluationFormat::for_aspect(Aspect::EXPRESSION).tokenize(&tokenizer)
     };
     let steps = tokenize_with_scores(&["0", "1", "2", "3", "4", "5"]).unwrap();
     assert!(steps.contains(&TokenStep::Score(vec![4, 5, 6, 7, 8, 9])));

@@ -184,7 +184,7 @@ pub(crate) fn panel(settings: GenerationSettings) -> Engine {
 pub(crate) fn branch_experts(layout: PromptLayout, tokenizer: &TextTokenizer) -> BranchExperts {
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::new(layout, rubric, RubricDetail::Names).unwrap();
-    BranchExperts::new(prompts, [""; 3], tokenizer).unwrap()
+    BranchExperts::new(prompts, &[], tokenizer).unwrap()
 }
 
 /// Generates random image tokens, seeded by the key.

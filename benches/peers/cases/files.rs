@@ -146,12 +146,12 @@ fn create_tokenizer(cases: &[BenchCase]) -> Result<Value> {
         case.answers.iter().for_each(|answer| add(answer));
     }
     for aspect in Aspect::ALL {
-        add(aspect.name());
+        add(&aspect.name());
     }
     for criterion in Criterion::ALL {
-        add(criterion.name());
+        add(&criterion.name());
     }
-    for step in EvaluationFormat::for_aspect(Aspect::Expression).steps() {
+    for step in EvaluationFormat::for_aspect(Aspect::EXPRESSION).steps() {
         if let FormatStep::Literal(part) = step {
             add(part);
         }

@@ -47,7 +47,7 @@ impl Prompts {
         let tokenizer = TextTokenizer::parse(tokenizer)?;
         let prompts = BranchPrompts::new(LAYOUT, Rubric::built_in()?, RubricDetail::Names)?;
         Ok(Self {
-            experts: BranchExperts::new(prompts, [""; 3], &tokenizer)?,
+            experts: BranchExperts::new(prompts, &[], &tokenizer)?,
             conclusion: ConclusionModel::new(LAYOUT, &tokenizer)?,
             tokenizer,
         })

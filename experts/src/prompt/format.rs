@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::{Aspect, Criterion, Error, TextTokenizer};
+use crate::{Aspect, Error, TextTokenizer};
 
 use super::form::Form;
+use super::rubric::RubricAspect;
+use super::score_words::ScoreWords;
 use super::template::{PromptPiece, push_piece};
 
 /// End of a free text.
@@ -13,30 +15,6 @@ pub const STOP: &str = "\n";
 const SCORE_LABEL: &str = "Score:";
 /// Literal before the answer whether a response is correct.
 const CORRECT_LABEL: &str = "Correct:";
-
-/// Words from which a model chooses at the end of a rating. The index of a word is its score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScoreWords {
-    /// The numbers from 0 to 5.
-    Points,
-    /// `no` and `yes`.
-    NoYes,
-}
-
-impl ScoreWords {
-    /// Returns the words in the order of their scores.
-    pub fn words(self) -> &'static [&'static str] {
-        match self {
-            Self::Points => &["0", "1", "2", "3", "4", "5"],
-            Self::NoYes => &["no", "yes"],
-        }
-    }
-
-    /// Returns the word of a score; empty if there is none.
-    fn word(self, score: u8) -> &'static str {
-        self.words().get(usize::from(score)).copied().unwrap_or_default()
-    }
-}
 
 /// One step of an evaluation's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,44 +32,58 @@ pub enum FormatStep {
 pub struct EvaluationFormat(Vec<FormatStep>);
 
 impl EvaluationFormat {
-    /// Creates the format of a branch expert for pairs: an analysis and a score for each response and
-    /// criterion.
+    /// Creates the format of a branch expert of ACE-M³ for pairs: an analysis and a score for each
+    /// response and criterion.
     pub fn for_aspect(aspect: Aspect) -> Self {
-        Self::for_expert(Form::Pair, aspect)
+        let names: Vec<String> =
+            aspect.criteria().iter().map(|criterion| criterion.name()).collect();
+        Self::from_criteria(Form::Pair, &names, ScoreWords::DEFAULT)
     }
 
     /// Creates the format of the conclusion model for pairs: an analysis and a final score for each
     /// response.
     pub fn for_conclusion() -> Self {
-        Self::for_final_scores(Form::Pair)
+        Self::for_final_scores(Form::Pair, ScoreWords::DEFAULT)
+    }
+
+    /// Creates the format of a branch expert: that of [`Self::for_expert`], or that of
+    /// [`Self::for_correctness`] if the form asks whether the response is correct.
+    pub fn of_expert(form: Form, aspect: &RubricAspect, words: ScoreWords) -> Self {
+        match form {
+            Form::Pair | Form::Single => Self::for_expert(form, aspect, words),
+            Form::Correctness => Self::for_correctness(),
+        }
     }
 
     /// Creates the format of a branch expert: an analysis and a score for each response and criterion.
-    pub fn for_expert(form: Form, aspect: Aspect) -> Self {
+    pub fn for_expert(form: Form, aspect: &RubricAspect, words: ScoreWords) -> Self {
+        let names: Vec<String> = aspect.criteria.iter().map(|c| c.name.clone()).collect();
+        Self::from_criteria(form, &names, words)
+    }
+
+    fn from_criteria(form: Form, names: &[String], words: ScoreWords) -> Self {
         let mut steps = Vec::new();
         for response in 1..=form.responses() {
-            for (i, criterion) in aspect.criteria().iter().enumerate() {
+            for (i, name) in names.iter().enumerate() {
                 let heading = SectionHeading {
                     response,
                     responses: form.responses(),
                     is_first: i == 0,
-                    criterion: Some(*criterion),
+                    criterion: Some(name),
                 };
-                push_rating(&mut steps, &heading);
+                push_rating(&mut steps, &heading, words);
             }
         }
         Self(steps)
     }
 
     /// Creates the format of the conclusion model: an analysis and a final score for each response.
-    pub fn for_final_scores(form: Form) -> Self {
+    pub fn for_final_scores(form: Form, words: ScoreWords) -> Self {
         let mut steps = Vec::new();
         for response in 1..=form.responses() {
             let responses = form.responses();
-            push_rating(
-                &mut steps,
-                &SectionHeading { response, responses, is_first: true, criterion: None },
-            );
+            let heading = SectionHeading { response, responses, is_first: true, criterion: None };
+            push_rating(&mut steps, &heading, words);
         }
         Self(steps)
     }
@@ -163,18 +155,18 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Place of a rating in an evaluation.
-struct SectionHeading {
+struct SectionHeading<'a> {
     /// Number of the response, from 1.
     response: usize,
     /// Number of responses of the evaluation.
     responses: usize,
     /// True for the first rating of the response.
     is_first: bool,
-    /// The criterion; `None` for the final score.
-    criterion: Option<Criterion>,
+    /// Name of the criterion; `None` for the final score.
+    criterion: Option<&'a str>,
 }
 
-impl SectionHeading {
+impl SectionHeading<'_> {
     /// Returns the literal before the analysis.
     fn to_text(&self) -> String {
         let mut text = String::new();
@@ -187,8 +179,8 @@ impl SectionHeading {
             (true, 1) => writeln!(text, "Response:"),
             (true, _) => writeln!(text, "Response {}:", self.response),
         };
-        if let Some(criterion) = self.criterion {
-            let _ = writeln!(text, "Criterion {}:", criterion.name());
+        if let Some(name) = self.criterion {
+            let _ = writeln!(text, "Criterion {name}:");
         }
         text.push_str("Analysis:");
         text
@@ -196,14 +188,17 @@ impl SectionHeading {
 }
 
 /// Appends the steps of a rating: its heading, an analysis and a score.
-fn push_rating(steps: &mut Vec<FormatStep>, heading: &SectionHeading) {
+fn push_rating(steps: &mut Vec<FormatStep>, heading: &SectionHeading<'_>, words: ScoreWords) {
     steps.extend([
         FormatStep::Literal(heading.to_text()),
         FormatStep::FreeText,
         FormatStep::Literal(SCORE_LABEL.to_owned()),
-        FormatStep::Score(ScoreWords::Points),
+        FormatStep::Score(words),
     ]);
 }
+
+/// In place of the token of a score below the lowest one. No vocabulary is that large.
+pub const NO_TOKEN: u32 = u32::MAX;
 
 /// A step of a tokenised format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,7 +207,7 @@ pub enum TokenStep {
     Literal(Vec<u32>),
     /// Text that the model writes.
     FreeText,
-    /// Tokens of the scores from 0 on.
+    /// Tokens of the scores from 0 on; [`NO_TOKEN`] for a score that cannot be chosen.
     Score(Vec<u32>),
 }
 
@@ -254,6 +249,10 @@ fn score_tokens(
     let mut label_tokens: Option<Vec<u32>> = None;
     let mut scores = Vec::new();
     for word in words.words() {
+        let Some(word) = word else {
+            scores.push(NO_TOKEN);
+            continue;
+        };
         let text = format!("{label} {word}");
         let mut tokens = tokenizer.encode_trusted(&text)?;
         let last = tokens.pop().ok_or_else(|| Error::ScoreTokens(text.clone()))?;
@@ -276,7 +275,7 @@ mod tests {
     fn branch_format_matches_paper() {
         let ratings: Vec<(String, u8)> =
             (0..6).map(|i| (format!("reason {i}."), (i % 6) as u8)).collect();
-        let text: String = EvaluationFormat::for_aspect(Aspect::MedicalKnowledge)
+        let text: String = EvaluationFormat::for_aspect(Aspect::MEDICAL_KNOWLEDGE)
             .render_pieces(&ratings)
             .into_iter()
             .map(|piece| match piece {
@@ -303,12 +302,17 @@ mod tests {
             let steps = format.steps().iter().map(|step| match step {
                 FormatStep::Literal(text) => text.clone(),
                 FormatStep::FreeText => " …\n".to_owned(),
-                FormatStep::Score(words) => format!(" {}", words.words().join("|")),
+                FormatStep::Score(words) => {
+                    format!(
+                        " {}",
+                        words.words().into_iter().flatten().collect::<Vec<_>>().join("|")
+                    )
+                }
             });
             steps.collect()
         };
         assert_eq!(
-            text(EvaluationFormat::for_final_scores(Form::Single)),
+            text(EvaluationFormat::for_final_scores(Form::Single, ScoreWords::DEFAULT)),
             "Response:\nAnalysis: …\nScore: 0|1|2|3|4|5"
         );
         assert_eq!(text(EvaluationFormat::for_correctness()), "Analysis: …\nCorrect: no|yes");

@@ -87,27 +87,29 @@ pub struct PromptForm {
     pub layout: PromptLayout,
     /// True if the prompt contains the reference answer. The form [`Form::Correctness`] always has it.
     pub shows_reference: bool,
+    /// True for panels that were trained by acem3: pairs have the exact texts of the layout.
+    pub is_trained: bool,
 }
 
 impl PromptForm {
-    /// Returns the prompts of pairs without a reference answer.
+    /// Returns the prompts of pairs without a reference answer, in which panels are trained.
     pub fn pair(layout: PromptLayout) -> Self {
-        Self { form: Form::Pair, layout, shows_reference: false }
+        Self { form: Form::Pair, layout, shows_reference: false, is_trained: true }
     }
 
     /// Returns the text of the file with the prompts of the branch experts. Its hash is part of the
     /// provenance.
     pub fn source(self) -> &'static str {
-        match (self.form, self.shows_reference) {
-            (Form::Pair, false) => self.layout.source(),
-            (Form::Pair, true) => include_str!("../../data/forms/pair_with_reference.toml"),
-            (Form::Single, _) => include_str!("../../data/forms/single.toml"),
-            (Form::Correctness, _) => include_str!("../../data/forms/correctness.toml"),
+        match self.form {
+            Form::Pair if self.is_trained => self.layout.source(),
+            Form::Pair => include_str!("../../data/forms/pair.toml"),
+            Form::Single => include_str!("../../data/forms/single.toml"),
+            Form::Correctness => include_str!("../../data/forms/correctness.toml"),
         }
     }
 
     fn template(self) -> Result<Template, Error> {
-        if self == Self::pair(self.layout) {
+        if self.form.is_pair() && self.is_trained {
             let file: LayoutFile =
                 toml::from_str(self.source()).map_err(|e| Error::Template(e.to_string()))?;
             return Template::parse(&file.branch);
@@ -160,15 +162,26 @@ impl BranchPrompts {
         self.prompt_form.form
     }
 
+    /// Returns the rubric.
+    pub fn rubric(&self) -> &Rubric {
+        &self.rubric
+    }
+
     /// Builds the prompt of the expert of an aspect.
     pub fn pieces(&self, aspect: Aspect, input: &JudgeInput) -> Result<Vec<PromptPiece>, Error> {
-        let pieces = self.template.fill(&BranchValues { prompts: self, aspect, input })?;
+        // A layout in which panels were trained has the same criteria for all cases.
+        let has_image = input.has_image || self.prompt_form.is_trained;
+        let criteria = self.rubric.describe(aspect, self.detail, has_image)?;
+        let pieces =
+            self.template.fill(&BranchValues { criteria, prompts: self, aspect, input })?;
         Ok(self.chat_template.wrap(pieces))
     }
 }
 
 /// Values of the template of a branch expert.
 struct BranchValues<'a> {
+    /// The description of the criteria.
+    criteria: String,
     prompts: &'a BranchPrompts,
     aspect: Aspect,
     input: &'a JudgeInput<'a>,
@@ -178,13 +191,13 @@ impl TemplateValues for BranchValues<'_> {
     fn pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
         let trusted = |text: String| Some(vec![PromptPiece::Trusted(text)]);
         match placeholder {
-            "criteria" => trusted(self.prompts.rubric.describe(self.aspect, self.prompts.detail)),
-            "aspect" => trusted(self.aspect.name().to_owned()),
-            _ => self.input.pieces(placeholder),
+            "criteria" => trusted(self.criteria.clone()),
+            "aspect" => trusted(self.prompts.rubric.aspect(self.aspect)?.name.clone()),
+            _ => self.prompts.rubric.pieces(placeholder).or_else(|| self.input.pieces(placeholder)),
         }
     }
 
     fn has_section(&self, section: &str) -> Option<bool> {
-        self.input.has_section(section)
+        self.prompts.rubric.has_section(section).or_else(|| self.input.has_section(section))
     }
 }

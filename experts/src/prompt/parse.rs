@@ -1,6 +1,7 @@
 //! Instructions for a model without constrained decoding, and a parser of the text it writes.
 
-use super::format::{EvaluationFormat, FormatStep, ScoreWords, one_line};
+use super::format::{EvaluationFormat, FormatStep, one_line};
+use super::score_words::ScoreWords;
 use crate::Error;
 
 /// Placeholder of a free text in the instructions.
@@ -8,10 +9,10 @@ const FREE_TEXT: &str = "<one or two sentences>";
 
 impl ScoreWords {
     /// Returns the placeholder of a score in the instructions.
-    fn placeholder(self) -> &'static str {
+    fn placeholder(self) -> String {
         match self {
-            Self::Points => "<0 to 5>",
-            Self::NoYes => "<yes or no>",
+            Self::Points([low, high]) => format!("<{low} to {high}>"),
+            Self::NoYes => "<yes or no>".to_owned(),
         }
     }
 }
@@ -75,16 +76,23 @@ impl EvaluationFormat {
 
 /// Parses the score word at the start of a text. Other words and numbers give `None`.
 fn parse_score(text: &str, words: ScoreWords) -> Option<u8> {
-    if words == ScoreWords::NoYes {
-        let word = text.split(|c: char| !c.is_alphanumeric()).next()?.to_ascii_lowercase();
-        return words.words().iter().position(|w| *w == word).map(|score| score as u8);
-    }
+    let [low, high] = match words {
+        ScoreWords::Points(range) => range,
+        ScoreWords::NoYes => {
+            let word = text.split(|c: char| !c.is_alphanumeric()).next()?.to_ascii_lowercase();
+            let index = words.words().iter().position(|w| *w == Some(word.as_str()));
+            return index.map(|score| score as u8);
+        }
+    };
     let mut characters = text.chars();
-    let score = characters.next()?.to_digit(10).filter(|score| *score <= 5)?;
+    let score = characters.next()?.to_digit(10)? as u8;
+    if !(low..=high).contains(&score) {
+        return None;
+    }
     let rest = characters.as_str();
     let starts_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     let is_fraction = rest.strip_prefix(['.', ',']).is_some_and(starts_with_digit);
-    (!starts_with_digit(rest) && !is_fraction).then_some(score as u8)
+    (!starts_with_digit(rest) && !is_fraction).then_some(score)
 }
 
 #[cfg(test)]

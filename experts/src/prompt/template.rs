@@ -15,7 +15,8 @@ pub enum PromptPiece {
 }
 
 /// A template, split at its placeholders. `{name}` is a placeholder. The text between `{#name}` and
-/// `{/name}` is a section, which is left out of prompts that lack its subject.
+/// `{/name}` is a section, which is left out of prompts that lack its subject; that between `{^name}` and
+/// `{/name}` is left out of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<TemplatePart>);
 
@@ -23,7 +24,15 @@ pub struct Template(Vec<TemplatePart>);
 enum TemplatePart {
     Text(String),
     Placeholder(String),
-    Section(String, Vec<TemplatePart>),
+    Section(TemplateSection),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TemplateSection {
+    name: String,
+    /// True if the section is part of prompts that have its subject, false for the others.
+    if_present: bool,
+    parts: Vec<TemplatePart>,
 }
 
 /// Values of the placeholders and sections of a template.
@@ -43,7 +52,7 @@ impl Template {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parts = Vec::new();
         // The sections that are open, each with the parts before it.
-        let mut open: Vec<(String, Vec<TemplatePart>)> = Vec::new();
+        let mut open: Vec<TemplateSection> = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let (tag, after) = after
@@ -51,19 +60,21 @@ impl Template {
                 .ok_or_else(|| Error::Template(format!("placeholder `{{{after}` is not closed")))?;
             parts.push(TemplatePart::Text(before.to_owned()));
             rest = after;
-            if let Some(name) = tag.strip_prefix('#') {
-                open.push((name.to_owned(), std::mem::take(&mut parts)));
+            if let Some(name) = tag.strip_prefix(['#', '^']) {
+                let if_present = tag.starts_with('#');
+                let outer = std::mem::take(&mut parts);
+                open.push(TemplateSection { name: name.to_owned(), if_present, parts: outer });
             } else if let Some(name) = tag.strip_prefix('/') {
-                let (_, outer) = open
-                    .pop_if(|(open, _)| open == name)
+                let section = open
+                    .pop_if(|open| open.name == name)
                     .ok_or_else(|| Error::Template(format!("no section ends at `{{/{name}}}`")))?;
-                let inner = std::mem::replace(&mut parts, outer);
-                parts.push(TemplatePart::Section(name.to_owned(), inner));
+                let inner = std::mem::replace(&mut parts, section.parts);
+                parts.push(TemplatePart::Section(TemplateSection { parts: inner, ..section }));
             } else {
                 parts.push(TemplatePart::Placeholder(tag.to_owned()));
             }
         }
-        if let Some((name, _)) = open.pop() {
+        if let Some(TemplateSection { name, .. }) = open.pop() {
             return Err(Error::Template(format!("section `{{#{name}}}` is not closed")));
         }
         parts.push(TemplatePart::Text(rest.to_owned()));
@@ -95,9 +106,10 @@ fn fill_parts(
                     push_piece(pieces, piece);
                 }
             }
-            TemplatePart::Section(name, inner) => {
-                if values.has_section(name).ok_or_else(|| unknown(name))? {
-                    fill_parts(inner, values, pieces)?;
+            TemplatePart::Section(TemplateSection { name, if_present, parts }) => {
+                let is_present = values.has_section(name).ok_or_else(|| unknown(name))?;
+                if is_present == *if_present {
+                    fill_parts(parts, values, pieces)?;
                 }
             }
         }
@@ -147,8 +159,8 @@ mod tests {
 
     #[test]
     fn absent_section_is_left_out() -> Result<(), Error> {
-        let template = Template::parse("a{#image} with {x}{/image}.")?;
-        for (has_image, expected) in [(true, "a with X."), (false, "a.")] {
+        let template = Template::parse("a{#image} with {x}{/image}{^image} b{/image}.")?;
+        for (has_image, expected) in [(true, "a with X."), (false, "a b.")] {
             let pieces = template.fill(&Values { has_image })?;
             assert_eq!(pieces, [PromptPiece::Trusted(expected.to_owned())]);
         }

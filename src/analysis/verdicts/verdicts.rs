@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::pair_verdict::PairVerdict;
 use super::subgroup_fields::meta_fields_hint;
 use crate::data::images::image_cluster::ImageCluster;
-use crate::data::labels::LabelEntry;
+use crate::data::labels::{LabelEntry, ScoreTarget};
 use crate::judging::run::run_state::RunState;
 
 /// The verdicts of one judge.
@@ -89,6 +89,28 @@ impl Verdicts {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the verdicts have scores on a target.
+    ///
+    /// # Errors
+    ///
+    /// There are verdicts, and none has a score on it.
+    pub fn check_target(&self, target: ScoreTarget) -> Result<()> {
+        let mut scored = self.pairs.iter().filter_map(|pair| pair.scores.as_ref()).peekable();
+        let Some(first) = scored.peek() else {
+            return Ok(());
+        };
+        let found: Vec<&str> = first.keys().map(|target| target.key()).collect();
+        if scored.any(|scores| scores.contains_key(&target)) {
+            return Ok(());
+        }
+        bail!(
+            "--target {}: {} has no scores on it\nhint: the records have {}",
+            target.key(),
+            self.path.display(),
+            found.join(", ")
+        )
     }
 
     /// Rounds all scores to integers, halves up.

@@ -1,7 +1,7 @@
 //! Definition of a panel, independent of its file layout: four members and the prompt
 //! configuration.
 
-use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
+use crate::checkpoints::panel::prompt_config::{CONCLUSION, MEMBERS, PromptConfig};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,12 +25,26 @@ use crate::support::terminal::exit::with_hint;
 pub(crate) struct PanelDefinition {
     /// The prompt configuration.
     pub prompt_config: PromptConfig,
-    /// The four members, in the order of [`MEMBERS`].
+    /// The members: the experts in the order of the aspects, then the conclusion model.
     pub members: Vec<Member>,
+    /// The names of the members.
+    pub names: Vec<&'static str>,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
     /// Snapshots downloaded from the hub.
     pub hub: Vec<HubSource>,
+}
+
+/// Checks that a rubric has the aspects and criteria of ACE-M³, for panels with one member for each.
+fn check_members(rubric: &Rubric, why: &str) -> Result<()> {
+    anyhow::ensure!(
+        rubric.is_ace_m3(),
+        "--rubric {}: {why} the rubric ace_m3, another one would give meaningless verdicts\n\
+         hint: judge with one published checkpoint, which takes the part of every member, such as \
+         --panel FOLDER of a LLaVA checkpoint, or omit --rubric",
+        rubric.key
+    );
+    Ok(())
 }
 
 /// Hint for files that cannot be read.
@@ -55,42 +69,54 @@ fn display_name(path: &Path, is_file: bool) -> String {
 
 impl PanelDefinition {
     /// Reads the files of a panel.
+    ///
+    /// # Errors
+    ///
+    /// The files are not a panel, or the panel does not take the rubric.
     pub(crate) fn read(
         files: &PanelFiles,
+        rubric: &Rubric,
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let definition = Self::from_files(files, placement, downloads);
+        let definition = Self::from_files(files, rubric, placement, downloads);
         definition.map_err(|error| with_hint(error, UNREADABLE_HINT))
     }
 
     fn from_files(
         files: &PanelFiles,
+        rubric: &Rubric,
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
         let mut weight_files = WeightFiles::new(placement, downloads);
         let mut definition = match files {
             PanelFiles::Embedded | PanelFiles::Folder(_) => {
+                check_members(rubric, "the panel was trained for")?;
                 Self::read_panel(files, &mut weight_files)?
             }
             PanelFiles::Members(path) => {
+                check_members(rubric, "the file names the members of")
+                    .with_context(|| path.display().to_string())?;
                 let file = MembersFile::read(path)?;
                 let sources = file.sources(path, &mut weight_files.downloads)?;
-                Self::read_published(file.prompt_config(path), &sources, &mut weight_files)?
+                Self::read_published(
+                    file.prompt_config(path),
+                    &sources,
+                    MEMBERS.into(),
+                    &mut weight_files,
+                )?
             }
             PanelFiles::Checkpoint(folder) => {
                 let source = CheckpointSource::new(folder.clone());
                 let prompt_config =
                     MembersFile::default_prompt_config(display_name(folder, source.is_gguf()));
-                Self::read_published(
-                    prompt_config,
-                    &MEMBERS.map(|_| source.clone()),
-                    &mut weight_files,
-                )?
+                let names = rubric.aspects.iter().map(|aspect| aspect.key.key());
+                let names: Vec<_> = names.chain([CONCLUSION]).collect();
+                let sources = vec![source; names.len()];
+                Self::read_published(prompt_config, &sources, names, &mut weight_files)?
             }
         };
-        let rubric = Rubric::built_in()?;
         let layout = definition.prompt_config.layout;
         let merge = acem3_conclusion::prompt_source(PromptForm::pair(layout)).unwrap_or_default();
         let texts = [("rubric", rubric.source()), ("layout", layout.source()), ("merge", merge)];
@@ -146,7 +172,7 @@ impl PanelDefinition {
         }
         Ok(Self {
             prompt_config: PromptConfig {
-                completion_prefixes: spec.completion_prefixes(),
+                completion_prefixes: spec.completion_prefixes().into(),
                 name: spec.name,
                 is_trained: true,
                 layout: spec.layout,
@@ -154,6 +180,7 @@ impl PanelDefinition {
                 analysis_tokens: spec.analysis_tokens,
             },
             members,
+            names: MEMBERS.into(),
             hashes,
             hub: Vec::new(),
         })
@@ -163,11 +190,12 @@ impl PanelDefinition {
     fn read_published(
         prompt_config: PromptConfig,
         sources: &[CheckpointSource],
+        names: Vec<&'static str>,
         weight_files: &mut WeightFiles,
     ) -> Result<Self> {
         let mut hashes = BTreeMap::new();
         let mut members: Vec<Member> = Vec::new();
-        for (i, (name, source)) in MEMBERS.iter().zip(sources).enumerate() {
+        for (i, (name, source)) in names.iter().zip(sources).enumerate() {
             // Members with the same source differ only in their names.
             let twin_index = sources.iter().take(i).position(|other| other == source);
             let member = match twin_index.and_then(|i| members.get(i)) {
@@ -187,7 +215,7 @@ impl PanelDefinition {
         let prompt_bytes = prompt_bytes.context("cannot serialize the prompt configuration")?;
         let prompt_digest = Digest::sha256(&prompt_bytes);
         hashes.insert("asking".to_owned(), prompt_digest.to_string());
-        Ok(Self { prompt_config, members, hashes, hub: Vec::new() })
+        Ok(Self { prompt_config, members, names, hashes, hub: Vec::new() })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use acem3_experts::prompt::Rubric;
 use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
 use acem3_experts::{ModelConfig, TextTokenizer};
 use acem3_vision::ImageProcessor;
@@ -44,7 +45,8 @@ impl InitialModel {
     /// If a file cannot be read, if members differ in more than their weights, or if members have
     /// no vision tower or encode images in tiles.
     pub fn read(files: &PanelFiles, downloads: HubDownloads) -> Result<Self> {
-        let definition = PanelDefinition::read(files, &Placement::cpu(), downloads)?;
+        let definition =
+            PanelDefinition::read(files, &Rubric::built_in()?, &Placement::cpu(), downloads)?;
         let hashes =
             serde_json::to_vec(&definition.hashes).context("cannot serialize the hashes")?;
         let (first, others) = definition.members.split_first().context("no members")?;
@@ -87,7 +89,7 @@ impl InitialModel {
             layout: definition.prompt_config.layout,
             rubric: definition.prompt_config.rubric,
             tokenizer: first.tokenizer.text.clone(),
-            completion_prefixes: definition.prompt_config.completion_prefixes,
+            completion_prefixes: prefixes_of_members(definition.prompt_config.completion_prefixes),
             sha256: Digest::sha256(&hashes),
             members: definition.members.into_iter().map(|m| m.weights).collect(),
         })
@@ -116,4 +118,10 @@ impl InitialModel {
         let first = digests.next();
         digests.all(|other| Some(other) == first)
     }
+}
+
+/// Returns the first text of each of the four members; empty where there is none.
+fn prefixes_of_members(prefixes: Vec<String>) -> [String; 4] {
+    let mut prefixes = prefixes.into_iter();
+    MEMBERS.map(|_| prefixes.next().unwrap_or_default())
 }

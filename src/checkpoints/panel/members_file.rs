@@ -106,7 +106,7 @@ impl MembersFile {
             layout: PromptLayout::Paper,
             rubric: RubricDetail::Full,
             analysis_tokens: DEFAULT_ANALYSIS_TOKENS,
-            completion_prefixes: Default::default(),
+            completion_prefixes: Vec::new(),
         }
     }
 
@@ -120,13 +120,13 @@ impl MembersFile {
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
-            completion_prefixes: self.members.in_member_order().map(|entry| {
+            completion_prefixes: Vec::from(self.members.in_member_order().map(|entry| {
                 let reward_token = match entry {
                     MemberEntry::Table(entry) => entry.reward_token.as_ref(),
                     MemberEntry::Folder(_) => None,
                 };
                 reward_token.or(self.reward_token.as_ref()).cloned().unwrap_or_default()
-            }),
+            })),
             name: default.name,
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct PromptConfig {
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
     /// Prefix of the text of each member: a reward token, or nothing.
-    pub completion_prefixes: [String; 4],
+    pub completion_prefixes: Vec<String>,
 }
 
 impl PromptConfig {
@@ -46,6 +46,8 @@ impl PromptConfig {
     }
 }
 
-/// The names of the four members, in order.
-pub const MEMBERS: [&str; 4] =
-    ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+/// Name of the conclusion model.
+pub const CONCLUSION: &str = "conclusion";
+
+/// The names of the four members of the rubric of ACE-M³, in order.
+pub const MEMBERS: [&str; 4] = ["expression", "medical_knowledge", "patient_relevance", CONCLUSION];

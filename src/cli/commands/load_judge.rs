@@ -15,21 +15,23 @@ use crate::support::terminal::verbosity::Verbosity;
 /// judges pairs and does not see the reference answers.
 pub(super) fn load_judge(
     args: &JudgePanelArgs,
-    form: Option<FormArgs>,
+    form: Option<&FormArgs>,
     verbosity: Verbosity,
 ) -> anyhow::Result<(Box<dyn Judge>, Vec<HubSource>)> {
     let shows_reference = form.is_some_and(FormArgs::shows_reference);
+    let rubric = form.map(FormArgs::to_rubric).transpose()?.flatten();
     let form = form.map_or(Form::Pair, |form| form.form.form());
     let (single_order, scores_only) = (args.single_order, args.scores_only);
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {
-        let settings = ScriptedSettings { single_order, scores_only, form, shows_reference };
+        let settings =
+            ScriptedSettings { single_order, scores_only, form, shows_reference, rubric };
         return Ok((Box::new(ScriptedJudge::parse(script, settings)?), Vec::new()));
     }
     let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
-    let panel_options = PanelOptions { scores_only, form, shows_reference };
+    let panel_options = PanelOptions { scores_only, form, shows_reference, rubric };
     let panel = Panel::load(&files, panel_options, &placement, downloads)?;
     let hub = panel.hub().to_vec();
     let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });

@@ -38,6 +38,7 @@ fn inspect_panel(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Resul
 /// Prints the prompts about the first judged responses of a case.
 fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let selection = args.form.to_selection(None);
+    args.form.to_rubric()?;
     let case = find_case(args)?;
     let problem = || format!("{}: case {}", args.source.path.display(), case.id);
     let selected = selection.select(&case).map_err(anyhow::Error::msg).with_context(problem)?;
@@ -55,8 +56,9 @@ fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Resul
         scores_only: false,
         form: selection.form,
         shows_reference: selection.shows_reference,
+        rubric: args.form.to_rubric()?,
     };
-    let prompts = member_prompts(&files, options, &input, downloads)?;
+    let prompts = member_prompts(&files, &options, &input, downloads)?;
     let text = match args.format {
         OutputFormat::Json => serde_json::to_string_pretty(&prompts)? + "\n",
         OutputFormat::Text => {

@@ -8,17 +8,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 pub enum ScoreTarget {
     /// The whole response (final score).
     Final,
-    /// One of the three aspects.
+    /// An aspect.
     Aspect(Aspect),
-    /// One of the ten criteria.
+    /// A criterion.
     Criterion(Criterion),
 }
 
 impl ScoreTarget {
-    /// Iterates over all fourteen targets: final, aspects, criteria.
+    /// Iterates over all targets: final, aspects and criteria, those of ACE-M³ first, then those of the
+    /// rubrics and records that the program has read.
     pub fn all() -> impl Iterator<Item = Self> {
-        let aspects = Aspect::ALL.into_iter().map(Self::Aspect);
-        let criteria = Criterion::ALL.into_iter().map(Self::Criterion);
+        let aspects = Aspect::known().into_iter().map(Self::Aspect);
+        let criteria = Criterion::known().into_iter().map(Self::Criterion);
         std::iter::once(Self::Final).chain(aspects).chain(criteria)
     }
 
@@ -37,14 +38,28 @@ impl ScoreTarget {
         let name = normalize_name(name);
         Self::all().find(|target| {
             normalize_name(target.key()) == name
-                || normalize_name(target.title()) == name
+                || normalize_name(&target.title()) == name
                 || target.abbreviations().contains(&name.as_str())
         })
     }
 
-    fn title(self) -> &'static str {
+    /// Returns the target with this name, or the criterion with this key, which a rubric or record that
+    /// is read later may have; `None` if the text is neither.
+    pub fn parse_name_or_key(name: &str) -> Option<Self> {
+        let criterion = || Criterion::from_key(name).ok().map(Self::Criterion);
+        Self::parse_name(name).or_else(criterion)
+    }
+
+    /// Returns the aspect with the key of a criterion that [`Self::parse_name_or_key`] guessed, if the
+    /// program has read such an aspect since.
+    #[must_use]
+    pub fn resolved(self) -> Self {
+        Aspect::find(self.key()).map_or(self, Self::Aspect)
+    }
+
+    fn title(self) -> String {
         match self {
-            Self::Final => "overall",
+            Self::Final => "overall".to_owned(),
             Self::Aspect(aspect) => aspect.name(),
             Self::Criterion(criterion) => criterion.name(),
         }
@@ -53,20 +68,22 @@ impl ScoreTarget {
     fn abbreviations(self) -> &'static [&'static str] {
         match self {
             Self::Final => &["conclusion", "total"],
-            Self::Aspect(Aspect::Expression) => &["exp"],
-            Self::Aspect(Aspect::MedicalKnowledge) => &["mkc", "cor"],
-            Self::Aspect(Aspect::PatientRelevance) => &["pqr", "rel"],
+            Self::Aspect(Aspect::EXPRESSION) => &["exp"],
+            Self::Aspect(Aspect::MEDICAL_KNOWLEDGE) => &["mkc", "cor"],
+            Self::Aspect(Aspect::PATIENT_RELEVANCE) => &["pqr", "rel"],
+            Self::Aspect(_) => &[],
             Self::Criterion(criterion) => match criterion {
-                Criterion::ClarityOfResponse => &["cr", "clar"],
-                Criterion::LanguageAppropriateness => &["la", "lang"],
-                Criterion::ToneAndEmpathy => &["te"],
-                Criterion::ExpressionIntegrity => &["ei", "inte"],
-                Criterion::FactualAccuracy => &["fa", "acc"],
-                Criterion::UpToDateInformation => &["ui", "info"],
-                Criterion::HandlingUncertainty => &["hu", "unc"],
-                Criterion::ContextAwareness => &["ca", "cont"],
-                Criterion::RelevanceToCondition => &["rpc", "cond"],
-                Criterion::AddressingMultipleConcerns => &["amc", "conc"],
+                Criterion::CLARITY_OF_RESPONSE => &["cr", "clar"],
+                Criterion::LANGUAGE_APPROPRIATENESS => &["la", "lang"],
+                Criterion::TONE_AND_EMPATHY => &["te"],
+                Criterion::EXPRESSION_INTEGRITY => &["ei", "inte"],
+                Criterion::FACTUAL_ACCURACY => &["fa", "acc"],
+                Criterion::UP_TO_DATE_INFORMATION => &["ui", "info"],
+                Criterion::HANDLING_UNCERTAINTY => &["hu", "unc"],
+                Criterion::CONTEXT_AWARENESS => &["ca", "cont"],
+                Criterion::RELEVANCE_TO_CONDITION => &["rpc", "cond"],
+                Criterion::ADDRESSING_MULTIPLE_CONCERNS => &["amc", "conc"],
+                _ => &[],
             },
         }
     }
@@ -87,7 +104,7 @@ impl Serialize for ScoreTarget {
 impl<'de> Deserialize<'de> for ScoreTarget {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::parse_name(&name)
+        Self::parse_name_or_key(&name)
             .ok_or_else(|| D::Error::custom(format!("unknown criterion `{name}`")))
     }
 }
@@ -100,12 +117,12 @@ mod tests {
     fn names_identify_targets_uniquely() {
         for target in ScoreTarget::all() {
             assert_eq!(ScoreTarget::parse_name(target.key()), Some(target));
-            assert_eq!(ScoreTarget::parse_name(target.title()), Some(target));
+            assert_eq!(ScoreTarget::parse_name(&target.title()), Some(target));
             for short in target.abbreviations() {
                 assert_eq!(ScoreTarget::parse_name(&short.to_uppercase()), Some(target), "{short}");
             }
         }
-        assert_eq!(ScoreTarget::all().count(), 14);
+        assert!(ScoreTarget::all().count() >= 14);
         assert_eq!(
             ScoreTarget::parse_name("Up to date information"),
             ScoreTarget::parse_name("UI")

@@ -157,13 +157,13 @@ fn case_meta(phantom: &Phantom) -> Map<String, Value> {
 
 /// Returns the keys of a response's defects, including wrong facts and unanswered concerns.
 fn defect_keys(response: &WrittenResponse) -> Vec<&'static str> {
-    let accuracy = response.score(Criterion::FactualAccuracy);
+    let accuracy = response.score(Criterion::FACTUAL_ACCURACY);
     let fact = match accuracy {
         1 => Some("wrong"),
         3 => Some("half_wrong"),
         _ => None,
     };
-    let partly = (response.score(Criterion::AddressingMultipleConcerns) == 2).then_some("partly");
+    let partly = (response.score(Criterion::ADDRESSING_MULTIPLE_CONCERNS) == 2).then_some("partly");
     let named = response.defects.iter().map(|defect| defect.key());
     fact.into_iter().chain(partly).chain(named).collect()
 }

@@ -121,16 +121,17 @@ impl RecordedVerdict {
             !verdict.orders.is_empty(),
             "the judge returned a verdict without a presentation order"
         );
-        let rated = |o: &OrderVerdict, criterion| {
+        let branches = verdict.orders.first().map_or(&[][..], |order| &order.branches);
+        let ratings = branches.iter().flat_map(|branch| &branch.ratings);
+        let criteria: Vec<Criterion> = ratings.map(|(criterion, _)| *criterion).collect();
+        let is_rated = |o: &OrderVerdict, criterion: Criterion| {
             let mut ratings = o.branches.iter().flat_map(|b| &b.ratings);
             ratings.any(|(c, ratings)| *c == criterion && ratings.len() == form.responses())
         };
-        let aspects = rated_aspects(form);
-        let criteria = || aspects.iter().flat_map(|aspect| aspect.criteria()).copied();
         let missing = verdict
             .orders
             .iter()
-            .find_map(|order| criteria().find(|criterion| !rated(order, *criterion)));
+            .find_map(|order| criteria.iter().find(|criterion| !is_rated(order, **criterion)));
         if let Some(criterion) = missing {
             anyhow::bail!("the judge returned a verdict without the criterion {}", criterion.key());
         }
@@ -151,21 +152,17 @@ impl RecordedVerdict {
             order: form.is_pair().then(|| verdict.preference().into()),
             scores: round_all(&verdict.scores()),
             expected: round_all(&verdict.expected_scores()),
-            aspects: (aspects.iter())
-                .map(|a| (*a, round_all(&verdict.aspect_scores(*a))))
+            aspects: branches
+                .iter()
+                .map(|b| (b.aspect, round_all(&verdict.aspect_scores(b.aspect))))
                 .collect(),
-            criteria: criteria().map(|c| (c, round_all(&verdict.criterion_scores(c)))).collect(),
+            criteria: criteria
+                .into_iter()
+                .map(|c| (c, round_all(&verdict.criterion_scores(c))))
+                .collect(),
             flip: verdict.is_flipped(),
             orders: verdict.orders.iter().map(RecordedOrder::from_order).collect(),
         })
-    }
-}
-
-/// Returns the aspects with scores in a form.
-fn rated_aspects(form: Form) -> &'static [Aspect] {
-    match form {
-        Form::Pair | Form::Single => &Aspect::ALL,
-        Form::Correctness => &[],
     }
 }
 

@@ -5,12 +5,13 @@
 //! it.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
-use acem3_experts::prompt::{Form, ScoreWords};
-use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
+use acem3_experts::prompt::{Form, Rubric, RubricAspect, ScoreWords};
+use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating, Score};
 use anyhow::bail;
 
 use crate::data::cases::UnscoredReason;
@@ -25,7 +26,7 @@ pub const TOO_LONG: &str = "[[too long]]";
 pub const NEVER_FITS: &str = "[[never fits]]";
 
 /// Settings of the scripted judge that real judges have too.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ScriptedSettings {
     /// True to judge pairs in one presentation order.
     pub single_order: bool,
@@ -35,6 +36,8 @@ pub struct ScriptedSettings {
     pub form: Form,
     /// True if the judge sees the reference answer.
     pub shows_reference: bool,
+    /// The rubric; `None` for that of ACE-M³.
+    pub rubric: Option<Arc<Rubric>>,
 }
 
 /// A deterministic judge for tests.
@@ -78,15 +81,29 @@ impl ScriptedJudge {
             let texts = job.texts().into_iter().enumerate();
             texts.map(|(r, text)| self.rating(job, name, (r, text), swapped)).collect()
         };
-        let branch = |aspect: Aspect| BranchEvaluation {
-            aspect,
-            ratings: aspect.criteria().iter().map(|c| (*c, ratings(c.key()))).collect(),
-        };
         let branches = match self.settings.form {
-            Form::Pair | Form::Single => Aspect::ALL.map(branch).into(),
+            Form::Pair | Form::Single => {
+                let aspects = self.aspects().into_iter();
+                let branch = |(aspect, criteria): (Aspect, Vec<Criterion>)| BranchEvaluation {
+                    aspect,
+                    ratings: criteria.into_iter().map(|c| (c, ratings(c.key()))).collect(),
+                };
+                aspects.map(branch).collect()
+            }
             Form::Correctness => Vec::new(),
         };
         OrderVerdict { swapped, branches, conclusion: ratings("conclusion") }
+    }
+
+    /// Returns the aspects of the rubric with their criteria.
+    fn aspects(&self) -> Vec<(Aspect, Vec<Criterion>)> {
+        match &self.settings.rubric {
+            Some(rubric) => {
+                let criteria = |a: &RubricAspect| a.criteria.iter().map(|c| c.key).collect();
+                rubric.aspects.iter().map(|aspect| (aspect.key, criteria(aspect))).collect()
+            }
+            None => Aspect::ALL.into_iter().map(|a| (a, a.criteria().to_vec())).collect(),
+        }
     }
 
     fn rating(
@@ -102,18 +119,21 @@ impl ScriptedJudge {
             let _ = write!(input, " {reference}");
         }
         let words = match self.settings.form {
-            Form::Pair | Form::Single => ScoreWords::Points,
+            Form::Pair | Form::Single => {
+                let rubric = self.settings.rubric.as_ref();
+                rubric.map_or(ScoreWords::DEFAULT, |rubric| rubric.score_words())
+            }
             Form::Correctness => ScoreWords::NoYes,
         };
-        let mut logits = vec![0.0; words.words().len()];
-        for (logit, byte) in
-            logits.iter_mut().zip(Digest::sha256(format!("{input} {text}").as_bytes()).as_bytes())
-        {
-            *logit = f32::from(*byte) / 48.0;
-        }
+        let digest = Digest::sha256(format!("{input} {text}").as_bytes());
+        let mut logits: Vec<f32> = (words.words().into_iter().zip(digest.as_bytes()))
+            .map(|(word, byte)| word.map_or(f32::MIN, |_| f32::from(*byte) / 48.0))
+            .collect();
         // A small position bias for the response shown first, like that of real judges.
-        if self.form().is_pair() && (r == 1) == swapped {
-            logits[5] += 0.7;
+        if let (true, Some(best)) =
+            (self.form().is_pair() && (r == 1) == swapped, logits.last_mut())
+        {
+            *best += 0.7;
         }
         let score = Score::from_logits(&logits);
         let analysis = if self.settings.scores_only {
@@ -143,16 +163,21 @@ impl Judge for ScriptedJudge {
     }
 
     fn provenance(&self) -> Provenance {
-        let ScriptedSettings { single_order, scores_only, form, shows_reference } = self.settings;
+        let ScriptedSettings { single_order, scores_only, form, shows_reference, rubric } =
+            &self.settings;
         let entries = [
             ("panel", "scripted".to_owned()),
             ("seed", self.seed.to_string()),
-            ("orders", if single_order { "single" } else { "both" }.to_owned()),
-            ("texts", if scores_only { "scores only" } else { "analyses" }.to_owned()),
+            ("orders", if *single_order { "single" } else { "both" }.to_owned()),
+            ("texts", if *scores_only { "scores only" } else { "analyses" }.to_owned()),
         ];
         let mut provenance: Provenance =
             entries.map(|(name, value)| (name.to_owned(), value)).into();
-        add_form(&mut provenance, form, shows_reference);
+        add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
+        if let Some(rubric) = rubric {
+            let digest = Digest::sha256(rubric.source().as_bytes());
+            provenance.insert("rubric".to_owned(), digest.to_string());
+        }
         provenance
     }
 

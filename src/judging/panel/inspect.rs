@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use acem3_experts::prompt::Rubric;
 use anyhow::{Context, Result};
 
 use serde::Serialize;
@@ -128,7 +129,7 @@ pub fn inspect(
     placement: &Placement,
     downloads: HubDownloads,
 ) -> Result<Inspection> {
-    let definition = PanelDefinition::read(files, placement, downloads)?;
+    let definition = PanelDefinition::read(files, &Rubric::built_in()?, placement, downloads)?;
     let groups = group_members(&definition.members);
     let mut trunks = Vec::new();
     for group in groups {
@@ -143,7 +144,7 @@ pub fn inspect(
             &definition.members,
             group,
             &definition.prompt_config,
-            PanelOptions::default(),
+            &PanelOptions::default(),
             &placement.device,
         )?;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
 use acem3_conclusion::prompt_source;
-use acem3_experts::prompt::PromptForm;
+use acem3_experts::prompt::{PromptForm, Rubric};
 use anyhow::Result;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
@@ -23,6 +23,8 @@ pub struct Panel {
     pub(super) groups: Vec<TrunkGroup>,
     /// Hashes of everything that can change a verdict.
     pub(super) hashes: BTreeMap<String, String>,
+    /// The rubric.
+    pub(super) rubric: Rubric,
     /// Options that shape prompts and texts.
     pub(super) options: PanelOptions,
     /// Device and dtype.
@@ -46,18 +48,33 @@ impl Panel {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let PanelDefinition { prompt_config, members, mut hashes, hub } =
-            PanelDefinition::read(files, placement, downloads)?;
+        let PanelDefinition { prompt_config, members, mut hashes, hub, .. } =
+            PanelDefinition::read(files, &options.to_rubric()?, placement, downloads)?;
         prompt_config.check_form(options.form, options.shows_reference)?;
-        replace_prompt_hashes(&mut hashes, options.prompt_form(prompt_config.layout));
+        replace_prompt_hashes(&mut hashes, options.prompt_form(&prompt_config));
         let has_byte_products = members.iter().any(|member| member.weights.has_byte_products());
+        let rubric = options.to_rubric()?;
         let groups = group_members(&members).into_iter();
         let groups = groups.map(|group| {
-            TrunkGroup::new(&members, group, &prompt_config, options, &placement.device)
+            TrunkGroup::new(&members, group, &prompt_config, &options, &placement.device)
         });
         let groups = groups.collect::<Result<_>>()?;
         let placement = placement.clone();
-        Ok(Self { prompt_config, groups, hashes, options, placement, has_byte_products, hub })
+        Ok(Self {
+            prompt_config,
+            groups,
+            hashes,
+            rubric,
+            options,
+            placement,
+            has_byte_products,
+            hub,
+        })
+    }
+
+    /// Returns the index of the conclusion model among the members: it comes after the experts.
+    pub(super) fn conclusion_member(&self) -> usize {
+        self.rubric.aspects.len()
     }
 
     /// Returns the panel's name in tables and records.

@@ -1,11 +1,16 @@
 //! Options of a panel that shape its prompts and texts.
 
+use std::sync::Arc;
+
+use acem3_experts::Error;
 use acem3_experts::generate::GenerationSettings;
-use acem3_experts::prompt::{Form, PromptForm, PromptLayout};
+use acem3_experts::prompt::{Form, PromptForm, Rubric};
+
+use crate::checkpoints::panel::prompt_config::PromptConfig;
 
 /// Options of a panel that shape its prompts and texts. The default judges pairs, writes analyses and
 /// hides the reference answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PanelOptions {
     /// True to write scores without analyses.
     pub scores_only: bool,
@@ -13,16 +18,28 @@ pub struct PanelOptions {
     pub form: Form,
     /// True to show the reference answer to the members.
     pub shows_reference: bool,
+    /// The rubric; `None` for that of ACE-M³.
+    pub rubric: Option<Arc<Rubric>>,
 }
 
 impl PanelOptions {
-    /// Returns the prompts of these options in a layout.
-    pub(super) fn prompt_form(self, layout: PromptLayout) -> PromptForm {
-        PromptForm { form: self.form, layout, shows_reference: self.shows_reference }
+    /// Returns the prompts of these options for a panel.
+    pub(super) fn prompt_form(&self, config: &PromptConfig) -> PromptForm {
+        PromptForm {
+            form: self.form,
+            layout: config.layout,
+            shows_reference: self.shows_reference,
+            is_trained: config.is_trained,
+        }
+    }
+
+    /// Returns the rubric.
+    pub(super) fn to_rubric(&self) -> Result<Rubric, Error> {
+        self.rubric.as_deref().map_or_else(Rubric::built_in, |rubric| Ok(rubric.clone()))
     }
 
     /// Returns the generation settings with this token budget of an analysis.
-    pub(super) fn generation(self, analysis_tokens: usize) -> GenerationSettings {
+    pub(super) fn generation(&self, analysis_tokens: usize) -> GenerationSettings {
         GenerationSettings { analysis_tokens, scores_only: self.scores_only }
     }
 }

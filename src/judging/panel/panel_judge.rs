@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_conclusion::{CONCLUSION_MEMBER, Verdict};
+use acem3_conclusion::Verdict;
 use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
 use acem3_experts::prompt::{Form, JudgeInput};
 use acem3_kernels::instruction_set;
@@ -103,7 +103,13 @@ impl PanelJudge {
                     reference,
                     responses,
                 };
-                passes.push(ResponsePass::new(i, *swapped, input, images.clone()));
+                passes.push(ResponsePass::new(
+                    i,
+                    *swapped,
+                    input,
+                    images.clone(),
+                    &self.panel.rubric,
+                ));
             }
         }
         Ok(passes)
@@ -123,10 +129,11 @@ impl PanelJudge {
 
     /// Generates the evaluations of the experts and the output of the conclusion model for all passes.
     fn generate(&mut self, passes: &mut [ResponsePass]) -> Result<()> {
+        let conclusion = self.panel.conclusion_member();
         let groups = self.panel.groups.iter().zip(&mut self.caches).enumerate();
         // The group of the conclusion model comes last, because it needs all experts.
         let (last, first): (Vec<_>, Vec<_>) =
-            groups.partition(|(_, (group, _))| group.head_index(CONCLUSION_MEMBER).is_some());
+            groups.partition(|(_, (group, _))| group.head_index(conclusion).is_some());
         for (index, (group, cache)) in first.into_iter().chain(last) {
             generate_group(index, group, cache, passes)?;
         }
@@ -152,18 +159,18 @@ fn generate_group(
         }
         if let Some(task) = pass.conclusion_task(index, group)? {
             tasks.push(task);
-            origins.push((pass_index, CONCLUSION_MEMBER));
+            origins.push((pass_index, group.conclusion_member));
         }
     }
     group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |task, ratings| {
         let (pass_index, member) = origins[task];
         let pass = &mut passes[pass_index];
         pass.finish(member, ratings);
-        if member == CONCLUSION_MEMBER {
+        if member == group.conclusion_member {
             return Ok(Vec::new());
         }
         let conclusion = pass.conclusion_task(index, group)?;
-        origins.extend(conclusion.iter().map(|_| (pass_index, CONCLUSION_MEMBER)));
+        origins.extend(conclusion.iter().map(|_| (pass_index, group.conclusion_member)));
         Ok(conclusion.into_iter().collect())
     })?;
     Ok(())
@@ -239,8 +246,8 @@ impl Judge for PanelJudge {
             let products = "inputs of q8_0 and q4k weights in 8 bits";
             provenance.insert("products".to_owned(), products.to_owned());
         }
-        let PanelOptions { form, shows_reference, .. } = self.panel.options;
-        add_form(&mut provenance, form, shows_reference);
+        let PanelOptions { form, shows_reference, rubric, .. } = &self.panel.options;
+        add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
         provenance
@@ -267,14 +274,14 @@ impl Judge for PanelJudge {
 
 impl PanelJudge {
     fn judge_jobs(&mut self, jobs: &[JudgeJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
-        let form = self.form();
+        let (form, rubric) = (self.form(), self.panel.rubric.clone());
         let mut passes = self.create_passes(jobs)?;
         self.generate(&mut passes)?;
         let mut verdicts: Vec<Result<Verdict, Unscored>> =
             jobs.iter().map(|_| Ok(Verdict { orders: Vec::new() })).collect();
         for pass in passes {
             let verdict = &mut verdicts[pass.job];
-            match (verdict.as_mut(), pass.into_order(form)?) {
+            match (verdict.as_mut(), pass.into_order(form, &rubric)?) {
                 (Ok(verdict), Ok(order)) => verdict.orders.push(order),
                 (Ok(_), Err(unscored)) => *verdict = Err(unscored),
                 (Err(_), _) => {}

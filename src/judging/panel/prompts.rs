@@ -1,17 +1,14 @@
 //! The prompts of a panel as text, as its members read them.
 
 use acem3_conclusion::MergePrompts;
-use acem3_experts::prompt::{
-    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptPiece, Rubric,
-};
-use acem3_experts::{Aspect, expert_aspects};
+use acem3_experts::Aspect;
+use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptPiece};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::panel::options::PanelOptions;
 use crate::support::device::Placement;
 
@@ -34,57 +31,50 @@ pub struct MemberPrompt {
 /// The panel cannot be read, or was trained for another form.
 pub fn member_prompts(
     files: &PanelFiles,
-    options: PanelOptions,
+    options: &PanelOptions,
     input: &JudgeInput<'_>,
     downloads: HubDownloads,
 ) -> Result<Vec<MemberPrompt>> {
-    let definition = PanelDefinition::read(files, &Placement::cpu(), downloads)?;
+    let rubric = options.to_rubric()?;
+    let definition = PanelDefinition::read(files, &rubric, &Placement::cpu(), downloads)?;
     let config = &definition.prompt_config;
     config.check_form(options.form, options.shows_reference)?;
-    let prompt_form = options.prompt_form(config.layout);
+    let prompt_form = options.prompt_form(config);
+    let branches = BranchPrompts::for_form(prompt_form, rubric.clone(), config.rubric)?;
     let mut prompts = Vec::new();
-    for (i, name) in MEMBERS.into_iter().enumerate() {
+    let experts = rubric.experts(options.form).into_iter();
+    let experts = experts.map(|(i, aspect)| (i, Some(aspect)));
+    let conclusion = (options.form != Form::Correctness).then_some((rubric.aspects.len(), None));
+    for (i, aspect) in experts.chain(conclusion) {
         let member = definition.members.get(i).context("the panel has too few members")?;
         let chat_template = member.chat_template.clone();
         // A text-only member does not see the image.
         let has_image = input.has_image && member.vision.is_some();
         let input = JudgeInput { has_image, ..input.clone() };
+        let words = rubric.score_words();
+        let (pieces, format) = if let Some(aspect) = aspect {
+            let branches = branches.clone().with_chat_template(chat_template.clone());
+            let format = EvaluationFormat::of_expert(options.form, aspect, words);
+            (branches.pieces(aspect.key, &input)?, format)
+        } else {
+            let merge = MergePrompts::for_form(prompt_form, rubric.clone())?;
+            let evaluation =
+                |key: Aspect| vec![PromptPiece::Trusted(format!("<{} evaluation>", key.key()))];
+            let evaluations: Vec<_> =
+                rubric.aspects.iter().map(|aspect| evaluation(aspect.key)).collect();
+            let merge = merge.with_chat_template(chat_template.clone());
+            let format = EvaluationFormat::for_final_scores(options.form, words);
+            (merge.pieces(&input, &evaluations)?, format)
+        };
         let prefix = config.completion_prefixes.get(i).cloned().unwrap_or_default();
-        let format = |format: EvaluationFormat| {
-            let format = format.with_prefix(&prefix).with_prefix(&chat_template.lead);
-            format.to_instructions()
-        };
-        let (pieces, format) = match Aspect::ALL.get(i) {
-            Some(aspect) if !expert_aspects(options.form).contains(aspect) => continue,
-            Some(aspect) => {
-                let rubric = Rubric::built_in()?;
-                let branches = BranchPrompts::for_form(prompt_form, rubric, config.rubric)?;
-                let pieces =
-                    branches.with_chat_template(chat_template.clone()).pieces(*aspect, &input)?;
-                (pieces, format(expert_format(options.form, *aspect)))
-            }
-            None if options.form == Form::Correctness => continue,
-            None => {
-                let merge = MergePrompts::for_form(prompt_form)?;
-                let evaluations = Aspect::ALL.map(|aspect| {
-                    vec![PromptPiece::Trusted(format!("<{} evaluation>", aspect.key()))]
-                });
-                let pieces =
-                    merge.with_chat_template(chat_template.clone()).pieces(&input, &evaluations)?;
-                (pieces, format(EvaluationFormat::for_final_scores(options.form)))
-            }
-        };
-        prompts.push(MemberPrompt { member: name, prompt: to_text(&pieces), format });
+        let format = format.with_prefix(&prefix).with_prefix(&chat_template.lead);
+        prompts.push(MemberPrompt {
+            member: definition.names.get(i).copied().unwrap_or_default(),
+            prompt: to_text(&pieces),
+            format: format.to_instructions(),
+        });
     }
     Ok(prompts)
-}
-
-/// Returns the format of a branch expert.
-fn expert_format(form: Form, aspect: Aspect) -> EvaluationFormat {
-    match form {
-        Form::Pair | Form::Single => EvaluationFormat::for_expert(form, aspect),
-        Form::Correctness => EvaluationFormat::for_correctness(),
-    }
 }
 
 /// Joins the pieces of a prompt.

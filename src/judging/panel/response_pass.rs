@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use acem3_conclusion::{CONCLUSION_MEMBER, OrderVerdict};
+use acem3_conclusion::OrderVerdict;
 use acem3_experts::generate::{GenerationTask, ImageTokens};
-use acem3_experts::prompt::{Form, JudgeInput};
-use acem3_experts::{Aspect, BranchEvaluation, BranchExperts, Error, Rating, expert_aspects};
+use acem3_experts::prompt::{Form, JudgeInput, Rubric};
+use acem3_experts::{BranchEvaluation, BranchExperts, Error, Rating};
 use anyhow::{Context as _, Result};
 
 use crate::data::cases::UnscoredReason;
@@ -27,7 +27,7 @@ pub(super) struct ResponsePass<'a> {
     /// The tokens of the image, or why the image cannot be judged.
     images: Result<GroupImages, Unscored>,
     /// Outputs of the experts, in the order of the aspects.
-    experts: [Option<MemberOutput>; 3],
+    experts: Vec<Option<MemberOutput>>,
     conclusion: Option<MemberOutput>,
 }
 
@@ -38,8 +38,10 @@ impl<'a> ResponsePass<'a> {
         swapped: bool,
         input: JudgeInput<'a>,
         images: Result<GroupImages, Unscored>,
+        rubric: &Rubric,
     ) -> Self {
-        Self { job, swapped, input, images, experts: Default::default(), conclusion: None }
+        let experts = rubric.aspects.iter().map(|_| None).collect();
+        Self { job, swapped, input, images, experts, conclusion: None }
     }
 
     /// Returns the tasks of the experts that are members of a group, with their members.
@@ -68,13 +70,13 @@ impl<'a> ResponsePass<'a> {
         group_index: usize,
         group: &TrunkGroup,
     ) -> Result<Option<GenerationTask>, Error> {
-        let head = group.head_index(CONCLUSION_MEMBER);
+        let head = group.head_index(group.conclusion_member);
         let (Some(head), Some(conclusion), Ok(images)) = (head, &group.conclusion, &self.images)
         else {
             return Ok(None);
         };
         let mut evaluations = Vec::new();
-        for (aspect, output) in Aspect::ALL.into_iter().zip(&self.experts) {
+        for (aspect, output) in conclusion.rubric().aspects.iter().zip(&self.experts) {
             let Some(Ok(ratings)) = output else {
                 return Ok(None);
             };
@@ -99,16 +101,17 @@ impl<'a> ResponsePass<'a> {
     ///
     /// # Errors
     /// A member failed for a reason that concerns all responses, or has no output.
-    pub(super) fn into_order(self, form: Form) -> Result<Result<OrderVerdict, Unscored>> {
+    pub(super) fn into_order(
+        self,
+        form: Form,
+        rubric: &Rubric,
+    ) -> Result<Result<OrderVerdict, Unscored>> {
         if let Err(unscored) = self.images {
             return Ok(Err(unscored));
         }
-        let is_asked = |aspect: &Aspect| expert_aspects(form).contains(aspect);
-        let mut experts = Aspect::ALL.into_iter().zip(self.experts);
         if form == Form::Correctness {
             // The answer of the expert is the verdict.
-            let answer =
-                experts.find(|(aspect, _)| is_asked(aspect)).and_then(|(_, output)| output);
+            let answer = self.experts.into_iter().flatten().next();
             return Ok(match answer.context("the panel has no member for medical knowledge")? {
                 Ok(conclusion) => {
                     Ok(OrderVerdict { swapped: false, branches: Vec::new(), conclusion })
@@ -117,7 +120,7 @@ impl<'a> ResponsePass<'a> {
             });
         }
         let mut branches = Vec::new();
-        for (aspect, output) in experts {
+        for (aspect, output) in rubric.aspects.iter().zip(self.experts) {
             match output.context("the panel has no member for an aspect")? {
                 Ok(ratings) => branches.push(BranchExperts::build_evaluation(aspect, ratings)),
                 Err(error) => return Ok(Err(to_unscored(error)?)),

@@ -1,10 +1,10 @@
 //! Groups of members that share a trunk. The trunk is computed once per group.
 
-use acem3_conclusion::ConclusionModel;
+use acem3_conclusion::{ConclusionModel, MergePrompts};
 use acem3_experts::BranchExperts;
 use acem3_experts::decoder::{Head, Trunk};
 use acem3_experts::generate::Engine;
-use acem3_experts::prompt::{BranchPrompts, Form, Rubric};
+use acem3_experts::prompt::{BranchPrompts, Form};
 use anyhow::{Context, Result};
 use candle::Device;
 
@@ -29,6 +29,8 @@ pub(super) struct TrunkGroup {
     pub engine: Engine,
     /// Tokenized prompts of the branch experts.
     pub branches: BranchExperts,
+    /// Index of the conclusion model among the members.
+    pub conclusion_member: usize,
     /// Tokenized prompts of the conclusion model; `None` if the form has none.
     pub conclusion: Option<ConclusionModel>,
     /// Layers that all members of the group share.
@@ -70,7 +72,7 @@ impl TrunkGroup {
         members: &[Member],
         group: Vec<usize>,
         prompt_config: &PromptConfig,
-        options: PanelOptions,
+        options: &PanelOptions,
         device: &Device,
     ) -> Result<Self> {
         let depth = trunk_layers(members, &group);
@@ -90,28 +92,22 @@ impl TrunkGroup {
             image_encoder.self_test().with_context(|| member.origin.clone())?;
         }
         let tokenizer = &member.tokenizer;
-        let prompt_form = options.prompt_form(prompt_config.layout);
-        let prompts =
-            BranchPrompts::for_form(prompt_form, Rubric::built_in()?, prompt_config.rubric)?;
+        let prompt_form = options.prompt_form(prompt_config);
+        let rubric = options.to_rubric()?;
+        let conclusion_member = rubric.aspects.len();
+        let prompts = BranchPrompts::for_form(prompt_form, rubric.clone(), prompt_config.rubric)?;
         let prompts = prompts.with_chat_template(member.chat_template.clone());
         let build = || {
             let text_tokenizer = tokenizer.text.clone();
-            let chat_template = member.chat_template.clone();
-            let [branch_prefixes @ .., conclusion_prefix] = &prompt_config.completion_prefixes;
-            let branches = BranchExperts::new(
-                prompts,
-                branch_prefixes.each_ref().map(String::as_str),
-                &text_tokenizer,
-            )?;
+            let prefixes: Vec<&str> =
+                prompt_config.completion_prefixes.iter().map(String::as_str).collect();
+            let branches = BranchExperts::new(prompts, &prefixes, &text_tokenizer)?;
             let has_conclusion = prompt_form.form != Form::Correctness;
             let conclusion = has_conclusion.then(|| {
-                let prefix = conclusion_prefix;
-                ConclusionModel::with_chat_template(
-                    prompt_form,
-                    chat_template,
-                    prefix,
-                    &text_tokenizer,
-                )
+                let prefix = prefixes.get(rubric.aspects.len()).copied().unwrap_or_default();
+                let merge = MergePrompts::for_form(prompt_form, rubric)?;
+                let merge = merge.with_chat_template(member.chat_template.clone());
+                ConclusionModel::with_prompts(prompt_form.form, merge, prefix, &text_tokenizer)
             });
             let conclusion = conclusion.transpose()?;
             let settings = options.generation(prompt_config.analysis_tokens);
@@ -124,6 +120,7 @@ impl TrunkGroup {
             image_encoder,
             engine,
             branches,
+            conclusion_member,
             conclusion,
             trunk_layers: depth,
         })

@@ -94,7 +94,7 @@ impl From<WrittenResponse> for ResponseExample {
 impl ResponseExample {
     /// Returns the rating of factual accuracy.
     pub(crate) fn factual_rating(&self) -> Option<&RatingExample> {
-        let criterion = Some(Criterion::FactualAccuracy);
+        let criterion = Some(Criterion::FACTUAL_ACCURACY);
         self.ratings.iter().find(|r| r.criterion == criterion)
     }
 }
@@ -104,7 +104,7 @@ impl PairExample {
     pub(crate) fn aspect_ratings(&self, aspect: Aspect) -> Vec<&RatingExample> {
         let indices = |response: &'_ ResponseExample| -> Vec<usize> {
             let is_of_aspect =
-                |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
+                |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == Some(aspect));
             (0..response.ratings.len()).filter(is_of_aspect).collect()
         };
         self.responses

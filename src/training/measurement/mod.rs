@@ -121,8 +121,8 @@ fn set_results(
         })
     };
     let knowledge = |k: &KnownOrder, v: &Verdict| {
-        let known = k.aspect(Aspect::MedicalKnowledge)?;
-        Some(indicator(known == compare_scores(v.aspect_scores(Aspect::MedicalKnowledge))))
+        let known = k.aspect(Aspect::MEDICAL_KNOWLEDGE)?;
+        Some(indicator(known == compare_scores(v.aspect_scores(Aspect::MEDICAL_KNOWLEDGE))))
     };
     let mut unscored = verdicts.iter().filter_map(|verdict| verdict.as_ref().err());
     SetResults {
@@ -138,7 +138,7 @@ fn set_results(
         preferred_closed: preferred_if_closed(true),
         preferred_open: preferred_if_closed(false),
         preferred_by_accuracy: mean(&|k, v| {
-            better_preferred(k, v.expected_criterion_scores(Criterion::FactualAccuracy))
+            better_preferred(k, v.expected_criterion_scores(Criterion::FACTUAL_ACCURACY))
         }),
         better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order, v, first))),
         flips: mean(&|_, v| v.is_flipped().map(indicator)),

@@ -58,7 +58,7 @@ impl MemberPrompts {
 fn aspect_ratings(phantom: &Phantom, aspect: Aspect) -> EvaluationRatings {
     let ratings = phantom.responses.iter().flat_map(|r| &r.ratings);
     ratings
-        .filter(|(criterion, _)| criterion.aspect() == aspect)
+        .filter(|(criterion, _)| criterion.aspect() == Some(aspect))
         .map(|(_, rating)| (rating.analysis.clone(), rating.score))
         .collect()
 }

@@ -58,7 +58,7 @@ impl VerdictScores {
     pub fn from_verdict(verdict: &RecordedVerdict) -> Self {
         let (mut sum, mut n) = ([0.0; 2], 0.0);
         let aspects = verdict.orders.iter().flat_map(|order| &order.aspects);
-        for (_, criteria) in aspects.filter(|(aspect, _)| **aspect == Aspect::MedicalKnowledge) {
+        for (_, criteria) in aspects.filter(|(aspect, _)| **aspect == Aspect::MEDICAL_KNOWLEDGE) {
             for marks in criteria.values() {
                 let expected = pair_values(&marks.expected);
                 sum = [0, 1].map(|r| sum[r] + expected[r]);

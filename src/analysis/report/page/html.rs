@@ -1,5 +1,6 @@
 //! HTML output of the report: one self-contained page.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use acem3_experts::{Aspect, Criterion};
@@ -33,8 +34,8 @@ const ENTRIES_PER_CHUNK: usize = 100;
 struct PageIndex<'a> {
     judges: Vec<&'a str>,
     chunk: usize,
-    aspects: Vec<[&'a str; 2]>,
-    criteria: Vec<[&'a str; 3]>,
+    aspects: Vec<[String; 2]>,
+    criteria: Vec<[String; 3]>,
     entries: &'a [BrowserEntry],
 }
 
@@ -223,12 +224,12 @@ fn write_data(
     browser: &CaseBrowser,
     images: &EmbeddedImages,
 ) -> Result<()> {
-    let criteria = Criterion::ALL.map(|c| [c.key(), c.name(), c.aspect().key()]);
+    let (aspects, criteria) = rubric_index(report);
     let index = PageIndex {
         judges: report.judges.iter().map(|judge| judge.name.as_str()).collect(),
         chunk: ENTRIES_PER_CHUNK,
-        aspects: Aspect::ALL.map(|a| [a.key(), a.name()]).to_vec(),
-        criteria: criteria.to_vec(),
+        aspects,
+        criteria,
         entries: &browser.entries,
     };
     let text = serde_json::to_string(&index).context("could not serialise the cases as JSON")?;
@@ -248,4 +249,20 @@ fn write_data(
         let _ = writeln!(page, "<script type=\"text/plain\" id=\"picture-{i}\">{uri}</script>");
     }
     Ok(())
+}
+
+/// Returns key and name of each aspect, and key, name and aspect of each criterion, of ACE-M³ and of the
+/// rubrics of the records.
+fn rubric_index(report: &ReportData) -> (Vec<[String; 2]>, Vec<[String; 3]>) {
+    let summaries = report.judges.iter().flat_map(|judge| &judge.summaries);
+    let others = summaries.flat_map(|summary| summary.criteria_of_rubric.iter().copied());
+    let others: BTreeSet<(Aspect, Criterion)> = others.collect();
+    let known = Criterion::ALL.into_iter().filter_map(|c| Some((c.aspect()?, c)));
+    let criteria: Vec<(Aspect, Criterion)> = known.chain(others).collect();
+    let mut aspects: Vec<Aspect> = criteria.iter().map(|(aspect, _)| *aspect).collect();
+    aspects.dedup();
+    let criterion =
+        |(a, c): (Aspect, Criterion)| [c.key().to_owned(), c.name(), a.key().to_owned()];
+    let aspects = aspects.into_iter().map(|a| [a.key().to_owned(), a.name()]);
+    (aspects.collect(), criteria.into_iter().map(criterion).collect())
 }

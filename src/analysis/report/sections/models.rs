@@ -93,7 +93,7 @@ fn mean_score_table(judge: &JudgeReport) -> TableSection {
 fn target_name(target: ScoreTarget) -> String {
     match target {
         ScoreTarget::Final => "Final score".to_owned(),
-        ScoreTarget::Aspect(aspect) => aspect.name().to_owned(),
+        ScoreTarget::Aspect(aspect) => aspect.name(),
         ScoreTarget::Criterion(criterion) => format!("  {}", criterion.name()),
     }
 }

@@ -28,6 +28,8 @@ pub struct RecordSummary {
     pub detail: Option<String>,
     /// True if the verdict has analyses, false for scores only.
     pub has_analyses: bool,
+    /// The criteria of the verdict with their aspects, if the rubric is not that of ACE-M³.
+    pub criteria_of_rubric: Vec<(Aspect, Criterion)>,
 }
 
 /// Short form of an outcome.
@@ -123,6 +125,7 @@ impl RecordSummary {
                 },
                 detail: None,
                 has_analyses: false,
+                criteria_of_rubric: Vec::new(),
             },
             RecordOutcome::Judged(verdict) => {
                 let pair_swap = PairSwap(swap);
@@ -135,10 +138,18 @@ impl RecordSummary {
                     outcome: pair_swap.outcome_summary(&verdict),
                     detail: Some(detail),
                     has_analyses: verdict.orders.iter().any(has_analyses),
+                    criteria_of_rubric: criteria_of_rubric(&verdict),
                 }
             }
         }))
     }
+}
+
+/// Returns the criteria of a verdict that do not belong to ACE-M³, with their aspects.
+fn criteria_of_rubric(verdict: &RecordedVerdict) -> Vec<(Aspect, Criterion)> {
+    let aspects = verdict.orders.first().into_iter().flat_map(|order| &order.aspects);
+    let criteria = aspects.flat_map(|(aspect, criteria)| criteria.keys().map(|c| (*aspect, *c)));
+    criteria.filter(|(aspect, criterion)| criterion.aspect() != Some(*aspect)).collect()
 }
 
 fn reversed<T>([a, b]: [T; 2]) -> [T; 2] {

@@ -1,14 +1,19 @@
 //! The form of judging, and the use of the reference answer.
 
-use acem3_experts::prompt::Form;
+use std::path::Path;
+use std::sync::Arc;
+
+use acem3_experts::prompt::{Form, Rubric};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::source::SourceArgs;
 use crate::data::cases::SourceOptions;
 use crate::judging::run::pairs::ResponseSelection;
+use crate::support::files::regular_file;
 
 /// Arguments that select what a verdict is about.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct FormArgs {
     /// Judge in this form
     #[arg(long, value_enum, default_value_t = FormArg::Pair, env = "ACEM3_FORM")]
@@ -16,23 +21,61 @@ pub struct FormArgs {
     /// Use the reference answers of the cases in this way; the form `correctness` always shows them
     #[arg(long, value_enum, default_value_t = ReferenceUse::Hide, env = "ACEM3_REFERENCE")]
     pub reference: ReferenceUse,
+    /// Score the aspects and criteria of this rubric: `ace_m3`, `hdceval`, `automedeval`, or a TOML
+    /// file [default: `ace_m3`]
+    #[arg(long, value_name = "RUBRIC", env = "ACEM3_RUBRIC")]
+    pub rubric: Option<String>,
 }
 
 impl FormArgs {
     /// Returns true if the judge sees the reference answer.
-    pub fn shows_reference(self) -> bool {
+    pub fn shows_reference(&self) -> bool {
         self.form == FormArg::Correctness || self.reference == ReferenceUse::Show
     }
 
     /// Returns the options for opening cases that are judged in this form.
-    pub fn source_options(self, source: &SourceArgs) -> SourceOptions {
+    pub fn source_options(&self, source: &SourceArgs) -> SourceOptions {
         let mut options = source.to_options(self.form.form().responses());
         options.with_reference |= self.reference == ReferenceUse::Rival;
         options
     }
 
+    /// Reads the rubric; `None` for that of ACE-M³.
+    ///
+    /// # Errors
+    ///
+    /// There is no such rubric, the file is none, or the form has no criteria.
+    pub fn to_rubric(&self) -> Result<Option<Arc<Rubric>>> {
+        let Some(name) = &self.rubric else {
+            return Ok(None);
+        };
+        if self.form == FormArg::Correctness {
+            bail!(
+                "--rubric {name}: the form correctness has no criteria\n\
+                 hint: omit --rubric, or use --form single with --reference show"
+            );
+        }
+        if let Some(built_in) = Rubric::by_key(name)? {
+            return Ok(Some(Arc::new(built_in)));
+        }
+        let path = Path::new(name);
+        if !path.exists() {
+            bail!(
+                "--rubric {name}: no such file and no built-in rubric, expected {} or a TOML file\n\
+                 hint: the guide to judging shows a rubric file",
+                Rubric::built_in_keys()?.join(", ")
+            );
+        }
+        let text = regular_file::read_to_string(path)
+            .with_context(|| format!("--rubric {name}: the file cannot be read"))?;
+        let rubric = Rubric::parse(&text).with_context(|| {
+            format!("--rubric {name}: not a rubric\nhint: the guide to judging shows a rubric file")
+        })?;
+        Ok(Some(Arc::new(rubric)))
+    }
+
     /// Returns what is judged of each case. `baseline`: the model that all others are compared with.
-    pub fn to_selection(self, baseline: Option<String>) -> ResponseSelection {
+    pub fn to_selection(&self, baseline: Option<String>) -> ResponseSelection {
         let shows_reference = self.shows_reference();
         ResponseSelection { form: self.form.form(), shows_reference, baseline }
     }

@@ -32,9 +32,9 @@ where
 
 /// Parses the name of a score target: `final`, an aspect or a criterion.
 pub(crate) fn parse_score_target(name: &str) -> Result<ScoreTarget, String> {
-    ScoreTarget::parse_name(name).ok_or_else(|| {
+    ScoreTarget::parse_name_or_key(name).ok_or_else(|| {
         let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
-        format!("expected one of {}", all.join(", "))
+        format!("expected one of {}, or the key of a criterion of another rubric", all.join(", "))
     })
 }
 
@@ -60,6 +60,6 @@ mod tests {
 
     #[test]
     fn unknown_score_targets_are_rejected() {
-        assert!(parse_score_target("FA").is_ok() && parse_score_target("beauty").is_err());
+        assert!(parse_score_target("FA").is_ok() && parse_score_target("Beauty of it").is_err());
     }
 }

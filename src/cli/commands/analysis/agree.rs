@@ -13,7 +13,7 @@ use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::data::labels;
-use crate::data::labels::LabelOptions;
+use crate::data::labels::{LabelOptions, ScoreTarget};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -33,6 +33,8 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         return agree_on_correctness(args);
     }
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let targets: Vec<ScoreTarget> = args.target.iter().map(|target| target.resolved()).collect();
+    targets.iter().try_for_each(|target| verdicts.check_target(*target))?;
     let mut other = match &args.against {
         Some(path) => Some(read_verdicts(path, args.scores, &args.bootstrap)?),
         None => None,
@@ -45,11 +47,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     }
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let bootstrap = args.bootstrap.to_bootstrap();
-    let config = AgreementConfig {
-        bootstrap,
-        targets: args.target.clone(),
-        group_by: args.group_by.clone(),
-    };
+    let config = AgreementConfig { bootstrap, targets, group_by: args.group_by.clone() };
     let labels = args.labels.path.as_ref().map(|path| path.display().to_string());
     let result = compute_agreement(&verdicts, &units, labels, &config)?;
     let comparison = match (&args.against, &other, result.sections.first()) {

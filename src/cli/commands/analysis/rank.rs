@@ -18,8 +18,10 @@ pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
     }
     let runs = args.records.iter().map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let runs = runs.collect::<Result<Vec<_>>>()?;
+    let target = args.target.resolved();
+    runs.iter().try_for_each(|run| run.check_target(target))?;
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
-    let ranking_result = rank_models(&runs, args.target, args.bootstrap.to_bootstrap())?;
+    let ranking_result = rank_models(&runs, target, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
         TableFormat::Json => notices.to_json(&ranking_result)?,
         TableFormat::Csv => ranking_result.csv_table().to_csv()?,

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     check_distinct_runs(&args.records)?;
     let out = check_out(args, format)?;
     let settings = JudgeReportSettings {
-        target: args.target,
+        target: args.target.resolved(),
         score_kind: args.scores,
         group_by: args.group_by.clone(),
         bootstrap: args.bootstrap.to_bootstrap(),

@@ -42,13 +42,15 @@ use crate::support::text::format_count;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    // A rubric names the criteria that labels of cases may have.
+    args.form.to_rubric()?;
     let source = cases::open(&args.source.path, &args.source_options())?;
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
     check_baseline(args)?;
     create_run_folder(args)?;
-    let loaded = load_judge(&args.judge, Some(args.form), verbosity);
+    let loaded = load_judge(&args.judge, Some(&args.form), verbosity);
     if loaded.is_err() && is_new_folder {
         // An empty folder would look like a run. `remove_dir` does not remove a folder with files.
         let _ = fs::remove_dir(&args.out);

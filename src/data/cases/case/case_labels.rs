@@ -15,9 +15,12 @@ pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
         match key.as_str() {
             "final" if value.is_null() => {}
             "final" => labels.final_scores = Some(parse_scores(&value, "labels.final")?),
-            "aspects" => labels.aspects = parse_group(value, "aspects", Aspect::ALL, Aspect::key)?,
+            "aspects" => {
+                labels.aspects = parse_group(value, "aspects", &Aspect::known(), Aspect::key)?;
+            }
             "criteria" => {
-                labels.criteria = parse_group(value, "criteria", Criterion::ALL, Criterion::key)?;
+                labels.criteria =
+                    parse_group(value, "criteria", &Criterion::known(), Criterion::key)?;
             }
             _ => {
                 return Err(format!(
@@ -65,16 +68,17 @@ fn expect_object(value: Value, name: &str) -> Result<Map<String, Value>, String>
     }
 }
 
-fn parse_group<K: Ord + Copy, const N: usize>(
+fn parse_group<K: Ord + Copy>(
     value: Value,
     name: &str,
-    all: [K; N],
+    all: &[K],
     key_of: impl Fn(K) -> &'static str,
 ) -> Result<BTreeMap<K, Vec<f64>>, String> {
     let mut group = BTreeMap::new();
     for (key, value) in expect_object(value, &format!("labels.{name}"))? {
-        let known = all.into_iter().find(|&k| key_of(k) == key).ok_or_else(|| {
-            let names = all.map(&key_of).join(", ");
+        let known = all.iter().copied().find(|k| key_of(*k) == key).ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|k| key_of(*k)).collect();
+            let names = names.join(", ");
             format!("`labels.{name}` has the unknown name `{key}`, expected one of {names}")
         })?;
         group.insert(known, parse_scores(&value, &format!("labels.{name}.{key}"))?);
@@ -108,7 +112,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(labels.final_scores, Some(vec![5.0, 0.5]));
-        assert_eq!(labels.aspects[&Aspect::MedicalKnowledge], [4.0, 1.0]);
+        assert_eq!(labels.aspects[&Aspect::MEDICAL_KNOWLEDGE], [4.0, 1.0]);
         assert_eq!(labels.criteria.len(), 2);
         assert!(check_score_counts(&labels, 2).is_ok());
         assert!(check_score_counts(&labels, 3).unwrap_err().contains("final"));

@@ -156,9 +156,9 @@ fn scramble_letters(word: &str, rng: &mut impl RandomChoice) -> String {
 
 fn criterion_score(criterion: Criterion, claim: &Claim, defects: &[Defect], courteous: bool) -> u8 {
     let best = match criterion {
-        Criterion::FactualAccuracy => claim.accuracy(),
-        Criterion::AddressingMultipleConcerns => claim.coverage(),
-        Criterion::ToneAndEmpathy if !courteous => 4,
+        Criterion::FACTUAL_ACCURACY => claim.accuracy(),
+        Criterion::ADDRESSING_MULTIPLE_CONCERNS => claim.coverage(),
+        Criterion::TONE_AND_EMPATHY if !courteous => 4,
         _ => 5,
     };
     let rules = defects.iter().filter_map(|defect| defect.rule());
@@ -168,17 +168,17 @@ fn criterion_score(criterion: Criterion, claim: &Claim, defects: &[Defect], cour
 
 fn criterion_analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> String {
     match criterion {
-        Criterion::FactualAccuracy => {
+        Criterion::FACTUAL_ACCURACY => {
             let silent = evasive || claim.short.is_empty() || claim.concerns_answered == 0;
             let claimed = if silent { "nothing" } else { &claim.short };
             factual_analysis(claimed, &claim.truth, score)
         }
-        Criterion::AddressingMultipleConcerns
+        Criterion::ADDRESSING_MULTIPLE_CONCERNS
             if score == 2 && !claim.unanswered_concern.is_empty() =>
         {
             format!("Leaves out the {}.", claim.unanswered_concern)
         }
-        Criterion::AddressingMultipleConcerns if score == 5 && claim.concerns_asked > 1 => {
+        Criterion::ADDRESSING_MULTIPLE_CONCERNS if score == 5 && claim.concerns_asked > 1 => {
             "Answers both concerns.".to_owned()
         }
         _ => analysis_for_score(criterion, score).to_owned(),
@@ -212,7 +212,7 @@ pub fn finding_range(analysis: &str) -> Option<std::ops::Range<usize>> {
 pub fn final_rating(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
     for (criterion, score) in scores {
-        let adjusted = score + u8::from(criterion.aspect() == Aspect::Expression);
+        let adjusted = score + u8::from(criterion.aspect() == Some(Aspect::EXPRESSION));
         if weakest.is_none_or(|(least, _, _)| adjusted < least) {
             weakest = Some((adjusted, criterion, score));
         }
@@ -244,7 +244,7 @@ mod tests {
     fn wrong_answer_is_scored_by_its_claim() {
         let written = write(&wrong_claim(), &[], &mut stream_rng(1, 2, 3));
         assert!(written.text.starts_with("The liver is on the left."));
-        assert_eq!(written.score(Criterion::FactualAccuracy), 1);
+        assert_eq!(written.score(Criterion::FACTUAL_ACCURACY), 1);
         assert_eq!(
             written.ratings[4].1.analysis,
             "Claims left; the image shows right: they differ."
@@ -258,7 +258,7 @@ mod tests {
         let claim = Claim::with_one_concern("The liver is on the right.", "right", "right", true);
         let written = write(&claim, &[Defect::Bare], &mut stream_rng(1, 2, 3));
         assert_eq!(written.text, "Right");
-        assert_eq!(written.score(Criterion::ExpressionIntegrity), 4);
+        assert_eq!(written.score(Criterion::EXPRESSION_INTEGRITY), 4);
         assert_eq!(written.conclusion.analysis, "No weakness.");
         assert_eq!(written.conclusion.score, 5);
     }
@@ -271,7 +271,7 @@ mod tests {
             written.ratings[4].1.analysis,
             "Claims nothing; the image shows right: nothing to compare."
         );
-        assert_eq!(written.score(Criterion::AddressingMultipleConcerns), 0);
+        assert_eq!(written.score(Criterion::ADDRESSING_MULTIPLE_CONCERNS), 0);
         assert_eq!(written.conclusion.score, 0);
     }
 
@@ -283,9 +283,9 @@ mod tests {
                 let written = write(&claim, &[rule.defect], &mut stream_rng(4, index, 3));
                 for (criterion, rating) in &written.ratings {
                     let row = rule.lowers.iter().find(|(c, _)| c == criterion);
-                    match (row, criterion) {
+                    match (row, *criterion) {
                         (Some((_, level)), _) => assert_eq!(rating.score, *level, "{}", rule.key),
-                        (None, Criterion::ToneAndEmpathy) => assert!(rating.score >= 4),
+                        (None, Criterion::TONE_AND_EMPATHY) => assert!(rating.score >= 4),
                         (None, _) => assert_eq!(rating.score, 5, "{}", rule.key),
                     }
                 }

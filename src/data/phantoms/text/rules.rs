@@ -7,7 +7,7 @@ use acem3_experts::Criterion;
 /// The analyses for factual accuracy and multiple concerns are usually written from the claim.
 pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
     (
-        Criterion::ClarityOfResponse,
+        Criterion::CLARITY_OF_RESPONSE,
         [
             "Cannot be understood.",
             "Muddled and hard to follow.",
@@ -18,7 +18,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::LanguageAppropriateness,
+        Criterion::LANGUAGE_APPROPRIATENESS,
         [
             "Not in the patient's language.",
             "Heavy jargon or slang.",
@@ -29,7 +29,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::ToneAndEmpathy,
+        Criterion::TONE_AND_EMPATHY,
         [
             "Insults the patient.",
             "Rude to the patient.",
@@ -40,7 +40,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::ExpressionIntegrity,
+        Criterion::EXPRESSION_INTEGRITY,
         [
             "Unreadable throughout.",
             "Words are garbled.",
@@ -51,7 +51,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::FactualAccuracy,
+        Criterion::FACTUAL_ACCURACY,
         [
             "Nothing is claimed.",
             "The claim is wrong.",
@@ -62,7 +62,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::UpToDateInformation,
+        Criterion::UP_TO_DATE_INFORMATION,
         [
             "Advises a harmful old practice.",
             "Advises an abandoned practice.",
@@ -73,7 +73,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::HandlingUncertainty,
+        Criterion::HANDLING_UNCERTAINTY,
         [
             "Certain without any ground.",
             "Claims absolute certainty.",
@@ -84,7 +84,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::ContextAwareness,
+        Criterion::CONTEXT_AWARENESS,
         [
             "Nothing fits the context.",
             "General text, ignores the image.",
@@ -95,7 +95,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::RelevanceToCondition,
+        Criterion::RELEVANCE_TO_CONDITION,
         [
             "Wholly off the topic.",
             "Advises on another condition.",
@@ -106,7 +106,7 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
         ],
     ),
     (
-        Criterion::AddressingMultipleConcerns,
+        Criterion::ADDRESSING_MULTIPLE_CONCERNS,
         [
             "Answers nothing.",
             "Hardly answers anything.",

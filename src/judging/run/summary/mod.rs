@@ -4,9 +4,11 @@ pub mod counts;
 pub mod tally;
 pub mod unscored_causes;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 use serde::Serialize;
 
@@ -43,12 +45,9 @@ pub struct ModelSummary {
     pub score: Option<f64>,
     /// Mean combined expected final score, 0 to 5.
     pub expected: Option<f64>,
-    /// Mean score of Expression, 0 to 5.
-    pub expression: Option<f64>,
-    /// Mean score of Medical Knowledge Correctness, 0 to 5.
-    pub medical_knowledge: Option<f64>,
-    /// Mean score of Patient Question Relevance, 0 to 5.
-    pub patient_relevance: Option<f64>,
+    /// Mean score of each aspect, 0 to 5.
+    #[serde(flatten)]
+    pub aspects: BTreeMap<Aspect, Option<f64>>,
     /// Number of pairs with a verdict.
     pub n: u64,
     /// Proportion of pairs with a verdict, 0 to 1.
@@ -73,10 +72,11 @@ pub struct Flips {
 impl Summary {
     /// Creates the summary of a tally.
     pub fn from_tally(tally: &Tally, judge: String, form: Form, records: &Path) -> Self {
+        let aspects = tally.aspects();
         let mut models: Vec<_> = tally
             .models
             .iter()
-            .map(|(name, model)| ModelSummary::from_tally(name, model))
+            .map(|(name, model)| ModelSummary::from_tally(name, model, &aspects))
             .collect();
         // The sort is stable: models with equal scores stay in alphabetical order.
         models.sort_by(|a, b| b.score.unwrap_or(-1.0).total_cmp(&a.score.unwrap_or(-1.0)));
@@ -126,34 +126,19 @@ impl Summary {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            "model",
-            "score",
-            "expression",
-            "knowledge",
-            "relevance",
-            "n",
-            "coverage",
-            "win",
-            "tie",
-            "loss",
-        ]);
+        let aspects = self.models.first().into_iter().flat_map(|model| model.aspects.keys());
+        let header = ["model", "score"].into_iter().chain(aspects.map(|a| column_of_aspect(*a)));
+        let mut table =
+            Table::new(header.chain(["n", "coverage", "win", "tie", "loss"]).collect::<Vec<_>>());
         let mean = |value: Option<f64>| {
             value.map_or_else(|| NOT_APPLICABLE.to_owned(), |v| format!("{v:.2}"))
         };
         for model in &self.models {
-            table.push_row([
-                model.model.clone(),
-                mean(model.score),
-                mean(model.expression),
-                mean(model.medical_knowledge),
-                mean(model.patient_relevance),
-                model.n.to_string(),
-                format_floor_percent(model.coverage),
-                model.wins.to_string(),
-                model.ties.to_string(),
-                model.losses.to_string(),
-            ]);
+            let mut row = vec![model.model.clone(), mean(model.score)];
+            row.extend(model.aspects.values().map(|score| mean(*score)));
+            row.extend([model.n.to_string(), format_floor_percent(model.coverage)]);
+            row.extend([model.wins, model.ties, model.losses].map(|n| n.to_string()));
+            table.push_row(row);
         }
         table
     }
@@ -185,18 +170,23 @@ impl Summary {
     }
 }
 
+/// Returns the column of an aspect: the last word of its key.
+fn column_of_aspect(aspect: Aspect) -> &'static str {
+    aspect.key().rsplit('_').next().unwrap_or_default()
+}
+
 impl ModelSummary {
-    fn from_tally(name: &str, model: &ModelTally) -> Self {
+    fn from_tally(name: &str, model: &ModelTally, aspects: &[Aspect]) -> Self {
         let n = model.judged as f64;
         let mean = |sum: f64| (model.judged > 0).then(|| (sum / n * 1e4).round() / 1e4);
-        let [expression, medical_knowledge, patient_relevance] = model.aspects.map(mean);
         Self {
             model: name.to_owned(),
             score: mean(model.scores),
             expected: mean(model.expected),
-            expression,
-            medical_knowledge,
-            patient_relevance,
+            aspects: aspects
+                .iter()
+                .map(|a| (*a, model.aspects.get(a).and_then(|s| mean(*s))))
+                .collect(),
             n: model.judged,
             coverage: n / model.pairs.max(1) as f64,
             wins: model.wins,
@@ -217,7 +207,7 @@ mod tests {
             judged: 3,
             scores: 13.0,
             expected: 12.5,
-            aspects: [12.0, 9.0, 15.0],
+            aspects: Aspect::ALL.into_iter().zip([12.0, 9.0, 15.0]).collect(),
             wins: 2,
             ties: 1,
             losses: 0,

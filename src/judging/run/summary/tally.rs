@@ -1,7 +1,7 @@
 //! Counts and sums of a run, in constant memory.
 
 use crate::support::terminal::progress::ProgressCounts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use acem3_conclusion::compare_scores;
 use acem3_experts::Aspect;
@@ -64,8 +64,8 @@ pub struct ModelTally {
     pub scores: f64,
     /// Sum of the combined expected final scores.
     pub expected: f64,
-    /// Sums of the aspect scores, in the order of [`Aspect::ALL`].
-    pub aspects: [f64; 3],
+    /// Sums of the aspect scores.
+    pub aspects: BTreeMap<Aspect, f64>,
     /// Pairs that the model won.
     pub wins: u64,
     /// Ties.
@@ -75,6 +75,12 @@ pub struct ModelTally {
 }
 
 impl Tally {
+    /// Returns the aspects of all verdicts, without those that no verdict has.
+    pub fn aspects(&self) -> Vec<Aspect> {
+        let all = self.models.values().flat_map(|model| model.aspects.keys().copied());
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// Returns the counts of a progress bar.
     pub fn progress(&self) -> ProgressCounts {
         ProgressCounts {
@@ -156,8 +162,8 @@ impl ModelTally {
         self.judged += 1;
         self.scores += value(&verdict.scores);
         self.expected += value(&verdict.expected);
-        for (sum, aspect) in self.aspects.iter_mut().zip(Aspect::ALL) {
-            *sum += verdict.aspects.get(&aspect).map_or(0.0, value);
+        for (aspect, scores) in &verdict.aspects {
+            *self.aspects.entry(*aspect).or_default() += value(scores);
         }
         if let Some(order) = verdict.order {
             self.count_order(order, index);

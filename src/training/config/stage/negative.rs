@@ -37,6 +37,6 @@ impl Negative {
     /// Returns true if this change can affect an evaluation of the member. Only evaluations of
     /// medical knowledge describe the image.
     pub(crate) fn applies_to(self, member: &str) -> bool {
-        self != Self::ReferenceRemoval || member == Aspect::MedicalKnowledge.key()
+        self != Self::ReferenceRemoval || member == Aspect::MEDICAL_KNOWLEDGE.key()
     }
 }

@@ -168,7 +168,7 @@ impl SequenceBuilder {
     /// Builds a sequence of an image with questions and short answers, one branch per question.
     pub(crate) fn build_answers(&self, example: &AnswerExample) -> Result<Sequence> {
         let input = JudgeInput::pair(true, "", ["", ""]);
-        let pieces = self.branches.pieces(Aspect::Expression, &input)?;
+        let pieces = self.branches.pieces(Aspect::EXPRESSION, &input)?;
         let prefix: Vec<PromptPiece> =
             match pieces.iter().position(|p| matches!(p, PromptPiece::Image)) {
                 Some(image) => pieces[image.saturating_sub(1)..=image + 1].to_vec(),
@@ -196,10 +196,10 @@ impl SequenceBuilder {
     /// the finding are context; the agreement and the score have a loss.
     pub(crate) fn build_comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
         let input = JudgeInput::pair(false, "", ["", ""]);
-        let pieces = self.branches.pieces(Aspect::Expression, &input)?;
+        let pieces = self.branches.pieces(Aspect::EXPRESSION, &input)?;
         let prefix = tokenize_pieces(&pieces[..1], &self.tokenizer)?;
         let mut sequence = Sequence::new(&prefix, None, self.image_tokens);
-        let member = Aspect::ALL.iter().position(|a| *a == Aspect::MedicalKnowledge);
+        let member = Aspect::ALL.iter().position(|a| *a == Aspect::MEDICAL_KNOWLEDGE);
         for rating in ratings {
             let mut tokens =
                 self.fill_format(&self.formats[member.unwrap_or_default()].tokens, &[rating])?;
@@ -285,7 +285,7 @@ struct LossWeights {
 impl LossWeights {
     fn for_criterion(criterion: Option<Criterion>) -> Self {
         match criterion {
-            Some(Criterion::FactualAccuracy) => {
+            Some(Criterion::FACTUAL_ACCURACY) => {
                 Self { analysis: FACTUAL_TOKEN_WEIGHT, score: FACTUAL_SCORE_WEIGHT }
             }
             _ => Self { analysis: ANALYSIS_WEIGHT, score: SCORE_WEIGHT },

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use acem3_conclusion::ConclusionModel;
 use acem3_experts::generate::GenerationTask;
-use acem3_experts::prompt::PromptForm;
+use acem3_experts::prompt::Form;
 use acem3_experts::{BranchEvaluation, BranchExperts, Rating, Score};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -92,15 +92,15 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
     let [branches @ .., conclusion_prefix] = prefixes;
     let experts = BranchExperts::new(
         builder.branches.clone(),
-        branches.each_ref().map(String::as_str),
+        &branches.each_ref().map(String::as_str),
         &builder.tokenizer,
     )
     .unwrap();
     let mut tasks = experts.tasks(&input, None, &builder.tokenizer).unwrap();
-    let evaluations: Vec<BranchEvaluation> = Aspect::ALL
-        .into_iter()
+    let rubric = Rubric::built_in().unwrap();
+    let evaluations: Vec<BranchEvaluation> = (rubric.aspects.iter())
         .map(|aspect| {
-            let ratings = pair.aspect_ratings(aspect).into_iter().map(|r| Rating {
+            let ratings = pair.aspect_ratings(aspect.key).into_iter().map(|r| Rating {
                 analysis: r.analysis.clone(),
                 cut: false,
                 score: score(r.score),
@@ -108,14 +108,11 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
             BranchExperts::build_evaluation(aspect, ratings.collect())
         })
         .collect();
-    let template = config.dialogue.clone();
-    let conclusion = ConclusionModel::with_chat_template(
-        PromptForm::pair(config.layout),
-        template,
-        conclusion_prefix,
-        &builder.tokenizer,
-    )
-    .unwrap();
+    let merge = MergePrompts::new(config.layout).unwrap();
+    let merge = merge.with_chat_template(config.dialogue.clone());
+    let tokenizer = &builder.tokenizer;
+    let conclusion =
+        ConclusionModel::with_prompts(Form::Pair, merge, conclusion_prefix, tokenizer).unwrap();
     tasks.push(conclusion.task(&input, None, &evaluations, &builder.tokenizer).unwrap());
     for (i, task) in tasks.iter().enumerate() {
         let ratings = pair.member_ratings(i);
@@ -136,7 +133,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
 fn wrong_finding_has_no_loss() {
     let (_, builder) = embedded_builder();
     let rating = RatingExample {
-        criterion: Some(Criterion::FactualAccuracy),
+        criterion: Some(Criterion::FACTUAL_ACCURACY),
         analysis: "Claims left side; the image shows right side: they differ.".to_owned(),
         score: 1,
         trains_finding: false,

@@ -44,7 +44,7 @@ fn criterion_rating(
 
 /// Replaces the finding in the factual analysis with a wrong one, which has no loss.
 pub(crate) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, finding: &str) {
-    if let Some(rating) = criterion_rating(response, Criterion::FactualAccuracy)
+    if let Some(rating) = criterion_rating(response, Criterion::FACTUAL_ACCURACY)
         && rating.score > 0
     {
         let score = if claimed == finding { 5 } else { 1 };
@@ -55,10 +55,10 @@ pub(crate) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, fin
 
 /// Lowers a perfect score of tone and empathy by one point.
 pub(crate) fn lower_perfect_tone(response: &mut ResponseExample) {
-    if let Some(rating) = criterion_rating(response, Criterion::ToneAndEmpathy)
+    if let Some(rating) = criterion_rating(response, Criterion::TONE_AND_EMPATHY)
         && rating.score == 5
     {
         rating.score = 4;
-        rating.analysis = String::from(analysis_for_score(Criterion::ToneAndEmpathy, 4));
+        rating.analysis = String::from(analysis_for_score(Criterion::TONE_AND_EMPATHY, 4));
     }
 }

@@ -51,7 +51,7 @@ impl QuotingExamples {
             response_writer::write(&claim, &[Defect::Bare], rng).into()
         });
         let first_ratings = responses[0].ratings.iter_mut();
-        for rating in first_ratings.filter(|r| r.criterion == Some(Criterion::FactualAccuracy)) {
+        for rating in first_ratings.filter(|r| r.criterion == Some(Criterion::FACTUAL_ACCURACY)) {
             rating.trains_finding = false;
         }
         Some(PairExample { pixels: None, question, responses })

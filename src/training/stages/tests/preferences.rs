@@ -124,7 +124,7 @@ fn chosen_completion_begins_as_in_judging() {
     assert_eq!(absent.len() + 2, context.len());
     // The judge begins with the same literal.
     let prompts = BranchPrompts::new(config.layout, Rubric::built_in().unwrap(), config.rubric);
-    let experts = BranchExperts::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
+    let experts = BranchExperts::new(prompts.unwrap(), &["[Good]", "", ""], &tokenizer());
     let input =
         JudgeInput::pair(true, &pair.question, [&pair.responses[0].text, &pair.responses[1].text]);
     let tasks = experts.unwrap().tasks(&input, None, &tokenizer()).unwrap();

@@ -58,7 +58,7 @@ fn prompt_headings() -> BTreeSet<String> {
             let Some((heading, _)) = line.split_once(':') else {
                 continue;
             };
-            let named = Aspect::ALL.map(|a| format!("{}:", heading.replace("{aspect}", a.name())));
+            let named = Aspect::ALL.map(|a| format!("{}:", heading.replace("{aspect}", &a.name())));
             headings.extend(named);
         }
     }
