@@ -118,6 +118,7 @@ mod schema;
 #[cfg(test)]
 mod snapshots;
 #[cfg(test)]
+mod sparse_ranking;
 mod spreadsheets;
 #[cfg(test)]
 mod statistic_counts;

@@ -10,6 +10,7 @@ use super::response_length::count_words;
 use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStatus};
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::ScoreTarget;
+use crate::support::digest::Digest;
 
 /// A pair of responses with the scores of its verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub struct PairVerdict {
     pub meta: Map<String, Value>,
     /// Line of the record, counted from one.
     pub line: u64,
+    /// Key of the verdict: equal keys mean equal judges, questions, responses and images.
+    pub key: Option<Digest>,
 }
 
 /// The scores of one presentation order.
@@ -73,6 +76,7 @@ impl PairVerdict {
             case,
             pair,
             line,
+            key: record.key,
         })
     }
 

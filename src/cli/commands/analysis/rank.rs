@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{check_distinct_runs, read_verdicts};
+use super::verdict_input::{DistinctRuns, read_distinct_verdicts};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
@@ -11,10 +11,10 @@ use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
-    check_distinct_runs(&args.records)?;
-    let runs = args.records.iter().map(|path| read_verdicts(path, args.scores, &args.bootstrap));
-    let runs = runs.collect::<Result<Vec<_>>>()?;
+    let DistinctRuns { runs, notes } =
+        read_distinct_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
+    let notices = notices.with_notes(notes);
     let ranking_result = rank_models(&runs, args.target, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
         TableFormat::Json => notices.to_json(&ranking_result)?,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts, records_file};
+use super::verdict_input::{
+    DistinctRuns, distinct_paths, read_labels, read_verdicts, records_file,
+};
 use crate::analysis::calibration::{Calibration, calibrated_means};
 use crate::analysis::report::file_forms::{
     CSV_REPORT, HTML_REPORT, JSON_REPORT, MARKDOWN_REPORT, PARQUET_REPORT,
@@ -30,8 +32,8 @@ use crate::support::text::format_count;
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = report_format(args)?;
-    check_distinct_runs(&args.records)?;
     let out = check_out(args, format)?;
+    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
     let settings = JudgeReportSettings {
         target: args.target,
         score_kind: args.scores,
@@ -39,8 +41,9 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         bootstrap: args.bootstrap.to_bootstrap(),
         labels: args.labels.path.as_ref().map(|p| p.display().to_string()),
     };
-    let mut judges = read_judges(args, &settings, verbosity)?;
+    let mut judges = read_judges(args, &paths, &settings, verbosity)?;
     let notices = RunNotices::new(judges.iter().map(|judge| judge.run.clone()), args.run)?;
+    let notices = notices.with_notes(notes);
     if args.out.is_some() || format != ReportFormat::Markdown {
         notices.print();
     }
@@ -134,12 +137,13 @@ fn report_format(args: &ReportArgs) -> Result<ReportFormat> {
 /// Computes the statistics of every judge.
 fn read_judges(
     args: &ReportArgs,
+    paths: &[PathBuf],
     settings: &JudgeReportSettings,
     verbosity: Verbosity,
 ) -> Result<Vec<JudgeReport>> {
     let mut orientation = PairOrientation::default();
     let mut judges: Vec<JudgeReport> = Vec::new();
-    for (letter, path) in ('A'..='Z').zip(&args.records) {
+    for (letter, path) in ('A'..='Z').zip(paths) {
         let mut verdicts = read_verdicts(path, settings.score_kind, &args.bootstrap)?;
         if args.run.complete {
             verdicts.run.check_complete()?;
@@ -153,7 +157,7 @@ fn read_judges(
                 verdicts.name
             );
         }
-        if args.records.len() > 1 {
+        if paths.len() > 1 {
             verdicts.name = format!("{letter}: {}", verdicts.name);
         }
         let summaries = read_summaries(&verdicts.path, |subject| orientation.is_swapped(subject))?;
