@@ -117,6 +117,7 @@ impl Ranking {
     fn model_notes(&self) -> Vec<String> {
         let mut notes = vec![
             "rank: simultaneous 95 % confidence intervals".to_owned(),
+            format!("win, tie, loss: by the {} scores; n: pairs with a verdict", self.target.key()),
             "win rate: a tie counts as half a win".to_owned(),
         ];
         notes.push(format!(

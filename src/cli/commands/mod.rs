@@ -11,6 +11,7 @@ mod load_judge;
 mod man;
 mod output;
 mod panel;
+mod panel_warning;
 mod training;
 
 pub use dispatch::run;

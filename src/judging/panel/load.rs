@@ -9,6 +9,7 @@ use anyhow::Result;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 
@@ -26,6 +27,8 @@ pub struct Panel {
     pub(super) placement: Placement,
     /// True if a member has weights whose inputs are rounded to 8 bits.
     pub(super) has_byte_products: bool,
+    /// What the panel is known to judge badly.
+    pub(super) limits: Option<PanelLimits>,
     /// Snapshots downloaded from the hub.
     hub: Vec<HubSource>,
 }
@@ -39,7 +42,7 @@ impl Panel {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let PanelDefinition { prompt_config, members, hashes, hub } =
+        let PanelDefinition { prompt_config, members, hashes, limits, hub } =
             PanelDefinition::read(files, placement, downloads)?;
         let settings =
             GenerationSettings { analysis_tokens: prompt_config.analysis_tokens, scores_only };
@@ -50,7 +53,16 @@ impl Panel {
         });
         let groups = groups.collect::<Result<_>>()?;
         let placement = placement.clone();
-        Ok(Self { prompt_config, groups, hashes, settings, placement, has_byte_products, hub })
+        Ok(Self {
+            prompt_config,
+            groups,
+            hashes,
+            settings,
+            placement,
+            has_byte_products,
+            limits,
+            hub,
+        })
     }
 
     /// Returns the panel's name in tables and records.

@@ -14,6 +14,7 @@ use super::load::Panel;
 use super::pair_pass::{GroupImages, PairPass};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::limits::PanelLimits;
 use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
 use crate::judging::judge::{Judge, PairJob, Unscored};
@@ -229,6 +230,10 @@ impl Judge for PanelJudge {
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
         provenance
+    }
+
+    fn limits(&self) -> Option<&PanelLimits> {
+        self.panel.limits.as_ref()
     }
 
     fn reject_text(&self, text: &str) -> Result<Option<String>> {

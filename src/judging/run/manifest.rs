@@ -50,6 +50,9 @@ pub struct Manifest {
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubSource>,
+    /// Warning about these verdicts: the judge is known to judge such cases badly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Device.
     pub device: String,
     /// Status of the run.
@@ -141,6 +144,7 @@ impl Manifest {
             judge_sha256: judge_digest(&provenance),
             provenance,
             hub: Vec::new(),
+            warning: None,
             device: judge.device(),
             status: RunStatus::Running,
             error: None,

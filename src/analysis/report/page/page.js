@@ -265,6 +265,20 @@ function combinedTable(entry, verdict, detail) {
   return pairTable(entry, "Combined scores (mean over presentation orders)", bodies);
 }
 
+// Names the criteria in which the preferred response leads most, with their scores.
+function decidingText(verdict, detail) {
+  if (verdict.order === "=") return null;
+  const sign = verdict.order === ">" ? 1 : -1;
+  const leads = index.criteria.filter(([key]) => detail.criteria[key]).map(([key, name]) => {
+    const [a, b] = detail.criteria[key];
+    return { text: name + " (" + number(a) + " to " + number(b) + ")", lead: sign * (a - b) };
+  });
+  const largest = Math.max(0, ...leads.map(({ lead }) => lead));
+  if (largest < 1e-6) return "The preferred response leads in no criterion: the conclusion model prefers it all the same.";
+  const deciding = leads.filter(({ lead }) => lead > largest - 1e-6).map(({ text }) => text);
+  return "Largest lead of the preferred response: " + deciding.join(", ") + ".";
+}
+
 function verdictSection(entry, i, detail) {
   const verdict = entry.verdicts[i];
   const parts = [el("h4", {}, judges.length > 1 ? judges[i] : "Verdict")];
@@ -276,7 +290,10 @@ function verdictSection(entry, i, detail) {
     const flipTexts = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
     parts.push(el("p", {}, preferenceText(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
       + (flipTexts[verdict.flip] || "Judged in one presentation order only.")));
+    const deciding = decidingText(verdict, detail);
+    if (deciding) parts.push(el("p", {}, deciding));
     parts.push(combinedTable(entry, verdict, detail));
+    parts.push(el("p", { class: "keys" }, "Final score: given by the conclusion model; it is not the mean of the aspects. Aspects: means of their criteria. All from 0 to 5."));
     detail.orders.forEach((order, k) => {
       const open = k === 0 ? { open: "" } : {};
       const first = entry.models[order.swapped ? 1 : 0];

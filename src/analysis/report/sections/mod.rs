@@ -34,9 +34,10 @@ pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportS
     sections
 }
 
-/// Says which runs are unfinished or damaged; `None` if there are none.
+/// Says which runs are unfinished or damaged, and which judges are known to judge such cases badly;
+/// `None` if there are none.
 fn run_problems_section(report: &ReportData) -> Option<ReportSection> {
-    let mut section = ReportSection::new("runs", "Unfinished or damaged runs");
+    let mut section = ReportSection::new("runs", "Before you read the results");
     let notices = report.judges.iter().flat_map(|judge| judge.run.notices());
     notices.for_each(|notice| section.paragraph(notice));
     (!section.blocks.is_empty()).then_some(section)

@@ -16,6 +16,7 @@ use crate::cli::args::{AuditArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::output::write_stdout;
+use crate::cli::commands::panel_warning::panel_warning;
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let request = build_request(args, records.is_some())?;
     let (mut audit, notices) = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
-        None => (audit_cases(args, &request, verbosity)?, RunNotices::default()),
+        None => audit_cases(args, &request, verbosity)?,
     };
     audit.source = args.source.path.display().to_string();
     audit.labels = args.labels.path.as_ref().map(|path| path.display().to_string());
@@ -129,9 +130,12 @@ fn audit_cases(
     args: &AuditArgs,
     request: &AuditRequest,
     verbosity: Verbosity,
-) -> Result<AuditResult> {
+) -> Result<(AuditResult, RunNotices)> {
     let (cases, unreadable) = read_cases(args, verbosity)?;
     let (mut judge, _) = load_judge(&args.judge, verbosity)?;
+    let warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
+    let warning = warning.map(|text| format!("{}: warning: {text}", args.source.path.display()));
+    let notices = RunNotices::default().with_notes(warning);
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = ImageReader::new(cases::base_folder(path), ImageLimits::default());
@@ -172,7 +176,7 @@ fn audit_cases(
     }
     let elapsed = format_duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {elapsed}", format_count(total as u64, "verdict")));
-    audit.evaluate(&plan, &results, units.as_ref(), request)
+    Ok((audit.evaluate(&plan, &results, units.as_ref(), request)?, notices))
 }
 
 /// Reads the cases. Also returns the number of unreadable cases.

@@ -16,6 +16,7 @@ use self::exit::{check_not_empty, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::load_judge::load_judge;
+use crate::cli::commands::panel_warning::panel_warning;
 use crate::data::cases;
 use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
@@ -62,8 +63,10 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let info = SourceInfo::new(&args.source.path, source.kind);
     let mut manifest = Manifest::start(info, judge.as_ref(), total);
     manifest.hub = hub;
+    manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
+    manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
     }

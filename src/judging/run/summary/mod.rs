@@ -15,6 +15,14 @@ use crate::support::tables::{Table, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, format_floor_percent};
 use crate::support::text::{escape_control_chars, format_count};
 
+/// Meaning of the columns of the table.
+const LEGEND: &str = "\
+score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
+aspects   expression, knowledge, relevance: mean of their criteria, 0 to 5, from the experts
+n         pairs with a verdict; coverage: their proportion of all pairs of the model
+win       pairs with the higher final score; tie: equal scores; loss: the lower one
+";
+
 /// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -98,6 +106,7 @@ impl Summary {
         );
         if !self.models.is_empty() {
             let _ = writeln!(text, "{}", self.table().render(style));
+            let _ = writeln!(text, "{LEGEND}");
         }
         let _ = writeln!(text, "{}", self.flip_line());
         let _ = writeln!(text, "{}", self.unscored_line());
@@ -244,6 +253,11 @@ mod tests {
 model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
 good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
 a             -           -          -          -  0       0 %    0    0     0
+
+score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
+aspects   expression, knowledge, relevance: mean of their criteria, 0 to 5, from the experts
+n         pairs with a verdict; coverage: their proportion of all pairs of the model
+win       pairs with the higher final score; tie: equal scores; loss: the lower one
 
 flips     1 of 3 (33.3 %) when the presentation order changes
 unscored  1 of 4 (25.0 %): image 1
