@@ -23,6 +23,7 @@ mod checkpoint_layouts;
 #[cfg(test)]
 mod checkpoints;
 #[cfg(test)]
+mod continuous_integration;
 mod coverage;
 #[cfg(test)]
 mod damaged_records;

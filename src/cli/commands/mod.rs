@@ -7,6 +7,7 @@ mod dispatch;
 mod ignored_flags;
 pub mod isolated;
 mod judge;
+mod junit;
 mod load_judge;
 mod man;
 mod output;

@@ -37,6 +37,9 @@ const IMAGES_PER_BATCH: usize = 64;
 /// Reason for images over the size limit.
 const LIMIT_REACHED: &str = "the size limit for images is reached";
 
+/// Reason for images without a file.
+const NOT_FOUND: &str = "file not found";
+
 /// Size of the images embedded in the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Thumbs {
@@ -67,6 +70,8 @@ pub struct EmbeddedImages {
     pub indices: Vec<Option<usize>>,
     /// Reasons for missing images, with the number of images each.
     pub missing: Vec<(String, usize)>,
+    /// Name of the first image without a file.
+    pub first_not_found: Option<String>,
 }
 
 /// Key of an image: the hash of its file and, for DICOM, the frame and window.
@@ -116,7 +121,10 @@ impl EmbeddedImages {
                 load_data_uri(image, *hash, folder, &parquet, thumbs)
             };
             let uris: Vec<Result<String, String>> = group.par_iter().map(load).collect();
-            for uri in uris {
+            for (uri, (image, _)) in uris.into_iter().zip(group) {
+                if uri.as_ref().is_err_and(|reason| reason == NOT_FOUND) {
+                    embedded.first_not_found.get_or_insert_with(|| image.name.clone());
+                }
                 uri_indices.push(embedded.embed(uri, &mut remaining));
             }
         }
@@ -185,7 +193,7 @@ fn load_data_uri(
     }
     let mut images = ImageReader::new(root.clone(), ImageLimits::default());
     let file = images.read(&ImageSource::File(path));
-    let file = file.map_err(|_| "file not found".to_owned())?;
+    let file = file.map_err(|_| NOT_FOUND.to_owned())?;
     if file.sha256 == hash {
         encoded(file.bytes())
     } else {

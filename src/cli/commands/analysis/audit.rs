@@ -14,6 +14,7 @@ use crate::analysis::audit::{
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::output::write_stdout;
 use crate::cli::commands::panel_warning::panel_warning;
@@ -33,7 +34,7 @@ use crate::support::text::{escape_control_chars, format_count};
 /// Runs the command.
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
-    let out = check_out(args, records.as_deref())?;
+    let [out, junit] = check_out(args, records.as_deref())?;
     let request = build_request(args, records.is_some())?;
     let (mut audit, notices) = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
@@ -45,6 +46,8 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         let text = notices.to_json(&audit).context("cannot write the audit")?;
         out.write(text.as_bytes())?;
     }
+    let properties = vec![("source", audit.source.clone()), ("judge", audit.judge.clone())];
+    write_junit(junit.as_ref(), "acem3 audit", properties, &audit.thresholds)?;
     // Only the file has the perturbed pairs.
     audit.trials.clear();
     notices.print_unless_in(args.format);
@@ -58,13 +61,13 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     Ok(check_thresholds(&audit))
 }
 
-/// Checks the output file, which must not be an input.
-fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<Option<OutFile>> {
+/// Checks the files of `--out` and `--junit`, which must not be inputs.
+fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<[Option<OutFile>; 2]> {
     let mut inputs = args.source.files();
     inputs.extend(records);
     inputs.extend(args.labels.path.as_deref());
     let out = args.out.as_ref().map(|path| OutFile::check(path, AuditResult::FORM, &inputs));
-    out.transpose()
+    Ok([out.transpose()?, check_junit(args.junit.as_ref(), &inputs)?])
 }
 
 /// Builds the request from the flags.
