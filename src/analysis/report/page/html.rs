@@ -30,7 +30,7 @@ const ENTRIES_PER_CHUNK: usize = 100;
 
 /// Maximum number of columns of a table that a phone shows as one block per row. Wider tables, such
 /// as those with a column per model, scroll.
-const MAX_STACKED_COLUMNS: usize = 10;
+const MAX_STACKED_COLUMNS: usize = 12;
 
 /// Data that the script reads at start.
 #[derive(Serialize)]

@@ -480,6 +480,8 @@ function start() {
   addEventListener("resize", updateTabStops);
   focusNext = location.hash.includes("open=");
   update();
+  // No element has this id with parameters, so the browser stays at the top.
+  if (location.hash.startsWith("#cases?") && !state.open) byId("cases").scrollIntoView();
   updateTabStops();
 }
 
