@@ -24,6 +24,7 @@ mod checkpoint_layouts;
 mod checkpoints;
 #[cfg(test)]
 mod continuous_integration;
+#[cfg(test)]
 mod coverage;
 #[cfg(test)]
 mod damaged_records;
@@ -120,6 +121,7 @@ mod schema;
 mod snapshots;
 #[cfg(test)]
 mod sparse_ranking;
+#[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]
 mod statistic_counts;

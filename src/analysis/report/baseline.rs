@@ -198,8 +198,11 @@ mod tests {
     use super::*;
     use crate::judging::run::run_state::RunState;
 
-    fn verdicts(pairs: &[(&str, [&str; 2], Option<[f64; 2]>)]) -> Verdicts {
-        let pair = |(case, pair, scores): &(&str, [&str; 2], Option<[f64; 2]>)| PairVerdict {
+    /// Case, models and final scores of a pair.
+    type TestPair = (&'static str, [&'static str; 2], Option<[f64; 2]>);
+
+    fn verdicts(pairs: &[TestPair]) -> Verdicts {
+        let pair = |(case, pair, scores): &TestPair| PairVerdict {
             case: (*case).to_owned(),
             pair: pair.map(str::to_owned),
             cluster: String::new(),
@@ -257,7 +260,7 @@ mod tests {
                 ("scores", ChangeKind::Scores),
             ]
         );
-        assert_eq!(found.changes[0].before.unwrap().scores, [4.0, 2.0]);
+        assert_eq!(found.changes[0].before.unwrap().order, PairOrder::FirstBetter);
         let a = &found.models[0];
         assert_eq!((a.model.as_str(), a.n, a.before, a.after), ("a", 4, 3.75, 3.75));
     }

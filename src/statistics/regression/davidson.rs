@@ -89,7 +89,9 @@ impl Davidson {
 /// Subtracts the mean from every strength.
 fn center(strengths: &mut [f64]) {
     let mean = strengths.iter().sum::<f64>() / strengths.len().max(1) as f64;
-    strengths.iter_mut().for_each(|strength| *strength -= mean);
+    for strength in strengths {
+        *strength -= mean;
+    }
 }
 
 /// The log-likelihood of comparisons. Its parameters are the log strengths and, if there

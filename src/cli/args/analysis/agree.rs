@@ -104,8 +104,8 @@ pub struct AgreeArgs {
         value_parser = StatisticValue::parse
     )]
     pub min: Vec<StatisticValue>,
-    /// Fail if a statistic is above VALUE on the first target, for example mean_absolute_error=1
-    /// (repeatable; exit code 1)
+    /// Fail if a statistic is above VALUE on the first target, for example bias=0.5 (repeatable;
+    /// exit code 1)
     #[arg(
         long,
         value_name = "NAME=VALUE",
