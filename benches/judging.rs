@@ -15,23 +15,23 @@ use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::data::cases;
 use acem3::data::cases::SourceOptions;
 use acem3::data::images::ImageReader;
-use acem3::judging::judge::{Judge as _, PairJob};
-use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
+use acem3::judging::judge::{Judge as _, JudgeJob};
+use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use acem3::support::device::Placement;
 use acem3_vision::ImageLimits;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Loads every pair of the demo folder.
-fn load_demo_pairs() -> anyhow::Result<Vec<PairJob>> {
+fn load_demo_pairs() -> anyhow::Result<Vec<JudgeJob>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     let mut images = ImageReader::new(folder.clone(), ImageLimits::default());
     let mut jobs = Vec::new();
     for case in cases::open(&folder, &SourceOptions::default())?.flatten() {
         let image = case.image.as_ref().map(|source| images.load(source));
-        jobs.push(PairJob {
+        jobs.push(JudgeJob {
             image: image.transpose().map_err(anyhow::Error::msg)?,
             case: case.into(),
-            pair: [0, 1],
+            responses: vec![0, 1],
         });
     }
     Ok(jobs)
@@ -39,13 +39,17 @@ fn load_demo_pairs() -> anyhow::Result<Vec<PairJob>> {
 
 /// Loads the embedded panel with empty caches.
 fn load_panel_judge(single_order: bool) -> anyhow::Result<PanelJudge> {
-    let panel =
-        Panel::load(&PanelFiles::Embedded, false, &Placement::cpu(), HubDownloads::default())?;
+    let panel = Panel::load(
+        &PanelFiles::Embedded,
+        PanelOptions::default(),
+        &Placement::cpu(),
+        HubDownloads::default(),
+    )?;
     Ok(PanelJudge::new(panel, JudgeOptions { single_order }))
 }
 
 /// Judges all pairs in batches of `batch_size`.
-fn judge_all(judge: &mut PanelJudge, jobs: &[PairJob], batch_size: usize) {
+fn judge_all(judge: &mut PanelJudge, jobs: &[JudgeJob], batch_size: usize) {
     for batch in jobs.chunks(batch_size) {
         let verdicts = judge.judge(batch).unwrap();
         assert!(verdicts.iter().all(Result::is_ok));

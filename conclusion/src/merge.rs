@@ -1,7 +1,10 @@
 //! Merge prompt: the case, then the three branch evaluations
 //! (ACE-M³ §3, `Ec = Mc(v, q, r1, r2, Es_1, Es_2, Es_3)`).
 
-use acem3_experts::prompt::{ChatTemplate, JudgeInput, PromptLayout, PromptPiece, Template};
+use acem3_experts::prompt::{
+    ChatTemplate, Form, FormFile, JudgeInput, PromptForm, PromptLayout, PromptPiece, Template,
+    TemplateValues,
+};
 use acem3_experts::{Aspect, Error};
 use serde::Deserialize;
 
@@ -21,14 +24,29 @@ pub struct MergePrompts {
 }
 
 impl MergePrompts {
-    /// Creates the prompts of a layout.
+    /// Creates the prompts of pairs in a layout.
     pub fn new(layout: PromptLayout) -> Result<Self, Error> {
-        let file: MergeFile =
-            toml::from_str(prompt_source(layout)).map_err(|e| Error::Template(e.to_string()))?;
-        Ok(Self {
-            template: Template::parse(&file.conclusion)?,
-            chat_template: ChatTemplate::default(),
-        })
+        Self::for_form(PromptForm::pair(layout))
+    }
+
+    /// Creates the prompts of a form.
+    ///
+    /// # Errors
+    /// If the form has no conclusion model.
+    pub fn for_form(prompt_form: PromptForm) -> Result<Self, Error> {
+        let Some(source) = prompt_source(prompt_form) else {
+            let form = prompt_form.form.name();
+            return Err(Error::Template(format!("the form {form} has no conclusion model")));
+        };
+        let layout = prompt_form.layout;
+        let template = if prompt_form == PromptForm::pair(layout) {
+            let file: MergeFile =
+                toml::from_str(source).map_err(|e| Error::Template(e.to_string()))?;
+            Template::parse(&file.conclusion)?
+        } else {
+            FormFile::template(source, layout)?
+        };
+        Ok(Self { template, chat_template: ChatTemplate::default() })
     }
 
     /// Wraps the prompts in a chat template.
@@ -38,30 +56,48 @@ impl MergePrompts {
         self
     }
 
-    /// Builds the prompt of a pair. `evaluations`: the three evaluations in the order of
+    /// Builds the prompt of a case. `evaluations`: the three evaluations in the order of
     /// [`Aspect::ALL`], rendered by [`acem3_experts::prompt::EvaluationFormat::render_pieces`].
     pub fn pieces(
         &self,
         input: &JudgeInput,
         evaluations: &[Vec<PromptPiece>; 3],
     ) -> Result<Vec<PromptPiece>, Error> {
-        let pieces = self.template.fill(|name| {
-            let aspect = Aspect::ALL.iter().position(|a| a.key() == name);
-            match aspect {
-                Some(i) => evaluations.get(i).cloned(),
-                None => input.case_pieces(name),
-            }
-        })?;
+        let pieces = self.template.fill(&MergeValues { input, evaluations })?;
         Ok(self.chat_template.wrap(pieces))
     }
 }
 
-/// Returns the text of the merge file of a layout. Its hash is part of the provenance of each
-/// result.
-pub fn prompt_source(layout: PromptLayout) -> &'static str {
-    match layout {
-        PromptLayout::Paper => include_str!("../data/paper.toml"),
-        PromptLayout::CaseFirst => include_str!("../data/case_first.toml"),
+/// Values of the template of the conclusion model.
+struct MergeValues<'a> {
+    input: &'a JudgeInput<'a>,
+    evaluations: &'a [Vec<PromptPiece>; 3],
+}
+
+impl TemplateValues for MergeValues<'_> {
+    fn pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
+        match Aspect::ALL.iter().position(|aspect| aspect.key() == placeholder) {
+            Some(i) => self.evaluations.get(i).cloned(),
+            None => self.input.pieces(placeholder),
+        }
+    }
+
+    fn has_section(&self, section: &str) -> Option<bool> {
+        self.input.has_section(section)
+    }
+}
+
+/// Returns the text of the file with the prompts of the conclusion model; `None` if the form has
+/// none. Its hash is part of the provenance of each result.
+pub fn prompt_source(prompt_form: PromptForm) -> Option<&'static str> {
+    match (prompt_form.form, prompt_form.shows_reference) {
+        (Form::Pair, false) => Some(match prompt_form.layout {
+            PromptLayout::Paper => include_str!("../data/paper.toml"),
+            PromptLayout::CaseFirst => include_str!("../data/case_first.toml"),
+        }),
+        (Form::Pair, true) => Some(include_str!("../data/forms/pair_with_reference.toml")),
+        (Form::Single, _) => Some(include_str!("../data/forms/single.toml")),
+        (Form::Correctness, _) => None,
     }
 }
 
@@ -71,7 +107,7 @@ mod tests {
 
     #[test]
     fn prompt_lists_evaluations_in_order_of_aspects() -> Result<(), Error> {
-        let input = JudgeInput { has_image: true, question: "q", responses: ["a", "b"] };
+        let input = JudgeInput::pair(true, "q", ["a", "b"]);
         let evaluations = ["E1", "E2", "E3"].map(|e| vec![PromptPiece::Quoted(e.to_owned())]);
         for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
             let pieces = MergePrompts::new(layout)?.pieces(&input, &evaluations)?;
@@ -83,6 +119,33 @@ mod tests {
                 })
                 .collect();
             assert_eq!(free_texts, ["q", "a", "b", "E1", "E2", "E3"]);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn single_prompt_shows_reference_and_image_only_if_given() -> Result<(), Error> {
+        let evaluations = ["E1", "E2", "E3"].map(|e| vec![PromptPiece::Trusted(e.to_owned())]);
+        for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
+            for (has_image, reference) in [(true, Some("known")), (false, None)] {
+                let form = Form::Single;
+                let shows_reference = reference.is_some();
+                let prompts = MergePrompts::for_form(PromptForm { form, layout, shows_reference })?;
+                let input =
+                    JudgeInput { has_image, question: "q", reference, responses: vec!["a"] };
+                let pieces = prompts.pieces(&input, &evaluations)?;
+                let text: String = pieces
+                    .iter()
+                    .map(|piece| match piece {
+                        PromptPiece::Trusted(text) | PromptPiece::Quoted(text) => text.as_str(),
+                        PromptPiece::Image => "<image>",
+                    })
+                    .collect();
+                assert_eq!(text.contains("<image>"), has_image, "{text}");
+                assert_eq!(text.to_lowercase().contains(" image"), has_image, "{text}");
+                assert_eq!(text.contains("### Reference Answer"), shows_reference, "{text}");
+                assert!(text.contains("### Response:\na\n"), "{text}");
+            }
         }
         Ok(())
     }

@@ -1,30 +1,32 @@
-//! Verdict on one pair: the result of each presentation order, and their combination.
+//! Verdict on the responses of a case: the result of each presentation order, and their combination.
 
 use std::cmp::Ordering;
 
 use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating};
 
-/// Result of one presentation order. Values are in the order of the *pair*, regardless of which
-/// response the judge saw first.
+/// Result of one presentation order. Values are in the order of the *record*, regardless of the order
+/// in which the judge saw the responses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderVerdict {
     /// True if the judge saw the second response first.
     pub swapped: bool,
-    /// The three branch evaluations in the order of [`Aspect::ALL`].
+    /// The branch evaluations in the order of [`Aspect::ALL`]; none if the form asks only whether a
+    /// response is correct.
     pub branches: Vec<BranchEvaluation>,
-    /// The conclusion model's analysis and final score of each response.
-    pub conclusion: [Rating; 2],
+    /// Analysis and final score of each response.
+    pub conclusion: Vec<Rating>,
 }
 
 impl OrderVerdict {
-    /// Compares the final scores: `Greater` if the judge prefers the first response.
+    /// Compares the first two final scores: `Greater` if the judge prefers the first response.
     pub fn preference(&self) -> Ordering {
-        self.conclusion[0].score.value.cmp(&self.conclusion[1].score.value)
+        let score = |r: usize| self.conclusion.get(r).map(|rating| rating.score.value);
+        score(0).cmp(&score(1))
     }
 }
 
-/// Combined result of a pair. Two presentation orders have the same weight, so the result does not
-/// depend on which response the judge sees first.
+/// Combined result of one or more responses. Two presentation orders have the same weight, so the
+/// result does not depend on which response the judge sees first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// One or both presentation orders.
@@ -33,35 +35,34 @@ pub struct Verdict {
 
 impl Verdict {
     /// Returns the final score of each response, 0 to 5: the mean over the presentation orders.
-    pub fn scores(&self) -> [f64; 2] {
-        self.mean(|o, r| f64::from(o.conclusion[r].score.value))
+    pub fn scores(&self) -> Vec<f64> {
+        self.mean(|o, r| Some(f64::from(o.conclusion.get(r)?.score.value)))
     }
 
-    /// Returns the mean expected final score of each response, 0 to 5.
-    pub fn expected_scores(&self) -> [f64; 2] {
-        self.mean(|o, r| o.conclusion[r].score.expected())
+    /// Returns the mean expected final score of each response, 0 to 5. If the form asks whether a
+    /// response is correct, it is the probability that it is, 0 to 1.
+    pub fn expected_scores(&self) -> Vec<f64> {
+        self.mean(|o, r| Some(o.conclusion.get(r)?.score.expected()))
     }
 
-    /// Compares the combined final scores: `Greater` if the judge prefers the first response.
+    /// Compares the combined final scores of a pair: `Greater` if the judge prefers the first
+    /// response.
     pub fn preference(&self) -> Ordering {
         compare_scores(self.scores())
     }
 
     /// Returns the mean score of an aspect for each response, 0 to 5.
-    pub fn aspect_scores(&self, aspect: Aspect) -> [f64; 2] {
-        let aspect_score = |o: &OrderVerdict, r: usize| {
-            o.branches.iter().find(|b| b.aspect == aspect).map_or(0.0, |b| b.means()[r])
-        };
-        self.mean(aspect_score)
+    pub fn aspect_scores(&self, aspect: Aspect) -> Vec<f64> {
+        self.mean(|o, r| o.branches.iter().find(|b| b.aspect == aspect)?.means().get(r).copied())
     }
 
     /// Returns the mean score of a criterion for each response, 0 to 5.
-    pub fn criterion_scores(&self, criterion: Criterion) -> [f64; 2] {
+    pub fn criterion_scores(&self, criterion: Criterion) -> Vec<f64> {
         self.rating_mean(criterion, |rating| f64::from(rating.score.value))
     }
 
     /// Returns the mean expected score of a criterion for each response, 0 to 5.
-    pub fn expected_criterion_scores(&self, criterion: Criterion) -> [f64; 2] {
+    pub fn expected_criterion_scores(&self, criterion: Criterion) -> Vec<f64> {
         self.rating_mean(criterion, |rating| rating.score.expected())
     }
 
@@ -74,25 +75,33 @@ impl Verdict {
         }
     }
 
-    fn rating_mean(&self, criterion: Criterion, value: impl Fn(&Rating) -> f64) -> [f64; 2] {
+    /// Returns the number of responses.
+    pub fn responses(&self) -> usize {
+        self.orders.first().map_or(0, |order| order.conclusion.len())
+    }
+
+    fn rating_mean(&self, criterion: Criterion, value: impl Fn(&Rating) -> f64) -> Vec<f64> {
         self.mean(|order, r| {
             let ratings = order.branches.iter().flat_map(|b| &b.ratings);
             let mut found = ratings.filter(|(c, _)| *c == criterion);
-            found.next().map_or(0.0, |(_, pair)| value(&pair[r]))
+            found.next().and_then(|(_, ratings)| Some(value(ratings.get(r)?)))
         })
     }
 
-    fn mean(&self, value: impl Fn(&OrderVerdict, usize) -> f64) -> [f64; 2] {
+    /// Returns the mean of a value over the presentation orders, for each response. A missing value
+    /// counts as 0.
+    fn mean(&self, value: impl Fn(&OrderVerdict, usize) -> Option<f64>) -> Vec<f64> {
         let n = self.orders.len().max(1) as f64;
-        [0, 1].map(|r| self.orders.iter().map(|o| value(o, r)).sum::<f64>() / n)
+        let sum = |r| self.orders.iter().filter_map(|o| value(o, r)).sum::<f64>();
+        (0..self.responses()).map(|r| sum(r) / n).collect()
     }
 }
 
-/// Compares the combined scores of two responses. Scores that are equal within 1e-9 are a tie.
-pub fn compare_scores(scores: [f64; 2]) -> Ordering {
-    if (scores[0] - scores[1]).abs() < 1e-9 {
-        Ordering::Equal
-    } else {
-        scores[0].total_cmp(&scores[1])
+/// Compares the combined scores of the first two responses. Scores that are equal within 1e-9, and
+/// missing scores, are a tie.
+pub fn compare_scores(scores: impl AsRef<[f64]>) -> Ordering {
+    match scores.as_ref() {
+        [first, second, ..] if (first - second).abs() >= 1e-9 => first.total_cmp(second),
+        _ => Ordering::Equal,
     }
 }

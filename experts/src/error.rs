@@ -19,7 +19,11 @@ pub enum Error {
     #[error("the evaluation does not match its format, expected `{0}`")]
     Format(String),
     /// The tokenizer does not encode each score as a single token.
-    #[error("the tokenizer does not encode the score at the end of `{0}` as a single token")]
+    #[error(
+        "the tokenizer does not encode the word at the end of `{0}` as a single token\n\
+         hint: use a panel whose tokenizer has the digits 0 to 5 as tokens, for the form correctness \
+         also the words no and yes"
+    )]
     ScoreTokens(String),
     /// A prompt and its evaluation do not fit into the context of the decoder.
     #[error(

@@ -1,4 +1,4 @@
-//! Evaluation of a pair by a branch expert: an analysis and a score for each criterion.
+//! Evaluation of responses by a branch expert: an analysis and a score for each criterion.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,25 @@ pub struct Rating {
     pub score: Score,
 }
 
-/// Evaluation of a pair by one branch expert.
+/// Evaluation of one or more responses by one branch expert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchEvaluation {
     /// Aspect of the expert.
     pub aspect: Aspect,
-    /// For each criterion of the aspect, in order: the ratings of the two responses. An expert's
-    /// evaluation is in presentation order; in an `OrderVerdict`, they have the pair's order.
-    pub ratings: Vec<(Criterion, [Rating; 2])>,
+    /// For each criterion of the aspect, in order: the ratings of the responses. An expert's
+    /// evaluation is in presentation order; in an `OrderVerdict`, they have the order of the record.
+    pub ratings: Vec<(Criterion, Vec<Rating>)>,
 }
 
 impl BranchEvaluation {
     /// Returns the mean score of each response over the aspect's criteria, 0 to 5.
-    pub fn means(&self) -> [f64; 2] {
-        [0, 1].map(|response| {
-            let total: f64 =
-                self.ratings.iter().map(|(_, pair)| f64::from(pair[response].score.value)).sum();
+    pub fn means(&self) -> Vec<f64> {
+        let responses = self.ratings.first().map_or(0, |(_, ratings)| ratings.len());
+        let mean = |response: usize| {
+            let scores = self.ratings.iter().filter_map(|(_, ratings)| ratings.get(response));
+            let total: f64 = scores.map(|rating| f64::from(rating.score.value)).sum();
             total / self.ratings.len().max(1) as f64
-        })
+        };
+        (0..responses).map(mean).collect()
     }
 }

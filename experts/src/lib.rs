@@ -18,7 +18,7 @@ mod text_growth;
 mod tokenizer;
 pub mod train;
 
-pub use branch_experts::BranchExperts;
+pub use branch_experts::{BranchExperts, expert_aspects};
 pub use config::ModelConfig;
 pub use criterion::{Aspect, Criterion};
 pub use error::Error;

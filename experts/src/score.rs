@@ -1,43 +1,44 @@
-//! A score from 0 to 5 with the probabilities of all six scores.
+//! A score with the probabilities of all scores that the judge could choose.
 
 use serde::{Deserialize, Serialize};
 
-/// Range of the scores.
+/// Range of the scores of criteria and of final scores.
 pub const SCORES: std::ops::RangeInclusive<u8> = 0..=5;
 
 /// A chosen score and the judge's probability of each score.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// The most probable score.
     pub value: u8,
-    /// Probabilities of the scores 0 to 5; they sum to one.
-    pub probabilities: [f32; 6],
+    /// Probabilities of the scores from 0 on; they sum to one.
+    pub probabilities: Vec<f32>,
 }
 
 impl Score {
-    /// Chooses the score with the largest of six logits (the lowest score on a tie), and stores the
-    /// softmax of the logits.
-    pub fn from_logits(logits: [f32; 6]) -> Self {
+    /// Chooses the score with the largest logit (the lowest score on a tie), and stores the softmax of
+    /// the logits. `logits`: one per score, from score 0 on; at most 256.
+    pub fn from_logits(logits: &[f32]) -> Self {
         let mut best = 0;
         for (i, logit) in logits.iter().enumerate() {
             if *logit > logits[best] {
                 best = i;
             }
         }
-        let weights = logits.map(|l| f64::from(l - logits[best]).exp());
+        let weights: Vec<f64> = logits.iter().map(|l| f64::from(l - logits[best]).exp()).collect();
         let total: f64 = weights.iter().sum();
-        Self { value: best as u8, probabilities: weights.map(|w| (w / total) as f32) }
+        let probabilities = weights.into_iter().map(|w| (w / total) as f32).collect();
+        Self { value: best as u8, probabilities }
     }
 
-    /// Returns a score with probability 1. A value above 5 becomes 5.
+    /// Returns a score of 0 to 5 with probability 1. A value above 5 becomes 5.
     pub fn from_value(value: u8) -> Self {
         let value = value.min(*SCORES.end());
-        let mut probabilities = [0.0; 6];
+        let mut probabilities = vec![0.0; 6];
         probabilities[usize::from(value)] = 1.0;
         Self { value, probabilities }
     }
 
-    /// Returns the mean of the distribution, 0 to 5.
+    /// Returns the mean of the distribution, in the range of the scores.
     pub fn expected(&self) -> f64 {
         self.probabilities
             .iter()
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn expected_score_of_two_equal_logits_is_their_mean() {
-        let score = Score::from_logits([-40.0, 2.0, -40.0, 2.0, -40.0, -40.0]);
+        let score = Score::from_logits(&[-40.0, 2.0, -40.0, 2.0, -40.0, -40.0]);
         assert_eq!(score.value, 1);
         assert!((score.expected() - 2.0).abs() < 1e-6);
         assert!((score.std_dev() - 1.0).abs() < 1e-6);

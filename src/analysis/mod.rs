@@ -4,7 +4,7 @@
 pub mod agreement;
 pub mod audit;
 pub mod calibration;
-pub(crate) mod caption;
+pub mod correctness;
 pub mod metrics;
 pub mod ranking;
 pub mod report;

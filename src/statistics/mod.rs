@@ -5,6 +5,7 @@
 //! | do two raters agree | [`ContingencyCells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
 //! | do several raters agree | [`RatingMatrix`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
 //! | how accurate are the orders of a judge | [`accuracy`] |
+//! | how well does a value separate two groups | [`auc()`] |
 //! | how certain is a value | [`Clusters`], [`Bootstrap`], [`Estimate`], [`proportion_interval`] |
 //! | do two judges differ | [`paired_difference`], [`mcnemar()`], [`holm_adjust`], [`minimum_detectable_effect`] |
 //! | which model is best | [`Davidson`], [`paired_permutation_test`] |
@@ -24,6 +25,7 @@ pub mod regression;
 mod undefined;
 
 pub use crate::statistics::agreement::alpha::{DistanceMetric, alpha};
+pub use crate::statistics::agreement::auc::auc;
 pub use crate::statistics::agreement::contingency::{ContingencyCells, ContingencyTable};
 pub use crate::statistics::agreement::correlation::{kendall, pearson, spearman};
 pub use crate::statistics::agreement::fleiss::fleiss;

@@ -10,7 +10,7 @@ use acem3::analysis::audit::{
 };
 use acem3::data::cases::{Case, CaseLabels, ImageSource, Response};
 use acem3::data::images::{ImageReader, LoadedImage};
-use acem3::judging::judge::{Judge, PairJob, Unscored};
+use acem3::judging::judge::{Judge, JudgeJob, Unscored};
 use acem3::judging::provenance::Provenance;
 use acem3::statistics::Bootstrap;
 use acem3_conclusion::{OrderVerdict, Verdict};
@@ -98,8 +98,8 @@ pub(crate) struct BiasedJudge {
 }
 
 impl BiasedJudge {
-    fn score(&self, job: &PairJob, r: usize, swapped: bool) -> u8 {
-        let [text, other] = [job.responses()[r], job.responses()[1 - r]];
+    fn score(&self, job: &JudgeJob, r: usize, swapped: bool) -> u8 {
+        let [text, other] = [job.pair_texts()[r], job.pair_texts()[1 - r]];
         let truth = job.image.as_deref().and_then(decode_text);
         let unbiased = match truth {
             None => 2,
@@ -138,21 +138,21 @@ impl BiasedJudge {
         }
     }
 
-    fn order(&self, job: &PairJob, swapped: bool) -> OrderVerdict {
+    fn order(&self, job: &JudgeJob, swapped: bool) -> OrderVerdict {
         let scores = [0, 1].map(|r| self.score(job, r, swapped));
         let rating = |r: usize| {
             let mut logits = [0.0; 6];
             logits[usize::from(scores[r])] = 12.0;
-            Rating { analysis: String::new(), cut: false, score: Score::from_logits(logits) }
+            Rating { analysis: String::new(), cut: false, score: Score::from_logits(&logits) }
         };
         let branch = |aspect: Aspect| BranchEvaluation {
             aspect,
-            ratings: (aspect.criteria().iter()).map(|c| (*c, [rating(0), rating(1)])).collect(),
+            ratings: (aspect.criteria().iter()).map(|c| (*c, vec![rating(0), rating(1)])).collect(),
         };
         OrderVerdict {
             swapped,
             branches: Aspect::ALL.map(branch).into(),
-            conclusion: [rating(0), rating(1)],
+            conclusion: vec![rating(0), rating(1)],
         }
     }
 }
@@ -174,7 +174,7 @@ impl Judge for BiasedJudge {
         Ok(None)
     }
 
-    fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
+    fn judge(&mut self, jobs: &[JudgeJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
         let orders: &[bool] = if self.single_order { &[false] } else { &[false, true] };
         let verdict = |job| Verdict {
             orders: orders.iter().map(|swapped| self.order(job, *swapped)).collect(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use acem3_experts::decoder::Head;
 use acem3_experts::generate::{Engine, GenerationSettings, GenerationTask, PrefixCache};
 use acem3_experts::prompt::{
-    EvaluationFormat, JudgeInput, PromptLayout, PromptPiece, PromptToken, StagedPrompt, TokenStep,
-    render_free_text,
+    BranchPrompts, EvaluationFormat, Form, JudgeInput, PAIR_TEXTS, PromptForm, PromptLayout,
+    PromptPiece, PromptToken, Rubric, RubricDetail, StagedPrompt, TokenStep, render_free_text,
 };
 use acem3_experts::{Aspect, BranchExperts, Error, Rating};
 use acem3_kernels::linear;
@@ -119,6 +119,39 @@ fn assert_valid(task: &GenerationTask, ratings: &[Rating], engine: &Engine) {
     assert_eq!(evaluation.ratings.len() * 2, ratings.len());
 }
 
+/// The probability of a correct response is that of the token ` yes` against ` no`.
+#[test]
+fn correctness_chooses_between_no_and_yes() {
+    let engine = tiny_panel::panel_with_no_and_yes(SETTINGS);
+    let tokenizer = engine.tokenizer();
+    let layout = PromptLayout::CaseFirst;
+    let form = PromptForm { form: Form::Correctness, layout, shows_reference: true };
+    let rubric = Rubric::built_in().unwrap();
+    let prompts = BranchPrompts::for_form(form, rubric, RubricDetail::Names).unwrap();
+    let experts = BranchExperts::new(prompts, [""; 3], tokenizer).unwrap();
+    let image = tiny_panel::image("a");
+    let mut probabilities = Vec::new();
+    for response in ["Yes, on the left.", "No."] {
+        let input = JudgeInput {
+            has_image: true,
+            question: "Is there a mass?",
+            reference: Some("yes"),
+            responses: vec![response],
+        };
+        let tasks = experts.tasks(&input, Some(&image), tokenizer).unwrap();
+        assert_eq!(tasks.len(), 1);
+        assert_eq!(tiny_panel::aspect(&tasks[0]), Aspect::MedicalKnowledge);
+        let ratings = generate_separately(&engine, &tasks).remove(0);
+        let [rating] = ratings.as_slice() else { panic!("{ratings:?}") };
+        let [no, yes] = rating.score.probabilities[..] else { panic!("{rating:?}") };
+        assert!((no + yes - 1.0).abs() < 1e-6);
+        assert_eq!(rating.score.value == 1, yes > no);
+        assert!((rating.score.expected() - f64::from(yes)).abs() < 1e-6);
+        probabilities.push(yes);
+    }
+    assert!((probabilities[0] - probabilities[1]).abs() > 1e-6, "{probabilities:?}");
+}
+
 #[test]
 fn every_text_parses_within_its_budget() {
     let mut stopped = 0;
@@ -155,7 +188,7 @@ fn scores_only_equal_scores_with_empty_analyses() {
             panic!("expected a text that ends with a score")
         };
         *end = end.strip_suffix(&format!(" {}", last.score.value)).unwrap().to_owned();
-        let text = StagedPrompt::new(&pieces, engine.tokenizer()).unwrap();
+        let text = StagedPrompt::new(&pieces, PAIR_TEXTS, engine.tokenizer()).unwrap();
         let mut repeated = task.clone();
         let mut tokens = text.stages.concat();
         let last_token = tokens.pop().unwrap();
@@ -168,7 +201,7 @@ fn scores_only_equal_scores_with_empty_analyses() {
         let mut ratings = generate_separately(&engine, &[repeated]).remove(0);
         let score = ratings.remove(0).score;
         assert_eq!(score.value, last.score.value);
-        let pairs = score.probabilities.iter().zip(last.score.probabilities);
+        let pairs = score.probabilities.iter().zip(&last.score.probabilities);
         assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
     }
 }
@@ -266,7 +299,7 @@ fn swapped_responses_change_only_the_pair_stage() {
         let experts = tiny_panel::branch_experts(layout, &tokenizer);
         let image = tiny_panel::image("a");
         let prompts = |responses| {
-            let input = JudgeInput { has_image: true, question: "Is there a mass?", responses };
+            let input = JudgeInput::pair(true, "Is there a mass?", responses);
             let tasks = experts.tasks(&input, Some(&image), &tokenizer).unwrap();
             tasks.into_iter().map(|task| task.prompt.stages)
         };

@@ -51,6 +51,8 @@ mod folder;
 #[cfg(test)]
 mod foreign_content;
 #[cfg(test)]
+mod forms;
+#[cfg(test)]
 mod full_size;
 #[cfg(test)]
 mod fuzz_seeds;

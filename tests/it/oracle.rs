@@ -96,7 +96,9 @@ impl Oracle {
                 }
                 TokenStep::Score(scores) => {
                     let logits = self.logits(task, &generated);
-                    let score = Score::from_logits(scores.map(|t| logits[t as usize]));
+                    let score = Score::from_logits(
+                        &scores.iter().map(|t| logits[*t as usize]).collect::<Vec<_>>(),
+                    );
                     generated.push(scores[usize::from(score.value)]);
                     ratings.push((analysis.0.clone(), analysis.1, score));
                 }

@@ -8,8 +8,8 @@ use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::data::cases;
 use acem3::data::cases::SourceOptions;
 use acem3::data::images::ImageReader;
-use acem3::judging::judge::{Judge, PairJob};
-use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
+use acem3::judging::judge::{Judge, JudgeJob};
+use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use acem3::support::device::Placement;
 use acem3_vision::ImageLimits;
 use candle::DType;
@@ -32,7 +32,7 @@ fn error_after(damage: impl Fn(&Path)) -> String {
     let dir = copy_panel();
     damage(dir.path());
     let files = PanelFiles::Folder(dir.path().to_owned());
-    match Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()) {
+    match Panel::load(&files, PanelOptions::default(), &Placement::cpu(), HubDownloads::default()) {
         Ok(_) => panic!("the damaged panel was loaded"),
         Err(error) => format!("{error:#}"),
     }
@@ -56,7 +56,9 @@ fn truncate(path: PathBuf, removed: usize) {
 fn copied_panel_has_equal_provenance() {
     let dir = copy_panel();
     let load = |files: &PanelFiles| {
-        let panel = Panel::load(files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
+        let panel =
+            Panel::load(files, PanelOptions::default(), &Placement::cpu(), HubDownloads::default())
+                .unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
         PanelJudge::new(panel, JudgeOptions { single_order: false }).provenance()
     };
@@ -68,7 +70,13 @@ fn copied_panel_has_equal_provenance() {
 fn changed_weight_or_setting_changes_name() {
     let name = |dir: &Path| {
         let files = PanelFiles::Folder(dir.to_owned());
-        let panel = Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
+        let panel = Panel::load(
+            &files,
+            PanelOptions::default(),
+            &Placement::cpu(),
+            HubDownloads::default(),
+        )
+        .unwrap();
         let options = JudgeOptions { single_order: false };
         PanelJudge::new(panel, options).name()
     };
@@ -89,24 +97,29 @@ fn changed_weight_or_setting_changes_name() {
 }
 
 /// Returns the expected scores of three demo cases by the panel in this dtype.
-fn expected_scores(dtype: DType) -> Vec<[f64; 2]> {
+fn expected_scores(dtype: DType) -> Vec<Vec<f64>> {
     scores_on(&Placement { dtype, ..Placement::cpu() }, None)
 }
 
 /// Returns the expected scores of three demo cases, with at most this memory for texts.
-fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<[f64; 2]> {
-    let panel =
-        Panel::load(&PanelFiles::Embedded, false, placement, HubDownloads::default()).unwrap();
+fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<Vec<f64>> {
+    let panel = Panel::load(
+        &PanelFiles::Embedded,
+        PanelOptions::default(),
+        placement,
+        HubDownloads::default(),
+    )
+    .unwrap();
     let options = JudgeOptions { single_order: false };
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     let mut images = ImageReader::new(demo.clone(), ImageLimits::default());
     let cases = cases::open(&demo, &SourceOptions::default()).unwrap();
-    let job = |case: cases::Case| PairJob {
+    let job = |case: cases::Case| JudgeJob {
         image: Some(images.load(case.image.as_ref().unwrap()).unwrap()),
         case: case.into(),
-        pair: [0, 1],
+        responses: vec![0, 1],
     };
-    let jobs: Vec<PairJob> = cases.flatten().take(3).map(job).collect();
+    let jobs: Vec<JudgeJob> = cases.flatten().take(3).map(job).collect();
     let judge = PanelJudge::new(panel, options).with_memory(memory.unwrap_or(u64::MAX));
     let verdicts = { judge }.judge(&jobs).unwrap();
     let verdicts = verdicts.into_iter().map(Result::unwrap);
@@ -142,7 +155,12 @@ fn q8_0_is_close() {
 #[test]
 fn matrices_that_do_not_fit_blocks_are_named() {
     let placement = Placement { blocks: Some(GgmlDType::Q4K), ..Placement::cpu() };
-    let loaded = Panel::load(&PanelFiles::Embedded, false, &placement, HubDownloads::default());
+    let loaded = Panel::load(
+        &PanelFiles::Embedded,
+        PanelOptions::default(),
+        &placement,
+        HubDownloads::default(),
+    );
     let error = format!("{:#}", loaded.err().unwrap());
     assert!(error.contains("rows of 192 values") && error.contains("--dtype q8_0"), "{error}");
 }

@@ -102,7 +102,7 @@ fn score_without_its_own_token_is_an_error() {
         EvaluationFormat::for_aspect(Aspect::Expression).tokenize(&tokenizer)
     };
     let steps = tokenize_with_scores(&["0", "1", "2", "3", "4", "5"]).unwrap();
-    assert!(steps.contains(&TokenStep::Score([4, 5, 6, 7, 8, 9])));
+    assert!(steps.contains(&TokenStep::Score(vec![4, 5, 6, 7, 8, 9])));
     // Neither all scores nor one of them may be the unknown token.
     for scores in [&[][..], &["0"], &["0", "1", "2", "3", "4"]] {
         let steps = tokenize_with_scores(scores);

@@ -55,15 +55,25 @@ pub(crate) fn special_tokens() -> Vec<String> {
     tokens
 }
 
+/// Merges that make ` no` and ` yes` one token each.
+const NO_YES_MERGES: [[&str; 2]; 5] =
+    [["Ġ", "n"], ["Ġn", "o"], ["Ġ", "y"], ["Ġy", "e"], ["Ġye", "s"]];
+
 /// Creates a tokenizer of all bytes, the scores with a leading space, and the special tokens.
 pub(crate) fn tokenizer() -> TextTokenizer {
+    tokenizer_with_merges(&[])
+}
+
+/// Creates the tokenizer with more merges.
+fn tokenizer_with_merges(more: &[[&str; 2]]) -> TextTokenizer {
     let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
     alphabet.sort_unstable();
     let mut tokens: Vec<String> = alphabet.into_iter().map(String::from).collect();
     // In the byte-level alphabet Ġ is the space and Ċ the line break.
     let merges: Vec<[String; 2]> = (0..=5).map(|s| ["Ġ".to_owned(), s.to_string()]).collect();
     let double_break = ["Ċ".to_owned(), "Ċ".to_owned()];
-    let merges: Vec<[String; 2]> = merges.into_iter().chain([double_break]).collect();
+    let words = more.iter().map(|pair| pair.map(str::to_owned));
+    let merges: Vec<[String; 2]> = merges.into_iter().chain([double_break]).chain(words).collect();
     tokens.extend(merges.iter().map(|pair| pair.concat()));
     let first_special = tokens.len();
     let special = special_tokens();
@@ -157,6 +167,14 @@ pub(crate) fn panel_with_context(context_length: usize, settings: GenerationSett
     Engine::new(trunk, heads, tokenizer, &config, settings).unwrap()
 }
 
+/// Creates the tiny panel with the tokens ` no` and ` yes`.
+pub(crate) fn panel_with_no_and_yes(settings: GenerationSettings) -> Engine {
+    let tokenizer = tokenizer_with_merges(&NO_YES_MERGES);
+    let (trunk, heads) = trunk_and_heads(&tokenizer);
+    let config = config(&tokenizer);
+    Engine::new(trunk, heads, tokenizer, &config, settings).unwrap()
+}
+
 /// Creates the tiny panel.
 pub(crate) fn panel(settings: GenerationSettings) -> Engine {
     panel_with_context(config(&tokenizer()).max_position_embeddings, settings)
@@ -189,7 +207,7 @@ pub(crate) fn tasks(
     let experts = branch_experts(PromptLayout::CaseFirst, engine.tokenizer());
     let image = image(image_key);
     let orders = [responses, [responses[1], responses[0]]].map(|responses| {
-        let input = JudgeInput { has_image: true, question, responses };
+        let input = JudgeInput::pair(true, question, responses);
         experts.tasks(&input, Some(&image), engine.tokenizer()).unwrap()
     });
     orders.into_iter().flatten().collect()

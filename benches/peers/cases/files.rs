@@ -6,7 +6,7 @@ use std::path::Path;
 
 use acem3_conclusion::prompt_source;
 use acem3_experts::generate::GenerationTask;
-use acem3_experts::prompt::{EvaluationFormat, FormatStep, PromptToken, TokenStep};
+use acem3_experts::prompt::{EvaluationFormat, FormatStep, PromptForm, PromptToken, TokenStep};
 use acem3_experts::{Aspect, Criterion};
 use acem3_vision::published::encoder_by_name;
 use acem3_vision::{PublishedEncoder, VisionConfig};
@@ -137,7 +137,9 @@ fn create_case(index: usize) -> BenchCase {
 /// Creates a tokenizer with one token per word. So the text of an expert has the same number of tokens
 /// in the prompt of the conclusion model.
 fn create_tokenizer(cases: &[BenchCase]) -> Result<Value> {
-    let mut text = format!("{} {} ", LAYOUT.source(), prompt_source(LAYOUT));
+    let merge =
+        prompt_source(PromptForm::pair(LAYOUT)).context("pairs have no conclusion model")?;
+    let mut text = format!("{} {merge} ", LAYOUT.source());
     let mut add = |part: &str| text.extend([part, " "]);
     for case in cases {
         add(&case.question);

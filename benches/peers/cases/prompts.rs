@@ -30,7 +30,7 @@ impl BenchCase {
     fn input(&self, swapped: bool) -> JudgeInput<'_> {
         let [first, second] = self.answers.each_ref().map(String::as_str);
         let responses = if swapped { [second, first] } else { [first, second] };
-        JudgeInput { has_image: true, question: &self.question, responses }
+        JudgeInput::pair(true, &self.question, responses)
     }
 }
 
@@ -79,12 +79,12 @@ impl Prompts {
             let rating = |words: &[&str]| Rating {
                 analysis: words.join(" "),
                 cut: true,
-                score: Score::from_logits([0.; 6]),
+                score: Score::from_logits(&[0.; 6]),
             };
             let criterion = aspect.criteria().first().context("an aspect without criteria")?;
             Ok(BranchEvaluation {
                 aspect,
-                ratings: vec![(*criterion, [rating(first), rating(second)])],
+                ratings: vec![(*criterion, vec![rating(first), rating(second)])],
             })
         });
         let evaluations = evaluations.collect::<Result<Vec<_>>>()?;

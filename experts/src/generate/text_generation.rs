@@ -103,10 +103,9 @@ impl TextGeneration {
         let format = self.format.clone();
         match format.get(self.step_index) {
             Some(TokenStep::Score(tokens)) => {
-                let score = Score::from_logits(
-                    tokens.map(|t| logits.get(t as usize).copied().unwrap_or(f32::MIN)),
-                );
-                self.pending_tokens.push(tokens[usize::from(score.value)]);
+                let logit = |token: &u32| logits.get(*token as usize).copied().unwrap_or(f32::MIN);
+                let score = Score::from_logits(&tokens.iter().map(logit).collect::<Vec<_>>());
+                self.pending_tokens.extend(tokens.get(usize::from(score.value)));
                 let analysis = std::mem::take(&mut self.analysis);
                 self.ratings.push(Rating { analysis, cut: self.cut, score });
                 self.step_index += 1;

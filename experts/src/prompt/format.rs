@@ -4,12 +4,39 @@ use std::fmt::Write as _;
 
 use crate::{Aspect, Criterion, Error, TextTokenizer};
 
+use super::form::Form;
 use super::template::{PromptPiece, push_piece};
 
 /// End of a free text.
 pub const STOP: &str = "\n";
 /// Literal before a score.
 const SCORE_LABEL: &str = "Score:";
+/// Literal before the answer whether a response is correct.
+const CORRECT_LABEL: &str = "Correct:";
+
+/// Words from which a model chooses at the end of a rating. The index of a word is its score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoreWords {
+    /// The numbers from 0 to 5.
+    Points,
+    /// `no` and `yes`.
+    NoYes,
+}
+
+impl ScoreWords {
+    /// Returns the words in the order of their scores.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Points => &["0", "1", "2", "3", "4", "5"],
+            Self::NoYes => &["no", "yes"],
+        }
+    }
+
+    /// Returns the word of a score; empty if there is none.
+    fn word(self, score: u8) -> &'static str {
+        self.words().get(usize::from(score)).copied().unwrap_or_default()
+    }
+}
 
 /// One step of an evaluation's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +45,8 @@ pub enum FormatStep {
     Literal(String),
     /// Text that the model writes, up to [`STOP`] or the token budget.
     FreeText,
-    /// A score from 0 to 5 that the model chooses.
-    Score,
+    /// A score that the model chooses as one of these words.
+    Score(ScoreWords),
 }
 
 /// Format of the text that one member writes.
@@ -27,36 +54,57 @@ pub enum FormatStep {
 pub struct EvaluationFormat(Vec<FormatStep>);
 
 impl EvaluationFormat {
-    /// Creates the format of a branch expert: an analysis and a score for each response and
+    /// Creates the format of a branch expert for pairs: an analysis and a score for each response and
     /// criterion.
     pub fn for_aspect(aspect: Aspect) -> Self {
+        Self::for_expert(Form::Pair, aspect)
+    }
+
+    /// Creates the format of the conclusion model for pairs: an analysis and a final score for each
+    /// response.
+    pub fn for_conclusion() -> Self {
+        Self::for_final_scores(Form::Pair)
+    }
+
+    /// Creates the format of a branch expert: an analysis and a score for each response and criterion.
+    pub fn for_expert(form: Form, aspect: Aspect) -> Self {
         let mut steps = Vec::new();
-        for response in 1..=2 {
+        for response in 1..=form.responses() {
             for (i, criterion) in aspect.criteria().iter().enumerate() {
-                let heading = section_heading(response, i == 0, Some(*criterion));
-                steps.extend([
-                    FormatStep::Literal(heading),
-                    FormatStep::FreeText,
-                    FormatStep::Literal(SCORE_LABEL.to_owned()),
-                    FormatStep::Score,
-                ]);
+                let heading = SectionHeading {
+                    response,
+                    responses: form.responses(),
+                    is_first: i == 0,
+                    criterion: Some(*criterion),
+                };
+                push_rating(&mut steps, &heading);
             }
         }
         Self(steps)
     }
 
     /// Creates the format of the conclusion model: an analysis and a final score for each response.
-    pub fn for_conclusion() -> Self {
-        let steps = (1..=2).flat_map(|response| {
-            let heading = section_heading(response, true, None);
-            [
-                FormatStep::Literal(heading),
-                FormatStep::FreeText,
-                FormatStep::Literal(SCORE_LABEL.to_owned()),
-                FormatStep::Score,
-            ]
-        });
-        Self(steps.collect())
+    pub fn for_final_scores(form: Form) -> Self {
+        let mut steps = Vec::new();
+        for response in 1..=form.responses() {
+            let responses = form.responses();
+            push_rating(
+                &mut steps,
+                &SectionHeading { response, responses, is_first: true, criterion: None },
+            );
+        }
+        Self(steps)
+    }
+
+    /// Creates the format of the form [`Form::Correctness`]: an analysis, and whether the response is
+    /// correct.
+    pub fn for_correctness() -> Self {
+        Self(vec![
+            FormatStep::Literal("Analysis:".to_owned()),
+            FormatStep::FreeText,
+            FormatStep::Literal(CORRECT_LABEL.to_owned()),
+            FormatStep::Score(ScoreWords::NoYes),
+        ])
     }
 
     /// Adds a literal at the start, such as a reward token or the lead of a chat template.
@@ -91,9 +139,10 @@ impl EvaluationFormat {
                 FormatStep::FreeText => {
                     pieces.push(PromptPiece::Quoted(render_free_text(analysis)));
                 }
-                FormatStep::Score => {
+                FormatStep::Score(words) => {
                     // Trusted, so that the tokens equal those of the generated text.
-                    push_piece(&mut pieces, PromptPiece::Trusted(format!(" {score}")));
+                    let word = words.word(*score);
+                    push_piece(&mut pieces, PromptPiece::Trusted(format!(" {word}")));
                     current = ratings.next();
                 }
             }
@@ -113,21 +162,47 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the literal before an analysis. `is_first`: true for the first analysis of a response.
-fn section_heading(response: usize, is_first: bool, criterion: Option<Criterion>) -> String {
-    let mut text = String::new();
-    if response > 1 || !is_first {
-        text.push('\n');
-    }
-    if is_first {
+/// Place of a rating in an evaluation.
+struct SectionHeading {
+    /// Number of the response, from 1.
+    response: usize,
+    /// Number of responses of the evaluation.
+    responses: usize,
+    /// True for the first rating of the response.
+    is_first: bool,
+    /// The criterion; `None` for the final score.
+    criterion: Option<Criterion>,
+}
+
+impl SectionHeading {
+    /// Returns the literal before the analysis.
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        if self.response > 1 || !self.is_first {
+            text.push('\n');
+        }
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "Response {response}:");
+        let _ = match (self.is_first, self.responses) {
+            (false, _) => Ok(()),
+            (true, 1) => writeln!(text, "Response:"),
+            (true, _) => writeln!(text, "Response {}:", self.response),
+        };
+        if let Some(criterion) = self.criterion {
+            let _ = writeln!(text, "Criterion {}:", criterion.name());
+        }
+        text.push_str("Analysis:");
+        text
     }
-    if let Some(criterion) = criterion {
-        let _ = writeln!(text, "Criterion {}:", criterion.name());
-    }
-    text.push_str("Analysis:");
-    text
+}
+
+/// Appends the steps of a rating: its heading, an analysis and a score.
+fn push_rating(steps: &mut Vec<FormatStep>, heading: &SectionHeading) {
+    steps.extend([
+        FormatStep::Literal(heading.to_text()),
+        FormatStep::FreeText,
+        FormatStep::Literal(SCORE_LABEL.to_owned()),
+        FormatStep::Score(ScoreWords::Points),
+    ]);
 }
 
 /// A step of a tokenised format.
@@ -137,30 +212,32 @@ pub enum TokenStep {
     Literal(Vec<u32>),
     /// Text that the model writes.
     FreeText,
-    /// Tokens of the scores 0 to 5.
-    Score([u32; 6]),
+    /// Tokens of the scores from 0 on.
+    Score(Vec<u32>),
 }
 
 impl EvaluationFormat {
     /// Tokenises the format.
     ///
     /// # Errors
-    /// If the scores after a label are not six different single tokens after the same label tokens.
+    /// If the score words after a label are not different single tokens after the same label tokens.
     pub fn tokenize(&self, tokenizer: &TextTokenizer) -> Result<Vec<TokenStep>, Error> {
         let mut steps: Vec<TokenStep> = Vec::with_capacity(self.0.len());
         for (i, step) in self.0.iter().enumerate() {
             steps.push(match step {
                 FormatStep::FreeText => TokenStep::FreeText,
-                FormatStep::Literal(text) if self.0.get(i + 1) == Some(&FormatStep::Score) => {
-                    TokenStep::Literal(score_tokens(text, tokenizer)?.0)
-                }
-                FormatStep::Literal(text) => TokenStep::Literal(tokenizer.encode_trusted(text)?),
-                FormatStep::Score => {
+                FormatStep::Literal(text) => match self.0.get(i + 1) {
+                    Some(FormatStep::Score(words)) => {
+                        TokenStep::Literal(score_tokens(text, *words, tokenizer)?.0)
+                    }
+                    _ => TokenStep::Literal(tokenizer.encode_trusted(text)?),
+                },
+                FormatStep::Score(words) => {
                     let label = match i.checked_sub(1).and_then(|i| self.0.get(i)) {
                         Some(FormatStep::Literal(text)) => text,
                         _ => SCORE_LABEL,
                     };
-                    TokenStep::Score(score_tokens(label, tokenizer)?.1)
+                    TokenStep::Score(score_tokens(label, *words, tokenizer)?.1)
                 }
             });
         }
@@ -169,20 +246,24 @@ impl EvaluationFormat {
 }
 
 /// Returns the tokens of the label before a score, and the token of each score.
-fn score_tokens(label: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u32; 6]), Error> {
+fn score_tokens(
+    label: &str,
+    words: ScoreWords,
+    tokenizer: &TextTokenizer,
+) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let mut label_tokens: Option<Vec<u32>> = None;
-    let mut scores = [0; 6];
-    for (score, score_token) in scores.iter_mut().enumerate() {
-        let text = format!("{label} {score}");
+    let mut scores = Vec::new();
+    for word in words.words() {
+        let text = format!("{label} {word}");
         let mut tokens = tokenizer.encode_trusted(&text)?;
         let last = tokens.pop().ok_or_else(|| Error::ScoreTokens(text.clone()))?;
         // Reject the unknown token, which is the same for all scores.
         let token_text = tokenizer.token_text(last).unwrap_or_default();
-        let is_score = token_text.ends_with(&score.to_string());
+        let is_score = token_text.ends_with(word);
         if !is_score || label_tokens.get_or_insert_with(|| tokens.clone()) != &tokens {
             return Err(Error::ScoreTokens(text));
         }
-        *score_token = last;
+        scores.push(last);
     }
     Ok((label_tokens.unwrap_or_default(), scores))
 }
@@ -214,5 +295,22 @@ mod tests {
     fn free_text_is_one_line() {
         assert_eq!(render_free_text(" a\n  b "), " a b\n");
         assert_eq!(render_free_text(" "), "\n");
+    }
+
+    #[test]
+    fn single_format_has_one_response_and_correctness_one_answer() {
+        let text = |format: EvaluationFormat| -> String {
+            let steps = format.steps().iter().map(|step| match step {
+                FormatStep::Literal(text) => text.clone(),
+                FormatStep::FreeText => " …\n".to_owned(),
+                FormatStep::Score(words) => format!(" {}", words.words().join("|")),
+            });
+            steps.collect()
+        };
+        assert_eq!(
+            text(EvaluationFormat::for_final_scores(Form::Single)),
+            "Response:\nAnalysis: …\nScore: 0|1|2|3|4|5"
+        );
+        assert_eq!(text(EvaluationFormat::for_correctness()), "Analysis: …\nCorrect: no|yes");
     }
 }

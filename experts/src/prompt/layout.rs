@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::chat_template::ChatTemplate;
+use super::form::Form;
+use super::judge_input::JudgeInput;
 use super::rubric::{Rubric, RubricDetail};
-use super::template::{PromptPiece, Template};
+use super::template::{PromptPiece, Template, TemplateValues};
 use crate::{Aspect, Error};
 
 /// Order of the parts of a prompt. A panel uses the layout that it was trained with.
@@ -30,30 +32,24 @@ struct LayoutFile {
     branch: String,
 }
 
-/// Judge's view of a pair: no reference answer, model names or labels.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JudgeInput<'a> {
-    /// True if the case has an image.
-    pub has_image: bool,
-    /// Question of the case.
-    pub question: &'a str,
-    /// Both responses, in presentation order.
-    pub responses: [&'a str; 2],
+/// Contents of a file with the prompts of a form in both layouts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FormFile {
+    #[expect(dead_code, reason = "for readers of the file, not for the program")]
+    version: u32,
+    paper: String,
+    case_first: String,
 }
 
-impl JudgeInput<'_> {
-    /// Returns the pieces for the placeholder of the image, the question or a response; `None` for
-    /// other placeholders.
-    pub fn case_pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
-        let quoted = |text: &str| Some(vec![PromptPiece::Quoted(text.to_owned())]);
-        match placeholder {
-            "image" if self.has_image => Some(vec![PromptPiece::Image]),
-            "image" => Some(Vec::new()),
-            "question" => quoted(self.question),
-            "response_1" => quoted(self.responses[0]),
-            "response_2" => quoted(self.responses[1]),
-            _ => None,
-        }
+impl FormFile {
+    /// Parses the template of a layout from the text of a form file.
+    pub fn template(source: &str, layout: PromptLayout) -> Result<Template, Error> {
+        let file: Self = toml::from_str(source).map_err(|e| Error::Template(e.to_string()))?;
+        Template::parse(match layout {
+            PromptLayout::Paper => &file.paper,
+            PromptLayout::CaseFirst => &file.case_first,
+        })
     }
 }
 
@@ -82,9 +78,48 @@ impl PromptLayout {
     }
 }
 
-/// Builds the prompts of the three branch experts.
+/// What a prompt shows, and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptForm {
+    /// The form of judging.
+    pub form: Form,
+    /// The order of the parts.
+    pub layout: PromptLayout,
+    /// True if the prompt contains the reference answer. The form [`Form::Correctness`] always has it.
+    pub shows_reference: bool,
+}
+
+impl PromptForm {
+    /// Returns the prompts of pairs without a reference answer.
+    pub fn pair(layout: PromptLayout) -> Self {
+        Self { form: Form::Pair, layout, shows_reference: false }
+    }
+
+    /// Returns the text of the file with the prompts of the branch experts. Its hash is part of the
+    /// provenance.
+    pub fn source(self) -> &'static str {
+        match (self.form, self.shows_reference) {
+            (Form::Pair, false) => self.layout.source(),
+            (Form::Pair, true) => include_str!("../../data/forms/pair_with_reference.toml"),
+            (Form::Single, _) => include_str!("../../data/forms/single.toml"),
+            (Form::Correctness, _) => include_str!("../../data/forms/correctness.toml"),
+        }
+    }
+
+    fn template(self) -> Result<Template, Error> {
+        if self == Self::pair(self.layout) {
+            let file: LayoutFile =
+                toml::from_str(self.source()).map_err(|e| Error::Template(e.to_string()))?;
+            return Template::parse(&file.branch);
+        }
+        FormFile::template(self.source(), self.layout)
+    }
+}
+
+/// Builds the prompts of the branch experts.
 #[derive(Clone, Debug)]
 pub struct BranchPrompts {
+    prompt_form: PromptForm,
     template: Template,
     rubric: Rubric,
     detail: RubricDetail,
@@ -92,16 +127,20 @@ pub struct BranchPrompts {
 }
 
 impl BranchPrompts {
-    /// Creates prompts with a layout and a rubric, without a chat template.
+    /// Creates the prompts of pairs with a layout and a rubric, without a chat template.
     pub fn new(layout: PromptLayout, rubric: Rubric, detail: RubricDetail) -> Result<Self, Error> {
-        let file: LayoutFile =
-            toml::from_str(layout.source()).map_err(|e| Error::Template(e.to_string()))?;
-        Ok(Self {
-            template: Template::parse(&file.branch)?,
-            rubric,
-            detail,
-            chat_template: ChatTemplate::default(),
-        })
+        Self::for_form(PromptForm::pair(layout), rubric, detail)
+    }
+
+    /// Creates the prompts of a form with a rubric, without a chat template.
+    pub fn for_form(
+        prompt_form: PromptForm,
+        rubric: Rubric,
+        detail: RubricDetail,
+    ) -> Result<Self, Error> {
+        let chat_template = ChatTemplate::default();
+        let template = prompt_form.template()?;
+        Ok(Self { prompt_form, template, rubric, detail, chat_template })
     }
 
     /// Puts the prompts inside a chat template.
@@ -116,15 +155,36 @@ impl BranchPrompts {
         &self.chat_template
     }
 
+    /// Returns the form of the prompts.
+    pub fn form(&self) -> Form {
+        self.prompt_form.form
+    }
+
     /// Builds the prompt of the expert of an aspect.
     pub fn pieces(&self, aspect: Aspect, input: &JudgeInput) -> Result<Vec<PromptPiece>, Error> {
-        let pieces = self.template.fill(|name| match name {
-            "criteria" => {
-                Some(vec![PromptPiece::Trusted(self.rubric.describe(aspect, self.detail))])
-            }
-            "aspect" => Some(vec![PromptPiece::Trusted(aspect.name().to_owned())]),
-            _ => input.case_pieces(name),
-        })?;
+        let pieces = self.template.fill(&BranchValues { prompts: self, aspect, input })?;
         Ok(self.chat_template.wrap(pieces))
+    }
+}
+
+/// Values of the template of a branch expert.
+struct BranchValues<'a> {
+    prompts: &'a BranchPrompts,
+    aspect: Aspect,
+    input: &'a JudgeInput<'a>,
+}
+
+impl TemplateValues for BranchValues<'_> {
+    fn pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
+        let trusted = |text: String| Some(vec![PromptPiece::Trusted(text)]);
+        match placeholder {
+            "criteria" => trusted(self.prompts.rubric.describe(self.aspect, self.prompts.detail)),
+            "aspect" => trusted(self.aspect.name().to_owned()),
+            _ => self.input.pieces(placeholder),
+        }
+    }
+
+    fn has_section(&self, section: &str) -> Option<bool> {
+        self.input.has_section(section)
     }
 }

@@ -1,19 +1,28 @@
 //! Instructions for a model without constrained decoding, and a parser of the text it writes.
 
-use super::format::{EvaluationFormat, FormatStep, one_line};
+use super::format::{EvaluationFormat, FormatStep, ScoreWords, one_line};
 use crate::Error;
 
-/// Placeholders of a free text and of a score in the instructions.
-const PLACEHOLDERS: [&str; 2] = ["<one or two sentences>", "<0 to 5>"];
+/// Placeholder of a free text in the instructions.
+const FREE_TEXT: &str = "<one or two sentences>";
+
+impl ScoreWords {
+    /// Returns the placeholder of a score in the instructions.
+    fn placeholder(self) -> &'static str {
+        match self {
+            Self::Points => "<0 to 5>",
+            Self::NoYes => "<yes or no>",
+        }
+    }
+}
 
 impl EvaluationFormat {
     /// Renders the format as instructions, with a description in place of each free text and score.
     pub fn to_instructions(&self) -> String {
-        let [free_text, score] = PLACEHOLDERS;
         let steps = self.steps().iter().map(|step| match step {
             FormatStep::Literal(text) => text.clone(),
-            FormatStep::FreeText => format!(" {free_text}\n"),
-            FormatStep::Score => format!(" {score}"),
+            FormatStep::FreeText => format!(" {FREE_TEXT}\n"),
+            FormatStep::Score(words) => format!(" {}", words.placeholder()),
         });
         steps.collect()
     }
@@ -34,7 +43,7 @@ impl EvaluationFormat {
         for (i, step) in steps.iter().enumerate() {
             let next_literal = steps[i + 1..].iter().find_map(|step| match step {
                 FormatStep::Literal(text) => Some(one_line(text)),
-                FormatStep::FreeText | FormatStep::Score => None,
+                FormatStep::FreeText | FormatStep::Score(_) => None,
             });
             let mismatch = |expected: &str| Error::Format(expected.to_owned());
             let end = match (&next_literal, step) {
@@ -51,11 +60,12 @@ impl EvaluationFormat {
                 (None, _) => plain.len(),
             };
             let content = plain[position..end].trim();
-            if *step == FormatStep::FreeText {
-                content.clone_into(&mut analysis);
-            } else {
-                let score = parse_score(content).ok_or_else(|| mismatch("Score: <0 to 5>"))?;
+            if let FormatStep::Score(words) = step {
+                let expected = format!("Score: {}", words.placeholder());
+                let score = parse_score(content, *words).ok_or_else(|| mismatch(&expected))?;
                 ratings.push((std::mem::take(&mut analysis), score));
+            } else {
+                content.clone_into(&mut analysis);
             }
             position = end;
         }
@@ -63,8 +73,12 @@ impl EvaluationFormat {
     }
 }
 
-/// Parses the integer from 0 to 5 at the start of a text. Other numbers give `None`.
-fn parse_score(text: &str) -> Option<u8> {
+/// Parses the score word at the start of a text. Other words and numbers give `None`.
+fn parse_score(text: &str, words: ScoreWords) -> Option<u8> {
+    if words == ScoreWords::NoYes {
+        let word = text.split(|c: char| !c.is_alphanumeric()).next()?.to_ascii_lowercase();
+        return words.words().iter().position(|w| *w == word).map(|score| score as u8);
+    }
     let mut characters = text.chars();
     let score = characters.next()?.to_digit(10).filter(|score| *score <= 5)?;
     let rest = characters.as_str();

@@ -4,8 +4,11 @@ use super::prompt_tokens::{PromptToken, tokenize_pieces};
 use super::template::PromptPiece;
 use crate::{Error, TextTokenizer};
 
+/// Number of quoted texts of a pair up to its last response: the question and two responses.
+pub const PAIR_TEXTS: usize = 3;
+
 /// A tokenised prompt in up to four prompt stages: the text before the case, the case (image and
-/// question), the pair (both responses), and the rest.
+/// question), the reference and the responses, and the rest.
 ///
 /// The boundaries depend only on the prompt, not on other prompts. A cached prompt stage therefore
 /// has exactly the values that a recomputation gives.
@@ -16,8 +19,14 @@ pub struct StagedPrompt {
 }
 
 impl StagedPrompt {
-    /// Splits pieces after the opening text, the question and the second response.
-    pub fn new(pieces: &[PromptPiece], tokenizer: &TextTokenizer) -> Result<Self, Error> {
+    /// Splits pieces after the opening text, the question and the last response. `case_texts`: number
+    /// of quoted texts up to the last response, see
+    /// [`JudgeInput::text_count`](super::JudgeInput::text_count).
+    pub fn new(
+        pieces: &[PromptPiece],
+        case_texts: usize,
+        tokenizer: &TextTokenizer,
+    ) -> Result<Self, Error> {
         let mut stages = Vec::new();
         let mut start = 0;
         let mut quoted_count = 0;
@@ -25,8 +34,8 @@ impl StagedPrompt {
             let is_quoted = matches!(piece, PromptPiece::Quoted(_));
             quoted_count += usize::from(is_quoted);
             let is_opening = i == 0 && matches!(piece, PromptPiece::Trusted(_));
-            // The first quoted text is the question, the third is the second response.
-            let ends_stage = is_quoted && (quoted_count == 1 || quoted_count == 3);
+            // The first quoted text is the question.
+            let ends_stage = is_quoted && (quoted_count == 1 || quoted_count == case_texts);
             if is_opening || ends_stage || i + 1 == pieces.len() {
                 let stage = if start == 0 {
                     tokenize_start(&pieces[..=i], tokenizer)?

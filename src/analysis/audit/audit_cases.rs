@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result};
 
 use super::audit_request::AuditRequest;
@@ -63,7 +64,7 @@ impl AuditCases {
                 view: None,
             });
             for pair in pairs {
-                let mut subject = RecordSubject::for_pair(&case, pair, &digest);
+                let mut subject = RecordSubject::for_responses(&case, Form::Pair, &pair, &digest);
                 subject.image.clone_from(&image);
                 subjects.push(subject);
                 audit_pairs.push(AuditPair {

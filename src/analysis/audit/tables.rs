@@ -6,7 +6,7 @@ use super::result::{
     AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit, ThresholdResult,
 };
 use crate::analysis::audit::result::AuditEstimate;
-use crate::analysis::caption::interval_caption;
+use crate::analysis::verdicts::caption::interval_caption;
 use crate::support::tables::{Reasons, Table, TableSection};
 use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, format_with_interval};
 use crate::support::text::format_count;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::caption::interval_caption;
 use crate::analysis::ranking::model_ranking::Ranking;
 use crate::analysis::ranking::pairwise::{DifferenceTest, PairwiseComparison};
+use crate::analysis::verdicts::caption::interval_caption;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::{
     NOT_APPLICABLE, format_floor_percent, format_p_value, format_percent_with_interval,

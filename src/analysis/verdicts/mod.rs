@@ -1,5 +1,7 @@
 //! Verdicts of a run for statistics: the scores of its records, without their analyses.
 
+mod alone_response;
+pub(crate) mod caption;
 mod pair_verdict;
 mod read;
 mod response_length;

@@ -10,6 +10,7 @@ use super::response_length::count_words;
 use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStatus};
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::ScoreTarget;
+use crate::judging::judge::recorded_verdict::pair_values;
 use crate::support::digest::Digest;
 
 /// A pair of responses with the scores of its verdict.
@@ -53,7 +54,7 @@ impl PairVerdict {
     /// Converts the record of a line; `None` if the record has no pair.
     pub(super) fn from_record<A>(
         record: SlimRecord<A>,
-        scores: Option<TargetScoreMap>,
+        scores: Option<ResponseScoreMap>,
         line: u64,
     ) -> Option<Self> {
         let (case, pair) = (record.case?, record.pair?);
@@ -62,16 +63,21 @@ impl PairVerdict {
             None => ImageCluster::Case(&case),
         };
         let responses = record.responses.as_ref();
-        let orders = record
-            .orders
-            .iter()
-            .map(|order| OrderScores { swapped: order.swapped, scores: order.scores });
+        let orders = record.orders.iter().map(|order| OrderScores {
+            swapped: order.swapped,
+            scores: pair_values(&order.scores),
+        });
         Some(Self {
-            has_identical_responses: responses.is_some_and(|[first, second]| first == second),
+            has_identical_responses: responses.is_some_and(|texts| texts.first() == texts.get(1)),
             orders: orders.collect(),
             cluster: cluster.to_string(),
-            scores: scores.filter(|_| record.status == SlimStatus::Judged),
-            words: responses.map_or([0; 2], |texts| texts.each_ref().map(|text| count_words(text))),
+            scores: scores.filter(|_| record.status == SlimStatus::Judged).map(|scores| {
+                let pairs = scores.into_iter().map(|(target, all)| (target, pair_values(&all)));
+                pairs.collect()
+            }),
+            words: responses.map_or([0; 2], |texts| {
+                [0, 1].map(|r| texts.get(r).map_or(0, |text| count_words(text)))
+            }),
             meta: record.meta,
             case,
             pair,
@@ -86,32 +92,41 @@ impl PairVerdict {
     }
 }
 
+/// The scores of each response of a record, by target.
+pub(super) type ResponseScoreMap = BTreeMap<ScoreTarget, Vec<f64>>;
+
 /// Returns the chosen scores of a record.
-pub(super) fn chosen_scores(record: &SlimRecord<SkippedCriteria>) -> Option<TargetScoreMap> {
+pub(super) fn chosen_scores(record: &SlimRecord<SkippedCriteria>) -> Option<ResponseScoreMap> {
     let aspects =
-        record.aspects.iter().map(|(aspect, scores)| (ScoreTarget::Aspect(*aspect), *scores));
+        record.aspects.iter().map(|(aspect, scores)| (ScoreTarget::Aspect(*aspect), scores));
     let criteria = record
         .criteria
         .iter()
-        .map(|(criterion, scores)| (ScoreTarget::Criterion(*criterion), *scores));
-    let final_score = (ScoreTarget::Final, record.scores?);
-    Some(aspects.chain(criteria).chain([final_score]).collect())
+        .map(|(criterion, scores)| (ScoreTarget::Criterion(*criterion), scores));
+    let final_score = (ScoreTarget::Final, record.scores.as_ref()?);
+    let all = aspects.chain(criteria).chain([final_score]);
+    Some(all.map(|(target, scores)| (target, scores.clone())).collect())
 }
 
 /// Computes the expected scores of a record. A criterion has the mean over the presentation orders,
 /// an aspect the mean over its criteria.
-pub(super) fn expected_scores(record: &SlimRecord<ExpectedCriteria>) -> Option<TargetScoreMap> {
-    let mut sums: BTreeMap<ScoreTarget, ([f64; 2], f64)> = BTreeMap::new();
+pub(super) fn expected_scores(record: &SlimRecord<ExpectedCriteria>) -> Option<ResponseScoreMap> {
+    let mut sums: BTreeMap<ScoreTarget, (Vec<f64>, f64)> = BTreeMap::new();
     for (aspect, criteria) in record.orders.iter().flat_map(|order| &order.aspects) {
         for (criterion, scores) in criteria {
             for target in [ScoreTarget::Aspect(*aspect), ScoreTarget::Criterion(*criterion)] {
                 let (sum, n) = sums.entry(target).or_default();
-                *sum = [0, 1].map(|r| sum[r] + scores.expected[r]);
+                sum.resize(scores.expected.len(), 0.0);
+                for (sum, expected) in sum.iter_mut().zip(&scores.expected) {
+                    *sum += expected;
+                }
                 *n += 1.0;
             }
         }
     }
-    let means = sums.into_iter().map(|(target, (sum, n))| (target, sum.map(|s| s / n)));
-    let final_score = (ScoreTarget::Final, record.expected?);
+    let means = sums
+        .into_iter()
+        .map(|(target, (sum, n))| (target, sum.into_iter().map(|s| s / n).collect()));
+    let final_score = (ScoreTarget::Final, record.expected.clone()?);
     Some(means.chain([final_score]).collect())
 }

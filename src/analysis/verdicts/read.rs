@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::Result;
+use acem3_experts::prompt::Form;
+use anyhow::{Result, bail};
 use serde::de::DeserializeOwned;
 
-use super::pair_verdict::{PairVerdict, TargetScoreMap, chosen_scores, expected_scores};
+use super::alone_response::{AloneResponse, pairs_of_cases};
+use super::pair_verdict::{PairVerdict, ResponseScoreMap, chosen_scores, expected_scores};
 use super::score_kind::ScoreKind;
 use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStatus};
 use super::verdicts::Verdicts;
@@ -53,7 +55,7 @@ pub fn from_records(
 }
 
 /// Reads the scores of a record.
-type ReadScores<A> = fn(&SlimRecord<A>) -> Option<TargetScoreMap>;
+type ReadScores<A> = fn(&SlimRecord<A>) -> Option<ResponseScoreMap>;
 
 fn read_rows<A: DeserializeOwned + 'static>(
     path: &Path,
@@ -62,19 +64,25 @@ fn read_rows<A: DeserializeOwned + 'static>(
     let convert = move |record: SlimRecord<A>, number| Ok(VerdictRow::new(record, number, scores));
     let mut rows = RecordReader::open(path, convert)?;
     let (mut judges, mut verdicts) = (BTreeSet::new(), Verdicts::empty(rows.path()));
+    let mut alone = Vec::new();
     for row in rows.by_ref() {
         let row = row?;
+        check_form(row.form, &verdicts.path)?;
         judges.insert(row.judge);
         verdicts.labels.extend(row.labels);
-        let is_without_pair = row.verdict.is_none() && row.unlisted_pairs.is_none();
+        let is_without_pair =
+            row.verdict.is_none() && row.alone.is_none() && row.unlisted_pairs.is_none();
         verdicts.without_pair += usize::from(is_without_pair && !row.is_noted);
         let (models, n) = row.unlisted_pairs.unwrap_or_default();
         for model in models {
             *verdicts.unlisted_pairs.entry(model).or_default() += n;
         }
         verdicts.pairs.extend(row.verdict);
+        alone.extend(row.alone);
     }
+    verdicts.pairs.extend(pairs_of_cases(&alone));
     verdicts.run = rows.state();
+    check_alone(&verdicts, alone.len())?;
     verdicts.check_pairs(&judges)?;
     verdicts.judge = judges.into_iter().next().unwrap_or_default();
     verdicts.name = judge_name(&rows, &verdicts.judge);
@@ -84,8 +92,11 @@ fn read_rows<A: DeserializeOwned + 'static>(
 /// The parts of a record that become verdicts and labels.
 struct VerdictRow {
     judge: String,
+    form: Form,
     /// The verdict, if the record has a pair.
     verdict: Option<PairVerdict>,
+    /// The response, if it was judged alone.
+    alone: Option<AloneResponse>,
     labels: Vec<LabelEntry>,
     /// True if the record reports an input problem that affects no verdict.
     is_noted: bool,
@@ -95,22 +106,56 @@ struct VerdictRow {
 
 impl VerdictRow {
     fn new<A>(mut record: SlimRecord<A>, number: u64, scores: ReadScores<A>) -> Self {
-        Self {
-            judge: std::mem::take(&mut record.judge),
+        let models: &[String] = record.pair.as_ref().map_or(&record.models, |pair| pair);
+        let mut row = Self {
+            form: record.form,
             labels: labels_from_record(
                 record.case.as_deref(),
-                record.pair.as_ref(),
+                models,
                 record.labels.as_ref(),
                 record.line,
             ),
+            judge: std::mem::take(&mut record.judge),
             is_noted: record.status == SlimStatus::Noted,
             unlisted_pairs: record.unlisted_pairs.map(|n| (std::mem::take(&mut record.models), n)),
-            verdict: {
-                let scores = scores(&record);
-                PairVerdict::from_record(record, scores, number)
-            },
+            verdict: None,
+            alone: None,
+        };
+        let scores = scores(&record);
+        match record.form {
+            Form::Pair => row.verdict = PairVerdict::from_record(record, scores, number),
+            Form::Single if row.is_noted => {}
+            Form::Single => row.alone = AloneResponse::from_record(record, scores, number),
+            Form::Correctness => {}
         }
+        row
     }
+}
+
+/// Checks that records have scores on the criteria.
+fn check_form(form: Form, path: &Path) -> Result<()> {
+    if form == Form::Correctness {
+        bail!(
+            "{}: the verdicts say whether single responses are correct; they have no scores to compare\n\
+             hint: `acem3 rank` and `acem3 agree` read them; for other commands, judge with --form pair or \
+             --form single",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Checks that responses that were judged alone have others to be compared with.
+fn check_alone(verdicts: &Verdicts, alone: usize) -> Result<()> {
+    if alone > 0 && verdicts.pairs.is_empty() {
+        bail!(
+            "{}: no case has responses of two models, so there is nothing to compare\n\
+             hint: judge the answers of several models together; the mean scores of one model are in \
+             the summary of `acem3 judge`",
+            verdicts.path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Returns the name of the judge in the manifest next to the records, or its hash.

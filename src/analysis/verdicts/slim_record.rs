@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use acem3_experts::prompt::Form;
 use acem3_experts::{Aspect, Criterion};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,23 +24,25 @@ pub(super) struct SlimRecord<A> {
     pub(super) judge: String,
     pub(super) key: Option<Digest>,
     pub(super) case: Option<String>,
+    #[serde(default)]
+    pub(super) form: Form,
     pub(super) pair: Option<[String; 2]>,
     #[serde(default)]
     pub(super) models: Vec<String>,
     pub(super) unlisted_pairs: Option<u64>,
     pub(super) line: u64,
     pub(super) image: Option<SlimImage>,
-    pub(super) responses: Option<[String; 2]>,
+    pub(super) responses: Option<Vec<String>>,
     pub(super) labels: Option<CaseLabels>,
     #[serde(default)]
     pub(super) meta: Map<String, Value>,
     pub(super) status: SlimStatus,
-    pub(super) scores: Option<[f64; 2]>,
-    pub(super) expected: Option<[f64; 2]>,
+    pub(super) scores: Option<Vec<f64>>,
+    pub(super) expected: Option<Vec<f64>>,
     #[serde(default)]
-    pub(super) aspects: BTreeMap<Aspect, [f64; 2]>,
+    pub(super) aspects: BTreeMap<Aspect, Vec<f64>>,
     #[serde(default)]
-    pub(super) criteria: BTreeMap<Criterion, [f64; 2]>,
+    pub(super) criteria: BTreeMap<Criterion, Vec<f64>>,
     #[serde(default)]
     pub(super) orders: Vec<SlimOrder<A>>,
 }
@@ -73,14 +76,14 @@ pub(super) struct SlimImage {
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimOrder<A> {
     pub(super) swapped: bool,
-    pub(super) scores: [f64; 2],
+    pub(super) scores: Vec<f64>,
     pub(super) aspects: A,
 }
 
 /// The expected scores of a criterion.
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimExpected {
-    pub(super) expected: [f64; 2],
+    pub(super) expected: Vec<f64>,
 }
 
 impl<A> RecordRow for SlimRecord<A>

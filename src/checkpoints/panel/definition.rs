@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use acem3_experts::TextTokenizer;
-use acem3_experts::prompt::Rubric;
+use acem3_experts::prompt::{PromptForm, Rubric};
 use anyhow::{Context, Result};
 
 use super::files::PanelFiles;
@@ -95,7 +95,7 @@ impl PanelDefinition {
         };
         let rubric = Rubric::built_in()?;
         let layout = definition.prompt_config.layout;
-        let merge = acem3_conclusion::prompt_source(layout);
+        let merge = acem3_conclusion::prompt_source(PromptForm::pair(layout)).unwrap_or_default();
         let texts = [("rubric", rubric.source()), ("layout", layout.source()), ("merge", merge)];
         let texts = texts.map(|(name, text)| (name.to_owned(), Digest::sha256(text.as_bytes())));
         let texts = texts.map(|(name, digest)| (name, digest.to_string()));
@@ -151,6 +151,7 @@ impl PanelDefinition {
             prompt_config: PromptConfig {
                 completion_prefixes: spec.completion_prefixes(),
                 name: spec.name,
+                is_trained: true,
                 layout: spec.layout,
                 rubric: spec.rubric,
                 analysis_tokens: spec.analysis_tokens,

@@ -101,6 +101,7 @@ impl MembersFile {
     /// Returns the default prompt configuration.
     pub(crate) fn default_prompt_config(name: String) -> PromptConfig {
         PromptConfig {
+            is_trained: false,
             name,
             layout: PromptLayout::Paper,
             rubric: RubricDetail::Full,
@@ -115,6 +116,7 @@ impl MembersFile {
         let name = self.name.clone().or(stem);
         let default = Self::default_prompt_config(name.unwrap_or_default());
         PromptConfig {
+            is_trained: false,
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),

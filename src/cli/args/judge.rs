@@ -6,7 +6,8 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::shared::value_parsers::{parse_at_least_one, parse_percent};
-use super::shared::{JudgePanelArgs, OutputFormat, SourceArgs};
+use super::shared::{FormArgs, JudgePanelArgs, OutputFormat, SourceArgs};
+use crate::data::cases::SourceOptions;
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -34,6 +35,9 @@ pub struct JudgeArgs {
     /// Write the verdicts to folder DIR; an existing run in DIR is resumed
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
+    /// What a verdict is about.
+    #[command(flatten)]
+    pub form: FormArgs,
     /// Compare each model with MODEL only, instead of judging all pairs
     #[arg(long, value_name = "MODEL", env = "ACEM3_BASELINE")]
     pub baseline: Option<String>,
@@ -72,4 +76,11 @@ pub struct JudgeArgs {
     /// arguments after it.
     #[command(flatten)]
     pub judge: JudgePanelArgs,
+}
+
+impl JudgeArgs {
+    /// Returns the options for opening the cases.
+    pub fn source_options(&self) -> SourceOptions {
+        self.form.source_options(&self.source)
+    }
 }

@@ -25,11 +25,11 @@ pub use data::{
 };
 pub use judge::JudgeArgs;
 pub use man::ManArgs;
-pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
+pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
-    BootstrapArgs, CompleteArgs, DeviceArgs, DicomArgs, JudgePanelArgs, LabelArgs, LabelScale,
-    OutputFormat, SourceArgs, TableFormat,
+    BootstrapArgs, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs, LabelArgs,
+    LabelScale, OutputFormat, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::shared::OutputFormat;
+use super::shared::{FormArgs, OutputFormat, SourceArgs};
 use crate::checkpoints::hub::HubArgs;
 
 /// Arguments of `acem3 panel`.
@@ -18,6 +18,42 @@ pub struct PanelArgs {
 pub enum PanelCommand {
     /// Load a panel and list its members, sizes, tokenizers, encoders and hashes
     Inspect(PanelInspectArgs),
+    /// Print what each member reads about a case, and the format of what it writes
+    Prompts(PanelPromptsArgs),
+}
+
+const PROMPTS_EXAMPLES: &str = "\
+Examples:
+  acem3 panel prompts cases
+      Print the prompts about the first pair of the first case
+  acem3 panel prompts cases --case c7 --panel llava-7b --form correctness
+      Print the prompt about the first response to case c7 and its reference answer
+
+`<image>` stands for the image tokens, and `<… evaluation>` for the text of an expert, which the \
+conclusion model reads.";
+
+/// Arguments of `acem3 panel prompts`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = PROMPTS_EXAMPLES)]
+pub struct PanelPromptsArgs {
+    /// The cases.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Show the prompts about the case with this id [default: the first case that can be judged]
+    #[arg(long, value_name = "ID", env = "ACEM3_CASE")]
+    pub case: Option<String>,
+    /// Panel, as for `acem3 judge --panel` [default: the embedded panel]
+    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
+    pub panel: Option<String>,
+    /// What a verdict is about.
+    #[command(flatten)]
+    pub form: FormArgs,
+    /// Access to the hub, for panels with a hub id.
+    #[command(flatten)]
+    pub hub: HubArgs,
+    /// Print the prompts in this format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
 }
 
 /// Arguments of `acem3 panel inspect`.

@@ -1,18 +1,25 @@
-//! `acem3 panel`: inspection of panels.
+//! `acem3 panel`: inspection of panels and of their prompts.
 
-use super::output::write_stdout;
+use acem3_experts::prompt::JudgeInput;
+use anyhow::{Context as _, bail};
+
+use super::output::{NO_CASES, write_stdout};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs};
-use crate::judging::panel::inspect;
+use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
+use crate::data::cases;
+use crate::data::cases::Case;
+use crate::judging::panel::{PanelOptions, inspect, member_prompts};
 use crate::support::device::Placement;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::escape_control_chars;
 
 /// Runs the command.
 pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         PanelCommand::Inspect(args) => inspect_panel(args, verbosity),
+        PanelCommand::Prompts(args) => print_prompts(args, verbosity),
     }
 }
 
@@ -26,4 +33,78 @@ fn inspect_panel(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Resul
     };
     write_stdout(&text)?;
     Ok(Exit::Done)
+}
+
+/// Prints the prompts about the first judged responses of a case.
+fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let selection = args.form.to_selection(None);
+    let case = find_case(args)?;
+    let problem = || format!("{}: case {}", args.source.path.display(), case.id);
+    let selected = selection.select(&case).map_err(anyhow::Error::msg).with_context(problem)?;
+    let responses = selected.first().into_iter().flatten();
+    let responses: Vec<_> = responses.filter_map(|i| case.responses.get(*i)).collect();
+    let input = JudgeInput {
+        has_image: case.image.is_some(),
+        question: &case.question,
+        reference: case.reference.as_deref().filter(|_| selection.shows_reference),
+        responses: responses.iter().map(|response| response.text.as_str()).collect(),
+    };
+    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
+    let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
+    let options = PanelOptions {
+        scores_only: false,
+        form: selection.form,
+        shows_reference: selection.shows_reference,
+    };
+    let prompts = member_prompts(&files, options, &input, downloads)?;
+    let text = match args.format {
+        OutputFormat::Json => serde_json::to_string_pretty(&prompts)? + "\n",
+        OutputFormat::Text => {
+            let models: Vec<&str> = responses.iter().map(|r| r.model.as_str()).collect();
+            let mut text = format!("case {}, responses of {}\n", case.id, models.join(" and "));
+            for prompt in &prompts {
+                text.extend([
+                    "\n===== ",
+                    prompt.member,
+                    " reads =====\n",
+                    prompt.prompt.trim_end(),
+                ]);
+                text.extend(["\n\n===== ", prompt.member, " writes =====\n"]);
+                text.extend([prompt.format.trim_end(), "\n"]);
+            }
+            escape_control_chars_in_lines(&text)
+        }
+    };
+    write_stdout(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Returns the case with the id that the user names, or the first one that can be judged.
+fn find_case(args: &PanelPromptsArgs) -> anyhow::Result<Case> {
+    let path = &args.source.path;
+    let source = cases::open(path, &args.form.source_options(&args.source))?;
+    let mut problem = None;
+    for case in source {
+        match case {
+            Ok(case) if args.case.as_ref().is_none_or(|id| *id == case.id) => return Ok(case),
+            Err(error) if args.case.is_none() || error.id == args.case => {
+                problem.get_or_insert(error);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    match (problem, &args.case) {
+        (Some(problem), _) => Err(problem.into()),
+        (None, Some(id)) => bail!(
+            "--case {id}: {} has no case with this id\nhint: omit --case to see the first case",
+            path.display()
+        ),
+        (None, None) => bail!("{}: {NO_CASES}", path.display()),
+    }
+}
+
+/// Escapes control characters, except line breaks.
+fn escape_control_chars_in_lines(text: &str) -> String {
+    let lines = text.lines().map(escape_control_chars);
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }

@@ -176,7 +176,8 @@ impl CaseAssembler {
         };
         Err(format!(
             "the case has {found}, {needed} or more are needed\n\
-             hint: add responses, or answers files of further models with --answers{reference}"
+             hint: add responses, or answers files of further models with --answers{reference}; \
+             `acem3 judge --form single` and --form correctness judge responses alone"
         ))
     }
 }

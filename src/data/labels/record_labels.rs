@@ -7,15 +7,15 @@ use crate::data::cases::CaseLabels;
 /// Returns the labels that a record copied from its case.
 pub fn labels_from_record(
     case: Option<&str>,
-    pair: Option<&[String; 2]>,
+    models: &[String],
     labels: Option<&CaseLabels>,
     line: u64,
 ) -> Vec<LabelEntry> {
-    let (Some(case), Some(pair), Some(labels)) = (case, pair, labels) else {
+    let (Some(case), Some(labels)) = (case, labels) else {
         return Vec::new();
     };
     // Records written by acem3 have one score per response, so the conversion does not fail.
-    entries_per_model(line, case, UNNAMED_RATER, pair, labels).unwrap_or_default()
+    entries_per_model(line, case, UNNAMED_RATER, models, labels).unwrap_or_default()
 }
 
 /// Converts the labels of a case to one entry per model and score target.

@@ -6,6 +6,7 @@ pub mod scripted;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use acem3_experts::prompt::Form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,30 +15,37 @@ use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
 use crate::judging::provenance::Provenance;
 
-/// A pair of responses of a case, ready to be judged.
+/// Responses of a case that are judged together: two, or one alone.
 #[derive(Clone, Debug)]
-pub struct PairJob {
+pub struct JudgeJob {
     /// The case, with all its responses.
     pub case: Arc<Case>,
-    /// Indices of the two responses.
-    pub pair: [usize; 2],
+    /// Indices of the responses to judge.
+    pub responses: Vec<usize>,
     /// The decoded image; `None` for a case without image.
     pub image: Option<Arc<LoadedImage>>,
 }
 
-impl PairJob {
+impl JudgeJob {
     /// Returns the question.
     pub fn question(&self) -> &str {
         &self.case.question
     }
 
-    /// Returns the texts of the two responses, in pair order.
-    pub fn responses(&self) -> [&str; 2] {
-        self.pair.map(|i| self.case.responses.get(i).map_or("", |response| &response.text))
+    /// Returns the texts of the responses to judge, in the order of the record.
+    pub fn texts(&self) -> Vec<&str> {
+        let text = |i: &usize| self.case.responses.get(*i).map_or("", |r| r.text.as_str());
+        self.responses.iter().map(text).collect()
+    }
+
+    /// Returns the texts of a pair of responses. A missing response is empty.
+    pub fn pair_texts(&self) -> [&str; 2] {
+        let texts = self.texts();
+        [0, 1].map(|i| texts.get(i).copied().unwrap_or_default())
     }
 }
 
-/// Reason why a pair or case has no verdict.
+/// Reason why responses or a case have no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unscored {
     /// Category of the failure.
@@ -46,7 +54,7 @@ pub struct Unscored {
     pub message: String,
 }
 
-/// Returns verdicts on pairs.
+/// Returns verdicts on responses.
 ///
 /// A verdict depends only on its job, never on the rest of the batch.
 pub trait Judge {
@@ -55,6 +63,16 @@ pub trait Judge {
 
     /// Returns the device, for the manifest.
     fn device(&self) -> String;
+
+    /// Returns the form of judging.
+    fn form(&self) -> Form {
+        Form::Pair
+    }
+
+    /// Returns true if the judge sees the reference answer.
+    fn shows_reference(&self) -> bool {
+        false
+    }
 
     /// Returns everything that can change a verdict: hashes of weights, tokenizer, rubric and
     /// layout, decoding settings, and presentation orders. It is part of the key of every verdict.
@@ -74,10 +92,10 @@ pub trait Judge {
     /// An error ends the run.
     fn reject_text(&self, text: &str) -> anyhow::Result<Option<String>>;
 
-    /// Judges pairs and returns one result per job, in order.
+    /// Judges responses and returns one result per job, in order.
     ///
     /// # Errors
     ///
-    /// An error ends the run. If only one pair fails, its result is an [`Unscored`].
-    fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>>;
+    /// An error ends the run. If only one job fails, its result is an [`Unscored`].
+    fn judge(&mut self, jobs: &[JudgeJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>>;
 }

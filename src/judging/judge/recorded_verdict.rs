@@ -4,30 +4,34 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
-use acem3_experts::{Aspect, Criterion, Rating};
+use acem3_experts::prompt::Form;
+use acem3_experts::{Aspect, Criterion, Rating, Score};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The verdict on a pair: combined over the presentation orders, and for each order.
+/// The verdict on responses: combined over the presentation orders, and for each order.
 ///
-/// Pairs of values are in the order of the models. Numbers are rounded to four decimals, so that
+/// Lists of values have one value per response, in the order of the models. Numbers are rounded to four decimals, so that
 /// equal runs write equal bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedVerdict {
-    /// The preferred response by the combined final scores.
-    pub order: PairOrder,
-    /// The combined final scores, 0 to 5.
+    /// The preferred response of a pair by the combined final scores; absent for a response alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<PairOrder>,
+    /// The combined final scores, 0 to 5. In the form `correctness`: 1 if the response is judged
+    /// correct, else 0.
+    #[schemars(length(min = 1), inner(range(min = 0, max = 5)))]
+    pub scores: Vec<f64>,
+    /// The combined expected final scores, 0 to 5. In the form `correctness`: the probability that the
+    /// response is correct, 0 to 1.
     #[schemars(inner(range(min = 0, max = 5)))]
-    pub scores: [f64; 2],
-    /// The combined expected final scores, 0 to 5.
-    #[schemars(inner(range(min = 0, max = 5)))]
-    pub expected: [f64; 2],
+    pub expected: Vec<f64>,
     /// The combined mean score of each aspect, 0 to 5.
-    pub aspects: BTreeMap<Aspect, [f64; 2]>,
+    pub aspects: BTreeMap<Aspect, Vec<f64>>,
     /// The combined score of each criterion, 0 to 5.
-    pub criteria: BTreeMap<Criterion, [f64; 2]>,
+    pub criteria: BTreeMap<Criterion, Vec<f64>>,
     /// Whether the preferred response changes with the presentation order; `None` if only one was
-    /// judged.
+    /// judged, or a response is judged alone.
     pub flip: Option<bool>,
     /// Results of each presentation order.
     pub orders: Vec<RecordedOrder>,
@@ -40,35 +44,35 @@ pub struct RecordedOrder {
     pub swapped: bool,
     /// The final scores, 0 to 5.
     #[schemars(inner(range(min = 0, max = 5)))]
-    pub scores: [u8; 2],
+    pub scores: Vec<u8>,
     /// The expected final scores, 0 to 5.
     #[schemars(inner(range(min = 0, max = 5)))]
-    pub expected: [f64; 2],
+    pub expected: Vec<f64>,
     /// The scores of each criterion, by aspect.
-    pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, ScorePair>>,
+    pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, ResponseScores>>,
     /// The scores of the conclusion model.
-    pub conclusion: ScorePair,
+    pub conclusion: ResponseScores,
 }
 
-/// The two scores of one criterion, or of the conclusion model.
+/// The scores of the responses on one criterion, or by the conclusion model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ScorePair {
+pub struct ResponseScores {
     /// The scores, 0 to 5.
     #[schemars(inner(range(min = 0, max = 5)))]
-    pub scores: [u8; 2],
+    pub scores: Vec<u8>,
     /// Expected scores: the means of the score distributions.
     #[schemars(inner(range(min = 0, max = 5)))]
-    pub expected: [f64; 2],
+    pub expected: Vec<f64>,
     /// Standard deviations of the score distributions, in score points.
-    pub spread: [f64; 2],
+    pub spread: Vec<f64>,
     /// The analyses; absent with `--scores-only`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub analyses: Option<[String; 2]>,
+    pub analyses: Option<Vec<String>>,
     /// Which analyses reached the token budget and were truncated; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<[bool; 2]>,
-    /// The probability of each score 0–5.
-    pub probabilities: [[f64; 6]; 2],
+    pub cut: Option<Vec<bool>>,
+    /// The probability of each score from 0 on: of 0 to 5, or of no and yes.
+    pub probabilities: Vec<Vec<f64>>,
 }
 
 /// The preferred response of a pair, serialized as `>`, `=` or `<`.
@@ -112,24 +116,30 @@ impl RecordedVerdict {
     ///
     /// The verdict has no presentation order, lacks a criterion, or contains a number that is not
     /// finite.
-    pub fn from_verdict(verdict: &Verdict) -> anyhow::Result<Self> {
+    pub fn from_verdict(verdict: &Verdict, form: Form) -> anyhow::Result<Self> {
         anyhow::ensure!(
             !verdict.orders.is_empty(),
             "the judge returned a verdict without a presentation order"
         );
         let rated = |o: &OrderVerdict, criterion| {
             let mut ratings = o.branches.iter().flat_map(|b| &b.ratings);
-            ratings.any(|(c, _)| *c == criterion)
+            ratings.any(|(c, ratings)| *c == criterion && ratings.len() == form.responses())
         };
-        let missing = verdict.orders.iter().find_map(|order| {
-            let mut all = Criterion::ALL.into_iter();
-            all.find(|criterion| !rated(order, *criterion))
-        });
+        let aspects = rated_aspects(form);
+        let criteria = || aspects.iter().flat_map(|aspect| aspect.criteria()).copied();
+        let missing = verdict
+            .orders
+            .iter()
+            .find_map(|order| criteria().find(|criterion| !rated(order, *criterion)));
         if let Some(criterion) = missing {
             anyhow::bail!("the judge returned a verdict without the criterion {}", criterion.key());
         }
+        anyhow::ensure!(
+            verdict.orders.iter().all(|order| order.conclusion.len() == form.responses()),
+            "the judge returned a verdict without a final score for each response"
+        );
         let all_finite = |o: &OrderVerdict| {
-            let branches = o.branches.iter().flat_map(|b| b.ratings.iter().map(|(_, pair)| pair));
+            let branches = o.branches.iter().flat_map(|b| b.ratings.iter().map(|(_, all)| all));
             branches.chain([&o.conclusion]).flatten().all(is_finite)
         };
         anyhow::ensure!(
@@ -138,18 +148,24 @@ impl RecordedVerdict {
              hint: check the weights of the panel, or use --dtype f32"
         );
         Ok(Self {
-            order: verdict.preference().into(),
-            scores: verdict.scores().map(round_to_4_decimals),
-            expected: verdict.expected_scores().map(round_to_4_decimals),
-            aspects: Aspect::ALL
-                .map(|a| (a, verdict.aspect_scores(a).map(round_to_4_decimals)))
-                .into(),
-            criteria: Criterion::ALL
-                .map(|c| (c, verdict.criterion_scores(c).map(round_to_4_decimals)))
-                .into(),
+            order: form.is_pair().then(|| verdict.preference().into()),
+            scores: round_all(&verdict.scores()),
+            expected: round_all(&verdict.expected_scores()),
+            aspects: (aspects.iter())
+                .map(|a| (*a, round_all(&verdict.aspect_scores(*a))))
+                .collect(),
+            criteria: criteria().map(|c| (c, round_all(&verdict.criterion_scores(c)))).collect(),
             flip: verdict.is_flipped(),
             orders: verdict.orders.iter().map(RecordedOrder::from_order).collect(),
         })
+    }
+}
+
+/// Returns the aspects with scores in a form.
+fn rated_aspects(form: Form) -> &'static [Aspect] {
+    match form {
+        Form::Pair | Form::Single => &Aspect::ALL,
+        Form::Correctness => &[],
     }
 }
 
@@ -157,35 +173,50 @@ impl RecordedOrder {
     fn from_order(order: &OrderVerdict) -> Self {
         let branches = order.branches.iter().map(|branch| {
             let criteria =
-                branch.ratings.iter().map(|(c, pair)| (*c, ScorePair::from_ratings(pair)));
+                branch.ratings.iter().map(|(c, all)| (*c, ResponseScores::from_ratings(all)));
             (branch.aspect, criteria.collect())
         });
-        let conclusion = ScorePair::from_ratings(&order.conclusion);
+        let conclusion = ResponseScores::from_ratings(&order.conclusion);
         Self {
             swapped: order.swapped,
-            scores: conclusion.scores,
-            expected: conclusion.expected,
+            scores: conclusion.scores.clone(),
+            expected: conclusion.expected.clone(),
             aspects: branches.collect(),
             conclusion,
         }
     }
 }
 
-impl ScorePair {
-    fn from_ratings(ratings: &[Rating; 2]) -> Self {
-        let each = [&ratings[0], &ratings[1]];
-        let analysed = each.iter().any(|rating| !rating.analysis.is_empty());
-        let cut = each.map(|rating| rating.cut);
+impl ResponseScores {
+    fn from_ratings(ratings: &[Rating]) -> Self {
+        let is_analysed = ratings.iter().any(|rating| !rating.analysis.is_empty());
+        let is_cut = ratings.iter().any(|rating| rating.cut);
+        let probabilities = |rating: &Rating| {
+            let all = rating.score.probabilities.iter();
+            all.map(|p| round_to_4_decimals(f64::from(*p))).collect()
+        };
+        let rounded = |value: fn(&Score) -> f64| {
+            ratings.iter().map(|rating| round_to_4_decimals(value(&rating.score))).collect()
+        };
+        let analyses = || ratings.iter().map(|rating| rating.analysis.clone()).collect();
         Self {
-            scores: each.map(|rating| rating.score.value),
-            expected: each.map(|rating| round_to_4_decimals(rating.score.expected())),
-            spread: each.map(|rating| round_to_4_decimals(rating.score.std_dev())),
-            analyses: analysed.then(|| each.map(|rating| rating.analysis.clone())),
-            cut: cut.contains(&true).then_some(cut),
-            probabilities: each
-                .map(|r| r.score.probabilities.map(|p| round_to_4_decimals(f64::from(p)))),
+            scores: ratings.iter().map(|rating| rating.score.value).collect(),
+            expected: rounded(Score::expected),
+            spread: rounded(Score::std_dev),
+            analyses: is_analysed.then(analyses),
+            cut: is_cut.then(|| ratings.iter().map(|rating| rating.cut).collect()),
+            probabilities: ratings.iter().map(probabilities).collect(),
         }
     }
+}
+
+fn round_all(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| round_to_4_decimals(*value)).collect()
+}
+
+/// Returns the values of a pair of responses. A missing value is 0.
+pub fn pair_values<T: Copy + Into<f64>>(values: &[T]) -> [f64; 2] {
+    [0, 1].map(|r| values.get(r).map_or(0.0, |value| (*value).into()))
 }
 
 /// Rounds to four decimals, so that records do not depend on the last bits of a computation.
@@ -199,14 +230,14 @@ fn is_finite(rating: &Rating) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use acem3_experts::{BranchEvaluation, Score};
+    use acem3_experts::BranchEvaluation;
 
     use super::*;
 
     fn rating(value: u8, analysis: &str) -> Rating {
         let mut logits = [0.1; 6];
         logits[usize::from(value)] = 3.3;
-        Rating { analysis: analysis.into(), cut: false, score: Score::from_logits(logits) }
+        Rating { analysis: analysis.into(), cut: false, score: Score::from_logits(&logits) }
     }
 
     fn order(swapped: bool, scores: [u8; 2]) -> OrderVerdict {
@@ -215,21 +246,21 @@ mod tests {
             ratings: aspect
                 .criteria()
                 .iter()
-                .map(|c| (*c, scores.map(|v| rating(v, "so"))))
+                .map(|c| (*c, scores.map(|v| rating(v, "so")).into()))
                 .collect(),
         };
         OrderVerdict {
             swapped,
             branches: Aspect::ALL.map(branch).into(),
-            conclusion: scores.map(|v| rating(v, "")),
+            conclusion: scores.map(|v| rating(v, "")).into(),
         }
     }
 
     #[test]
     fn recorded_verdict_round_trips_through_json() {
         let verdict = Verdict { orders: vec![order(false, [4, 1]), order(true, [2, 3])] };
-        let recorded = RecordedVerdict::from_verdict(&verdict).unwrap();
-        assert_eq!(recorded.order, PairOrder::FirstBetter);
+        let recorded = RecordedVerdict::from_verdict(&verdict, Form::Pair).unwrap();
+        assert_eq!(recorded.order, Some(PairOrder::FirstBetter));
         assert!(serde_json::to_string(&recorded).unwrap().contains(r#""scores":[3.0,2.0]"#));
         assert_eq!(recorded.flip, Some(true));
         assert_eq!(recorded.orders[0].conclusion.analyses, None);
@@ -243,7 +274,9 @@ mod tests {
     fn verdict_with_nan_or_no_order_is_rejected() {
         let mut broken = order(false, [1, 2]);
         broken.conclusion[1].score.probabilities[3] = f32::NAN;
-        assert!(RecordedVerdict::from_verdict(&Verdict { orders: vec![broken] }).is_err());
-        assert!(RecordedVerdict::from_verdict(&Verdict { orders: vec![] }).is_err());
+        assert!(
+            RecordedVerdict::from_verdict(&Verdict { orders: vec![broken] }, Form::Pair).is_err()
+        );
+        assert!(RecordedVerdict::from_verdict(&Verdict { orders: vec![] }, Form::Pair).is_err());
     }
 }

@@ -4,24 +4,38 @@
 //! judge. `--help` does not list it, because its verdicts mean nothing. CONTRIBUTING.md describes
 //! it.
 
+use std::fmt::Write as _;
 use std::thread::sleep;
 use std::time::Duration;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
+use acem3_experts::prompt::{Form, ScoreWords};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use anyhow::bail;
 
 use crate::data::cases::UnscoredReason;
-use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::judging::provenance::Provenance;
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::provenance::{Provenance, add_form};
 use crate::support::digest::Digest;
 
-/// Marker text. The scripted judge reports a pair with a response that contains it as
-/// too long.
+/// Marker text. The scripted judge reports responses of which one contains it as too long.
 pub const TOO_LONG: &str = "[[too long]]";
 
 /// Marker text. The scripted judge reports that no prompt can hold a text with it.
 pub const NEVER_FITS: &str = "[[never fits]]";
+
+/// Settings of the scripted judge that real judges have too.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScriptedSettings {
+    /// True to judge pairs in one presentation order.
+    pub single_order: bool,
+    /// True for scores without analyses.
+    pub scores_only: bool,
+    /// The form of judging.
+    pub form: Form,
+    /// True if the judge sees the reference answer.
+    pub shows_reference: bool,
+}
 
 /// A deterministic judge for tests.
 #[derive(Clone, Debug, Default)]
@@ -29,9 +43,8 @@ pub struct ScriptedJudge {
     seed: u64,
     delay: Duration,
     fail_after: Option<u64>,
-    single_order: bool,
-    scores_only: bool,
-    /// Number of pairs judged so far.
+    settings: ScriptedSettings,
+    /// Number of jobs judged so far.
     judged: u64,
 }
 
@@ -42,8 +55,8 @@ impl ScriptedJudge {
     /// # Errors
     ///
     /// An unknown option.
-    pub fn parse(script: &str, single_order: bool, scores_only: bool) -> anyhow::Result<Self> {
-        let mut judge = Self { single_order, scores_only, ..Self::default() };
+    pub fn parse(script: &str, settings: ScriptedSettings) -> anyhow::Result<Self> {
+        let mut judge = Self { settings, ..Self::default() };
         for part in script.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, "30"));
             match (name, value.parse::<u64>()) {
@@ -60,38 +73,54 @@ impl ScriptedJudge {
         Ok(judge)
     }
 
-    fn order(&self, job: &PairJob, swapped: bool) -> OrderVerdict {
-        let rating = |name: &str, r: usize| self.rating(job, name, r, swapped);
+    fn order(&self, job: &JudgeJob, swapped: bool) -> OrderVerdict {
+        let ratings = |name: &str| -> Vec<Rating> {
+            let texts = job.texts().into_iter().enumerate();
+            texts.map(|(r, text)| self.rating(job, name, (r, text), swapped)).collect()
+        };
         let branch = |aspect: Aspect| BranchEvaluation {
             aspect,
-            ratings: (aspect.criteria().iter())
-                .map(|c| (*c, [rating(c.key(), 0), rating(c.key(), 1)]))
-                .collect(),
+            ratings: aspect.criteria().iter().map(|c| (*c, ratings(c.key()))).collect(),
         };
-        OrderVerdict {
-            swapped,
-            branches: Aspect::ALL.map(branch).into(),
-            conclusion: [rating("conclusion", 0), rating("conclusion", 1)],
-        }
+        let branches = match self.settings.form {
+            Form::Pair | Form::Single => Aspect::ALL.map(branch).into(),
+            Form::Correctness => Vec::new(),
+        };
+        OrderVerdict { swapped, branches, conclusion: ratings("conclusion") }
     }
 
-    fn rating(&self, job: &PairJob, name: &str, r: usize, swapped: bool) -> Rating {
+    fn rating(
+        &self,
+        job: &JudgeJob,
+        name: &str,
+        (r, text): (usize, &str),
+        swapped: bool,
+    ) -> Rating {
         let image = job.image.as_ref().map(|image| image.sha256);
-        let input = format!("{} {name} {image:?} {}", self.seed, job.question());
-        let text = job.responses()[r];
-        let mut logits = [0.0; 6];
+        let mut input = format!("{} {name} {image:?} {}", self.seed, job.question());
+        if let Some(reference) = job.case.reference.as_ref().filter(|_| self.shows_reference()) {
+            let _ = write!(input, " {reference}");
+        }
+        let words = match self.settings.form {
+            Form::Pair | Form::Single => ScoreWords::Points,
+            Form::Correctness => ScoreWords::NoYes,
+        };
+        let mut logits = vec![0.0; words.words().len()];
         for (logit, byte) in
             logits.iter_mut().zip(Digest::sha256(format!("{input} {text}").as_bytes()).as_bytes())
         {
             *logit = f32::from(*byte) / 48.0;
         }
         // A small position bias for the response shown first, like that of real judges.
-        if (r == 1) == swapped {
+        if self.form().is_pair() && (r == 1) == swapped {
             logits[5] += 0.7;
         }
-        let score = Score::from_logits(logits);
-        let analysis =
-            if self.scores_only { String::new() } else { format!("{name} is {}", score.value) };
+        let score = Score::from_logits(&logits);
+        let analysis = if self.settings.scores_only {
+            String::new()
+        } else {
+            format!("{name} is {}", score.value)
+        };
         Rating { analysis, cut: false, score }
     }
 }
@@ -105,14 +134,26 @@ impl Judge for ScriptedJudge {
         "none".to_owned()
     }
 
+    fn form(&self) -> Form {
+        self.settings.form
+    }
+
+    fn shows_reference(&self) -> bool {
+        self.settings.shows_reference
+    }
+
     fn provenance(&self) -> Provenance {
+        let ScriptedSettings { single_order, scores_only, form, shows_reference } = self.settings;
         let entries = [
             ("panel", "scripted".to_owned()),
             ("seed", self.seed.to_string()),
-            ("orders", if self.single_order { "single" } else { "both" }.to_owned()),
-            ("texts", if self.scores_only { "scores only" } else { "analyses" }.to_owned()),
+            ("orders", if single_order { "single" } else { "both" }.to_owned()),
+            ("texts", if scores_only { "scores only" } else { "analyses" }.to_owned()),
         ];
-        entries.map(|(name, value)| (name.to_owned(), value)).into()
+        let mut provenance: Provenance =
+            entries.map(|(name, value)| (name.to_owned(), value)).into();
+        add_form(&mut provenance, form, shows_reference);
+        provenance
     }
 
     fn reject_text(&self, text: &str) -> anyhow::Result<Option<String>> {
@@ -120,14 +161,15 @@ impl Judge for ScriptedJudge {
         Ok(is_rejected.then(|| format!("it has {} bytes, too long for every prompt", text.len())))
     }
 
-    fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
-        let verdict = |job: &PairJob| {
+    fn judge(&mut self, jobs: &[JudgeJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
+        let verdict = |job: &JudgeJob| {
             sleep(self.delay);
-            if job.responses().iter().any(|text| text.contains(TOO_LONG)) {
+            if job.texts().iter().any(|text| text.contains(TOO_LONG)) {
                 let message = "a response does not fit into the context".to_owned();
                 return Err(Unscored { reason: UnscoredReason::Truncated, message });
             }
-            let orders: &[bool] = if self.single_order { &[false] } else { &[false, true] };
+            let has_one_order = self.settings.single_order || !self.form().is_pair();
+            let orders: &[bool] = if has_one_order { &[false] } else { &[false, true] };
             Ok(Verdict { orders: orders.iter().map(|s| self.order(job, *s)).collect() })
         };
         if self.fail_after.is_some_and(|limit| self.judged + jobs.len() as u64 > limit) {

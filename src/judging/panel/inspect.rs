@@ -14,6 +14,7 @@ use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::member::{Member, VisionSetup};
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::store::tensor_store::TensorIdentity;
+use crate::judging::panel::options::PanelOptions;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members, trunk_layers};
 use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
@@ -132,10 +133,6 @@ pub fn inspect(
 ) -> Result<Inspection> {
     let definition = PanelDefinition::read(files, placement, downloads)?;
     let groups = group_members(&definition.members);
-    let settings = acem3_experts::generate::GenerationSettings {
-        analysis_tokens: definition.prompt_config.analysis_tokens,
-        scores_only: false,
-    };
     let mut trunks = Vec::new();
     for group in groups {
         let names = group.iter().filter_map(|i| MEMBERS.get(*i).copied());
@@ -149,7 +146,7 @@ pub fn inspect(
             &definition.members,
             group,
             &definition.prompt_config,
-            settings,
+            PanelOptions::default(),
             &placement.device,
         )?;
     }

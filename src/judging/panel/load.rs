@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
-use acem3_experts::generate::GenerationSettings;
+use acem3_conclusion::prompt_source;
+use acem3_experts::prompt::PromptForm;
 use anyhow::Result;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
+use crate::judging::panel::options::PanelOptions;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
+use crate::support::digest::Digest;
 
 /// A loaded panel.
 pub struct Panel {
@@ -21,8 +24,8 @@ pub struct Panel {
     pub(super) groups: Vec<TrunkGroup>,
     /// Hashes of everything that can change a verdict.
     pub(super) hashes: BTreeMap<String, String>,
-    /// Generation settings.
-    pub(super) settings: GenerationSettings,
+    /// Options that shape prompts and texts.
+    pub(super) options: PanelOptions,
     /// Device and dtype.
     pub(super) placement: Placement,
     /// True if a member has weights whose inputs are rounded to 8 bits.
@@ -34,22 +37,26 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Loads a panel onto a device. `downloads` provides the checkpoints given by hub id. With
-    /// `scores_only`, the members generate no analyses.
+    /// Loads a panel onto a device. `downloads` provides the checkpoints given by hub id.
+    ///
+    /// # Errors
+    ///
+    /// The files are not a valid panel, do not fit the device, or the panel was trained for another
+    /// form.
     pub fn load(
         files: &PanelFiles,
-        scores_only: bool,
+        options: PanelOptions,
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let PanelDefinition { prompt_config, members, hashes, limits, hub } =
+        let PanelDefinition { prompt_config, members, mut hashes, limits, hub } =
             PanelDefinition::read(files, placement, downloads)?;
-        let settings =
-            GenerationSettings { analysis_tokens: prompt_config.analysis_tokens, scores_only };
+        prompt_config.check_form(options.form, options.shows_reference)?;
+        replace_prompt_hashes(&mut hashes, options.prompt_form(prompt_config.layout));
         let has_byte_products = members.iter().any(|member| member.weights.has_byte_products());
         let groups = group_members(&members).into_iter();
         let groups = groups.map(|group| {
-            TrunkGroup::new(&members, group, &prompt_config, settings, &placement.device)
+            TrunkGroup::new(&members, group, &prompt_config, options, &placement.device)
         });
         let groups = groups.collect::<Result<_>>()?;
         let placement = placement.clone();
@@ -57,7 +64,7 @@ impl Panel {
             prompt_config,
             groups,
             hashes,
-            settings,
+            options,
             placement,
             has_byte_products,
             limits,
@@ -82,4 +89,14 @@ impl Panel {
             _ => 0,
         }
     }
+}
+
+/// Replaces the hashes of the prompts of pairs by those of another form.
+fn replace_prompt_hashes(hashes: &mut BTreeMap<String, String>, prompt_form: PromptForm) {
+    let digest = |text: &str| Digest::sha256(text.as_bytes()).to_string();
+    hashes.insert("layout".to_owned(), digest(prompt_form.source()));
+    match prompt_source(prompt_form) {
+        Some(text) => hashes.insert("merge".to_owned(), digest(text)),
+        None => hashes.remove("merge"),
+    };
 }

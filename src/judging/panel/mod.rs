@@ -1,4 +1,4 @@
-//! The panel judge: four members, loaded from files, that judge pairs together.
+//! The panel judge: four members, loaded from files, that judge responses together.
 //!
 //! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The library
 //! crates do the computation.
@@ -6,10 +6,14 @@
 pub(crate) mod image_encoder;
 mod inspect;
 mod load;
-mod pair_pass;
+mod options;
 mod panel_judge;
+mod prompts;
+mod response_pass;
 mod trunk_group;
 
 pub use crate::judging::panel::panel_judge::{JudgeOptions, PanelJudge};
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
+pub use options::PanelOptions;
+pub use prompts::{MemberPrompt, member_prompts};

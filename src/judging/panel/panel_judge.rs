@@ -1,25 +1,26 @@
-//! The panel judge: judges pairs with the members of a panel.
+//! The panel judge: judges responses with the members of a panel.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use acem3_conclusion::{CONCLUSION_MEMBER, Verdict};
 use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
-use acem3_experts::prompt::JudgeInput;
+use acem3_experts::prompt::{Form, JudgeInput};
 use acem3_kernels::instruction_set;
 use anyhow::{Context, Result};
 use candle::DType;
 
 use super::load::Panel;
-use super::pair_pass::{GroupImages, PairPass};
+use super::options::PanelOptions;
+use super::response_pass::{GroupImages, ResponsePass};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
-use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;
-use crate::judging::provenance::{Provenance, judge_digest};
+use crate::judging::provenance::{Provenance, add_form, judge_digest};
 use crate::support::device::Placement;
 
 /// Maximum number of cached image tokens per trunk group.
@@ -57,7 +58,7 @@ impl PanelJudge {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let panel = Panel::load(files, false, placement, downloads)?;
+        let panel = Panel::load(files, PanelOptions::default(), placement, downloads)?;
         Ok(Self::new(panel, JudgeOptions::default()))
     }
 
@@ -81,24 +82,29 @@ impl PanelJudge {
         self
     }
 
-    /// Creates the passes of all jobs: two per job, or one if configured.
-    fn create_passes<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
+    /// Creates the passes of all jobs: two per pair, or one if configured, and one per response alone.
+    fn create_passes<'a>(&mut self, jobs: &'a [JudgeJob]) -> Result<Vec<ResponsePass<'a>>> {
         let mut passes = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let images = match &job.image {
                 Some(image) => self.encode_image(image)?,
                 None => Ok(self.panel.groups.iter().map(|_| None).collect()),
             };
-            let orders: &[bool] = if self.options.single_order { &[false] } else { &[false, true] };
+            let has_one_order = self.options.single_order || !self.form().is_pair();
+            let orders: &[bool] = if has_one_order { &[false] } else { &[false, true] };
+            let reference = job.case.reference.as_deref().filter(|_| self.shows_reference());
             for swapped in orders {
-                let [first, second] = job.responses();
-                let responses = if *swapped { [second, first] } else { [first, second] };
+                let mut responses = job.texts();
+                if *swapped {
+                    responses.reverse();
+                }
                 let input = JudgeInput {
                     has_image: job.image.is_some(),
                     question: job.question(),
+                    reference,
                     responses,
                 };
-                passes.push(PairPass::new(i, *swapped, input, images.clone()));
+                passes.push(ResponsePass::new(i, *swapped, input, images.clone()));
             }
         }
         Ok(passes)
@@ -117,7 +123,7 @@ impl PanelJudge {
     }
 
     /// Generates the evaluations of the experts and the output of the conclusion model for all passes.
-    fn generate(&mut self, passes: &mut [PairPass]) -> Result<()> {
+    fn generate(&mut self, passes: &mut [ResponsePass]) -> Result<()> {
         let groups = self.panel.groups.iter().zip(&mut self.caches).enumerate();
         // The group of the conclusion model comes last, because it needs all experts.
         let (last, first): (Vec<_>, Vec<_>) =
@@ -135,7 +141,7 @@ fn generate_group(
     index: usize,
     group: &TrunkGroup,
     cache: &mut GroupCache,
-    passes: &mut [PairPass],
+    passes: &mut [ResponsePass],
 ) -> Result<()> {
     let mut tasks: Vec<GenerationTask> = Vec::new();
     // Pass and member of each task.
@@ -213,11 +219,18 @@ impl Judge for PanelJudge {
         }
     }
 
+    fn form(&self) -> Form {
+        self.panel.options.form
+    }
+
+    fn shows_reference(&self) -> bool {
+        self.panel.options.shows_reference
+    }
+
     fn provenance(&self) -> Provenance {
         let mut provenance: Provenance = self.panel.hashes.clone().into_iter().collect();
-        let settings = self.panel.settings;
         let orders = if self.options.single_order { "single" } else { "both" };
-        let texts = if settings.scores_only { "scores-only" } else { "analyses" };
+        let texts = if self.panel.options.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
         let weights = self.panel.placement.weight_type();
         if weights != DType::F32.as_str() {
@@ -227,6 +240,8 @@ impl Judge for PanelJudge {
             let products = "inputs of q8_0 and q4k weights in 8 bits";
             provenance.insert("products".to_owned(), products.to_owned());
         }
+        let PanelOptions { form, shows_reference, .. } = self.panel.options;
+        add_form(&mut provenance, form, shows_reference);
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
         provenance
@@ -249,21 +264,22 @@ impl Judge for PanelJudge {
         Ok(None)
     }
 
-    fn judge(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
+    fn judge(&mut self, jobs: &[JudgeJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
         // On a thread of the pool, small parallel operations start without waking another thread.
-        rayon::scope(|_| self.judge_pairs(jobs))
+        rayon::scope(|_| self.judge_jobs(jobs))
     }
 }
 
 impl PanelJudge {
-    fn judge_pairs(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
+    fn judge_jobs(&mut self, jobs: &[JudgeJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
+        let form = self.form();
         let mut passes = self.create_passes(jobs)?;
         self.generate(&mut passes)?;
         let mut verdicts: Vec<Result<Verdict, Unscored>> =
             jobs.iter().map(|_| Ok(Verdict { orders: Vec::new() })).collect();
         for pass in passes {
             let verdict = &mut verdicts[pass.job];
-            match (verdict.as_mut(), pass.into_order()?) {
+            match (verdict.as_mut(), pass.into_order(form)?) {
                 (Ok(verdict), Ok(order)) => verdict.orders.push(order),
                 (Ok(_), Err(unscored)) => *verdict = Err(unscored),
                 (Err(_), _) => {}

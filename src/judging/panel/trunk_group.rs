@@ -3,8 +3,8 @@
 use acem3_conclusion::ConclusionModel;
 use acem3_experts::BranchExperts;
 use acem3_experts::decoder::{Head, Trunk};
-use acem3_experts::generate::{Engine, GenerationSettings};
-use acem3_experts::prompt::{BranchPrompts, Rubric};
+use acem3_experts::generate::Engine;
+use acem3_experts::prompt::{BranchPrompts, Form, Rubric};
 use anyhow::{Context, Result};
 use candle::Device;
 
@@ -12,6 +12,7 @@ use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::store::weight_files::{Checkpoint, count_shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;
+use crate::judging::panel::options::PanelOptions;
 use crate::support::terminal::exit::with_hint;
 
 /// Hint for tensors that do not match the configuration.
@@ -28,8 +29,8 @@ pub(super) struct TrunkGroup {
     pub engine: Engine,
     /// Tokenized prompts of the branch experts.
     pub branches: BranchExperts,
-    /// Tokenized prompts of the conclusion model.
-    pub conclusion: ConclusionModel,
+    /// Tokenized prompts of the conclusion model; `None` if the form has none.
+    pub conclusion: Option<ConclusionModel>,
     /// Layers that all members of the group share.
     pub trunk_layers: usize,
 }
@@ -69,7 +70,7 @@ impl TrunkGroup {
         members: &[Member],
         group: Vec<usize>,
         prompt_config: &PromptConfig,
-        settings: GenerationSettings,
+        options: PanelOptions,
         device: &Device,
     ) -> Result<Self> {
         let depth = trunk_layers(members, &group);
@@ -89,8 +90,9 @@ impl TrunkGroup {
             image_encoder.self_test().with_context(|| member.origin.clone())?;
         }
         let tokenizer = &member.tokenizer;
+        let prompt_form = options.prompt_form(prompt_config.layout);
         let prompts =
-            BranchPrompts::new(prompt_config.layout, Rubric::built_in()?, prompt_config.rubric)?;
+            BranchPrompts::for_form(prompt_form, Rubric::built_in()?, prompt_config.rubric)?;
         let prompts = prompts.with_chat_template(member.chat_template.clone());
         let build = || {
             let text_tokenizer = tokenizer.text.clone();
@@ -101,12 +103,18 @@ impl TrunkGroup {
                 branch_prefixes.each_ref().map(String::as_str),
                 &text_tokenizer,
             )?;
-            let conclusion = ConclusionModel::with_chat_template(
-                prompt_config.layout,
-                chat_template,
-                conclusion_prefix,
-                &text_tokenizer,
-            )?;
+            let has_conclusion = prompt_form.form != Form::Correctness;
+            let conclusion = has_conclusion.then(|| {
+                let prefix = conclusion_prefix;
+                ConclusionModel::with_chat_template(
+                    prompt_form,
+                    chat_template,
+                    prefix,
+                    &text_tokenizer,
+                )
+            });
+            let conclusion = conclusion.transpose()?;
+            let settings = options.generation(prompt_config.analysis_tokens);
             let engine = Engine::new(trunk, heads, text_tokenizer, &member.decoder, settings)?;
             Ok::<_, acem3_experts::Error>((branches, conclusion, engine))
         };

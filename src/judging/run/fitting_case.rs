@@ -14,14 +14,15 @@ use crate::judging::judge::Judge;
 
 /// A case whose question and responses each fit into a prompt.
 pub(super) struct FittingCase {
-    /// The case; `None` if no pair of it can be judged.
+    /// The case; `None` if too few of its responses can be judged.
     pub(super) case: Option<Arc<Case>>,
     /// The responses that were removed, or the reason why the whole case does not fit.
     pub(super) removed: Vec<RemovedResponse>,
 }
 
 impl FittingCase {
-    /// Removes the responses that no prompt of the judge can hold.
+    /// Removes the responses that no prompt of the judge can hold. A case with fewer responses than
+    /// the form of judging needs is removed as a whole.
     ///
     /// # Errors
     ///
@@ -34,6 +35,10 @@ impl FittingCase {
         };
         if let Some(why) = reject(&case.question)? {
             return Ok(Self::without_pairs(case, format!("the question is too long: {why}")));
+        }
+        let reference = case.reference.as_deref().filter(|_| judge.shows_reference());
+        if let Some(why) = reference.map(reject).transpose()?.flatten() {
+            return Ok(Self::without_pairs(case, format!("the reference is too long: {why}")));
         }
         let mut rejected = Vec::new();
         for (index, response) in case.responses.iter().enumerate() {
@@ -48,13 +53,13 @@ impl FittingCase {
         }
         let mut fitting = Case::clone(case);
         let removed = remove_responses(&mut fitting, rejected);
-        if fitting.responses.len() < 2 {
+        if fitting.responses.len() < judge.form().responses() {
             return Ok(Self::without_pairs(case, join_reasons(&removed)));
         }
         Ok(Self { case: Some(Arc::new(fitting)), removed })
     }
 
-    /// Creates the result for a case of which no pair can be judged.
+    /// Creates the result for a case of which nothing can be judged.
     fn without_pairs(case: &Case, message: String) -> Self {
         let models = case.responses.iter().map(|response| response.model.clone()).collect();
         let removed = vec![RemovedResponse { message, scope: ProblemScope::Case(models) }];

@@ -1,25 +1,31 @@
 //! Records of input that the judge never gets: problems, and texts that no prompt can hold.
 
-use crate::data::cases::{Case, InputProblem, RemovedResponse, UnscoredReason};
+use crate::data::cases::{Case, InputProblem, ProblemScope, RemovedResponse, UnscoredReason};
 use crate::data::images::relative_path;
 use crate::judging::judge::Unscored;
 use crate::judging::run::Run;
 use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
 use crate::judging::run::problem_subjects::problem_subjects;
-use crate::judging::run::record::{RecordOutcome, RecordSubject};
+use crate::judging::run::record::{AffectedResponses, RecordOutcome, RecordSubject};
 use crate::judging::run::summary::tally::Origin;
 
 impl Run<'_> {
+    /// Returns what each record of a problem is about.
+    fn affected_responses(&self, scope: &ProblemScope) -> Vec<AffectedResponses> {
+        problem_subjects(scope, self.selection.form, self.selection.baseline.as_deref())
+    }
+
     /// Adds the records of an input problem.
     pub(super) fn push_problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
         let file = relative_path(&problem.file, &self.config.root);
-        let subjects = problem_subjects(&problem.scope, self.config.baseline.as_deref());
+        let subjects = self.affected_responses(&problem.scope);
         let last = subjects.len().saturating_sub(1);
         let item =
             if problem.affects_whole_case() { InputItem::Unreadable } else { InputItem::LeftOut };
         for (i, affected) in subjects.into_iter().enumerate() {
             let subject =
-                RecordSubject::from_problem(problem, affected, file.clone(), &self.digest);
+                RecordSubject::from_problem(problem, affected, file.clone(), &self.digest)
+                    .with_form(self.selection.form);
             let completes = (i == last).then_some(item);
             let outcome = RecordOutcome::from_problem(problem);
             self.push(PendingRecord {
@@ -41,10 +47,10 @@ impl Run<'_> {
     ) -> anyhow::Result<()> {
         let last_response = removed.len().saturating_sub(1);
         for (number, RemovedResponse { message, scope }) in removed.into_iter().enumerate() {
-            let subjects = problem_subjects(&scope, self.config.baseline.as_deref());
+            let subjects = self.affected_responses(&scope);
             let last = subjects.len().saturating_sub(1);
             for (i, affected) in subjects.into_iter().enumerate() {
-                let case = RecordSubject::for_case(case, &self.digest);
+                let case = RecordSubject::for_case(case, self.selection.form, &self.digest);
                 let subject = RecordSubject { models: Vec::new(), ..case }.with_responses(affected);
                 let item = if complete_case && number == last_response {
                     InputItem::Case
@@ -66,7 +72,7 @@ impl Run<'_> {
         reason: UnscoredReason,
         message: String,
     ) -> anyhow::Result<()> {
-        let subject = RecordSubject::for_case(case, &self.digest);
+        let subject = RecordSubject::for_case(case, self.selection.form, &self.digest);
         self.push_unscored(subject, reason, message, Some(InputItem::Case))
     }
 

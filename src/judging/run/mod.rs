@@ -1,4 +1,4 @@
-//! A run: reads cases, judges their pairs in batches, and writes records in input order.
+//! A run: reads cases, judges their responses in batches, and writes records in input order.
 //!
 //! Memory holds at most one batch and the records that wait for it. A case that cannot be judged
 //! becomes an unscored record with the reason. Only a failure of the judge or of the journal ends
@@ -28,12 +28,12 @@ use anyhow::{Context, ensure};
 use crate::data::cases::{Case, InputProblem, UnscoredReason};
 use crate::data::images::{EncodedImage, ImageReader, LoadedImage};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
-use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::judging::provenance::{judge_digest, pair_key};
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::provenance::{KeyInput, judge_digest, verdict_key};
 use crate::judging::run::fitting_case::FittingCase;
 use crate::judging::run::journal::Journal;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
-use crate::judging::run::pairs::select_pairs;
+use crate::judging::run::pairs::ResponseSelection;
 use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::judging::run::summary::tally::{Origin, Tally};
@@ -72,6 +72,7 @@ pub struct Run<'a> {
     images: ImageReader,
     progress: &'a mut Progress,
     config: RunConfig,
+    selection: ResponseSelection,
     tally: Tally,
     pending: VecDeque<PendingRecord>,
     pending_pairs: usize,
@@ -91,8 +92,14 @@ impl<'a> Run<'a> {
         config: RunConfig,
     ) -> Self {
         let digest = judge_digest(&judge.provenance());
+        let selection = ResponseSelection {
+            form: judge.form(),
+            shows_reference: judge.shows_reference(),
+            baseline: config.baseline.clone(),
+        };
         Self {
             judge,
+            selection,
             digest,
             journal,
             images,
@@ -146,38 +153,38 @@ impl<'a> Run<'a> {
     }
 
     fn push_case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let baseline = self.config.baseline.as_deref();
-        if let Err(message) = select_pairs(case, baseline) {
+        if let Err(message) = self.selection.select(case) {
             return self.push_unscored_case(case, UnscoredReason::Parse, message);
         }
         let FittingCase { case: fitting, removed } = FittingCase::new(case, &*self.judge)?;
-        // Without the removed responses, no pair may be left.
-        let pairs = fitting.as_deref().and_then(|case| select_pairs(case, baseline).ok());
-        let pairs = pairs.unwrap_or_default();
-        self.push_removed(case, removed, pairs.is_empty())?;
-        let Some(case) = fitting.filter(|_| !pairs.is_empty()) else {
+        // Without the removed responses, nothing may be left.
+        let selected = fitting.as_deref().and_then(|case| self.selection.select(case).ok());
+        let selected = selected.unwrap_or_default();
+        self.push_removed(case, removed, selected.is_empty())?;
+        let Some(case) = fitting.filter(|_| !selected.is_empty()) else {
             return Ok(());
         };
         let image = case.image.as_ref().map(|source| self.images.read(source));
-        let last = pairs.len().saturating_sub(1);
-        for (i, pair) in pairs.into_iter().enumerate() {
+        let last = selected.len().saturating_sub(1);
+        for (i, responses) in selected.into_iter().enumerate() {
             if interrupt.is_requested() {
                 break;
             }
             let completes = (i == last).then_some(InputItem::Case);
-            self.push_pair(&case, pair, image.as_ref(), completes)?;
+            self.push_responses(&case, responses, image.as_ref(), completes)?;
         }
         Ok(())
     }
 
-    fn push_pair(
+    fn push_responses(
         &mut self,
         case: &Arc<Case>,
-        pair: [usize; 2],
+        responses: Vec<usize>,
         image: Option<&Result<Arc<EncodedImage>, String>>,
         completes: Option<InputItem>,
     ) -> anyhow::Result<()> {
-        let mut subject = RecordSubject::for_pair(case, pair, &self.digest);
+        let form = self.selection.form;
+        let mut subject = RecordSubject::for_responses(case, form, &responses, &self.digest);
         subject.image = case.image.as_ref().map(|source| ImageInfo {
             name: self.images.name(source),
             sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
@@ -190,9 +197,15 @@ impl<'a> Run<'a> {
                 return self.push_unscored(subject, UnscoredReason::Image, message, completes);
             }
         };
-        let mut job = PairJob { case: Arc::clone(case), pair, image: None };
+        let mut job = JudgeJob { case: Arc::clone(case), responses, image: None };
         let hash = image.map(|image| image.key());
-        let key = pair_key(&self.digest, job.question(), job.responses(), hash.as_ref());
+        let key_input = KeyInput {
+            question: job.question(),
+            responses: &job.texts(),
+            reference: case.reference.as_deref().filter(|_| self.selection.shows_reference),
+            image: hash.as_ref(),
+        };
+        let key = verdict_key(&self.digest, &key_input);
         subject.key = Some(key);
         if let Some(outcome) = self.journal.lookup(&key)? {
             let outcome = PendingOutcome::Known(outcome, Origin::Earlier);
@@ -232,7 +245,7 @@ impl<'a> Run<'a> {
 
     /// Judges the pending pairs and writes all pending records.
     fn flush(&mut self) -> anyhow::Result<()> {
-        let jobs: Vec<PairJob> = (self.pending.iter())
+        let jobs: Vec<JudgeJob> = (self.pending.iter())
             .filter_map(|pending| match &pending.outcome {
                 PendingOutcome::AwaitingJudge(job) => Some(job.clone()),
                 PendingOutcome::Known(..) => None,
@@ -267,17 +280,19 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn judge_batch(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<RecordOutcome>> {
+    fn judge_batch(&mut self, jobs: &[JudgeJob]) -> anyhow::Result<Vec<RecordOutcome>> {
         let results = self.judge.judge(jobs)?;
         ensure!(
             results.len() == jobs.len(),
-            "the judge returned {} results for {} pairs",
+            "the judge returned {} results for {} jobs",
             results.len(),
             jobs.len()
         );
+        let form = self.selection.form;
         let outcome = |result: Result<_, Unscored>| match result {
             Ok(verdict) => {
-                Ok(RecordOutcome::Judged(Box::new(RecordedVerdict::from_verdict(&verdict)?)))
+                let verdict = RecordedVerdict::from_verdict(&verdict, form)?;
+                Ok(RecordOutcome::Judged(Box::new(verdict)))
             }
             Err(unscored) => Ok(RecordOutcome::Unscored(unscored)),
         };

@@ -1,4 +1,6 @@
-//! Selects the pairs of responses of a case.
+//! Selects the responses of a case that are judged together.
+
+use acem3_experts::prompt::Form;
 
 use crate::data::cases::Case;
 
@@ -7,6 +9,51 @@ pub const BASELINE_HINT: &str = "check --baseline";
 
 /// Maximum number of pairs of a case.
 const MAX_PAIRS: usize = 1_000_000;
+
+/// What a run judges of each case.
+#[derive(Clone, Debug)]
+pub struct ResponseSelection {
+    /// The form of judging.
+    pub form: Form,
+    /// True if the judge sees the reference answer.
+    pub shows_reference: bool,
+    /// Model that all others are compared with; `None` to compare all pairs.
+    pub baseline: Option<String>,
+}
+
+impl ResponseSelection {
+    /// Returns the indices of the responses of each verdict on a case: pairs, or each response alone.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to judge, there are too many pairs, or the judge needs a reference and the case
+    /// has none.
+    pub fn select(&self, case: &Case) -> Result<Vec<Vec<usize>>, String> {
+        if self.shows_reference && case.reference.is_none() {
+            let hint = match self.form {
+                Form::Correctness => "add the known answer as `reference`, or use another --form",
+                Form::Pair | Form::Single => {
+                    "add the known answer as `reference`, or use --reference hide"
+                }
+            };
+            return Err(format!("the case has no reference answer\nhint: {hint}"));
+        }
+        match self.form {
+            Form::Pair => {
+                let pairs = select_pairs(case, self.baseline.as_deref())?;
+                Ok(pairs.into_iter().map(Vec::from).collect())
+            }
+            Form::Single | Form::Correctness if case.responses.is_empty() => {
+                Err("expected at least one response, found none\n\
+                     hint: add the answers of a model with --answers"
+                    .to_owned())
+            }
+            Form::Single | Form::Correctness => {
+                Ok((0..case.responses.len()).map(|i| vec![i]).collect())
+            }
+        }
+    }
+}
 
 /// Returns the pairs of a case. Without a baseline, these are all pairs of its responses. With a
 /// baseline, these are the pairs of a response of another model (first) and a response of the
@@ -20,7 +67,8 @@ pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2
     if n < 2 {
         return Err(format!(
             "expected at least two responses, found {n}\n\
-             hint: add the answers of another model with --answers, or the reference with --with-reference"
+             hint: add the answers of another model with --answers, or the reference with --reference \
+             rival; or judge each response alone with --form single or --form correctness"
         ));
     }
     let Some(baseline) = baseline else {

@@ -1,7 +1,7 @@
 //! Records of a run in input order. Some of them wait for the judge.
 
 use super::record::{RecordOutcome, RecordSubject};
-use crate::judging::judge::PairJob;
+use crate::judging::judge::JudgeJob;
 use crate::judging::run::summary::tally::Origin;
 
 /// A record at its position in the output. Its outcome may not be known yet.
@@ -27,6 +27,6 @@ pub(super) enum InputItem {
 pub(super) enum PendingOutcome {
     /// A known outcome and its origin.
     Known(RecordOutcome, Origin),
-    /// A pair that is not judged yet.
-    AwaitingJudge(PairJob),
+    /// Responses that are not judged yet.
+    AwaitingJudge(JudgeJob),
 }

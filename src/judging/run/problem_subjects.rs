@@ -1,5 +1,7 @@
 //! The records of an input problem: the pairs that it affects, or its models.
 
+use acem3_experts::prompt::Form;
+
 use crate::data::cases::ProblemScope;
 use crate::judging::run::pairs::select_affected_pairs;
 use crate::judging::run::record::AffectedResponses;
@@ -8,11 +10,20 @@ use crate::judging::run::record::AffectedResponses;
 ///
 /// A problem has one record per pair. If the pairs are too many to be listed, a missing response
 /// has one record, and the last one of a case has another for the responses that are present. With
-/// a baseline, the pairs are few, and each has a record.
+/// a baseline, the pairs are few, and each has a record. If the form judges responses alone, a missing
+/// response has one record.
 pub(super) fn problem_subjects(
     scope: &ProblemScope,
+    form: Form,
     baseline: Option<&str>,
 ) -> Vec<AffectedResponses> {
+    if !form.is_pair() {
+        let models = scope.models().iter().map(String::as_str);
+        let models = models.chain(scope.model_without_response());
+        let alone = models.map(|model| AffectedResponses::Response(model.to_owned()));
+        let alone: Vec<AffectedResponses> = alone.collect();
+        return if alone.is_empty() { vec![AffectedResponses::Case] } else { alone };
+    }
     let listed = select_affected_pairs(scope.affected_pairs(), baseline);
     let mut subjects: Vec<AffectedResponses> =
         listed.into_iter().map(AffectedResponses::Pair).collect();
@@ -89,8 +100,10 @@ mod tests {
     #[test]
     fn unlisted_pairs_count_each_pair_for_both_models() {
         let (present, missing) = (3, 40);
-        let subjects: Vec<_> =
-            problems(present, missing).iter().flat_map(|p| problem_subjects(p, None)).collect();
+        let subjects: Vec<_> = problems(present, missing)
+            .iter()
+            .flat_map(|p| problem_subjects(p, Form::Pair, None))
+            .collect();
         assert_eq!(subjects.len(), missing + 1);
         let sides = subjects.iter().map(|subject| match subject {
             AffectedResponses::Models { models, unlisted_pairs } => {
@@ -107,7 +120,8 @@ mod tests {
         for (baseline, pairs) in [("p1", 40), ("m7", 39 + 3), ("other", 0)] {
             let all = problems(3, 40);
             let mut listed: Vec<[String; 2]> = Vec::new();
-            for subject in all.iter().flat_map(|p| problem_subjects(p, Some(baseline))) {
+            for subject in all.iter().flat_map(|p| problem_subjects(p, Form::Pair, Some(baseline)))
+            {
                 match subject {
                     AffectedResponses::Pair(pair) => listed.push(pair),
                     other => assert_eq!((other, pairs), (AffectedResponses::Case, 0)),
@@ -124,10 +138,10 @@ mod tests {
     #[test]
     fn unreadable_case_with_many_models_has_one_record() {
         let problem = |n| ProblemScope::Case(names("m", n));
-        assert_eq!(problem_subjects(&problem(14), None).len(), 91);
+        assert_eq!(problem_subjects(&problem(14), Form::Pair, None).len(), 91);
         let expected = AffectedResponses::Models { models: names("m", 15), unlisted_pairs: 14 };
-        assert_eq!(problem_subjects(&problem(15), None), [expected]);
-        assert_eq!(problem_subjects(&problem(15), Some("m3")).len(), 14);
-        assert_eq!(problem_subjects(&problem(0), None), [AffectedResponses::Case]);
+        assert_eq!(problem_subjects(&problem(15), Form::Pair, None), [expected]);
+        assert_eq!(problem_subjects(&problem(15), Form::Pair, Some("m3")).len(), 14);
+        assert_eq!(problem_subjects(&problem(0), Form::Pair, None), [AffectedResponses::Case]);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod accuracy;
 pub(crate) mod alpha;
+pub(crate) mod auc;
 pub(crate) mod contingency;
 pub(crate) mod correlation;
 pub(crate) mod fleiss;

@@ -106,7 +106,7 @@ fn fixed_phrases(config: &TrainConfig) -> Result<Vec<String>> {
     let rubric = Rubric::built_in()?;
     let branches = BranchPrompts::new(config.layout, rubric, config.rubric)?;
     let merge = MergePrompts::new(config.layout)?;
-    let input = JudgeInput { has_image: true, question: "q", responses: ["a", "b"] };
+    let input = JudgeInput::pair(true, "q", ["a", "b"]);
     let without_image = JudgeInput { has_image: false, ..input.clone() };
     let evaluations = [(); 3].map(|()| vec![PromptPiece::Quoted(String::new())]);
     let mut phrases = vec![ANSWER_HEADING.to_owned()];

@@ -4,12 +4,12 @@
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, PromptPiece, Rubric};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::judging::judge::PairJob;
-use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
+use crate::judging::judge::JudgeJob;
+use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
 use crate::training::TrainConfig;
 use crate::training::preferences::{EvaluationRatings, IMAGE_MARKER, prompt_text};
 
@@ -79,15 +79,14 @@ impl CompletionBuilder {
     /// If the verdict has no score for a criterion, or a score has no analysis.
     pub(super) fn completions(
         &self,
-        job: &PairJob,
+        job: &JudgeJob,
         order: &RecordedOrder,
     ) -> Result<Vec<MemberCompletion>> {
-        let mut responses = job.responses();
+        let mut responses = job.pair_texts();
         if order.swapped {
             responses.reverse();
         }
-        let input =
-            JudgeInput { has_image: job.image.is_some(), question: job.question(), responses };
+        let input = JudgeInput::pair(job.image.is_some(), job.question(), responses);
         let mut parts = Vec::new();
         let mut evaluations = [const { Vec::new() }; 3];
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
@@ -153,13 +152,13 @@ fn aspect_ratings(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRat
 }
 
 /// Returns both scores with their analyses, in presentation order.
-fn in_presentation_order(scores: &ScorePair, swapped: bool) -> Result<[(String, u8); 2]> {
+fn in_presentation_order(scores: &ResponseScores, swapped: bool) -> Result<[(String, u8); 2]> {
     let analyses = scores.analyses.as_ref();
     let analyses = analyses
         .context("the verdict has scores without analyses, expected an analysis for each score")?;
-    let mut pair = [0, 1].map(|r| (analyses[r].clone(), scores.scores[r]));
-    if swapped {
-        pair.reverse();
-    }
-    Ok(pair)
+    let rating = |r: usize| Some((analyses.get(r)?.clone(), *scores.scores.get(r)?));
+    let [Some(first), Some(second)] = [rating(0), rating(1)] else {
+        bail!("the verdict has scores of one response, expected two");
+    };
+    Ok(if swapped { [second, first] } else { [first, second] })
 }

@@ -1,12 +1,12 @@
 //! A pair whose verdict contradicts the labels.
 
 use super::review::PairId;
-use crate::judging::judge::PairJob;
+use crate::judging::judge::JudgeJob;
 
 /// Misjudged pair.
 pub(crate) struct MisjudgedPair {
     /// The pair with its image.
-    pub(super) job: PairJob,
+    pub(super) job: JudgeJob,
     /// Labelled final scores of the two responses.
     pub(super) labels: [f64; 2],
 }
@@ -19,7 +19,8 @@ impl MisjudgedPair {
             let response = case.responses.get(i);
             response.map(|response| response.model.clone())
         };
-        let models = self.job.pair.map(|i| model(i).unwrap_or_default());
+        let index = |r: usize| self.job.responses.get(r).copied();
+        let models = [0, 1].map(|r| index(r).and_then(model).unwrap_or_default());
         (case.id.clone(), models)
     }
 }

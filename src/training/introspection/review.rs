@@ -56,7 +56,8 @@ impl Review {
             let final_labels = final_labels.and_then(|labels| <[f64; 2]>::try_from(labels).ok());
             match (final_labels, record.verdict()) {
                 (Some(labels), Some(verdict)) => {
-                    let agrees = Ordering::from(verdict.order) == compare_scores(labels);
+                    let order = verdict.order.map_or(Ordering::Equal, Ordering::from);
+                    let agrees = order == compare_scores(labels);
                     let cluster = subject.cluster().short_name();
                     values.push((cluster, f64::from(u8::from(agrees))));
                     if !agrees {

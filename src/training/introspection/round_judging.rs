@@ -14,7 +14,7 @@ use crate::checkpoints::panel::files::PanelFiles;
 use crate::data::cases::{self, Case, CaseSource, SourceOptions, SourceSpec};
 use crate::data::images::ImageReader;
 use crate::data::images::outside_images::OutsideImages;
-use crate::judging::judge::{Judge as _, PairJob};
+use crate::judging::judge::{Judge as _, JudgeJob};
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::Journal;
 use crate::judging::run::manifest::{Manifest, RunEnd, SourceInfo};
@@ -142,7 +142,7 @@ impl<'a> MisjudgedPairs<'a> {
             let case = Arc::new(case);
             for pair in select_pairs(&case, None).unwrap_or_default() {
                 let mut misjudged = MisjudgedPair {
-                    job: PairJob { case: Arc::clone(&case), pair, image: None },
+                    job: JudgeJob { case: Arc::clone(&case), responses: pair.into(), image: None },
                     labels: [0.0; 2],
                 };
                 let id = misjudged.id();

@@ -173,7 +173,7 @@ fn indicator(condition: bool) -> f64 {
 
 /// Returns 1 if the better response has the higher expected score, ½ for equal scores and 0
 /// otherwise; `None` if the known order is a tie.
-fn better_preferred(known: &KnownOrder, expected: [f64; 2]) -> Option<f64> {
+fn better_preferred(known: &KnownOrder, expected: Vec<f64>) -> Option<f64> {
     let judged = compare_scores(expected);
     match known.order {
         Ordering::Equal => None,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::data::cases::{Case, Response};
 use crate::data::images::LoadedImage;
 use crate::data::images::derived::blank_image;
-use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
 
 /// Pairs per batch.
 const BATCH: usize = 16;
@@ -48,7 +48,7 @@ pub(crate) fn judge_pairs(
     let mut verdicts = Vec::with_capacity(pairs.len());
     let indices: Vec<usize> = (0..pairs.len()).collect();
     for chunk in indices.chunks(BATCH) {
-        let jobs: Vec<PairJob> =
+        let jobs: Vec<JudgeJob> =
             chunk.iter().map(|i| pair_job(pairs, *i, condition)).collect::<Result<_>>()?;
         verdicts.extend(judge.judge(&jobs)?);
         progress(verdicts.len())?;
@@ -56,7 +56,7 @@ pub(crate) fn judge_pairs(
     Ok(verdicts)
 }
 
-fn pair_job(pairs: &[TestPair], i: usize, condition: ImageCondition) -> Result<PairJob> {
+fn pair_job(pairs: &[TestPair], i: usize, condition: ImageCondition) -> Result<JudgeJob> {
     let pair = &pairs[i];
     let image = match condition {
         ImageCondition::Original => pair.image.clone(),
@@ -82,7 +82,7 @@ fn pair_job(pairs: &[TestPair], i: usize, condition: ImageCondition) -> Result<P
         extra: serde_json::Map::new(),
         line: i as u64 + 1,
     };
-    Ok(PairJob { case: Arc::new(case), pair: [0, 1], image: Some(image) })
+    Ok(JudgeJob { case: Arc::new(case), responses: vec![0, 1], image: Some(image) })
 }
 
 /// Returns the first pair after `i`, cyclically, that has a different image.

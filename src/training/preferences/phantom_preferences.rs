@@ -32,11 +32,8 @@ impl MemberPrompts {
     /// Builds the prompt of a member about a phantom.
     fn prompt_and_ratings(&self, member: usize, phantom: &Phantom) -> Result<PromptWithRatings> {
         let [first, second] = &phantom.responses;
-        let input = JudgeInput {
-            has_image: true,
-            question: &phantom.question.text,
-            responses: [&first.text, &second.text],
-        };
+        let responses = [first.text.as_str(), second.text.as_str()];
+        let input = JudgeInput::pair(true, &phantom.question.text, responses);
         if let Some(aspect) = Aspect::ALL.get(member) {
             return Ok(PromptWithRatings {
                 prompt: prompt_text(&self.branches.pieces(*aspect, &input)?),

@@ -6,6 +6,7 @@ use acem3::data::cases::{self, Lang, SourceOptions};
 use acem3::data::labels::{self, LabelOptions};
 use acem3::judging::run::record::{AffectedResponses, Record, RecordOutcome, RecordSubject};
 use acem3::support::digest::Digest;
+use acem3_experts::prompt::Form;
 
 use super::bundle::Bundle;
 
@@ -61,9 +62,9 @@ fn read_cases(path: &Path, answers: &[&Path]) -> bool {
         match case {
             Ok(case) => {
                 is_any_readable = true;
-                RecordSubject::for_case(&case, &judge);
+                RecordSubject::for_case(&case, Form::Pair, &judge);
                 if case.responses.len() > 1 {
-                    RecordSubject::for_pair(&case, [0, 1], &judge);
+                    RecordSubject::for_responses(&case, Form::Pair, &[0, 1], &judge);
                 }
             }
             Err(problem) => {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::analysis::agreement::by_target::{Agreement, TargetAgreement};
 use crate::analysis::agreement::statistics::agreement_statistic::{AgreementStatistic, SIDE_NAMES};
 use crate::analysis::agreement::statistics::statistic::Statistic;
-use crate::analysis::caption::interval_caption;
+use crate::analysis::verdicts::caption::interval_caption;
 use crate::statistics::{Estimate, Undefined};
 use crate::support::tables::{Reasons, Table, TableSection};
 use crate::support::terminal::number::{

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, ensure};
 
 use super::plan::{AuditPair, AuditPass, AuditPlan};
@@ -12,7 +13,7 @@ use crate::analysis::audit::result::VerdictScores;
 use crate::data::cases::{Case, ImageSource, Response, UnscoredReason};
 use crate::data::images::{ImageReader, LoadedImage};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
-use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::support::terminal::exit::RunFailure;
 
 /// Maximum number of image pixels in a batch; a batch that reaches it is judged early.
@@ -59,7 +60,7 @@ pub struct PassSettings<'a> {
 struct WaitingPass {
     /// Index in the plan.
     index: usize,
-    job: PairJob,
+    job: JudgeJob,
 }
 
 /// Judges all passes of a plan; returns their results in the same order.
@@ -118,7 +119,7 @@ fn judge_batch(
     if waiting.is_empty() {
         return Ok(());
     }
-    let (indices, jobs): (Vec<usize>, Vec<PairJob>) =
+    let (indices, jobs): (Vec<usize>, Vec<JudgeJob>) =
         waiting.into_iter().map(|w| (w.index, w.job)).unzip();
     let verdicts = judge.judge(&jobs).with_context(|| {
         let first = jobs.first().map_or("", |job| &job.case.id);
@@ -146,7 +147,7 @@ fn judge_batch(
 
 fn pass_result(verdict: Result<Verdict, Unscored>, is_perturbed: bool) -> Result<PassResult> {
     let verdict = match verdict {
-        Ok(verdict) => RecordedVerdict::from_verdict(&verdict)?,
+        Ok(verdict) => RecordedVerdict::from_verdict(&verdict, Form::Pair)?,
         Err(unscored) => return Ok(Err(unscored)),
     };
     Ok(Ok(if is_perturbed {
@@ -177,7 +178,7 @@ fn load_image(
 }
 
 /// Converts a pass to a case of two responses, with the id, question and metadata of its case.
-fn pair_job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>) -> PairJob {
+fn pair_job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>) -> JudgeJob {
     let [first, second] = pair.models();
     let [a, b] = pass.responses.clone();
     let response = |model, text| Response { model, text };
@@ -186,5 +187,5 @@ fn pair_job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>)
         labels: None,
         ..Case::clone(&pair.case)
     };
-    PairJob { case: Arc::new(case), pair: [0, 1], image }
+    JudgeJob { case: Arc::new(case), responses: vec![0, 1], image }
 }

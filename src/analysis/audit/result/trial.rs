@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::audit::perturbations::{ImagePerturbation, Perturbation};
 use crate::judging::judge::Unscored;
-use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
+use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict, pair_values};
 
 /// A perturbed pair with the verdicts before and after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,15 +60,16 @@ impl VerdictScores {
         let aspects = verdict.orders.iter().flat_map(|order| &order.aspects);
         for (_, criteria) in aspects.filter(|(aspect, _)| **aspect == Aspect::MedicalKnowledge) {
             for marks in criteria.values() {
-                sum = [0, 1].map(|r| sum[r] + marks.expected[r]);
+                let expected = pair_values(&marks.expected);
+                sum = [0, 1].map(|r| sum[r] + expected[r]);
                 n += 1.0;
             }
         }
-        let presentations = verdict.orders.iter().map(|o| o.scores.map(f64::from));
+        let presentations = verdict.orders.iter().map(|o| pair_values(&o.scores));
         Self {
-            order: verdict.order,
-            scores: verdict.scores,
-            expected: verdict.expected,
+            order: verdict.order.unwrap_or(PairOrder::Tie),
+            scores: pair_values(&verdict.scores),
+            expected: pair_values(&verdict.expected),
             // Four decimals, like all scores in records.
             knowledge: sum.map(|s: f64| (s / f64::max(n, 1.0) * 1e4).round() / 1e4),
             presentations: presentations.collect(),

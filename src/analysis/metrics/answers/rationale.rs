@@ -8,7 +8,7 @@ use acem3_experts::{Aspect, Criterion};
 use anyhow::{Result, bail};
 
 use super::answer::{AnswerSet, MetricAnswer};
-use crate::judging::judge::recorded_verdict::ScorePair;
+use crate::judging::judge::recorded_verdict::ResponseScores;
 use crate::judging::run::record::Record;
 use crate::judging::run::record::record_reader::open_records;
 
@@ -95,7 +95,7 @@ fn analyses(record: &Record) -> Vec<(RationaleKey, String, String)> {
     };
     let mut analyses = Vec::new();
     for order in &verdict.orders {
-        let mut add = |aspect: &str, criterion: &str, scores: &ScorePair| {
+        let mut add = |aspect: &str, criterion: &str, scores: &ResponseScores| {
             let texts = scores.analyses.iter().flatten().enumerate();
             for (response, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
                 let key = RationaleKey {

@@ -52,7 +52,7 @@ impl AnswerSet {
                     models.push((model.clone(), false));
                 }
             }
-            let texts = subject.pair.iter().flatten().zip(subject.responses.iter().flatten());
+            let texts = subject.judged_models().iter().zip(subject.responses.iter().flatten());
             for (model, text) in texts {
                 let entry = models.iter_mut().find(|(known, _)| known == model);
                 if let Some((_, has_answer)) = entry.filter(|(_, has_answer)| !has_answer) {

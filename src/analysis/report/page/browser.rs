@@ -47,9 +47,9 @@ pub struct BrowserEntry {
     /// Reference answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// Responses of the two models.
+    /// Responses of the models.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answers: Option<[String; 2]>,
+    pub answers: Option<Vec<String>>,
     /// File name of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
@@ -204,7 +204,7 @@ impl BrowserEntry {
     /// Returns the order from a judge's verdict; `None` without a verdict.
     pub fn order(&self, judge: usize) -> Option<PairOrder> {
         match self.verdicts.get(judge)?.as_ref()? {
-            OutcomeSummary::Judged { order, .. } => Some(*order),
+            OutcomeSummary::Judged { order, .. } => *order,
             OutcomeSummary::Unscored { .. } => None,
         }
     }

@@ -4,6 +4,7 @@
 use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser};
 use crate::analysis::report::section::SectionBlock;
 use crate::analysis::report::verdicts::record_summary::OutcomeSummary;
+use crate::judging::judge::recorded_verdict::pair_values;
 use crate::support::tables::{Table, TableSection};
 use crate::support::text::format_count;
 
@@ -45,7 +46,8 @@ fn list_entries(
 pub(crate) fn judge_lists(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
     let flips = list_entries(browser, "flips", "combined verdict", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
-            OutcomeSummary::Judged { flip: Some(true), order, scores: [a, b], .. } => {
+            OutcomeSummary::Judged { flip: Some(true), order: Some(order), scores, .. } => {
+                let [a, b] = pair_values(scores);
                 Some(format!("{} ({a} to {b})", entry.preferred_model(*order)))
             }
             _ => None,

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::recorded_verdict::{
-    PairOrder, RecordedOrder, RecordedVerdict, ScorePair,
+    PairOrder, RecordedOrder, RecordedVerdict, ResponseScores,
 };
 use crate::judging::run::record::record_reader::RecordReader;
 use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
@@ -36,12 +36,12 @@ pub struct RecordSummary {
 pub enum OutcomeSummary {
     /// A verdict.
     Judged {
-        /// Order of the two responses.
-        order: PairOrder,
+        /// Order of the two responses; `None` for a response alone.
+        order: Option<PairOrder>,
         /// Final scores.
-        scores: [f64; 2],
+        scores: Vec<f64>,
         /// Expected scores: means under the judge's probabilities.
-        expected: [f64; 2],
+        expected: Vec<f64>,
         /// True if the presentation orders disagree; `None` if only one was judged.
         flip: Option<bool>,
     },
@@ -57,8 +57,8 @@ pub enum OutcomeSummary {
 /// Combined scores and the results of each presentation order, in the JSON form of the page.
 #[derive(Serialize)]
 struct RecordDetail<'a> {
-    aspects: BTreeMap<Aspect, [f64; 2]>,
-    criteria: BTreeMap<Criterion, [f64; 2]>,
+    aspects: BTreeMap<Aspect, Vec<f64>>,
+    criteria: BTreeMap<Criterion, Vec<f64>>,
     orders: Vec<OrderDetail<'a>>,
 }
 
@@ -70,19 +70,19 @@ struct OrderDetail<'a> {
     conclusion: ScoreDetail<'a>,
 }
 
-/// Scores of the two responses; `probabilities` are those of the scores 0 to 5, in percent.
+/// Scores of the responses; `probabilities` are those of the scores from 0 on, in percent.
 #[derive(Serialize)]
 struct ScoreDetail<'a> {
-    scores: [u8; 2],
-    expected: [f64; 2],
-    spread: [f64; 2],
+    scores: Vec<u8>,
+    expected: Vec<f64>,
+    spread: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    analyses: Option<[&'a str; 2]>,
+    analyses: Option<Vec<&'a str>>,
     /// Which analyses reached the token budget and were truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cut: Option<[bool; 2]>,
+    cut: Option<Vec<bool>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    probabilities: Option<[[u8; 6]; 2]>,
+    probabilities: Option<Vec<Vec<u8>>>,
 }
 
 /// Reads the records of a file, except those of input problems that affect no verdict. Swaps the
@@ -108,7 +108,9 @@ impl RecordSummary {
         let Record { mut subject, outcome, .. } = record;
         if swap {
             subject.pair = subject.pair.map(reversed);
-            subject.responses = subject.responses.map(reversed);
+            if let Some(responses) = &mut subject.responses {
+                responses.reverse();
+            }
         }
         Ok(Some(match outcome {
             RecordOutcome::Noted { .. } => return Ok(None),
@@ -148,21 +150,25 @@ fn reversed<T>([a, b]: [T; 2]) -> [T; 2] {
 struct PairSwap(bool);
 
 impl PairSwap {
-    fn swap<T>(self, pair: [T; 2]) -> [T; 2] {
-        if self.0 { reversed(pair) } else { pair }
+    fn swap<T>(self, values: impl IntoIterator<Item = T>) -> Vec<T> {
+        let mut values: Vec<T> = values.into_iter().collect();
+        if self.0 {
+            values.reverse();
+        }
+        values
     }
 
-    fn swap_all<K: Ord + Copy>(self, pairs: &BTreeMap<K, [f64; 2]>) -> BTreeMap<K, [f64; 2]> {
-        pairs.iter().map(|(key, pair)| (*key, self.swap(*pair))).collect()
+    fn swap_all<K: Ord + Copy>(self, all: &BTreeMap<K, Vec<f64>>) -> BTreeMap<K, Vec<f64>> {
+        all.iter().map(|(key, values)| (*key, self.swap(values.iter().copied()))).collect()
     }
 
     fn outcome_summary(self, verdict: &RecordedVerdict) -> OutcomeSummary {
-        let order = Ordering::from(verdict.order);
-        let order = if self.0 { order.reverse() } else { order };
+        let order = verdict.order.map(Ordering::from);
+        let order = order.map(|order| if self.0 { order.reverse() } else { order });
         OutcomeSummary::Judged {
-            order: order.into(),
-            scores: self.swap(verdict.scores),
-            expected: self.swap(verdict.expected),
+            order: order.map(PairOrder::from),
+            scores: self.swap(verdict.scores.iter().copied()),
+            expected: self.swap(verdict.expected.iter().copied()),
             flip: verdict.flip,
         }
     }
@@ -187,16 +193,17 @@ impl PairSwap {
         }
     }
 
-    fn score_detail(self, scores: &ScorePair, with_probabilities: bool) -> ScoreDetail<'_> {
-        let percent = |p: [f64; 6]| p.map(|p| (100.0 * p).round().clamp(0.0, 100.0) as u8);
+    fn score_detail(self, scores: &ResponseScores, with_probabilities: bool) -> ScoreDetail<'_> {
+        let percent = |p: &f64| (100.0 * p).round().clamp(0.0, 100.0) as u8;
+        let percents = || scores.probabilities.iter().map(|all| all.iter().map(percent).collect());
         let analyses = scores.analyses.as_ref();
         ScoreDetail {
-            scores: self.swap(scores.scores),
-            expected: self.swap(scores.expected),
-            spread: self.swap(scores.spread),
-            analyses: analyses.map(|texts| self.swap(texts.each_ref().map(String::as_str))),
-            cut: scores.cut.map(|cut| self.swap(cut)),
-            probabilities: with_probabilities.then(|| self.swap(scores.probabilities.map(percent))),
+            scores: self.swap(scores.scores.iter().copied()),
+            expected: self.swap(scores.expected.iter().copied()),
+            spread: self.swap(scores.spread.iter().copied()),
+            analyses: analyses.map(|texts| self.swap(texts.iter().map(String::as_str))),
+            cut: scores.cut.as_ref().map(|cut| self.swap(cut.iter().copied())),
+            probabilities: with_probabilities.then(|| self.swap(percents())),
         }
     }
 }

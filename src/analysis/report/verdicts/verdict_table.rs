@@ -137,7 +137,7 @@ fn subject_cells(entry: &BrowserEntry, outcome: &OutcomeSummary) -> Vec<Option<C
     let [status, reason, message, order, flip] = match outcome {
         OutcomeSummary::Judged { order, flip, .. } => {
             let flip = flip.map(CellValue::Boolean);
-            [Some(text_cell("judged")), None, None, Some(order_cell(*order)), flip]
+            [Some(text_cell("judged")), None, None, order.map(order_cell), flip]
         }
         OutcomeSummary::Unscored { reason, message } => {
             let reason = text_cell(reason.name());

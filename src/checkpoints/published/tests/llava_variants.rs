@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use acem3_experts::decoder::{Head, Trunk};
-use acem3_experts::prompt::{PromptPiece, PromptToken, StagedPrompt};
+use acem3_experts::prompt::{PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt};
 use acem3_vision::{DecodedImage, ImageLimits, Tiles, decode};
 use candle::{Device, Tensor};
 
@@ -116,7 +116,7 @@ fn assert_tokens(folder: &str, values: &Values) {
     let tokenizer = &load_member(folder).tokenizer.text;
     let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
     let pieces = [trusted(TEXT_BEFORE_IMAGE), PromptPiece::Image, trusted(TEXT_AFTER_IMAGE)];
-    let prompt = StagedPrompt::new(&pieces, tokenizer).unwrap();
+    let prompt = StagedPrompt::new(&pieces, PAIR_TEXTS, tokenizer).unwrap();
     let text = |key: &str| to_token_ids(&values[key]).into_iter().map(PromptToken::Token);
     let expected_tokens: Vec<PromptToken> =
         text("head").chain([PromptToken::Image]).chain(text("tail")).collect();
@@ -168,7 +168,7 @@ fn text_only_mistral_and_qwen2_match_reference() {
         let (member, values) = (load_member(folder), load_values(folder));
         assert!(member.vision.is_none());
         let pieces = [PromptPiece::Trusted(format!("{TEXT_BEFORE_IMAGE}{TEXT_AFTER_IMAGE}"))];
-        let prompt = StagedPrompt::new(&pieces, &member.tokenizer.text).unwrap();
+        let prompt = StagedPrompt::new(&pieces, PAIR_TEXTS, &member.tokenizer.text).unwrap();
         let expected_tokens: Vec<PromptToken> =
             to_token_ids(&values["head"]).into_iter().map(PromptToken::Token).collect();
         assert_eq!(prompt.tokens().collect::<Vec<_>>(), expected_tokens, "{folder}");

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use acem3_experts::TextTokenizer;
 use acem3_experts::decoder::{BatchLayout, CachedSequence, Head, KvCache, Trunk};
-use acem3_experts::prompt::{PromptPiece, PromptToken, StagedPrompt};
+use acem3_experts::prompt::{PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt};
 use acem3_projector::Projector;
 use acem3_vision::{ImageLimits, VisionTower, decode};
 use candle::{DType, Device, Tensor};
@@ -166,7 +166,7 @@ fn prompt_tokens_match_reference() {
         let tokenizer = &load_member(folder).tokenizer.text;
         let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
         let pieces = [trusted(TEXT_BEFORE_IMAGE), PromptPiece::Image, trusted(TEXT_AFTER_IMAGE)];
-        let prompt = StagedPrompt::new(&pieces, tokenizer).unwrap();
+        let prompt = StagedPrompt::new(&pieces, PAIR_TEXTS, tokenizer).unwrap();
         let head = to_token_ids(&expected["head"]).into_iter().map(PromptToken::Token);
         let tail = to_token_ids(&expected["tail"]).into_iter().map(PromptToken::Token);
         let expected_tokens: Vec<PromptToken> =

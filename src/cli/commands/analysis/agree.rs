@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::run_notices::RunNotices;
@@ -11,10 +11,13 @@ use crate::analysis::agreement::{
     Agreement, AgreementConfig, JudgeComparison, StatisticBound, compare_judges, compute_agreement,
 };
 use crate::analysis::audit::ThresholdResult;
+use crate::analysis::correctness::{CorrectnessAgreement, GradedRun};
 use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::output::write_stdout;
+use crate::data::labels;
+use crate::data::labels::LabelOptions;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
@@ -33,6 +36,9 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
+    if GradedRun::is_graded(&args.records) {
+        return agree_on_correctness(args);
+    }
     let junit = check_junit_file(args)?;
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let mut other = match &args.against {
@@ -116,4 +122,48 @@ fn evaluate_bounds(args: &AgreeArgs, agreement: &Agreement) -> Vec<ThresholdResu
     let minima = args.min.iter().copied().map(StatisticBound::Min);
     let bounds = minima.chain(args.max.iter().copied().map(StatisticBound::Max));
     bounds.map(|bound| bound.evaluate(agreement.sections.first())).collect()
+}
+
+/// Compares verdicts on the correctness of single responses with labels.
+fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
+    if args.against.is_some() {
+        bail!(
+            "--against: two judges of correctness cannot be compared yet\n\
+             hint: run `acem3 agree` for each of them with the same labels"
+        );
+    }
+    if !(args.min.is_empty() && args.max.is_empty() && args.junit.is_none()) {
+        bail!(
+            "--min, --max, --junit: not available for verdicts on correctness\n\
+             hint: read the statistics from `acem3 agree --format json`"
+        );
+    }
+    let run = GradedRun::read(&args.records)?;
+    let notices = RunNotices::new([run.run.clone()], args.run)?;
+    let options = LabelOptions { rater_columns: args.labels.rater_columns.clone(), scale: None };
+    let file = args.labels.path.as_ref().map(|path| labels::read(path, &options)).transpose()?;
+    let (entries, source) = match (&file, &args.labels.path) {
+        (Some(file), Some(path)) => (&file.entries, path),
+        _ => (&run.labels, &run.path),
+    };
+    if entries.is_empty() {
+        bail!(
+            "{}: no labels\n\
+             hint: pass a file with the columns case, model and score, 1 for correct and 0 for wrong, \
+             with --labels FILE",
+            source.display()
+        );
+    }
+    let bootstrap = args.bootstrap.to_bootstrap();
+    let result = CorrectnessAgreement::new(&run, entries, source, bootstrap)?;
+    let text = match args.format {
+        TableFormat::Json => notices.to_json(&result)?,
+        TableFormat::Csv => result.csv_table().to_csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            notices.render(&result.intro(), &result.tables(), args.format)
+        }
+    };
+    notices.print_unless_in(args.format);
+    write_stdout(&text)?;
+    Ok(Exit::Done)
 }

@@ -135,7 +135,7 @@ fn audit_cases(
     verbosity: Verbosity,
 ) -> Result<(AuditResult, RunNotices)> {
     let (cases, unreadable) = read_cases(args, verbosity)?;
-    let (mut judge, _) = load_judge(&args.judge, verbosity)?;
+    let (mut judge, _) = load_judge(&args.judge, None, verbosity)?;
     let warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     let warning = warning.map(|text| format!("{}: warning: {text}", args.source.path.display()));
     let notices = RunNotices::default().with_notes(warning);

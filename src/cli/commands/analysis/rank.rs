@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{DistinctRuns, read_distinct_verdicts};
+use super::verdict_input::{DistinctRuns, distinct_paths, read_distinct_verdicts};
+use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
@@ -11,6 +12,9 @@ use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
+    if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
+        return rank_by_accuracy(args);
+    }
     let DistinctRuns { runs, notes } =
         read_distinct_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
@@ -21,6 +25,26 @@ pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
         TableFormat::Csv => ranking_result.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             notices.render(&ranking_result.intro(), &ranking_result.tables(), args.format)
+        }
+    };
+    notices.print_unless_in(args.format);
+    write_stdout(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Ranks models by the proportion of their responses that the judge takes for correct.
+fn rank_by_accuracy(args: &RankArgs) -> Result<Exit> {
+    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
+    let runs = paths.iter().map(|path| GradedRun::read(path));
+    let runs = runs.collect::<Result<Vec<_>>>()?;
+    let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
+    let notices = notices.with_notes(notes);
+    let report = AccuracyReport::new(&runs, args.bootstrap.to_bootstrap())?;
+    let text = match args.format {
+        TableFormat::Json => notices.to_json(&report)?,
+        TableFormat::Csv => report.csv_table().to_csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            notices.render(&report.intro(), &report.tables(), args.format)
         }
     };
     notices.print_unless_in(args.format);

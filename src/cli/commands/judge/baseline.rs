@@ -22,7 +22,7 @@ pub(super) fn check_baseline(args: &JudgeArgs) -> anyhow::Result<()> {
     let Some(baseline) = &args.baseline else {
         return Ok(());
     };
-    let cases = cases::open(&args.source.path, &args.source.to_options(2))?.flatten();
+    let cases = cases::open(&args.source.path, &args.source_options())?.flatten();
     let limit = args.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let mut models: BTreeSet<String> = BTreeSet::new();
     for case in cases.take(limit) {

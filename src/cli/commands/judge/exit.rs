@@ -1,8 +1,11 @@
 //! End of a run: summary, exit code, or an error if there are no verdicts.
 
+use acem3_experts::prompt::Form;
 use anyhow::{Context, bail};
+use serde::Serialize;
 
 use crate::analysis::audit::ThresholdResult;
+use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::UnscoredReason;
@@ -10,6 +13,7 @@ use crate::judging::run::pairs::BASELINE_HINT;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
+use crate::statistics::Bootstrap;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::Progress;
@@ -52,12 +56,33 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
     )))
 }
 
+/// The summary as JSON, with the accuracy of the models in the form `correctness`.
+#[derive(Serialize)]
+struct SummaryOutput<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accuracy: Option<&'a AccuracyReport>,
+}
+
 /// Prints the summary.
 pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
+    let accuracy = match summary.form {
+        Form::Correctness => {
+            let run = GradedRun::read(&args.out)?;
+            Some(AccuracyReport::new(&[run], Bootstrap::default())?)
+        }
+        Form::Pair | Form::Single => None,
+    };
+    let accuracy = accuracy.as_ref();
     let text = match args.format {
-        OutputFormat::Text => summary.to_text(TableStyle::terminal()),
+        OutputFormat::Text => {
+            let table = accuracy.map(AccuracyReport::model_table);
+            summary.to_text(TableStyle::terminal(), table.as_ref())
+        }
         OutputFormat::Json => {
-            serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
+            let output = SummaryOutput { summary, accuracy };
+            serde_json::to_string_pretty(&output).context("cannot write the summary")? + "\n"
         }
     };
     write_stdout(&text)

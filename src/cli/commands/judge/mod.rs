@@ -45,14 +45,14 @@ use crate::support::text::format_count;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let source = cases::open(&args.source.path, &args.source.to_options(2))?;
+    let source = cases::open(&args.source.path, &args.source_options())?;
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     create_run_folder(args)?;
-    let loaded = load_judge(&args.judge, verbosity);
+    let loaded = load_judge(&args.judge, Some(args.form), verbosity);
     if loaded.is_err() && is_new_folder {
         // An empty folder would look like a run. `remove_dir` does not remove a folder with files.
         let _ = fs::remove_dir(&args.out);
@@ -143,7 +143,8 @@ impl JudgeRun<'_> {
             ));
         }
         self.print_notes(&tally, seconds);
-        let summary = Summary::from_tally(&tally, self.judge.name(), self.journal.path());
+        let summary =
+            Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path());
         print_summary(args, &summary)?;
         let result = check_unscored(args, &tally.counts);
         let source = args.source.path.display().to_string();

@@ -221,10 +221,12 @@ impl Journal {
 mod tests {
     use std::fs;
 
+    use acem3_experts::prompt::Form;
+
     use super::*;
     use crate::data::cases::UnscoredReason;
     use crate::judging::judge::Unscored;
-    use crate::judging::provenance::{judge_digest, pair_key};
+    use crate::judging::provenance::{KeyInput, judge_digest, verdict_key};
     use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
     use crate::judging::run::record::RecordSubject;
 
@@ -235,8 +237,11 @@ mod tests {
     /// Creates a record of a case that the judge refused. Such an outcome is reusable.
     fn record(case: &str, question: &str) -> Record {
         let judge = judge_digest(&provenance());
+        let responses = &["a", "b"];
+        let key_input = KeyInput { question, responses, reference: None, image: None };
         let subject = RecordSubject {
             case: Some(case.to_owned()),
+            form: Form::Pair,
             pair: None,
             models: Vec::new(),
             unlisted_pairs: None,
@@ -250,7 +255,7 @@ mod tests {
             meta: serde_json::Map::new(),
             extra: serde_json::Map::new(),
             judge: judge.short_hex(),
-            key: Some(pair_key(&judge, question, ["a", "b"], None)),
+            key: Some(verdict_key(&judge, &key_input)),
         };
         let unscored =
             Unscored { reason: UnscoredReason::Refused, message: format!("to {question}") };

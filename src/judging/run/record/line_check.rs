@@ -88,12 +88,12 @@ fn has_checksums(path: &Path) -> io::Result<bool> {
 /// The scores of a record, which must be from 0 to 5.
 #[derive(Deserialize)]
 struct RecordScores {
-    scores: Option<[f64; 2]>,
-    expected: Option<[f64; 2]>,
+    scores: Option<Vec<f64>>,
+    expected: Option<Vec<f64>>,
     #[serde(default)]
-    aspects: BTreeMap<String, [f64; 2]>,
+    aspects: BTreeMap<String, Vec<f64>>,
     #[serde(default)]
-    criteria: BTreeMap<String, [f64; 2]>,
+    criteria: BTreeMap<String, Vec<f64>>,
     #[serde(default)]
     orders: Vec<OrderRange>,
 }
@@ -101,7 +101,7 @@ struct RecordScores {
 /// The scores of one presentation order.
 #[derive(Deserialize)]
 struct OrderRange {
-    scores: [f64; 2],
+    scores: Vec<f64>,
 }
 
 /// Checks the scores of a line of an earlier version, the only edit that can be noticed there. The

@@ -1,4 +1,5 @@
-//! One line of `records.jsonl`: a pair of responses and its verdict, or the reason for none.
+//! One line of `records.jsonl`: a pair of responses, or one response, and the verdict, or the reason
+//! for none.
 //!
 //! A record contains no time and no duration. Equal inputs and judges give equal bytes, independent
 //! of batches and interruptions. Times are in the [manifest](crate::judging::run::manifest). The
@@ -13,6 +14,7 @@ pub mod record_row;
 
 use std::borrow::Cow;
 
+use acem3_experts::prompt::Form;
 use acem3_vision::AppliedView;
 use anyhow::Context as _;
 use schemars::generate::SchemaSettings;
@@ -34,12 +36,12 @@ pub const RECORDS: &str = "records.jsonl";
 /// Schema version of records. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;
 
-/// A pair and its outcome.
+/// Responses and their outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// Schema version.
     pub schema: u32,
-    /// The pair or case that the record is about.
+    /// The pair, response or case that the record is about.
     #[serde(flatten)]
     pub subject: RecordSubject,
     /// The outcome.
@@ -48,7 +50,7 @@ pub struct Record {
 }
 
 // Only the JSON Schema of this type is used.
-/// A line of `records.jsonl`: a pair, its outcome and a checksum.
+/// A line of `records.jsonl`: responses, their outcome and a checksum.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Record")]
 struct RecordLine {
@@ -60,14 +62,19 @@ struct RecordLine {
     checksum: String,
 }
 
-/// Subject of a record: the pair, and the data about it that reports and comparisons need.
+/// Subject of a record: the responses, and the data about them that reports and comparisons need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordSubject {
     /// Id of the case; `None` if unreadable.
     pub case: Option<String>,
-    /// The models of the pair; `None` if there is no pair to judge.
+    /// The form of judging; absent for pairs.
+    #[serde(default, skip_serializing_if = "Form::is_pair")]
+    pub form: Form,
+    /// The models of the pair; `None` if there is no pair to judge, or the form judges responses
+    /// alone.
     pub pair: Option<[String; 2]>,
-    /// The known models of a case without a pair.
+    /// The models of a record without a pair: the model of the judged response, or the known models of
+    /// a case that cannot be judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     /// Number of pairs of each of these models that have no record of their own, because most
@@ -84,13 +91,13 @@ pub struct RecordSubject {
     /// The question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The two responses.
+    /// The judged responses, in the order of their models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responses: Option<[String; 2]>,
+    pub responses: Option<Vec<String>>,
     /// The known correct answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The known scores of these two responses.
+    /// The known scores of these responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<CaseLabels>,
     /// Subgroup fields.
@@ -139,6 +146,8 @@ pub enum RecordOutcome {
 pub enum AffectedResponses {
     /// A pair that cannot be judged.
     Pair([String; 2]),
+    /// A response of this model that cannot be judged alone.
+    Response(String),
     /// Models with pairs that have no record of their own.
     Models {
         /// The models.
@@ -159,10 +168,16 @@ impl RecordSubject {
         }
     }
 
+    /// Returns the models whose responses the record is about, in the order of the responses.
+    pub fn judged_models(&self) -> &[String] {
+        self.pair.as_ref().map_or(&self.models, |pair| pair)
+    }
+
     /// Creates the subject of a case without a pair.
-    pub fn for_case(case: &Case, judge: &Digest) -> Self {
+    pub fn for_case(case: &Case, form: Form, judge: &Digest) -> Self {
         Self {
             case: Some(case.id.clone()),
+            form,
             pair: None,
             models: case.responses.iter().map(|r| r.model.clone()).collect(),
             unlisted_pairs: None,
@@ -180,15 +195,17 @@ impl RecordSubject {
         }
     }
 
-    /// Creates the subject of a pair of responses.
-    pub fn for_pair(case: &Case, pair: [usize; 2], judge: &Digest) -> Self {
-        let response = |i: usize| case.responses.get(i);
+    /// Creates the subject of the responses of a case with these indices.
+    pub fn for_responses(case: &Case, form: Form, indices: &[usize], judge: &Digest) -> Self {
+        let responses = || indices.iter().filter_map(|i| case.responses.get(*i));
+        let models: Vec<String> = responses().map(|r| r.model.clone()).collect();
+        let pair = if form.is_pair() { <[String; 2]>::try_from(models.clone()).ok() } else { None };
         Self {
-            pair: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.model.clone()))),
-            responses: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.text.clone()))),
-            models: Vec::new(),
-            labels: case.labels.as_ref().and_then(|labels| labels_of_pair(labels, pair)),
-            ..Self::for_case(case, judge)
+            models: if pair.is_some() { Vec::new() } else { models },
+            pair,
+            responses: Some(responses().map(|r| r.text.clone()).collect()),
+            labels: case.labels.as_ref().and_then(|labels| labels_of_responses(labels, indices)),
+            ..Self::for_case(case, form, judge)
         }
     }
 
@@ -202,6 +219,7 @@ impl RecordSubject {
     ) -> Self {
         let subject = Self {
             case: problem.id.clone(),
+            form: Form::Pair,
             models: problem.scope.models().to_vec(),
             unlisted_pairs: None,
             pair: None,
@@ -220,6 +238,12 @@ impl RecordSubject {
         subject.with_responses(affected)
     }
 
+    /// Sets the form of judging.
+    #[must_use]
+    pub fn with_form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
     /// Sets the responses that the record is about.
     #[must_use]
     pub fn with_responses(self, affected: AffectedResponses) -> Self {
@@ -228,6 +252,7 @@ impl RecordSubject {
             AffectedResponses::Models { models, unlisted_pairs } => {
                 Self { models, unlisted_pairs: Some(unlisted_pairs), ..self }
             }
+            AffectedResponses::Response(model) => Self { models: vec![model], ..self },
             AffectedResponses::Case => self,
         }
     }
@@ -294,9 +319,9 @@ impl Record {
     }
 }
 
-/// Returns the labels of a pair, without score targets that have no label for both responses.
-fn labels_of_pair(labels: &CaseLabels, pair: [usize; 2]) -> Option<CaseLabels> {
-    let pick = |all: &Vec<f64>| Some(vec![*all.get(pair[0])?, *all.get(pair[1])?]);
+/// Returns the labels of some responses, without score targets that lack a label for one of them.
+fn labels_of_responses(labels: &CaseLabels, indices: &[usize]) -> Option<CaseLabels> {
+    let pick = |all: &Vec<f64>| indices.iter().map(|i| all.get(*i).copied()).collect();
     let picked = CaseLabels {
         final_scores: labels.final_scores.as_ref().and_then(pick),
         aspects: labels.aspects.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
@@ -330,14 +355,16 @@ mod tests {
 
     #[test]
     fn subject_has_the_labels_of_its_two_responses() {
-        let subject = RecordSubject::for_pair(&case(), [2, 0], &Digest::sha256(b"judge"));
+        let subject =
+            RecordSubject::for_responses(&case(), Form::Pair, &[2, 0], &Digest::sha256(b"judge"));
         assert_eq!(subject.pair, Some(["c".to_owned(), "a".to_owned()]));
         assert_eq!(subject.labels.and_then(|l| l.final_scores), Some(vec![3.0, 1.0]));
     }
 
     #[test]
     fn unscored_record_round_trips_through_json() {
-        let subject = RecordSubject::for_pair(&case(), [0, 1], &Digest::sha256(b"judge"));
+        let subject =
+            RecordSubject::for_responses(&case(), Form::Pair, &[0, 1], &Digest::sha256(b"judge"));
         let unscored =
             Unscored { reason: UnscoredReason::Image, message: "x.png: no such file".into() };
         let record = Record::new(subject, RecordOutcome::Unscored(unscored));

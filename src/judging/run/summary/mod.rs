@@ -7,11 +7,12 @@ pub mod unscored_causes;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use acem3_experts::prompt::Form;
 use serde::Serialize;
 
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::{ModelTally, Tally};
-use crate::support::tables::{Table, TableStyle};
+use crate::support::tables::{Table, TableSection, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, format_floor_percent};
 use crate::support::text::{escape_control_chars, format_count};
 
@@ -28,6 +29,9 @@ win       pairs with the higher final score; tie: equal scores; loss: the lower 
 pub struct Summary {
     /// Name of the judge.
     pub judge: String,
+    /// The form of judging; absent for pairs.
+    #[serde(skip_serializing_if = "Form::is_pair")]
+    pub form: Form,
     /// Counts of the run.
     pub counts: RunCounts,
     /// The models, with the highest mean score first.
@@ -76,7 +80,7 @@ pub struct Flips {
 
 impl Summary {
     /// Creates the summary of a tally.
-    pub fn from_tally(tally: &Tally, judge: String, records: &Path) -> Self {
+    pub fn from_tally(tally: &Tally, judge: String, form: Form, records: &Path) -> Self {
         let mut models: Vec<_> = tally
             .models
             .iter()
@@ -86,6 +90,7 @@ impl Summary {
         models.sort_by(|a, b| b.score.unwrap_or(-1.0).total_cmp(&a.score.unwrap_or(-1.0)));
         Self {
             judge,
+            form,
             counts: tally.counts.clone(),
             models,
             flips: Flips { n: tally.both_orders, flipped: tally.flipped },
@@ -93,22 +98,27 @@ impl Summary {
         }
     }
 
-    /// Returns the summary as text, with its table in this style.
-    pub fn to_text(&self, style: TableStyle) -> String {
+    /// Returns the summary as text, with its table in this style. `accuracy`: table of the models in the
+    /// form `correctness`.
+    pub fn to_text(&self, style: TableStyle, accuracy: Option<&TableSection>) -> String {
         let counts = &self.counts;
         let mut text = String::new();
         let _ = writeln!(
             text,
             "{} of {} judged by {}\n",
-            format_count(counts.judged, "pair"),
+            format_count(counts.judged, if self.form.is_pair() { "pair" } else { "response" }),
             format_count(counts.cases, "case"),
             escape_control_chars(&self.judge)
         );
-        if !self.models.is_empty() {
+        if let Some(section) = accuracy {
+            let _ = writeln!(text, "{}", section.render(style, 2));
+        } else if !self.models.is_empty() {
             let _ = writeln!(text, "{}", self.table().render(style));
             let _ = writeln!(text, "{LEGEND}");
         }
-        let _ = writeln!(text, "{}", self.flip_line());
+        if self.form.is_pair() {
+            let _ = writeln!(text, "{}", self.flip_line());
+        }
         let _ = writeln!(text, "{}", self.unscored_line());
         if counts.noted > 0 {
             let problems = format_count(counts.noted, "input problem");
@@ -232,21 +242,17 @@ mod tests {
             ..RunCounts::default()
         };
         let models = [("a".to_owned(), unjudged), ("good one".to_owned(), good)].into();
-        Tally {
-            counts,
-            models,
-            both_orders: 3,
-            flipped: 1,
-            new_verdicts: 2,
-            unlisted_sides: 0,
-            causes: crate::judging::run::summary::unscored_causes::UnscoredCauses::default(),
-        }
+        Tally { counts, models, both_orders: 3, flipped: 1, new_verdicts: 2, ..Tally::default() }
     }
 
     #[test]
     fn summary_has_table_flips_and_unscored() {
-        let summary =
-            Summary::from_tally(&tally(), "mini 1".to_owned(), Path::new("out/records.jsonl"));
+        let summary = Summary::from_tally(
+            &tally(),
+            "mini 1".to_owned(),
+            Form::Pair,
+            Path::new("out/records.jsonl"),
+        );
         let expected = "\
 3 pairs of 3 cases judged by mini 1
 
@@ -265,7 +271,7 @@ reused    1 of 3 verdicts, from an earlier run
 records   out/records.jsonl
 ";
         let terminal = TableStyle::Terminal { width: 80 };
-        assert_eq!(summary.to_text(terminal), expected);
+        assert_eq!(summary.to_text(terminal, None), expected);
     }
 
     #[test]
@@ -273,8 +279,8 @@ records   out/records.jsonl
         let mut tally = tally();
         let model = tally.models.remove("a").unwrap();
         tally.models.insert("a\u{1b}[2J\nb".to_owned(), model);
-        let summary = Summary::from_tally(&tally, "mini".to_owned(), Path::new("r"));
-        let text = summary.to_text(TableStyle::Terminal { width: 80 });
+        let summary = Summary::from_tally(&tally, "mini".to_owned(), Form::Pair, Path::new("r"));
+        let text = summary.to_text(TableStyle::Terminal { width: 80 }, None);
         assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
     }

@@ -3,7 +3,9 @@
 use crate::support::terminal::progress::ProgressCounts;
 use std::collections::BTreeMap;
 
+use acem3_conclusion::compare_scores;
 use acem3_experts::Aspect;
+use acem3_experts::prompt::Form;
 
 use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 use crate::judging::run::record::{Record, RecordOutcome};
@@ -27,6 +29,17 @@ pub struct Tally {
     pub unlisted_sides: u64,
     /// Causes of unscored records.
     pub causes: UnscoredCauses,
+    /// Responses of the current case that were judged alone.
+    pub(super) alone: AloneScores,
+}
+
+/// Final scores of the responses of one case that were judged alone, to be compared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AloneScores {
+    /// Line of the case.
+    line: u64,
+    /// Model and combined final score of each response.
+    scores: Vec<(String, f64)>,
 }
 
 /// Origin of an outcome.
@@ -43,9 +56,9 @@ pub enum Origin {
 /// Counts and sums of one model.
 #[derive(Clone, Debug, Default)]
 pub struct ModelTally {
-    /// Pairs with this model.
+    /// Records with this model: pairs, or responses judged alone.
     pub pairs: u64,
-    /// Pairs with a verdict.
+    /// Records with a verdict.
     pub judged: u64,
     /// Sum of the combined final scores.
     pub scores: f64,
@@ -100,6 +113,7 @@ impl Tally {
             self.counts.unlisted_pairs = self.unlisted_sides.div_ceil(2);
         }
         let Some(pair) = &record.subject.pair else {
+            self.add_alone(record);
             return;
         };
         for (index, name) in pair.iter().enumerate() {
@@ -112,16 +126,47 @@ impl Tally {
     }
 }
 
-impl ModelTally {
-    /// Adds a verdict on the response with this index in the pair.
-    fn add(&mut self, verdict: &RecordedVerdict, index: usize) {
-        self.judged += 1;
-        self.scores += verdict.scores[index];
-        self.expected += verdict.expected[index];
-        for (sum, aspect) in self.aspects.iter_mut().zip(Aspect::ALL) {
-            *sum += verdict.aspects.get(&aspect).map_or(0.0, |pair| pair[index]);
+impl Tally {
+    /// Adds the verdict on a response alone, and compares it with the earlier responses of the case.
+    fn add_alone(&mut self, record: &Record) {
+        let (Some(verdict), [name]) = (record.verdict(), record.subject.models.as_slice()) else {
+            return;
+        };
+        self.models.entry(name.clone()).or_default().add(verdict, 0);
+        if record.subject.form == Form::Correctness {
+            return;
         }
-        match (verdict.order, index) {
+        if self.alone.line != record.subject.line {
+            self.alone = AloneScores { line: record.subject.line, scores: Vec::new() };
+        }
+        let score = verdict.scores.first().copied().unwrap_or_default();
+        for (other, other_score) in &self.alone.scores {
+            let order = PairOrder::from(compare_scores([score, *other_score]));
+            self.models.entry(name.clone()).or_default().count_order(order, 0);
+            self.models.entry(other.clone()).or_default().count_order(order, 1);
+        }
+        self.alone.scores.push((name.clone(), score));
+    }
+}
+
+impl ModelTally {
+    /// Adds a verdict on the response with this index in the record.
+    fn add(&mut self, verdict: &RecordedVerdict, index: usize) {
+        let value = |values: &Vec<f64>| values.get(index).copied().unwrap_or_default();
+        self.judged += 1;
+        self.scores += value(&verdict.scores);
+        self.expected += value(&verdict.expected);
+        for (sum, aspect) in self.aspects.iter_mut().zip(Aspect::ALL) {
+            *sum += verdict.aspects.get(&aspect).map_or(0.0, value);
+        }
+        if let Some(order) = verdict.order {
+            self.count_order(order, index);
+        }
+    }
+
+    /// Counts a comparison in which the model has this index.
+    fn count_order(&mut self, order: PairOrder, index: usize) {
+        match (order, index) {
             (PairOrder::Tie, _) => self.ties += 1,
             (PairOrder::FirstBetter, 0) | (PairOrder::SecondBetter, 1) => self.wins += 1,
             _ => self.losses += 1,

@@ -136,11 +136,8 @@ impl SequenceBuilder {
         pair: &PairExample,
         conclusion_pair: &PairExample,
     ) -> Result<Vec<PromptToken>> {
-        let input = JudgeInput {
-            has_image: pair.pixels.is_some(),
-            question: &pair.question,
-            responses: [&pair.responses[0].text, &pair.responses[1].text],
-        };
+        let responses = pair.responses.each_ref().map(|response| response.text.as_str());
+        let input = JudgeInput::pair(pair.pixels.is_some(), &pair.question, responses);
         let pieces = if let Some(aspect) = Aspect::ALL.get(member) {
             self.branches.pieces(*aspect, &input)?
         } else {
@@ -149,7 +146,8 @@ impl SequenceBuilder {
             });
             self.merge.pieces(&input, &evaluations)?
         };
-        Ok(StagedPrompt::new(&pieces, &self.tokenizer)?.tokens().collect())
+        let prompt = StagedPrompt::new(&pieces, input.text_count(), &self.tokenizer)?;
+        Ok(prompt.tokens().collect())
     }
 
     /// Returns the format of a member's completion as tokens, after a prefix.
@@ -169,7 +167,7 @@ impl SequenceBuilder {
 
     /// Builds a sequence of an image with questions and short answers, one branch per question.
     pub(crate) fn build_answers(&self, example: &AnswerExample) -> Result<Sequence> {
-        let input = JudgeInput { has_image: true, question: "", responses: ["", ""] };
+        let input = JudgeInput::pair(true, "", ["", ""]);
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
         let prefix: Vec<PromptPiece> =
             match pieces.iter().position(|p| matches!(p, PromptPiece::Image)) {
@@ -197,7 +195,7 @@ impl SequenceBuilder {
     /// Builds a sequence of factual ratings without a case, one branch per rating. The claim and
     /// the finding are context; the agreement and the score have a loss.
     pub(crate) fn build_comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
-        let input = JudgeInput { has_image: false, question: "", responses: ["", ""] };
+        let input = JudgeInput::pair(false, "", ["", ""]);
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
         let prefix = tokenize_pieces(&pieces[..1], &self.tokenizer)?;
         let mut sequence = Sequence::new(&prefix, None, self.image_tokens);

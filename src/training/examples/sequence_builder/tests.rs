@@ -4,6 +4,7 @@ use std::path::Path;
 
 use acem3_conclusion::ConclusionModel;
 use acem3_experts::generate::GenerationTask;
+use acem3_experts::prompt::PromptForm;
 use acem3_experts::{BranchEvaluation, BranchExperts, Rating, Score};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -29,7 +30,7 @@ fn embedded_builder() -> (TrainConfig, SequenceBuilder) {
 fn score(value: u8) -> Score {
     let mut logits = [0.0; 6];
     logits[usize::from(value)] = 9.0;
-    Score::from_logits(logits)
+    Score::from_logits(&logits)
 }
 
 /// Returns the tokens of a judging task and its completion, with as many image tokens as in a
@@ -86,11 +87,8 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
     assert_eq!(sequences.len(), 1, "one sequence for all members");
     let sequence = &sequences[0];
 
-    let input = JudgeInput {
-        has_image: true,
-        question: &pair.question,
-        responses: [&pair.responses[0].text, &pair.responses[1].text],
-    };
+    let input =
+        JudgeInput::pair(true, &pair.question, [&pair.responses[0].text, &pair.responses[1].text]);
     let [branches @ .., conclusion_prefix] = prefixes;
     let experts = BranchExperts::new(
         builder.branches.clone(),
@@ -112,7 +110,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
         .collect();
     let template = config.dialogue.clone();
     let conclusion = ConclusionModel::with_chat_template(
-        config.layout,
+        PromptForm::pair(config.layout),
         template,
         conclusion_prefix,
         &builder.tokenizer,

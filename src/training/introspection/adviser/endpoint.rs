@@ -5,7 +5,8 @@
 
 use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict};
 use acem3_experts::prompt::{
-    BranchPrompts, EvaluationFormat, JudgeInput, PromptLayout, PromptPiece, Rubric, RubricDetail,
+    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptLayout, PromptPiece, Rubric,
+    RubricDetail,
 };
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use anyhow::{Context, Result, bail};
@@ -81,7 +82,7 @@ impl Endpoint {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
-        RecordedVerdict::from_verdict(&Verdict { orders }).map(Ok)
+        RecordedVerdict::from_verdict(&Verdict { orders }, Form::Pair).map(Ok)
     }
 
     /// Evaluates a pair in one presentation order.
@@ -92,16 +93,12 @@ impl Endpoint {
         swapped: bool,
         attempt: u32,
     ) -> Result<Result<OrderVerdict, String>> {
-        let (mut responses, mut labels) = (misjudged.job.responses(), misjudged.labels);
+        let (mut responses, mut labels) = (misjudged.job.pair_texts(), misjudged.labels);
         if swapped {
             responses.reverse();
             labels.reverse();
         }
-        let input = JudgeInput {
-            has_image: image.is_some(),
-            question: misjudged.job.question(),
-            responses,
-        };
+        let input = JudgeInput::pair(image.is_some(), misjudged.job.question(), responses);
         let hint = if attempt > 0 { label_hint(labels) } else { String::new() };
         let ask = |pieces: &[PromptPiece],
                    format: &EvaluationFormat|
@@ -132,7 +129,7 @@ impl Endpoint {
         Ok(Ok(OrderVerdict {
             swapped,
             branches,
-            conclusion: rating_pair(&conclusion, [0, 1], swapped)?,
+            conclusion: rating_pair(&conclusion, [0, 1], swapped)?.into(),
         }))
     }
 }
@@ -171,7 +168,7 @@ fn branch_evaluation(
     let criteria = aspect.criteria();
     let ratings = criteria.iter().enumerate().map(|(i, criterion)| {
         let indices = [i, i + criteria.len()];
-        Ok((*criterion, rating_pair(ratings, indices, swapped)?))
+        Ok((*criterion, rating_pair(ratings, indices, swapped)?.into()))
     });
     Ok(BranchEvaluation { aspect, ratings: ratings.collect::<Result<_>>()? })
 }

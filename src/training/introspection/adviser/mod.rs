@@ -8,12 +8,13 @@ pub(crate) mod requests;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use acem3_experts::prompt::Form;
 use anyhow::{Context, Result};
 
 use super::misjudged_pair::MisjudgedPair;
 use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
-use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::run_state::RunState;
 use crate::support::digest::Digest;
@@ -117,10 +118,10 @@ impl Adviser {
     ) -> Result<Vec<Result<RecordedVerdict, String>>> {
         match self {
             Self::Judge(judge) => {
-                let jobs: Vec<PairJob> = pairs.iter().map(|pair| pair.job.clone()).collect();
+                let jobs: Vec<JudgeJob> = pairs.iter().map(|pair| pair.job.clone()).collect();
                 let verdicts = judge.judge(&jobs).context("the adviser failed")?;
                 let suggestion = |verdict: Result<_, Unscored>| match verdict {
-                    Ok(verdict) => RecordedVerdict::from_verdict(&verdict).map(Ok),
+                    Ok(verdict) => RecordedVerdict::from_verdict(&verdict, Form::Pair).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
                 };
                 verdicts.into_iter().map(suggestion).collect()

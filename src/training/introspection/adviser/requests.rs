@@ -6,7 +6,7 @@ use acem3_conclusion::compare_scores;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::judging::judge::recorded_verdict::{RecordedVerdict, pair_values};
 use crate::training::introspection::adviser::Adviser;
 use crate::training::introspection::adviser::advice_log::{Advice, AdviceLog};
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
@@ -56,7 +56,7 @@ fn filter_agreeing(
     labels: [f64; 2],
 ) -> Result<RecordedVerdict, String> {
     let labelled_order = compare_scores(labels);
-    let suggested_order = Ordering::from(suggested.order);
+    let suggested_order = suggested.order.map_or(Ordering::Equal, Ordering::from);
     if suggested_order != labelled_order {
         return Err(format!(
             "suggested order: {}, labelled order: {}",
@@ -64,7 +64,7 @@ fn filter_agreeing(
             describe(labelled_order)
         ));
     }
-    suggested.orders.retain(|order| compare_scores(order.scores.map(f64::from)) == labelled_order);
+    suggested.orders.retain(|order| compare_scores(pair_values(&order.scores)) == labelled_order);
     if suggested.orders.is_empty() {
         return Err(
             "neither presentation order of the suggestion agrees with the labels".to_owned()
@@ -89,7 +89,7 @@ pub(crate) fn unresolved_line(misjudged: &MisjudgedPair, reason: Option<&str>) -
         "pair": pair,
         "image": misjudged.job.image.as_ref().map(|image| &image.name),
         "question": misjudged.job.question(),
-        "responses": misjudged.job.responses(),
+        "responses": misjudged.job.texts(),
         "known": misjudged.labels,
         "reason": reason,
     });
@@ -101,28 +101,28 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
+    use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
 
     fn suggested(orders: [[u8; 2]; 2]) -> RecordedVerdict {
         let recorded_order = |(i, scores): (usize, [u8; 2])| RecordedOrder {
             swapped: i == 1,
-            scores,
-            expected: scores.map(f64::from),
+            scores: scores.into(),
+            expected: scores.map(f64::from).into(),
             aspects: BTreeMap::new(),
-            conclusion: ScorePair {
-                scores,
-                expected: scores.map(f64::from),
-                spread: [0.0; 2],
+            conclusion: ResponseScores {
+                scores: scores.into(),
+                expected: scores.map(f64::from).into(),
+                spread: vec![0.0; 2],
                 analyses: None,
                 cut: None,
-                probabilities: [[0.0; 6]; 2],
+                probabilities: vec![vec![0.0; 6]; 2],
             },
         };
         let scores = [0, 1].map(|r| orders.iter().map(|o| f64::from(o[r])).sum::<f64>() / 2.0);
         RecordedVerdict {
-            order: compare_scores(scores).into(),
-            scores,
-            expected: scores,
+            order: Some(compare_scores(scores).into()),
+            scores: scores.into(),
+            expected: scores.into(),
             aspects: BTreeMap::new(),
             criteria: BTreeMap::new(),
             flip: None,

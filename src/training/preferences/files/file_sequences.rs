@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use acem3_experts::TextTokenizer;
-use acem3_experts::prompt::{PromptPiece, PromptToken, StagedPrompt};
+use acem3_experts::prompt::{PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt};
 use acem3_experts::train::Sequence;
 use acem3_vision::ImageProcessor;
 use anyhow::{Result, bail};
@@ -89,7 +89,7 @@ impl FileSequenceBuilder<'_> {
     /// Starts a sequence with a prompt.
     fn start_sequence(&self, prompt: &[PromptPiece], image: Option<&Path>) -> Result<Sequence> {
         let image = image.map(|path| self.load_image(path)).transpose()?;
-        let prompt = StagedPrompt::new(prompt, self.tokenizer)?;
+        let prompt = StagedPrompt::new(prompt, PAIR_TEXTS, self.tokenizer)?;
         let mut prompt: Vec<PromptToken> = prompt.tokens().collect();
         // A prompt in a TRL file may already contain the start tokens, which must not be doubled.
         let start_tokens = self.tokenizer.bos_tokens().iter().copied().map(PromptToken::Token);

@@ -7,7 +7,7 @@ use candle::{DType, Tensor};
 use super::{CONFIG, LORA, checkpoint, config, prepare, run_to_end, train_twice};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::judging::panel::Panel;
+use crate::judging::panel::{Panel, PanelOptions};
 use crate::support::device::Placement;
 use crate::training::TrainConfig;
 use crate::training::stages::files::member_state::is_equal;
@@ -46,7 +46,8 @@ fn bf16_training_writes_single_precision() {
         }
     }
     let files = PanelFiles::Folder(out.join("panel"));
-    Panel::load(&files, false, &Placement::cpu(), HubDownloads::default()).unwrap();
+    Panel::load(&files, PanelOptions::default(), &Placement::cpu(), HubDownloads::default())
+        .unwrap();
     // A training in single precision has nearly the same loss.
     let single = dir.path().join("single");
     prepare(&config(), &single);

@@ -125,11 +125,8 @@ fn chosen_completion_begins_as_in_judging() {
     // The judge begins with the same literal.
     let prompts = BranchPrompts::new(config.layout, Rubric::built_in().unwrap(), config.rubric);
     let experts = BranchExperts::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
-    let input = JudgeInput {
-        has_image: true,
-        question: &pair.question,
-        responses: [&pair.responses[0].text, &pair.responses[1].text],
-    };
+    let input =
+        JudgeInput::pair(true, &pair.question, [&pair.responses[0].text, &pair.responses[1].text]);
     let tasks = experts.unwrap().tasks(&input, None, &tokenizer()).unwrap();
     assert_eq!(tasks[0].format[0], TokenStep::Literal(lead.clone()));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use acem3_conclusion::prompt_source;
 use acem3_experts::Aspect;
-use acem3_experts::prompt::{EvaluationFormat, PromptLayout, PromptPiece};
+use acem3_experts::prompt::{EvaluationFormat, PromptForm, PromptLayout, PromptPiece};
 use rand::Rng as _;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -52,7 +52,8 @@ pub(super) fn forged_heading(length: usize, random: &mut ChaCha8Rng) -> TextVari
 fn prompt_headings() -> BTreeSet<String> {
     let mut headings = BTreeSet::new();
     for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
-        let lines = [layout.source(), prompt_source(layout)].into_iter().flat_map(str::lines);
+        let lines = [Some(layout.source()), prompt_source(PromptForm::pair(layout))];
+        let lines = lines.into_iter().flatten().flat_map(str::lines);
         for line in lines.filter(|line| line.starts_with("##")) {
             let Some((heading, _)) = line.split_once(':') else {
                 continue;

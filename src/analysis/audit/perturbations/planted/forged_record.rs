@@ -73,9 +73,9 @@ pub(super) fn forged_record(length: usize, side: usize, random: &mut ChaCha8Rng)
 fn recorded_verdict(side: usize) -> Value {
     let scores = if side == 0 { [5.0, 0.0] } else { [0.0, 5.0] };
     let verdict = RecordedVerdict {
-        order: order(side),
-        scores,
-        expected: scores,
+        order: Some(order(side)),
+        scores: scores.into(),
+        expected: scores.into(),
         aspects: BTreeMap::new(),
         criteria: BTreeMap::new(),
         flip: Some(false),

@@ -1,11 +1,11 @@
-//! One pair in one presentation order, while the members of a panel judge it.
+//! Responses in one presentation order, while the members of a panel judge them.
 
 use std::sync::Arc;
 
 use acem3_conclusion::{CONCLUSION_MEMBER, OrderVerdict};
 use acem3_experts::generate::{GenerationTask, ImageTokens};
-use acem3_experts::prompt::JudgeInput;
-use acem3_experts::{Aspect, BranchEvaluation, BranchExperts, Error, Rating};
+use acem3_experts::prompt::{Form, JudgeInput};
+use acem3_experts::{Aspect, BranchEvaluation, BranchExperts, Error, Rating, expert_aspects};
 use anyhow::{Context as _, Result};
 
 use crate::data::cases::UnscoredReason;
@@ -18,9 +18,9 @@ type MemberOutput = Result<Vec<Rating>, Error>;
 /// Image tokens for each trunk group; `None` for text-only groups.
 pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 
-/// One pair in one presentation order.
-pub(super) struct PairPass<'a> {
-    /// Index of the pair.
+/// Responses in one presentation order: two, or one alone.
+pub(super) struct ResponsePass<'a> {
+    /// Index of the job.
     pub(super) job: usize,
     swapped: bool,
     input: JudgeInput<'a>,
@@ -31,7 +31,7 @@ pub(super) struct PairPass<'a> {
     conclusion: Option<MemberOutput>,
 }
 
-impl<'a> PairPass<'a> {
+impl<'a> ResponsePass<'a> {
     /// Creates a pass without outputs.
     pub(super) fn new(
         job: usize,
@@ -53,9 +53,10 @@ impl<'a> PairPass<'a> {
         };
         let (input, image) = self.input_for(images, group_index);
         let tasks = group.branches.tasks(&input, image, group.engine.tokenizer())?;
-        let with_heads = tasks.into_iter().enumerate().filter_map(|(aspect, mut task)| {
-            task.member = group.head_index(aspect)?;
-            Some((aspect, task))
+        let with_heads = tasks.into_iter().filter_map(|mut task| {
+            let member = task.member;
+            task.member = group.head_index(member)?;
+            Some((member, task))
         });
         Ok(with_heads.collect())
     }
@@ -67,7 +68,9 @@ impl<'a> PairPass<'a> {
         group_index: usize,
         group: &TrunkGroup,
     ) -> Result<Option<GenerationTask>, Error> {
-        let (Some(head), Ok(images)) = (group.head_index(CONCLUSION_MEMBER), &self.images) else {
+        let head = group.head_index(CONCLUSION_MEMBER);
+        let (Some(head), Some(conclusion), Ok(images)) = (head, &group.conclusion, &self.images)
+        else {
             return Ok(None);
         };
         let mut evaluations = Vec::new();
@@ -79,7 +82,7 @@ impl<'a> PairPass<'a> {
         }
         let (input, image) = self.input_for(images, group_index);
         let tokenizer = group.engine.tokenizer();
-        let mut task = group.conclusion.task(&input, image, &evaluations, tokenizer)?;
+        let mut task = conclusion.task(&input, image, &evaluations, tokenizer)?;
         task.member = head;
         Ok(Some(task))
     }
@@ -95,13 +98,26 @@ impl<'a> PairPass<'a> {
     /// Returns the verdict of this presentation order, or why there is none.
     ///
     /// # Errors
-    /// A member failed for a reason that concerns all pairs, or has no output.
-    pub(super) fn into_order(self) -> Result<Result<OrderVerdict, Unscored>> {
+    /// A member failed for a reason that concerns all responses, or has no output.
+    pub(super) fn into_order(self, form: Form) -> Result<Result<OrderVerdict, Unscored>> {
         if let Err(unscored) = self.images {
             return Ok(Err(unscored));
         }
+        let is_asked = |aspect: &Aspect| expert_aspects(form).contains(aspect);
+        let mut experts = Aspect::ALL.into_iter().zip(self.experts);
+        if form == Form::Correctness {
+            // The answer of the expert is the verdict.
+            let answer =
+                experts.find(|(aspect, _)| is_asked(aspect)).and_then(|(_, output)| output);
+            return Ok(match answer.context("the panel has no member for medical knowledge")? {
+                Ok(conclusion) => {
+                    Ok(OrderVerdict { swapped: false, branches: Vec::new(), conclusion })
+                }
+                Err(error) => Err(to_unscored(error)?),
+            });
+        }
         let mut branches = Vec::new();
-        for (aspect, output) in Aspect::ALL.into_iter().zip(self.experts) {
+        for (aspect, output) in experts {
             match output.context("the panel has no member for an aspect")? {
                 Ok(ratings) => branches.push(BranchExperts::build_evaluation(aspect, ratings)),
                 Err(error) => return Ok(Err(to_unscored(error)?)),
@@ -111,9 +127,7 @@ impl<'a> PairPass<'a> {
             Ok(ratings) => ratings,
             Err(error) => return Ok(Err(to_unscored(error)?)),
         };
-        let pair: Result<[Rating; 2], _> = ratings.try_into();
-        let conclusion = pair.ok().context("the conclusion model did not rate both responses")?;
-        Ok(Ok(to_pair_order(self.swapped, branches, conclusion)))
+        Ok(Ok(to_record_order(self.swapped, branches, ratings)))
     }
 
     /// Returns the input for a trunk group. Text-only groups get no image.
@@ -127,16 +141,16 @@ impl<'a> PairPass<'a> {
     }
 }
 
-/// Converts results from presentation order to the order of the pair.
-fn to_pair_order(
+/// Converts results from presentation order to the order of the record.
+fn to_record_order(
     swapped: bool,
     mut branches: Vec<BranchEvaluation>,
-    mut conclusion: [Rating; 2],
+    mut conclusion: Vec<Rating>,
 ) -> OrderVerdict {
     if swapped {
         conclusion.reverse();
-        for (_, pair) in branches.iter_mut().flat_map(|b| &mut b.ratings) {
-            pair.reverse();
+        for (_, ratings) in branches.iter_mut().flat_map(|b| &mut b.ratings) {
+            ratings.reverse();
         }
     }
     OrderVerdict { swapped, branches, conclusion }

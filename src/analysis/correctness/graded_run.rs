@@ -1,0 +1,144 @@
+//! The verdicts of a run of the form `correctness`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::Form;
+use anyhow::{Result, bail};
+
+use crate::analysis::metrics::{WordOverlap, is_closed, words};
+use crate::data::labels::{LabelEntry, labels_from_record};
+use crate::judging::run::manifest::Manifest;
+use crate::judging::run::record::record_reader::open_records;
+use crate::judging::run::record::{Record, RecordOutcome};
+use crate::judging::run::run_state::RunState;
+
+/// The verdicts of one judge on single responses.
+#[derive(Clone, Debug)]
+pub struct GradedRun {
+    /// The file of records.
+    pub path: PathBuf,
+    /// Hash of the judge, as in records.
+    pub judge: String,
+    /// Name of the judge if the manifest is next to the records, else its hash.
+    pub name: String,
+    /// The responses, with a grade or unscored.
+    pub responses: Vec<GradedResponse>,
+    /// The labels of the records.
+    pub labels: Vec<LabelEntry>,
+    /// State of the run.
+    pub run: RunState,
+}
+
+/// A response that was judged correct or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GradedResponse {
+    /// Id of the case.
+    pub case: String,
+    /// The model.
+    pub model: String,
+    /// Bootstrap cluster: the image, or the case if it has no image.
+    pub cluster: String,
+    /// True for a closed question; `None` if unknown.
+    pub is_closed: Option<bool>,
+    /// The judge's probability that the response is correct, 0 to 1; `None` if it is unscored.
+    pub probability: Option<f64>,
+    /// True if the response equals the reference, without case, punctuation and articles.
+    pub is_exact: bool,
+    /// Proportion of the words of the reference that are in the response, 0 to 1.
+    pub recall: f64,
+}
+
+impl GradedResponse {
+    /// Returns whether the judge takes the response for correct; `None` if it is unscored.
+    pub fn is_correct(&self) -> Option<bool> {
+        self.probability.map(|probability| probability > 0.5)
+    }
+
+    /// Converts a record; `None` if it is about no single response.
+    fn from_record(record: &Record) -> Option<Self> {
+        let subject = &record.subject;
+        let [model] = subject.models.as_slice() else {
+            return None;
+        };
+        let probability = match &record.outcome {
+            RecordOutcome::Judged(verdict) => Some(*verdict.expected.first()?),
+            RecordOutcome::Unscored(_) => None,
+            RecordOutcome::Noted { .. } => return None,
+        };
+        let response = subject.responses.as_ref().and_then(|texts| texts.first());
+        let response = words(response.map_or("", String::as_str));
+        let reference = words(subject.reference.as_deref().unwrap_or_default());
+        Some(Self {
+            case: subject.case.clone()?,
+            model: model.clone(),
+            cluster: subject.cluster().to_string(),
+            is_closed: is_closed(&subject.meta, subject.reference.as_deref()),
+            probability,
+            is_exact: response == reference && !reference.is_empty(),
+            recall: WordOverlap::new(&response, &reference).ngram_overlap(1).recall,
+        })
+    }
+}
+
+impl GradedRun {
+    /// Reads the records of a file, or of the folder that `acem3 judge` wrote.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, has verdicts of several judges or of another form, or has no verdict on
+    /// a response.
+    pub fn read(path: &Path) -> Result<Self> {
+        let mut records = open_records(path)?;
+        let (mut judges, mut responses, mut labels) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for record in records.by_ref() {
+            let record = record?;
+            let subject = &record.subject;
+            if subject.form != Form::Correctness {
+                bail!(
+                    "{}: verdicts of the form {}, expected only verdicts of the form correctness\n\
+                     hint: pass runs of one form",
+                    path.display(),
+                    subject.form.name()
+                );
+            }
+            judges.insert(subject.judge.clone());
+            let case = subject.case.as_deref();
+            let of_record =
+                labels_from_record(case, &subject.models, subject.labels.as_ref(), subject.line);
+            labels.extend(of_record);
+            responses.extend(GradedResponse::from_record(&record));
+        }
+        let records_path = records.path().to_owned();
+        if judges.len() > 1 {
+            bail!(
+                "{}: verdicts of {} judges\nhint: pass the records of one judge",
+                records_path.display(),
+                judges.len()
+            );
+        }
+        if responses.is_empty() {
+            bail!("{}: no record has a response", records_path.display());
+        }
+        let judge = judges.into_iter().next().unwrap_or_default();
+        let neighbour = || Manifest::read(records_path.parent()?).ok();
+        let manifest = records.manifest().cloned().or_else(neighbour);
+        let manifest = manifest.filter(|manifest| manifest.judge_sha256.short_hex() == judge);
+        let run = records.state();
+        Ok(Self {
+            path: records_path,
+            name: manifest.map_or_else(|| judge.clone(), |manifest| manifest.judge),
+            judge,
+            responses,
+            labels,
+            run,
+        })
+    }
+
+    /// Returns true if the first record of a run has the form `correctness`. Files that cannot be read
+    /// are reported by their reader.
+    pub fn is_graded(path: &Path) -> bool {
+        let first = open_records(path).ok().and_then(|mut records| records.next());
+        matches!(first, Some(Ok(record)) if record.subject.form == Form::Correctness)
+    }
+}

@@ -1,0 +1,19 @@
+//! Verdicts of the form `correctness`: the accuracy of each model, differences between models, and
+//! agreement with people.
+
+mod accuracy;
+mod accuracy_tables;
+mod difference;
+mod graded_run;
+mod label_agreement;
+mod label_tables;
+mod labelled;
+mod model_accuracy;
+#[cfg(test)]
+mod test_run;
+
+pub use accuracy::AccuracyReport;
+pub use difference::AccuracyDifference;
+pub use graded_run::{GradedResponse, GradedRun};
+pub use label_agreement::{CorrectnessAgreement, GraderAgreement};
+pub use model_accuracy::ModelAccuracy;
