@@ -20,7 +20,7 @@ use crate::support::text::{escape_control_chars, format_count};
 const LEGEND: &str = "\
 score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
 aspects   expression, knowledge, relevance: mean of their criteria, 0 to 5, from the experts
-n         pairs with a verdict; coverage: their proportion of all pairs of the model
+n         {noun} with a verdict; coverage: their proportion of all {noun} of the model
 win       pairs with the higher final score; tie: equal scores; loss: the lower one
 ";
 
@@ -114,7 +114,9 @@ impl Summary {
             let _ = writeln!(text, "{}", section.render(style, 2));
         } else if !self.models.is_empty() {
             let _ = writeln!(text, "{}", self.table().render(style));
-            let _ = writeln!(text, "{LEGEND}");
+            // Single responses are compared after the judge has scored each alone.
+            let noun = if self.form.is_pair() { "pairs" } else { "responses" };
+            let _ = writeln!(text, "{}", LEGEND.replace("{noun}", noun));
         }
         if self.form.is_pair() {
             let _ = writeln!(text, "{}", self.flip_line());
