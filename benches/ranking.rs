@@ -42,6 +42,7 @@ fn generate_verdicts(models: u32) -> Verdicts {
             has_identical_responses: false,
             meta: serde_json::Map::new(),
             line,
+            key: None,
         }
     };
     Verdicts {

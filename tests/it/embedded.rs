@@ -89,3 +89,45 @@ fn unusual_cases_do_not_stop_the_run() {
     assert_eq!(status(2), ("unscored".to_owned(), json!("image")));
     assert_eq!(status(3).0, "judged");
 }
+
+/// Every command that shows verdicts of the embedded panel on other cases than phantoms says what
+/// they are worth.
+#[test]
+fn verdicts_on_other_cases_than_phantoms_have_a_warning() {
+    const FIGURE: &str = "47 % of held-out SLAKE test pairs and 51 % of VQA-RAD test pairs";
+    let folder = Folder::with_cases(2);
+    let fast = ["--scores-only", "--single-order"];
+    let judge = |path: &str, out: &str| {
+        let output = folder.run(&[&["judge", path, "--out", out], &fast[..]].concat());
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        output
+    };
+    let output = judge("cases", "out");
+    assert!(output.stderr.contains("warning: ") && output.stderr.contains(FIGURE));
+    assert_eq!(output.stderr.matches(FIGURE).count(), 1, "{}", output.stderr);
+    assert!(folder.manifest("out")["warning"].as_str().unwrap().contains(FIGURE));
+    folder.write("labels.csv", "case,preference\nc0,1\nc1,2\n");
+    for command in [
+        &["rank", "out"][..],
+        &["agree", "out", "--labels", "labels.csv"],
+        &["audit", "out"],
+        &["report", "out", "--format", "markdown"],
+    ] {
+        let output = folder.run(&[command, &["--resamples", "20"]].concat());
+        assert_eq!(output.exit_code, 0, "{command:?}: {}", output.stderr);
+        assert!(output.stdout.contains(FIGURE), "{command:?}: {}", output.stdout);
+    }
+    let phantoms = ["data", "phantoms", "--out", "toy", "--count", "2", "--seed", "7"];
+    assert_eq!(folder.run(&phantoms).exit_code, 0);
+    for (path, out) in [("toy", "folder"), ("toy/cases.jsonl", "file")] {
+        let output = judge(path, out);
+        assert!(!output.stderr.contains("warning"), "{path}: {}", output.stderr);
+        assert_eq!(folder.manifest(out)["warning"], Value::Null);
+    }
+    // Somebody replaces the cases of a phantom folder by their own.
+    folder.write(
+        "toy/cases.jsonl",
+        &folder.read("cases/cases.jsonl").replace("images/0", "images/phantom-7-00000"),
+    );
+    assert!(judge("toy", "mixed").stderr.contains(FIGURE));
+}

@@ -285,3 +285,42 @@ fn extra_answers_may_belong_to_another_split() {
     let note = "1 answer beyond the 1500 rows";
     assert!(output.stderr.contains(note), "{}", output.stderr);
 }
+
+/// A line with one word of 120,000 characters in each place that a message can quote.
+#[test]
+fn messages_about_long_input_are_short() {
+    let folder = Folder::with_cases(8);
+    let long = "x".repeat(120_000);
+    let mut lines: Vec<String> = Vec::new();
+    let edit = |i: usize, field: &str, value: Value| {
+        let mut case = valid_case(i);
+        case[field] = value;
+        case.to_string()
+    };
+    let response = json!({"model": long, "text": "yes"});
+    lines.push(valid_case(0).to_string());
+    lines.push(format!("{{\"id\": \"c1\", {long}}}"));
+    lines.push(edit(2, "id", json!(long)));
+    lines.push(edit(3, "image", json!(long)));
+    lines.push(edit(4, "responses", json!([response, response])));
+    lines.push(edit(5, "labels", json!({long.clone(): [1, 2]})));
+    lines.push(edit(6, &long, json!(1)));
+    lines.push(edit(7, "id", json!(long)));
+    folder.write("cases/cases.jsonl", &(lines.join("\n") + "\n"));
+    let check = folder.run(&["data", "check", "cases"]);
+    let judge = folder.judge("out", &["--verbose", "--max-unscored", "100"]);
+    assert_eq!((check.exit_code, judge.exit_code), (1, 0), "{}", judge.stderr);
+    let json = folder.run(&["data", "check", "cases", "--format", "json"]);
+    for text in [check.stdout, check.stderr, judge.stdout, judge.stderr, json.stdout] {
+        assert!(text.lines().all(|line| line.len() < 1000), "{}", text.len());
+    }
+    for record in folder.records("out") {
+        assert!(record["message"].as_str().is_none_or(|text| text.len() < 1000));
+    }
+    let last = format!("last {long}");
+    let output = folder.run(&["rank", &last]);
+    assert!(output.exit_code == 2 && output.stderr.len() < 1000, "{}", output.stderr.len());
+    folder.write("labels.csv", &format!("case,preference\nc0,{long}\n"));
+    let output = folder.run(&["agree", "out", "--labels", "labels.csv"]);
+    assert!(output.exit_code == 2 && output.stderr.len() < 2000, "{}", output.stderr.len());
+}

@@ -48,7 +48,9 @@ fn run_writes_records_manifest_and_summary() {
 
     let manifest = folder.manifest("out");
     assert_eq!(manifest["status"], "done");
-    assert_eq!(manifest["source"], json!({"path": "cases", "kind": "cases"}));
+    let cases = folder.path("cases");
+    let source = json!({"path": "cases", "kind": "cases", "absolute": cases, "images": cases});
+    assert_eq!(manifest["source"], source);
     assert_eq!(manifest["counts"]["judged"], 5);
     assert_eq!(manifest["provenance"]["orders"], "both");
     assert!(manifest["started"].as_str().unwrap().ends_with('Z'));
@@ -110,7 +112,7 @@ fn invalid_cases_become_unscored_records() {
     lines[5] = lines[5].replace("nothing, 5", "[[too long]]");
     folder.write("cases/cases.jsonl", &(lines.join("\n") + "\n"));
     folder.write("cases/images/text.png", "this is no image");
-    let output = folder.judge("out", &["-v"]);
+    let output = folder.judge("out", &["-v", "--max-unscored", "90"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(output.stdout.contains("5 of 6 (83.3 %)"), "{}", output.stdout);
     assert!(

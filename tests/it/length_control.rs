@@ -36,6 +36,7 @@ fn verdict(line: u64, (i, j, length_difference, outcome): (usize, usize, i64, f6
         has_identical_responses: false,
         meta: serde_json::Map::new(),
         line,
+        key: None,
     }
 }
 

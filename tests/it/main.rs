@@ -23,6 +23,8 @@ mod checkpoint_layouts;
 #[cfg(test)]
 mod checkpoints;
 #[cfg(test)]
+mod continuous_integration;
+#[cfg(test)]
 mod coverage;
 #[cfg(test)]
 mod damaged_records;
@@ -119,6 +121,8 @@ mod same_judge;
 mod schema;
 #[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod sparse_ranking;
 #[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]

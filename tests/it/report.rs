@@ -195,7 +195,7 @@ fn report_shows_only_judged_images() {
     );
     fs::rename(folder.path("cases"), folder.path("moved")).unwrap();
     let output = folder.run(&["report", "--resamples", "50", "out"]);
-    assert!(output.stderr.contains("--images PATH"), "{}", output.stderr);
+    assert!(output.stderr.contains("--images DIR"), "{}", output.stderr);
     let moved = report(&folder, &["out", "--images", "moved"]);
     assert_eq!(count_pictures(&moved), 1);
 }
@@ -235,17 +235,13 @@ fn two_judges_share_the_order_of_responses() {
     let table = report(&folder, &["out", "other", "--format", "csv"]);
     assert_eq!(table.lines().count(), 13);
     folder.write("copy.jsonl", &folder.read("out/records.jsonl"));
-    for (second, message) in [
-        ("out/records.jsonl", "out and out/records.jsonl: the same records"),
-        ("copy.jsonl", "verdicts of the same judge"),
-    ] {
-        let output = folder.run(&["report", "out", second]);
-        assert!(
-            output.exit_code == 2 && output.stderr.contains(message),
-            "{second}: {}",
-            output.stderr
-        );
-    }
+    let output = folder.run(&["report", "out", "copy.jsonl"]);
+    let message = "verdicts of the same judge";
+    assert!(output.exit_code == 2 && output.stderr.contains(message), "{}", output.stderr);
+    let output = folder.run(&["report", "out", "out/records.jsonl", "--format", "csv"]);
+    let message = "out and out/records.jsonl: the same records, read once";
+    assert!(output.exit_code == 0 && output.stderr.contains(message), "{}", output.stderr);
+    assert_eq!(output.stdout, report(&folder, &["out", "--format", "csv"]));
     let output = folder.run(&["report", "out", "--out", "other"]);
     assert!(
         output.exit_code == 2 && output.stderr.contains("--out other: is a folder"),
@@ -275,4 +271,36 @@ fn dicom_image_is_shown_as_judged() {
             acem3_vision::decode_with_view(golden, &acem3_vision::ImageLimits::default(), &view);
         assert_eq!(shown.into_rgb8().into_raw(), judged.unwrap().data(), "{out}");
     }
+}
+
+/// A report in another working folder finds the images; without the folder of the cases, it says
+/// what to pass.
+#[test]
+fn images_are_found_from_another_working_folder() {
+    let folder = Folder::with_cases(2);
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
+    let source = &folder.manifest("out")["source"];
+    let cases = folder.path("cases").display().to_string();
+    assert_eq!(
+        (source["path"].as_str(), source["images"].as_str()),
+        (Some("cases"), Some(&*cases))
+    );
+    fs::create_dir(folder.path("elsewhere")).unwrap();
+    let report = |more: &[&str]| {
+        let args =
+            [&["report", "../out", "--resamples", "20", "--out", "page.html"], more].concat();
+        let mut command = folder.command(&args);
+        let output = command.current_dir(folder.path("elsewhere")).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(report(&[]).contains("1 image in the page"));
+    fs::rename(folder.path("cases"), folder.path("moved")).unwrap();
+    let stderr = report(&[]);
+    let hint = format!("so that images/0.png is in DIR; the run read it from {cases}");
+    assert!(stderr.contains("file not found") && stderr.contains(&hint), "{stderr}");
+    let page = folder.read("elsewhere/page.html");
+    assert!(page.contains("with --images DIR, where DIR is the folder that contains images/0.png"));
+    assert!(!page.contains(&cases));
+    assert!(report(&["--images", "../moved"]).contains("1 image in the page"));
 }

@@ -31,6 +31,31 @@ fn run_without_verdicts_fails() {
     assert_eq!(folder.judge("out", &["--max-unscored", "100"]).exit_code, 0);
 }
 
+/// Seven of eight cases have no verdict.
+#[test]
+fn run_with_few_verdicts_fails() {
+    let folder = Folder::with_cases(8);
+    let mut cases: Vec<_> = (0..8).map(valid_case).collect();
+    for case in &mut cases[1..] {
+        case["question"] = json!(5);
+    }
+    folder.write_cases(&cases);
+    let output = folder.judge("out", &[]);
+    assert_eq!(output.exit_code, 3, "{}", output.stderr);
+    let message = "87.5 % of the records are unscored, more than --max-unscored 50\nhint: ";
+    assert!(output.stderr.contains(message), "{}", output.stderr);
+    assert!(output.stderr.contains("accept this with --max-unscored 88"), "{}", output.stderr);
+    assert_eq!(folder.judge("out", &["--max-unscored", "88"]).exit_code, 0);
+    // The readable case has three models, so it alone has three records.
+    cases[0]["responses"].as_array_mut().unwrap().push(json!({"model": "c", "text": "perhaps"}));
+    cases.truncate(4);
+    folder.write_cases(&cases);
+    let output = folder.judge("three", &[]);
+    assert_eq!(output.exit_code, 3, "{}", output.stderr);
+    let message = "75.0 % of the cases cannot be read, more than --max-unscored 50";
+    assert!(output.stderr.contains(message), "{}", output.stderr);
+}
+
 #[test]
 fn failure_before_first_record_leaves_no_files() {
     let folder = Folder::with_cases(2);

@@ -53,7 +53,7 @@ fn unfinished_run_is_told_before_the_results() {
         let markdown = folder.run(&[&command[..], &["--format", "markdown"]].concat());
         assert_eq!(markdown.exit_code, 0, "{command:?}: {}", markdown.stderr);
         let start = markdown.stdout.trim_start_matches("# Judge report\n").trim_start();
-        let start = start.trim_start_matches("## Unfinished or damaged runs\n").trim_start();
+        let start = start.trim_start_matches("## Before you read the results\n").trim_start();
         assert!(start.starts_with(NOTICE), "{command:?}: {}", markdown.stdout);
         let json = folder.run(&[&command[..], &["--format", "json"]].concat());
         assert_eq!(json.exit_code, 0, "{command:?}: {}", json.stderr);

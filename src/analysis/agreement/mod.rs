@@ -7,6 +7,7 @@
 
 mod by_target;
 mod judge_comparison;
+mod statistic_bound;
 mod statistics;
 mod tables;
 mod units;
@@ -17,6 +18,7 @@ pub use crate::analysis::agreement::by_target::{
 pub use crate::analysis::agreement::judge_comparison::{
     JudgeComparison, StatisticComparison, compare_judges,
 };
+pub use crate::analysis::agreement::statistic_bound::{StatisticBound, StatisticValue};
 pub use crate::analysis::agreement::statistics::agreement_statistic::{
     AgreementStatistic, HumanCeiling, compute_statistics,
 };

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit};
+use super::result::{
+    AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit, ThresholdResult,
+};
 use crate::analysis::audit::result::AuditEstimate;
 use crate::analysis::verdicts::caption::interval_caption;
 use crate::support::tables::{Reasons, Table, TableSection};
@@ -34,10 +36,7 @@ impl AuditResult {
             .findings
             .iter()
             .map(|finding| format!("- {}: {}", finding.probe.key(), finding.describe()));
-        let limits = self.thresholds.iter().map(|result| {
-            let prefix = if result.failed { "FAILED: " } else { "" };
-            format!("- {prefix}{}", result.summary)
-        });
+        let limits = self.thresholds.iter().map(ThresholdResult::to_line);
         text + &findings.chain(limits).collect::<Vec<_>>().join("\n")
     }
 

@@ -1,7 +1,7 @@
 //! Comparisons of models as indices, and the statistics of one bootstrap resample.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
@@ -35,10 +35,11 @@ pub(super) struct ReplicateStrengths {
 pub(super) struct FittedStrengths {
     /// Statistics of the original pairs.
     pub(super) original: ReplicateStrengths,
-    /// Maximum-likelihood strengths of the original pairs, or regularised (shrunk) ones, which
-    /// always exist, if those are undefined.
+    /// Maximum-likelihood strengths of the original pairs, or penalised ones, which always exist, if
+    /// those are undefined.
     pub(super) for_ranks: Davidson,
-    /// Statistics of the resamples, with the same kind of strengths as `for_ranks`.
+    /// Statistics of the resamples. If the strengths of the original pairs are undefined, so are
+    /// these: resamples of models that never lost cannot show how strong the models are.
     pub(super) resamples: Vec<ReplicateStrengths>,
 }
 
@@ -70,11 +71,13 @@ impl ComparisonData {
                 scored.push(verdict);
             }
         }
-        let mut case_numbers: HashMap<&str, usize> = HashMap::new();
+        // Runs over two data sets can have equal ids of different cases.
+        let mut case_numbers: HashMap<(&str, &str), usize> = HashMap::new();
         let mut case_indices = Vec::with_capacity(scored.len());
         for verdict in &scored {
             let next = case_numbers.len();
-            case_indices.push(*case_numbers.entry(&verdict.case).or_insert(next));
+            let case = (verdict.case.as_str(), verdict.cluster.as_str());
+            case_indices.push(*case_numbers.entry(case).or_insert(next));
         }
         Self {
             clusters: Clusters::new(scored.iter().map(|verdict| verdict.cluster.as_str())),
@@ -96,11 +99,13 @@ impl ComparisonData {
         let original = self.compute_strengths(&unit_weights);
         let for_ranks = match &original.fit {
             Ok(fit) => fit.clone(),
-            Err(_) => Davidson::fit_shrunk(&self.outcomes(&unit_weights)),
+            Err(_) => Davidson::fit_penalised(&self.outcomes(&unit_weights)),
         };
         let resamples = bootstrap.resample(&self.clusters, |weights| match original.fit {
             Ok(_) => self.compute_strengths(weights),
-            Err(_) => self.compute_shrunk_strengths(weights),
+            Err(reason) => {
+                ReplicateStrengths { rates: self.outcomes(weights).win_rates(), fit: Err(reason) }
+            }
         });
         FittedStrengths { original, for_ranks, resamples }
     }
@@ -110,15 +115,10 @@ impl ComparisonData {
         ReplicateStrengths { rates: outcomes.win_rates(), fit: Davidson::fit(&outcomes) }
     }
 
-    fn compute_shrunk_strengths(&self, weights: &[f64]) -> ReplicateStrengths {
-        let outcomes = self.outcomes(weights);
-        ReplicateStrengths { rates: outcomes.win_rates(), fit: Ok(Davidson::fit_shrunk(&outcomes)) }
-    }
-
     /// Returns the lead of model `i` over model `j` per image: a win is +1, a loss −1. Pairs with a
     /// third model count in the cases in which it was compared equally often with both. `None` if
     /// no case has a pair of the two or a common opponent.
-    pub(super) fn point_margins(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
+    pub(super) fn point_margins(&self, [i, j]: [usize; 2]) -> Option<PointMargins> {
         let indices = self.pairs_of_model[i].iter().map(|index| (*index, i));
         let indices = indices.chain(self.pairs_of_model[j].iter().map(|index| (*index, j)));
         let mut results: Vec<CommonOpponent> = indices
@@ -138,16 +138,22 @@ impl ComparisonData {
             .collect();
         results.sort_unstable_by_key(|result| (result.case, result.opponent));
         let mut margins = vec![0; self.clusters.count()];
-        let mut has_comparison = false;
+        let mut compared = BTreeSet::new();
         for same in results.chunk_by(|a, b| (a.case, a.opponent) == (b.case, b.opponent)) {
             let surplus: i64 = same.iter().map(|result| result.pair_surplus).sum();
             let lead: i64 = same.iter().map(|result| result.point_lead).sum();
             if let (0, Some(result)) = (surplus, same.first()) {
-                has_comparison = true;
+                compared.insert(result.cluster);
                 margins[result.cluster] += lead;
             }
         }
-        has_comparison.then_some(margins)
+        (!compared.is_empty()).then_some(PointMargins { margins, images: compared.len() })
+    }
+
+    /// Counts the images with a pair of either model.
+    pub(super) fn count_images_of(&self, [i, j]: [usize; 2]) -> usize {
+        let indices = self.pairs_of_model[i].iter().chain(&self.pairs_of_model[j]);
+        indices.map(|index| self.clusters.cluster_of(*index)).collect::<HashSet<_>>().len()
     }
 }
 
@@ -161,6 +167,15 @@ fn index_by_model(pairs: &[([usize; 2], Ordering)], models: usize) -> Vec<Vec<us
         }
     }
     indices
+}
+
+/// The lead of one model over another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PointMargins {
+    /// The lead in each image; 0 in images without a comparison.
+    pub(super) margins: Vec<i64>,
+    /// Number of images with a comparison.
+    pub(super) images: usize,
 }
 
 /// A pair of model `i` or `j` with an opponent in a case. Pairs with the same opponent in the same case
@@ -206,9 +221,11 @@ mod tests {
     /// each. The third case lacks `b`, so it does not count.
     #[test]
     fn point_margins_match_hand_calculation() {
-        assert_eq!(example().point_margins([0, 1]), Some(vec![4, 0, 0]));
-        assert_eq!(example().point_margins([1, 0]), Some(vec![-4, 0, 0]));
-        assert_eq!(example().point_margins([0, 2]), Some(vec![2, 3, -2]));
+        let found = |pair| example().point_margins(pair).map(|m| (m.margins, m.images));
+        assert_eq!(found([0, 1]), Some((vec![4, 0, 0], 2)));
+        assert_eq!(found([1, 0]), Some((vec![-4, 0, 0], 2)));
+        assert_eq!(found([0, 2]), Some((vec![2, 3, -2], 3)));
+        assert_eq!(example().count_images_of([0, 1]), 3);
         let mut without_common = example();
         without_common.pairs.truncate(1);
         without_common.pairs_of_model = index_by_model(&without_common.pairs, 3);

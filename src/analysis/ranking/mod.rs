@@ -7,4 +7,4 @@ mod pairwise;
 mod tables;
 
 pub use crate::analysis::ranking::model_ranking::{RankedModel, Ranking, rank_models};
-pub use crate::analysis::ranking::pairwise::PairwiseComparison;
+pub use crate::analysis::ranking::pairwise::{DifferenceTest, PairwiseComparison};

@@ -32,9 +32,12 @@ pub struct Ranking {
     pub seed: u64,
     /// Models, best first.
     pub models: Vec<RankedModel>,
-    /// Tie parameter (Davidson's ν); `None` if strengths are undefined.
-    pub ties: Option<f64>,
-    /// Reason if strengths or their intervals are undefined.
+    /// Tie parameter (Davidson's ν).
+    pub ties: f64,
+    /// True if no maximum-likelihood strengths exist: then strengths, tie parameter and differences
+    /// are penalised and have no intervals.
+    pub penalised: bool,
+    /// Reason if the maximum-likelihood strengths or their intervals are undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
     /// Pairwise comparisons, the stronger model first.
@@ -56,7 +59,7 @@ pub struct RankedModel {
     /// 95 % interval of the win rate.
     pub win_rate_interval: Option<[f64; 2]>,
     /// Log strength; the mean over all models is 0.
-    pub strength: Option<f64>,
+    pub strength: f64,
     /// 95 % interval of the strength.
     pub strength_interval: Option<[f64; 2]>,
     /// Number of pairs won.
@@ -134,7 +137,8 @@ pub fn rank_models(
         draws: bootstrap.resamples,
         seed: bootstrap.seed,
         models: models.collect(),
-        ties: original.fit.as_ref().ok().map(|fit| fit.tie_parameter),
+        ties: for_ranks.tie_parameter,
+        penalised: original.fit.is_err(),
         undefined,
         comparisons,
     })
@@ -170,7 +174,7 @@ fn rank_model(
         win_rate_interval: rate
             .and_then(|rate| proportion_interval(rate, rate_interval, images))
             .ok(),
-        strength: strength(original).ok(),
+        strength: for_ranks.strengths[i],
         strength_interval: strength(original).and(strength_interval).ok(),
         wins,
         ties,

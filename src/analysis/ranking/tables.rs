@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::analysis::ranking::model_ranking::Ranking;
+use crate::analysis::ranking::pairwise::{DifferenceTest, PairwiseComparison};
 use crate::analysis::verdicts::caption::interval_caption;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::{
@@ -64,7 +65,7 @@ impl Ranking {
                 number(model.win_rate),
                 rate_low,
                 rate_high,
-                number(model.strength),
+                model.strength.to_string(),
                 strength_low,
                 strength_high,
                 model.wins.to_string(),
@@ -102,7 +103,7 @@ impl Ranking {
                 model.model.clone(),
                 format_with_interval(&model.rank.to_string(), Some(ranks)),
                 model.win_rate.map_or_else(missing, win_rate),
-                model.strength.map_or_else(missing, strength),
+                strength(model.strength),
                 model.wins.to_string(),
                 model.ties.to_string(),
                 model.losses.to_string(),
@@ -116,18 +117,22 @@ impl Ranking {
     fn model_notes(&self) -> Vec<String> {
         let mut notes = vec![
             "rank: simultaneous 95 % confidence intervals".to_owned(),
+            format!("win, tie, loss: by the {} scores; n: pairs with a verdict", self.target.key()),
             "win rate: a tie counts as half a win".to_owned(),
         ];
-        notes.push(match self.ties {
-            Some(ties) => format!(
-                "strength: log strength of the Bradley–Terry model with ties (Davidson 1970), mean 0; two equally \
-                 strong models tie in {:.0} % of their pairs",
-                100.0 * ties / (2.0 + ties)
-            ),
-            None => {
-                "strength: undefined; ranks use strengths shrunk slightly towards each other".to_owned()
-            }
-        });
+        notes.push(format!(
+            "strength: log strength of the Bradley–Terry model with ties (Davidson 1970), mean 0; two equally \
+             strong models tie in {:.0} % of their pairs",
+            100.0 * self.ties / (2.0 + self.ties)
+        ));
+        if self.penalised {
+            notes.push(
+                "strength: not estimable by maximum likelihood; penalised with half a win and half a loss of \
+                 every model against a hypothetical opponent (Turner et al. 2020); without intervals, because \
+                 the verdicts do not limit how large the differences are"
+                    .to_owned(),
+            );
+        }
         notes.extend(self.undefined.clone());
         if self.models.iter().any(|model| model.coverage < 1.0) {
             notes.push("coverage: proportion of a model's pairs that have a verdict".to_owned());
@@ -165,17 +170,31 @@ impl Ranking {
         for comparison in &self.comparisons {
             let p = |p: Option<f64>| p.map_or_else(|| NOT_APPLICABLE.to_owned(), format_p_value);
             let interval = comparison.interval.map(|bounds| bounds.map(format_signed_two_decimals));
+            let mark = if is_tested_by_strengths(comparison) { " *" } else { "" };
             table.push_row([
                 comparison.summary.clone(),
                 format_with_interval(&format_signed_two_decimals(comparison.difference), interval),
-                p(comparison.p),
+                p(comparison.p) + mark,
                 p(comparison.p_holm),
                 (comparison.wins + comparison.ties + comparison.losses).to_string(),
             ]);
         }
-        TableSection::new("pairwise comparisons", table).with_notes(vec![
+        let mut notes = vec![
             "difference: between the log strengths".to_owned(),
             "p: exact paired permutation test, clustered by image".to_owned(),
-        ])
+        ];
+        if self.comparisons.iter().any(is_tested_by_strengths) {
+            notes.push(
+                "p *: few images compare the two models with each other or with the same opponent; t-test of \
+                 the difference, with its standard error over resampled images"
+                    .to_owned(),
+            );
+        }
+        TableSection::new("pairwise comparisons", table).with_notes(notes)
     }
+}
+
+/// Returns true if the test used the strengths, not the common comparisons.
+fn is_tested_by_strengths(comparison: &PairwiseComparison) -> bool {
+    comparison.test == Some(DifferenceTest::Strengths)
 }

@@ -52,4 +52,9 @@ impl ReportAudit {
             findings: audit.findings,
         })
     }
+
+    /// Returns a note if the audit is of a judge that is not in the report.
+    pub(super) fn foreign_note(&self) -> &'static str {
+        if self.is_foreign { " (a judge or configuration that is not in this report)" } else { "" }
+    }
 }

@@ -11,6 +11,7 @@ use crate::analysis::audit::{AuditVerdicts, Finding, Probe};
 use crate::analysis::calibration::CalibratedMean;
 use crate::analysis::ranking::{Ranking, rank_models};
 use crate::analysis::report::verdicts::counts::RecordCounts;
+use crate::analysis::report::verdicts::deciding::DecidingCriteria;
 use crate::analysis::report::verdicts::groups::{GroupScores, compute_groups};
 use crate::analysis::report::verdicts::histogram::{Histogram, compute_histograms};
 use crate::analysis::report::verdicts::record_summary::RecordSummary;
@@ -37,6 +38,8 @@ pub struct JudgeReport {
     pub ranking: Option<Ranking>,
     /// Mean scores of the models.
     pub models: Vec<ModelScores>,
+    /// Which criteria decided the pairs.
+    pub deciding: DecidingCriteria,
     /// Score histograms of the models.
     pub histograms: Vec<Histogram>,
     /// Findings of the audit probes that need no new verdicts.
@@ -106,6 +109,7 @@ impl JudgeReport {
             counts: RecordCounts::from_summaries(&summaries),
             ranking,
             models: compute_model_scores(verdicts.pairs.iter(), &targets, bootstrap),
+            deciding: DecidingCriteria::new(&verdicts.pairs),
             histograms: compute_histograms(&verdicts.pairs, settings.target),
             bias_findings,
             groups: compute_groups(&verdicts.pairs, &settings.group_by, settings.target, bootstrap),

@@ -10,6 +10,7 @@
 //! can run. Equal records give equal bytes.
 
 mod audit;
+pub mod baseline;
 pub mod file_forms;
 mod judge_agreement;
 mod judge_report;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::audit::ReportAudit;
+use super::baseline::BaselineComparison;
 use crate::analysis::report::judge_agreement::{JudgeAgreement, compare_judge_pair};
 use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
 use crate::analysis::verdicts::ScoreKind;
@@ -33,6 +34,9 @@ pub struct ReportData {
     /// Comparisons of the first judge with each other judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<JudgeAgreement>,
+    /// What changed since an earlier run, for the first judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineComparison>,
     /// Findings of an audit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<ReportAudit>,
@@ -64,6 +68,7 @@ impl ReportData {
             seed: settings.bootstrap.seed,
             judges,
             compared: comparisons,
+            baseline: None,
             audit,
         })
     }

@@ -69,6 +69,7 @@ impl AloneResponse {
             has_identical_responses: self.text == other.text,
             meta: self.meta.clone(),
             line: self.line,
+            key: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStat
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::pair_values;
+use crate::support::digest::Digest;
 
 /// A pair of responses with the scores of its verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub struct PairVerdict {
     pub meta: Map<String, Value>,
     /// Line of the record, counted from one.
     pub line: u64,
+    /// Key of the verdict: equal keys mean equal judges, questions, responses and images.
+    pub key: Option<Digest>,
 }
 
 /// The scores of one presentation order.
@@ -79,6 +82,7 @@ impl PairVerdict {
             case,
             pair,
             line,
+            key: record.key,
         })
     }
 

@@ -22,6 +22,7 @@ use crate::support::digest::Digest;
 pub(super) struct SlimRecord<A> {
     pub(super) schema: u32,
     pub(super) judge: String,
+    pub(super) key: Option<Digest>,
     pub(super) case: Option<String>,
     #[serde(default)]
     pub(super) form: Form,

@@ -11,6 +11,7 @@ use acem3_experts::prompt::{PromptForm, Rubric};
 use anyhow::{Context, Result};
 
 use super::files::PanelFiles;
+use super::limits::PanelLimits;
 use super::members_file::MembersFile;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::hub::{HubDownloads, HubSource};
@@ -31,6 +32,8 @@ pub(crate) struct PanelDefinition {
     pub names: Vec<&'static str>,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
+    /// What the panel is known to judge badly; no part of the hashes.
+    pub limits: Option<PanelLimits>,
     /// Snapshots downloaded from the hub.
     pub hub: Vec<HubSource>,
 }
@@ -182,6 +185,7 @@ impl PanelDefinition {
             members,
             names: MEMBERS.into(),
             hashes,
+            limits: PanelLimits::read(files)?,
             hub: Vec::new(),
         })
     }
@@ -215,7 +219,7 @@ impl PanelDefinition {
         let prompt_bytes = prompt_bytes.context("cannot serialize the prompt configuration")?;
         let prompt_digest = Digest::sha256(&prompt_bytes);
         hashes.insert("asking".to_owned(), prompt_digest.to_string());
-        Ok(Self { prompt_config, members, names, hashes, hub: Vec::new() })
+        Ok(Self { prompt_config, members, names, hashes, limits: None, hub: Vec::new() })
     }
 }
 

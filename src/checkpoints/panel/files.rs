@@ -16,6 +16,7 @@ use crate::checkpoints::published::config_json::is_gguf;
 /// Files of the embedded panel: name and content.
 const EMBEDDED_FILES: &[(&str, &[u8])] = &[
     ("panel.toml", include_bytes!("../../../assets/mini/panel.toml")),
+    ("limits.toml", include_bytes!("../../../assets/mini/limits.toml")),
     ("tokenizer.json", include_bytes!("../../../assets/mini/tokenizer.json")),
     ("trunk.safetensors", include_bytes!("../../../assets/mini/trunk.safetensors")),
     ("expression.safetensors", include_bytes!("../../../assets/mini/expression.safetensors")),
@@ -110,6 +111,16 @@ impl PanelFiles {
              hint: pass the folder `panel` that `acem3 train` writes, or a checkpoint with \
              {CONFIG_FILE}, weights and tokenizer"
         );
+    }
+
+    /// Returns true if the panel has a file with this name. Published checkpoints have no files of
+    /// this program.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::Embedded => EMBEDDED_FILES.iter().any(|(known, _)| *known == name),
+            Self::Folder(_) => self.path(name).exists(),
+            Self::Members(_) | Self::Checkpoint(_) => false,
+        }
     }
 
     /// Reads a file.

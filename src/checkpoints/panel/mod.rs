@@ -3,6 +3,7 @@
 pub mod definition;
 pub mod files;
 pub mod initial_model;
+pub mod limits;
 pub mod member;
 pub mod members_file;
 pub mod prompt_config;

@@ -44,10 +44,19 @@ pub struct JudgeArgs {
     /// Judge only the first N cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
-    /// Exit with code 3 if more than PERCENT of the records are unscored (default: only if all are),
+    /// Exit with code 3 if more than PERCENT of the records are unscored or of the cases unreadable,
     /// and with code 2 if none has a verdict because cases or images cannot be read
-    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = parse_percent)]
-    pub max_unscored: Option<f64>,
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "ACEM3_MAX_UNSCORED",
+        value_parser = parse_percent,
+        default_value = "50"
+    )]
+    pub max_unscored: f64,
+    /// Write the result of --max-unscored to FILE as JUnit XML
+    #[arg(long, value_name = "FILE", env = "ACEM3_JUNIT")]
+    pub junit: Option<PathBuf>,
     /// Fail if DIR already contains verdicts, instead of resuming
     #[arg(long, env = "ACEM3_NO_RESUME", value_parser = FalseyValueParser::new())]
     pub no_resume: bool,

@@ -18,7 +18,7 @@ Exit codes:
   0    success
   1    a check failed
   2    invalid usage or input, or no case or image can be read
-  3    more unscored records than --max-unscored allows; by default, if all are unscored
+  3    more unscored records than --max-unscored allows; by default, more than half
   4    the run failed; completed verdicts are saved, the same command resumes
   130  interrupted; the same command resumes";
 

@@ -24,6 +24,7 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::cut::cut_message;
 use crate::support::text::{escape_control_chars, format_count};
 use crate::training::preferences::{
     PreferenceFolderConfig, RATED_FORM, predict_quality, read_evaluations,
@@ -173,7 +174,7 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         };
         if let Some(problem) = problem {
             report.problems += 1;
-            problem.print(args.format)?;
+            problem.cut().print(args.format)?;
         }
     }
     report.unused_answers = source.unmatched_answers();
@@ -209,6 +210,13 @@ impl ListedProblem {
             reason: problem.reason,
             message: problem.message,
         }
+    }
+
+    /// Cuts the texts that quote input.
+    fn cut(mut self) -> Self {
+        self.message = cut_message(&self.message).into_owned();
+        self.case = self.case.map(|case| cut_message(&case).into_owned());
+        self
     }
 
     fn print(&self, format: OutputFormat) -> anyhow::Result<()> {

@@ -7,10 +7,12 @@ mod dispatch;
 mod ignored_flags;
 pub mod isolated;
 mod judge;
+mod junit;
 mod load_judge;
 mod man;
 mod output;
 mod panel;
+mod panel_warning;
 mod training;
 
 pub use dispatch::run;

@@ -66,6 +66,27 @@ pub fn write_folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Res
     atomic_file::write_atomic(&dir.join("cases.jsonl"), lines.as_bytes())
 }
 
+/// Returns true if all of these ids are those of phantoms that this generator wrote to a folder.
+/// Cases of other origin that were put into the folder have other ids.
+pub fn are_phantoms<'a>(dir: &Path, ids: impl IntoIterator<Item = &'a str>) -> bool {
+    let Some(seed) = read_marker(dir).and_then(|marker| marker["seed"].as_u64()) else {
+        return false;
+    };
+    let start = format!("phantom-{seed}-");
+    let is_phantom = |id: &str| {
+        let index = id.strip_prefix(&start);
+        index.is_some_and(|index| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()))
+    };
+    ids.into_iter().all(is_phantom)
+}
+
+/// Reads the marker file of a folder that this generator wrote.
+fn read_marker(dir: &Path) -> Option<Value> {
+    let marker = regular_file::read(&dir.join(MARKER_FILE)).ok()?;
+    let marker: Value = serde_json::from_slice(&marker).ok()?;
+    (marker["generator"] == GENERATOR).then_some(marker)
+}
+
 /// Removes an earlier output of this generator. Returns an error if the folder contains other
 /// files.
 fn prepare_folder(dir: &Path) -> Result<()> {
@@ -76,9 +97,7 @@ fn prepare_folder(dir: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    let marker = regular_file::read(&dir.join(MARKER_FILE)).ok();
-    let marker = marker.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    let is_ours = marker.is_some_and(|marker| marker["generator"] == GENERATOR);
+    let is_ours = read_marker(dir).is_some();
     let images = dir.join("images");
     let image_names = if images.is_dir() { list_names(&images)? } else { Vec::new() };
     let is_known = |name: &&String| {
@@ -227,6 +246,19 @@ mod tests {
             fs::remove_file(path).unwrap();
         }
         make_folder(dir.path(), 1, 4).unwrap();
+    }
+
+    #[test]
+    fn phantoms_are_known_by_marker_and_id() {
+        let dir = tempfile::tempdir().unwrap();
+        make_folder(dir.path(), 2, 4).unwrap();
+        let ids = ["phantom-4-00000", "phantom-4-00001"];
+        assert!(are_phantoms(dir.path(), ids));
+        for other in ["phantom-5-00000", "phantom-4-", "c1"] {
+            assert!(!are_phantoms(dir.path(), [ids[0], other]), "{other}");
+        }
+        fs::remove_file(dir.path().join(MARKER_FILE)).unwrap();
+        assert!(!are_phantoms(dir.path(), ids));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use acem3_experts::prompt::Form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoints::panel::limits::PanelLimits;
 use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
 use crate::judging::provenance::Provenance;
@@ -76,6 +77,11 @@ pub trait Judge {
     /// Returns everything that can change a verdict: hashes of weights, tokenizer, rubric and
     /// layout, decoding settings, and presentation orders. It is part of the key of every verdict.
     fn provenance(&self) -> Provenance;
+
+    /// Returns what the judge is known to judge badly; `None` if nothing is known.
+    fn limits(&self) -> Option<&PanelLimits> {
+        None
+    }
 
     /// Returns why no prompt can hold a text, for example because it has more tokens than the
     /// context; `None` if a prompt may hold it. A run asks once per text, so that it does not

@@ -35,6 +35,9 @@ pub struct Inspection {
     pub sizes: WeightSizes,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
+    /// Warning about cases that the panel is known to judge badly; no part of the hashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Hash of these hashes, which identifies the panel in tables. It differs from the judge hash
     /// of a record, which also covers the settings of the run.
     pub panel_sha256: String,
@@ -160,6 +163,7 @@ pub fn inspect(
             .collect(),
         trunks,
         sizes: WeightSizes::new(&definition.members),
+        warning: definition.limits.map(|limits| limits.warning.trim().to_owned()),
         panel_sha256: judge_digest(&definition.hashes).to_string(),
         hashes: definition.hashes,
     })
@@ -247,6 +251,7 @@ impl Inspection {
     /// Returns the report as text.
     pub fn to_text(&self) -> String {
         let mut text = format!("panel {}, layout {}\n", self.name, self.layout);
+        text.extend(self.warning.iter().map(|warning| format!("warning: {warning}\n")));
         // Writing to a string cannot fail.
         for m in &self.members {
             let _ = write!(

@@ -10,6 +10,7 @@ use anyhow::Result;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::judging::panel::options::PanelOptions;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
@@ -31,6 +32,8 @@ pub struct Panel {
     pub(super) placement: Placement,
     /// True if a member has weights whose inputs are rounded to 8 bits.
     pub(super) has_byte_products: bool,
+    /// What the panel is known to judge badly.
+    pub(super) limits: Option<PanelLimits>,
     /// Snapshots downloaded from the hub.
     hub: Vec<HubSource>,
 }
@@ -48,7 +51,7 @@ impl Panel {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let PanelDefinition { prompt_config, members, mut hashes, hub, .. } =
+        let PanelDefinition { prompt_config, members, mut hashes, limits, hub, .. } =
             PanelDefinition::read(files, &options.to_rubric()?, placement, downloads)?;
         prompt_config.check_form(options.form, options.shows_reference)?;
         replace_prompt_hashes(&mut hashes, options.prompt_form(&prompt_config));
@@ -68,6 +71,7 @@ impl Panel {
             options,
             placement,
             has_byte_products,
+            limits,
             hub,
         })
     }

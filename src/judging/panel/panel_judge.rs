@@ -15,6 +15,7 @@ use super::options::PanelOptions;
 use super::response_pass::{GroupImages, ResponsePass};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::limits::PanelLimits;
 use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
@@ -251,6 +252,10 @@ impl Judge for PanelJudge {
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
         provenance
+    }
+
+    fn limits(&self) -> Option<&PanelLimits> {
+        self.panel.limits.as_ref()
     }
 
     fn reject_text(&self, text: &str) -> Result<Option<String>> {

@@ -3,14 +3,14 @@
 //! Everything that depends on time and machine is here, so that the records do not.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::HubSource;
-use crate::data::cases::SourceKind;
+use crate::data::cases::{SourceKind, base_folder};
 use crate::judging::judge::Judge;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
@@ -50,6 +50,9 @@ pub struct Manifest {
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubSource>,
+    /// Warning about these verdicts: the judge is known to judge such cases badly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Device.
     pub device: String,
     /// Status of the run.
@@ -85,6 +88,13 @@ pub struct SourceInfo {
     pub path: String,
     /// Detected layout.
     pub kind: String,
+    /// Absolute path of the cases where the run was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absolute: Option<String>,
+    /// Absolute path of the folder, or the Parquet file, in which the image names of the records
+    /// are, where the run was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<String>,
 }
 
 impl SourceInfo {
@@ -92,8 +102,29 @@ impl SourceInfo {
     pub fn new(path: &Path, kind: SourceKind) -> Self {
         let kind = serde_json::to_value(kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str());
-        Self { path: path.display().to_string(), kind: kind.unwrap_or_default().to_owned() }
+        let absolute = std::path::absolute(path).ok();
+        Self {
+            path: path.display().to_string(),
+            kind: kind.unwrap_or_default().to_owned(),
+            images: absolute.as_ref().map(|path| image_root(path).display().to_string()),
+            absolute: absolute.map(|path| path.display().to_string()),
+        }
     }
+
+    /// Returns the folder or Parquet file of the images: the one where the run was made, if it is
+    /// still there, or the one at the path as given.
+    pub fn find_images(&self) -> PathBuf {
+        let known = self.images.as_ref().map(PathBuf::from).filter(|path| path.exists());
+        known.unwrap_or_else(|| image_root(Path::new(&self.path)))
+    }
+}
+
+/// Returns the folder of the images of a source, or the source if it is a Parquet file.
+fn image_root(source: &Path) -> PathBuf {
+    if source.extension().is_some_and(|extension| extension == "parquet") {
+        return source.to_owned();
+    }
+    base_folder(source)
 }
 
 /// Status of a run.
@@ -141,6 +172,7 @@ impl Manifest {
             judge_sha256: judge_digest(&provenance),
             provenance,
             hub: Vec::new(),
+            warning: None,
             device: judge.device(),
             status: RunStatus::Running,
             error: None,

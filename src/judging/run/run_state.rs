@@ -39,6 +39,9 @@ pub struct RunState {
     /// The first damaged lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged_lines: Vec<DamagedLine>,
+    /// Warning of the manifest: the judge is known to judge such cases badly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// What is wrong with the run, if anything.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<RunProblem>,
@@ -94,15 +97,18 @@ impl RunState {
             damaged: found.damage.count(),
             unchecked: found.unchecked,
             damaged_lines: found.damage.described().to_vec(),
+            warning: manifest.and_then(|manifest| manifest.warning.clone()),
             problems,
         }
     }
 
-    /// Returns one line per problem, and what could not be checked, to be shown before the results.
+    /// Returns one line per problem, the warning about the judge, and what could not be checked, to
+    /// be shown before the results.
     pub fn notices(&self) -> Vec<String> {
         let path = self.records.display();
         let problems = self.problems.iter().map(|p| format!("{}; {}", p.problem, p.hint));
         let mut notices: Vec<String> = problems.collect();
+        notices.extend(self.warning.iter().map(|warning| format!("{path}: warning: {warning}")));
         // Verdicts that were judged in memory have no file.
         if self.complete.is_none() && !self.records.as_os_str().is_empty() {
             notices.push(format!(

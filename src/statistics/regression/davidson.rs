@@ -3,6 +3,12 @@
 //! A model of strength πᵢ beats one of strength πⱼ with probability πᵢ / D, loses with πⱼ / D and
 //! ties with ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without ties ν is 0, which is the
 //! plain Bradley–Terry model.
+//!
+//! If one group of models always wins, or wins or ties in a way that fits any large ν, the
+//! likelihood has no maximum. [`Davidson::fit_penalised`] then adds half a win and half a loss of
+//! every model against one hypothetical opponent (Turner, van Etten, Firth and Kosmidis, Modelling
+//! rankings in R: the PlackettLuce package, Computational Statistics 2020). For two models without
+//! ties this is close to Firth's (1993) penalty, which adds half a win to each.
 
 use crate::statistics::regression::cholesky::SymmetricMatrix;
 use crate::statistics::regression::linear_solver;
@@ -18,8 +24,9 @@ pub struct Davidson {
     pub tie_parameter: f64,
 }
 
-/// Inverse variance of the prior of [`Davidson::fit_shrunk`].
-const PRIOR_PRECISION: f64 = 0.01;
+/// Wins, and as many losses, of every model against the hypothetical opponent of
+/// [`Davidson::fit_penalised`].
+const PSEUDO_WINS: f64 = 0.5;
 /// Maximum Newton steps; about ten are typical.
 const MAX_STEPS: usize = 100;
 /// Relative rounding error of the log-likelihood. A smaller decrease is no overshoot.
@@ -30,9 +37,9 @@ impl Davidson {
     ///
     /// # Errors
     ///
-    /// There are fewer than two models, or the likelihood has no maximum (Ford 1957): some models
-    /// never lost to the others, some were never compared with the others, or all comparisons are
-    /// ties.
+    /// There are fewer than two models, or the likelihood has no maximum: some models never lost to
+    /// the others or were never compared with them (Ford 1957), all comparisons are ties, or the
+    /// outcomes fit an arbitrarily large ν.
     pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
         require_at_least(2, outcomes.models(), ["model", "models"])?;
         if !outcomes.is_connected(false) || !outcomes.is_connected(true) {
@@ -45,14 +52,31 @@ impl Davidson {
         if !counts.iter().any(|pair| pair.won + pair.lost > 0.0) {
             return Err(Undefined::Unbounded("every pair is a tie"));
         }
-        Ok(Likelihood::new(outcomes.models(), counts, 0.0).maximise())
+        if outcomes.has_ties() && outcomes.separates_wins_from_ties() {
+            return Err(Undefined::Unbounded(
+                "wins and ties are completely separated: no chain of wins, less its ties, leads \
+                 from a model back to itself, so the strengths and the tie parameter are unbounded",
+            ));
+        }
+        Ok(Likelihood::new(outcomes.models(), counts).maximise())
     }
 
-    /// Fits the posterior mode under a weak prior: log strengths and ln ν are normal with mean 0
-    /// and standard deviation 10. The mode always exists. Used for ranks, not for intervals of
-    /// strengths.
-    pub fn fit_shrunk(outcomes: &PairwiseOutcomes) -> Self {
-        Likelihood::new(outcomes.models(), outcomes.counts(), PRIOR_PRECISION).maximise()
+    /// Fits the strengths with half a win and half a loss of every model against a hypothetical
+    /// opponent, whose own strength is fitted and left out of the result. They always exist.
+    pub fn fit_penalised(outcomes: &PairwiseOutcomes) -> Self {
+        let models = outcomes.models();
+        let mut counts = outcomes.counts();
+        counts.extend((0..models).map(|second| OutcomeCounts {
+            first: models,
+            second,
+            won: PSEUDO_WINS,
+            lost: PSEUDO_WINS,
+            tied: 0.0,
+        }));
+        let mut fit = Likelihood::new(models + 1, counts).maximise();
+        fit.strengths.truncate(models);
+        center(&mut fit.strengths);
+        fit
     }
 
     /// Returns the rank of each model, 1 for the strongest; ties share the best rank.
@@ -62,19 +86,25 @@ impl Davidson {
     }
 }
 
-/// The penalised log-likelihood of comparisons. Its parameters are the log strengths and, if there
+/// Subtracts the mean from every strength.
+fn center(strengths: &mut [f64]) {
+    let mean = strengths.iter().sum::<f64>() / strengths.len().max(1) as f64;
+    for strength in strengths {
+        *strength -= mean;
+    }
+}
+
+/// The log-likelihood of comparisons. Its parameters are the log strengths and, if there
 /// are ties, ln ν.
 struct Likelihood {
     models: usize,
     counts: Vec<OutcomeCounts>,
     has_ties: bool,
-    /// Precision of the prior; 0 for maximum likelihood.
-    ridge: f64,
     /// Observed sum of the exponents of each parameter in the numerators of the probabilities.
     observed: Vec<f64>,
 }
 
-/// Value and derivatives of the penalised log-likelihood.
+/// Value and derivatives of the log-likelihood.
 struct Derivatives {
     value: f64,
     gradient: Vec<f64>,
@@ -83,7 +113,7 @@ struct Derivatives {
 }
 
 impl Likelihood {
-    fn new(models: usize, counts: Vec<OutcomeCounts>, ridge: f64) -> Self {
+    fn new(models: usize, counts: Vec<OutcomeCounts>) -> Self {
         let has_ties = counts.iter().any(|pair| pair.tied > 0.0);
         let mut observed = vec![0.0; models + usize::from(has_ties)];
         for pair in &counts {
@@ -93,7 +123,7 @@ impl Likelihood {
                 observed[models] += pair.tied;
             }
         }
-        Self { models, counts, has_ties, ridge, observed }
+        Self { models, counts, has_ties, observed }
     }
 
     /// Finds the maximum by Newton's method. The likelihood is concave; steps that overshoot are
@@ -128,8 +158,8 @@ impl Likelihood {
         }
         let tie_parameter = parameters.get(self.models).map_or(0.0, |log| log.exp());
         parameters.truncate(self.models);
-        let mean = parameters.iter().sum::<f64>() / self.models as f64;
-        Davidson { strengths: parameters.into_iter().map(|s| s - mean).collect(), tie_parameter }
+        center(&mut parameters);
+        Davidson { strengths: parameters, tie_parameter }
     }
 
     /// Computes the value and the derivatives at these parameters.
@@ -141,15 +171,12 @@ impl Likelihood {
         let roots: Vec<f64> = strengths.iter().map(|s| ((s - largest) / 2.0).exp()).collect();
         let tie_parameter = parameters.get(models).map_or(0.0, |log| log.exp());
         let products = self.observed.iter().zip(parameters).map(|(n, a)| n * a);
-        let squares: f64 = parameters.iter().map(|a| a * a).sum();
-        let mut value = products.sum::<f64>() - self.ridge / 2.0 * squares;
-        let gradient = self.observed.iter().zip(parameters).map(|(n, a)| n - self.ridge * a);
-        let mut gradient: Vec<f64> = gradient.collect();
+        let mut value = products.sum::<f64>();
+        let mut gradient = self.observed.clone();
         let mut information = SymmetricMatrix::new(size);
-        for i in 0..size {
+        for i in 0..models {
             // The likelihood depends only on differences of log strengths. The ones fix their mean.
-            (0..=i).filter(|_| i < models).for_each(|j| *information.cell(i, j) = 1.0);
-            *information.cell(i, i) += self.ridge;
+            (0..=i).for_each(|j| *information.cell(i, j) = 1.0);
         }
         let [mut tie_gradient, mut tie_information] = [0.0; 2];
         for pair in &self.counts {
@@ -226,10 +253,39 @@ mod tests {
         use Ordering::{Equal, Greater, Less};
         let beaten = outcomes(&[([0, 1], Greater), ([1, 2], Less), ([1, 2], Greater)], 3);
         assert!(matches!(Davidson::fit(&beaten), Err(Undefined::Unbounded(_))));
-        assert_eq!(Davidson::fit_shrunk(&beaten).ranks()[0], 1);
+        assert_eq!(Davidson::fit_penalised(&beaten).ranks()[0], 1);
         let ties = outcomes(&[([0, 1], Equal)], 2);
         assert_eq!(Davidson::fit(&ties), Err(Undefined::Unbounded("every pair is a tie")));
         assert!(Davidson::fit(&outcomes(&[], 1)).is_err());
+    }
+
+    /// Ties join the models, but no outcome limits ν: a larger lead with a larger ν always fits
+    /// better. A chain of wins from a model to itself, or a chain longer than its ties, limits it.
+    #[test]
+    fn separation_of_wins_and_ties_is_unbounded() {
+        use Ordering::{Equal, Greater};
+        let separated = [([0, 1], Greater), ([0, 1], Equal), ([1, 2], Greater), ([1, 2], Equal)];
+        let fit = Davidson::fit(&outcomes(&separated, 3));
+        assert!(matches!(fit, Err(Undefined::Unbounded(_))), "{fit:?}");
+        let penalised = Davidson::fit_penalised(&outcomes(&separated, 3));
+        assert_eq!(penalised.ranks(), [1, 2, 3]);
+        assert!(penalised.strengths[0] < 3.0 && penalised.tie_parameter < 5.0, "{penalised:?}");
+        let long_chain = [([0, 1], Greater), ([1, 2], Greater), ([0, 2], Equal)];
+        assert!(Davidson::fit(&outcomes(&long_chain, 3)).is_ok());
+        let cycle = [([0, 1], Greater), ([1, 0], Greater), ([0, 1], Equal)];
+        assert!(Davidson::fit(&outcomes(&cycle, 2)).is_ok());
+    }
+
+    /// With `n` wins and no loss, Firth's penalty gives ln (2n + 1).
+    #[test]
+    fn penalised_strengths_of_two_models_are_close_to_firth() {
+        for n in [3_u32, 10, 100] {
+            let games = vec![([0, 1], Ordering::Greater); n as usize];
+            let fit = Davidson::fit_penalised(&outcomes(&games, 2));
+            let difference = fit.strengths[0] - fit.strengths[1];
+            let firth = f64::from(2 * n + 1).ln();
+            assert!((0.0..0.5).contains(&(difference - firth)), "{n}: {difference} {firth}");
+        }
     }
 
     /// At the maximum, the expected points of each model and the expected ties equal the observed
@@ -265,9 +321,9 @@ mod tests {
             differences[models] += tie - tied;
         }
         assert!(differences.iter().all(|d| d.abs() < 1e-8), "{differences:?}");
-        let shrunk = Davidson::fit_shrunk(&outcomes(&pairs, models));
-        for (a, b) in fit.strengths.iter().zip(&shrunk.strengths) {
-            assert!((a - b).abs() < 0.01, "{a} {b}");
+        let penalised = Davidson::fit_penalised(&outcomes(&pairs, models));
+        for (a, b) in fit.strengths.iter().zip(&penalised.strengths) {
+            assert!((a - b).abs() < 0.1, "{a} {b}");
         }
     }
 

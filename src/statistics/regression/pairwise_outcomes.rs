@@ -95,6 +95,48 @@ impl PairwiseOutcomes {
         counts.filter(|counts| counts.won + counts.lost + counts.tied > 0.0).collect()
     }
 
+    /// Returns true if any pair is a tie.
+    pub(super) fn has_ties(&self) -> bool {
+        self.ties.iter().any(|n| *n > 0.0)
+    }
+
+    /// Returns true if values exist that are at least 1 apart for a win and at most 1 apart for a
+    /// tie. In this direction, with ln ν growing by half as much, no outcome becomes less likely,
+    /// so the likelihood of the Davidson model has no maximum.
+    ///
+    /// These are difference constraints: they can be met unless a cycle has a negative sum, −1 for
+    /// a win and +1 for a tie (Bellman–Ford).
+    pub(super) fn separates_wins_from_ties(&self) -> bool {
+        let pairs = (0..self.models).flat_map(|i| (0..self.models).map(move |j| (i, j)));
+        let mut constraints: Vec<(usize, usize, i64)> = Vec::new();
+        for (i, j) in pairs {
+            if self.wins(i, j) > 0.0 {
+                if self.wins(j, i) > 0.0 {
+                    return false;
+                }
+                constraints.push((i, j, -1));
+            }
+            if self.ties(i, j) > 0.0 {
+                constraints.push((i, j, 1));
+            }
+        }
+        let mut values = vec![0_i64; self.models];
+        for _ in 0..=self.models {
+            let mut is_stable = true;
+            for (i, j, distance) in &constraints {
+                let bound = values[*i] + distance;
+                if values[*j] > bound {
+                    values[*j] = bound;
+                    is_stable = false;
+                }
+            }
+            if is_stable {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns true if a chain of wins and ties leads from the first model to every other one; with
     /// `back`, from every other one to the first.
     pub(super) fn is_connected(&self, back: bool) -> bool {

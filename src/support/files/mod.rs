@@ -6,5 +6,6 @@ pub(crate) mod csv_formula;
 pub mod file_form;
 pub mod file_identity;
 pub mod folder;
+pub(crate) mod junit;
 pub mod out_file;
 pub mod regular_file;

@@ -20,6 +20,8 @@ const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 /// A file that a command may write.
 #[derive(Debug)]
 pub struct OutFile {
+    /// The flag of the path, for messages.
+    flag: &'static str,
     path: PathBuf,
     form: FileForm,
     inputs: Vec<PathBuf>,
@@ -44,7 +46,22 @@ impl OutFile {
     ///
     /// The path has another form, is an input, or cannot be written.
     pub fn check(path: &Path, form: FileForm, inputs: &[&Path]) -> Result<Self> {
+        Self::check_flag("--out", path, form, inputs)
+    }
+
+    /// Checks the file of another flag than `--out`; see [`OutFile::check`].
+    ///
+    /// # Errors
+    ///
+    /// The path has another form, is an input, or cannot be written.
+    pub fn check_flag(
+        flag: &'static str,
+        path: &Path,
+        form: FileForm,
+        inputs: &[&Path],
+    ) -> Result<Self> {
         let out = Self {
+            flag,
             path: path.to_owned(),
             form,
             inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
@@ -76,11 +93,11 @@ impl OutFile {
         &self,
         chunks: impl IntoIterator<Item = Result<C>>,
     ) -> Result<()> {
-        let context = || format!("--out {}: cannot write", self.path.display());
+        let context = || format!("{} {}: cannot write", self.flag, self.path.display());
         let mut stream: Box<dyn io::Write> = match self.target()? {
             OutTarget::File => {
                 return write_chunks_atomic(&self.path, chunks)
-                    .with_context(|| format!("--out {}", self.path.display()));
+                    .with_context(|| format!("{} {}", self.flag, self.path.display()));
             }
             OutTarget::Stdout => Box::new(io::stdout()),
             OutTarget::Stream => {
@@ -99,34 +116,34 @@ impl OutFile {
         if STDOUT.iter().any(|stdout| self.path == Path::new(stdout)) {
             return Ok(OutTarget::Stdout);
         }
-        let path = self.path.display();
+        let (flag, path) = (self.flag, self.path.display());
         let metadata = match fs::metadata(&self.path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.check_new_path()?;
                 return Ok(OutTarget::File);
             }
-            Err(error) => return Err(error).with_context(|| format!("--out {path}")),
+            Err(error) => return Err(error).with_context(|| format!("{flag} {path}")),
         };
         let kind = metadata.file_type();
         if kind.is_dir() {
-            bail!("--out {path}: is a folder, expected a file\nhint: add the name of a file");
+            bail!("{flag} {path}: is a folder, expected a file\nhint: add the name of a file");
         }
         if is_stream(kind) {
             return Ok(OutTarget::Stream);
         }
         if !kind.is_file() {
             bail!(
-                "--out {path}: is a disk or a socket, expected a file\nhint: choose another file"
+                "{flag} {path}: is a disk or a socket, expected a file\nhint: choose another file"
             );
         }
         self.check_not_an_input()?;
         if metadata.permissions().readonly() {
-            bail!("--out {path}: is read-only\nhint: choose another file, or make it writable");
+            bail!("{flag} {path}: is read-only\nhint: choose another file, or make it writable");
         }
         if metadata.len() > 0 && !self.has_own_form()? {
             bail!(
-                "--out {path}: already exists and is not {}\n\
+                "{flag} {path}: already exists and is not {}\n\
                  hint: choose another file, or delete this one first",
                 self.form.name
             );
@@ -136,17 +153,17 @@ impl OutFile {
 
     /// Checks a path that does not exist: its folder does, and the path is no broken link.
     fn check_new_path(&self) -> Result<()> {
-        let path = self.path.display();
+        let (flag, path) = (self.flag, self.path.display());
         if self.path.is_symlink() {
             bail!(
-                "--out {path}: is a symbolic link to a file that does not exist\n\
+                "{flag} {path}: is a symbolic link to a file that does not exist\n\
                  hint: choose another file, or delete the link"
             );
         }
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             bail!(
-                "--out {path}: no such folder {}\nhint: create the folder, or choose another file",
+                "{flag} {path}: no such folder {}\nhint: create the folder, or choose another file",
                 folder.display()
             );
         }
@@ -161,7 +178,8 @@ impl OutFile {
         let input = self.inputs.iter().find(|input| FileIdentity::of(input).as_ref() == Some(&own));
         if let Some(input) = input {
             bail!(
-                "--out {}: is an input of this command ({})\nhint: choose another file",
+                "{} {}: is an input of this command ({})\nhint: choose another file",
+                self.flag,
                 self.path.display(),
                 input.display()
             );
@@ -170,7 +188,8 @@ impl OutFile {
     }
 
     fn has_own_form(&self) -> Result<bool> {
-        let context = || format!("--out {}: cannot read the existing file", self.path.display());
+        let context =
+            || format!("{} {}: cannot read the existing file", self.flag, self.path.display());
         let mut file = File::open(&self.path).with_context(context)?;
         (self.form.recognise)(&mut file).with_context(context)
     }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::chart_label::{LABEL_LINE_HEIGHT, draw_label, wrap_label};
 use crate::support::files::file_form::{FileForm, contains_text, starts_with};
 use crate::support::text::escape::escape_html;
 
@@ -10,6 +11,8 @@ use crate::support::text::escape::escape_html;
 const WIDTH: f64 = 340.0;
 /// Space left and right of the axis.
 const MARGIN: f64 = 20.0;
+/// Width of a label.
+const LABEL_WIDTH: f64 = WIDTH - 2.0 * MARGIN;
 /// Height of a row: a line of text and a mark.
 const ROW_HEIGHT: f64 = 40.0;
 
@@ -142,18 +145,18 @@ impl Axis {
 impl Chart {
     /// Draws a forest plot: one row per value with its interval.
     pub(crate) fn forest(title: &str, description: &str, axis: &Axis, marks: &[ChartMark]) -> Self {
-        let bottom = 4.0 + ROW_HEIGHT * marks.len() as f64;
+        let labels: Vec<Vec<String>> =
+            marks.iter().map(|mark| wrap_label(&mark.label, LABEL_WIDTH)).collect();
+        let lines: usize = labels.iter().map(Vec::len).sum();
+        let more_lines = (lines - labels.len()) as f64;
+        let bottom = 4.0 + ROW_HEIGHT * marks.len() as f64 + LABEL_LINE_HEIGHT * more_lines;
         let mut body = axis.draw(bottom);
-        for (i, mark) in marks.iter().enumerate() {
-            let y = 4.0 + ROW_HEIGHT * i as f64;
-            let _ = write!(
-                body,
-                "<text class=\"name\" x=\"{MARGIN}\" y=\"{:.1}\">{}</text>",
-                y + 16.0,
-                escape_html(&shorten(&mark.label))
-            );
+        let mut y = 4.0;
+        for (mark, label) in marks.iter().zip(&labels) {
+            draw_label(&mut body, label, [MARGIN, y + 16.0]);
             let class = if mark.is_second_series { "mark second" } else { "mark" };
-            let line = y + 28.0;
+            let line = y + 28.0 + LABEL_LINE_HEIGHT * (label.len() - 1) as f64;
+            y += ROW_HEIGHT + LABEL_LINE_HEIGHT * (label.len() - 1) as f64;
             if let Some([low, high]) = mark.interval.map(|ends| ends.map(|end| axis.to_x(end))) {
                 let _ = write!(
                     body,
@@ -186,18 +189,18 @@ impl Chart {
     /// Draws a bar chart of counts at equal steps along the axis.
     pub(crate) fn bars(title: &str, description: &str, axis: &Axis, counts: &[usize]) -> Self {
         const MAX_BAR_HEIGHT: f64 = 64.0;
-        let base = 30.0 + MAX_BAR_HEIGHT;
         let n: usize = counts.iter().sum();
+        let label = wrap_label(&format!("{title} (n {n})"), LABEL_WIDTH);
+        let base = 30.0 + MAX_BAR_HEIGHT + LABEL_LINE_HEIGHT * (label.len() - 1) as f64;
         let max_count = counts.iter().max().copied().unwrap_or(0).max(1);
         let [low, high] = axis.ends;
         let step = (high - low) / counts.len().saturating_sub(1).max(1) as f64;
         let width = (axis.to_x(low + step) - axis.to_x(low)) * 0.8;
         let mut body = axis.draw(base);
+        draw_label(&mut body, &label, [MARGIN, 18.0]);
         let _ = write!(
             body,
-            "<text class=\"name\" x=\"{MARGIN}\" y=\"18\">{}</text>\
-             <line class=\"base\" x1=\"{MARGIN}\" x2=\"{:.1}\" y1=\"{base:.1}\" y2=\"{base:.1}\"/>",
-            escape_html(&shorten(&format!("{title} (n {n})"))),
+            "<line class=\"base\" x1=\"{MARGIN}\" x2=\"{:.1}\" y1=\"{base:.1}\" y2=\"{base:.1}\"/>",
             WIDTH - MARGIN
         );
         for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -281,17 +284,6 @@ fn wrap_title(text: &str) -> Vec<String> {
     lines
 }
 
-/// Shortens a long label in the middle, because names and paths differ at their start and end.
-fn shorten(label: &str) -> String {
-    const MAX_CHARS: usize = 44;
-    let n = label.chars().count();
-    if n <= MAX_CHARS {
-        return label.to_owned();
-    }
-    let begin = label.chars().take(MAX_CHARS / 2 - 1).chain(['…']);
-    begin.chain(label.chars().skip(n - MAX_CHARS / 2)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,12 +298,14 @@ mod tests {
         };
         let marks = [
             mark("a<b", Some(0.5), Some([0.4, 0.6])),
-            mark(&format!("{}/to/some/encoder", "path".repeat(12)), Some(1.0), None),
+            mark(&format!("{}/to/some/encoder", "path".repeat(8)), Some(1.0), None),
             mark("nothing", None, None),
         ];
         let title = "a set whose name is far too long to stand on a line of its own";
         let drawn = Chart::forest(title, "dots", &Axis::percent(None), &marks).to_svg_file();
-        for part in ["a&lt;b", "pathpath", "th/to/some/encoder", "undefined", "</svg>\n"] {
+        for part in
+            ["a&lt;b", ">pathpath", "/to/some/</text>", ">encoder<", "undefined", "</svg>\n"]
+        {
             assert!(drawn.contains(part), "{part} in {drawn}");
         }
         assert_eq!(drawn.matches("<circle").count(), 2);

@@ -1,6 +1,7 @@
 //! Tables of text cells, rendered for a terminal, as Markdown or as CSV.
 
 pub mod chart;
+mod chart_label;
 mod layout;
 mod reasons;
 mod section;

@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use crate::support::network::url_secrets::hide_url_secrets;
+use crate::support::text::cut::cut_message;
 use crate::support::text::escape_control_chars;
 
 /// The meaning of an exit code.
@@ -135,7 +136,8 @@ pub fn render_error(error: &anyhow::Error) -> String {
 /// Returns a line of an error without control characters, and without credentials in URLs that the
 /// user passed where a path or an id is expected.
 fn printable(line: &str) -> String {
-    hide_url_secrets(&escape_control_chars(line)).into_owned()
+    let line = escape_control_chars(line);
+    cut_message(&hide_url_secrets(&line)).into_owned()
 }
 
 /// Returns position and reason of a TOML error: its first and last line. Between them are the

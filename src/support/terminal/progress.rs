@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
+use crate::support::text::cut::cut_message;
 use crate::support::text::{escape_control_chars, format_count};
 
 /// Time between two log lines.
@@ -198,7 +199,9 @@ pub fn format_duration(seconds: f64) -> String {
 /// Prints lines to stderr with control characters escaped and without credentials in URLs. Ignores
 /// a closed stderr.
 pub(crate) fn print_lines(text: &str) {
-    let lines: Vec<String> = hide_url_secrets(text).lines().map(escape_control_chars).collect();
+    let text = hide_url_secrets(text);
+    let text = cut_message(&text);
+    let lines: Vec<String> = text.lines().map(escape_control_chars).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 

@@ -1,5 +1,6 @@
 //! Text for terminals and files: counts with a noun, and escaping of untrusted text.
 
+pub(crate) mod cut;
 pub(crate) mod escape;
 pub(crate) mod markdown;
 pub(crate) mod near_name;

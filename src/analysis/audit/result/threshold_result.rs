@@ -17,3 +17,11 @@ pub struct ThresholdResult {
     #[serde(rename = "words")]
     pub summary: String,
 }
+
+impl ThresholdResult {
+    /// Returns the result as a line of a list above the tables.
+    pub fn to_line(&self) -> String {
+        let prefix = if self.failed { "FAILED: " } else { "" };
+        format!("- {prefix}{}", self.summary)
+    }
+}

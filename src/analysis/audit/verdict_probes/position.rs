@@ -11,7 +11,7 @@ use crate::analysis::audit::result::{
 };
 use crate::analysis::audit::rules::{Conclusion, IntervalRule};
 use crate::analysis::verdicts::{OrderScores, PairVerdict};
-use crate::statistics::{Bootstrap, Defined, mean};
+use crate::statistics::{Bootstrap, Defined, MIN_CLUSTERS, mean};
 use crate::support::text::format_count;
 
 /// The rule for the proportion of presentations that the response shown first wins.
@@ -28,10 +28,16 @@ const RULE: IntervalRule = IntervalRule {
     ),
     equivalent: (
         FindingOutcome::Sound,
-        "no position bias found: the response shown first wins {value} of presentations",
+        "neither position is preferred: the response shown first wins {value} of presentations",
     ),
     unclear: "too few pairs to detect position bias: the response shown first wins {value} of presentations",
 };
+
+/// Largest flip rate that does not matter. A judge that prefers the first position in a fifth of its
+/// pairs flips these pairs, and its first position wins 60 % of presentations, the tolerance of
+/// [`RULE`]. If it prefers the second position as often, it flips as many pairs, and [`RULE`] finds
+/// nothing.
+const TOLERATED_FLIPS: f64 = 0.20;
 
 /// One presentation of a pair.
 struct Presentation<'a> {
@@ -110,20 +116,38 @@ fn first_preferred(audit_verdicts: &AuditVerdicts<'_>) -> AuditEstimate {
     wins.estimate_mean(MeasureUnit::Proportion, audit_verdicts.bootstrap)
 }
 
+/// Concludes from the preference for a position and from the flips: the worse of the two decides.
 fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
-    let mut conclusion = if first.value.is_some() {
-        RULE.conclude(first, MeasureUnit::Proportion)
-    } else {
-        Conclusion::unclear(
+    if first.value.is_none() {
+        return Conclusion::unclear(
             "position bias unknown: every pair was judged in one presentation order",
-        )
-    };
-    if flips.value.is_some() {
-        let rate = flips.describe(MeasureUnit::Proportion);
-        let flips = format!("; verdicts flip in {rate} of pairs");
-        conclusion.sentence.push_str(&flips);
+        );
     }
-    conclusion
+    let preference = RULE.conclude(first, MeasureUnit::Proportion);
+    let rate = flips.describe(MeasureUnit::Proportion);
+    let low = flips.interval.map_or(flips.value.filter(|_| flips.is_constant), |i| Some(i[0]));
+    let has_enough_images = flips.images >= MIN_CLUSTERS;
+    let (outcome, text) = if has_enough_images && low.is_some_and(|low| low > TOLERATED_FLIPS) {
+        let text = "verdicts depend on the presentation order: they flip in {rate} of pairs";
+        (FindingOutcome::Biased, text)
+    } else if flips.is_at_most(TOLERATED_FLIPS) {
+        (FindingOutcome::Sound, "verdicts flip in {rate} of pairs")
+    } else {
+        let text = "too few pairs to exclude frequent flips: verdicts flip in {rate} of pairs";
+        (FindingOutcome::Unclear, text)
+    };
+    let text = text.replace("{rate}", &rate);
+    let rank = |outcome: FindingOutcome| match outcome {
+        FindingOutcome::Biased => 2,
+        FindingOutcome::Unclear | FindingOutcome::NotRun => 1,
+        FindingOutcome::Sound => 0,
+    };
+    // The sentence begins with what decides.
+    if rank(outcome) > rank(preference.outcome) {
+        Conclusion::new(outcome, format!("{text}; {}", preference.sentence))
+    } else {
+        Conclusion::new(preference.outcome, format!("{}; {text}", preference.sentence))
+    }
 }
 
 /// Returns the cluster of a pair, and 1 if its two orders disagree, else 0.
@@ -185,4 +209,34 @@ fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEs
         bootstrap,
         difference,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proportion(value: f64, interval: [f64; 2]) -> AuditEstimate {
+        let interval = Some(interval);
+        AuditEstimate { value: Some(value), interval, n: 100, images: 100, ..Default::default() }
+    }
+
+    #[test]
+    fn frequent_flips_are_biased_although_no_position_is_preferred() {
+        let balanced = proportion(0.5, [0.46, 0.54]);
+        let outcome = |flips: &AuditEstimate| conclude(&balanced, flips);
+        let frequent = outcome(&proportion(0.3, [0.22, 0.39]));
+        assert_eq!(frequent.outcome, FindingOutcome::Biased);
+        assert!(frequent.sentence.starts_with("verdicts depend on the presentation order"));
+        assert_eq!(outcome(&proportion(0.1, [0.05, 0.17])).outcome, FindingOutcome::Sound);
+        assert_eq!(outcome(&proportion(0.2, [0.1, 0.3])).outcome, FindingOutcome::Unclear);
+        let few = AuditEstimate { images: 3, ..proportion(0.5, [0.4, 0.6]) };
+        assert_eq!(outcome(&few).outcome, FindingOutcome::Unclear);
+    }
+
+    #[test]
+    fn preferred_position_is_biased_although_flips_are_rare() {
+        let conclusion = conclude(&proportion(0.56, [0.52, 0.6]), &proportion(0.1, [0.05, 0.17]));
+        assert_eq!(conclusion.outcome, FindingOutcome::Biased);
+        assert!(conclusion.sentence.starts_with("position bias"), "{}", conclusion.sentence);
+    }
 }

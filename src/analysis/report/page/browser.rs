@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::analysis::report::baseline::BaselineComparison;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::verdicts::record_summary::{OutcomeSummary, RecordSummary};
 use crate::analysis::verdicts::Verdicts;
@@ -27,6 +28,8 @@ pub struct CaseBrowser {
     pub details: Vec<String>,
     /// Image of each entry.
     pub images: Vec<Option<ImageInfo>>,
+    /// Index of each pair.
+    indices: HashMap<(String, [String; 2]), usize>,
 }
 
 /// A pair of responses, or a malformed case.
@@ -62,6 +65,9 @@ pub struct BrowserEntry {
     /// Label scores of the two responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<[f64; 2]>,
+    /// What changed since the run of `--baseline`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
     /// Verdict of each judge; `None` if its records lack this pair.
     pub verdicts: Vec<Option<OutcomeSummary>>,
 }
@@ -96,7 +102,6 @@ impl CaseBrowser {
     /// Builds the entries from the records of all judges.
     pub fn new(judges: &[JudgeReport], target: ScoreTarget) -> Self {
         let mut browser = Self::default();
-        let mut indices: HashMap<(String, [String; 2]), usize> = HashMap::new();
         let mut details: Vec<Vec<Option<&str>>> = Vec::new();
         for (judge_index, judge) in judges.iter().enumerate() {
             let labels = LabelSummary::new(judge, target);
@@ -104,7 +109,7 @@ impl CaseBrowser {
                 let subject = &summary.subject;
                 let key = subject.case.as_ref().zip(subject.pair.as_ref());
                 let key = key.map(|(case, pair)| pair_key(case, pair));
-                let known = key.as_ref().and_then(|key| indices.get(key).copied());
+                let known = key.as_ref().and_then(|key| browser.indices.get(key).copied());
                 let index = known.unwrap_or_else(|| {
                     browser.entries.push(BrowserEntry::from_summary(summary, judges.len()));
                     browser.images.push(subject.image.clone());
@@ -112,7 +117,7 @@ impl CaseBrowser {
                     browser.entries.len() - 1
                 });
                 if let Some(key) = key {
-                    indices.insert(key, index);
+                    browser.indices.insert(key, index);
                 }
                 if let Some(entry) = browser.entries.get_mut(index) {
                     entry.set_verdict(judge_index, summary);
@@ -132,6 +137,31 @@ impl CaseBrowser {
         browser.details = details.iter().map(json_list).collect();
         browser
     }
+
+    /// Returns the index of the entry of a pair.
+    pub fn find(&self, case: &str, pair: &[String; 2]) -> Option<usize> {
+        self.indices.get(&pair_key(case, pair)).copied()
+    }
+
+    /// Adds to the entries what changed since an earlier run.
+    pub fn add_changes(&mut self, comparison: &BaselineComparison) {
+        for change in &comparison.changes {
+            let Some(entry) = self.find(&change.case, &change.pair) else {
+                continue;
+            };
+            let Some(entry) = self.entries.get_mut(entry) else {
+                continue;
+            };
+            let before = match change.before {
+                Some(before) => {
+                    let [a, b] = before.scores;
+                    format!("{} ({a} to {b})", entry.preferred_model(before.order))
+                }
+                None => "unscored".to_owned(),
+            };
+            entry.change = Some(format!("{}; before: {before}", change.kind.title()));
+        }
+    }
 }
 
 impl BrowserEntry {
@@ -150,6 +180,7 @@ impl BrowserEntry {
             meta: subject.meta.clone(),
             label: None,
             labels: None,
+            change: None,
             verdicts: vec![None; judges],
         }
     }
@@ -157,6 +188,16 @@ impl BrowserEntry {
     fn set_verdict(&mut self, judge: usize, summary: &RecordSummary) {
         if let Some(verdict) = self.verdicts.get_mut(judge) {
             *verdict = Some(summary.outcome.clone());
+        }
+    }
+
+    /// Describes which of the two models an order prefers.
+    pub fn preferred_model(&self, order: PairOrder) -> String {
+        let model = |side: usize| self.models.get(side).cloned().unwrap_or_default();
+        match order {
+            PairOrder::FirstBetter => format!("{} better", model(0)),
+            PairOrder::Tie => "tie".to_owned(),
+            PairOrder::SecondBetter => format!("{} better", model(1)),
         }
     }
 

@@ -28,25 +28,40 @@ use crate::data::images::outside_images::{OUTSIDE_REASON, is_outside};
 use crate::judging::run::record::ImageInfo;
 use crate::support::digest::Digest;
 
-/// Longest side of a thumbnail, in pixels.
-const THUMBNAIL_SIDE: u32 = 384;
-/// JPEG quality of a thumbnail, out of 100.
-const JPEG_QUALITY: u8 = 82;
+/// Thumbnails of a page with few images.
+const LARGE: Thumbnail = Thumbnail { side: 384, quality: 82 };
+/// Thumbnails of a page with more images than [`MAX_LARGE`], so that it opens quickly.
+const SMALL: Thumbnail = Thumbnail { side: 224, quality: 65 };
+/// Maximum number of large thumbnails.
+const MAX_LARGE: usize = 300;
 /// Maximum number of images in memory.
 const IMAGES_PER_BATCH: usize = 64;
 /// Reason for images over the size limit.
 const LIMIT_REACHED: &str = "the size limit for images is reached";
+
+/// Reason for images without a file.
+const NOT_FOUND: &str = "file not found";
 
 /// Size of the images embedded in the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Thumbs {
     /// No images
     None,
-    /// Thumbnails (JPEG, longest side 384 pixels), at most 48 MiB in total
+    /// Thumbnails (JPEG, longest side 384 pixels, or 224 if there are more than 300), at most 48 MiB
+    /// in total
     #[default]
     Small,
     /// Full resolution (PNG), at most 512 MiB in total
     Full,
+}
+
+/// Size of a thumbnail.
+#[derive(Clone, Copy, Debug)]
+struct Thumbnail {
+    /// Longest side, in pixels.
+    side: u32,
+    /// JPEG quality, out of 100.
+    quality: u8,
 }
 
 /// Folder of the images.
@@ -67,6 +82,8 @@ pub struct EmbeddedImages {
     pub indices: Vec<Option<usize>>,
     /// Reasons for missing images, with the number of images each.
     pub missing: Vec<(String, usize)>,
+    /// Name of the first image without a file.
+    pub first_not_found: Option<String>,
 }
 
 /// Key of an image: the hash of its file and, for DICOM, the frame and window.
@@ -107,16 +124,21 @@ impl EmbeddedImages {
         let parquet = ParquetImages::find(&folder.path, &wanted);
         let mut uri_indices = Vec::with_capacity(wanted.len());
         let mut remaining = thumbs.max_bytes();
+        let size = if wanted.len() > MAX_LARGE { SMALL } else { LARGE };
+        let thumbnail = (thumbs == Thumbs::Small).then_some(size);
         for group in wanted.chunks(IMAGES_PER_BATCH) {
             let is_full = remaining == 0;
             let load = |(image, hash): &(&ImageInfo, Digest)| {
                 if is_full {
                     return Err(LIMIT_REACHED.to_owned());
                 }
-                load_data_uri(image, *hash, folder, &parquet, thumbs)
+                load_data_uri(image, *hash, folder, &parquet, thumbnail)
             };
             let uris: Vec<Result<String, String>> = group.par_iter().map(load).collect();
-            for uri in uris {
+            for (uri, (image, _)) in uris.into_iter().zip(group) {
+                if uri.as_ref().is_err_and(|reason| reason == NOT_FOUND) {
+                    embedded.first_not_found.get_or_insert_with(|| image.name.clone());
+                }
                 uri_indices.push(embedded.embed(uri, &mut remaining));
             }
         }
@@ -170,10 +192,10 @@ fn load_data_uri(
     hash: Digest,
     folder: &ImageFolder,
     parquet: &ParquetImages,
-    thumbs: Thumbs,
+    thumbnail: Option<Thumbnail>,
 ) -> Result<String, String> {
     let encoded = |bytes: &[u8]| {
-        encode_data_uri(bytes, image.view, thumbs)
+        encode_data_uri(bytes, image.view, thumbnail)
             .map_err(|_| "the file cannot be decoded".to_owned())
     };
     if let Some(bytes) = parquet.0.get(&hash) {
@@ -185,7 +207,7 @@ fn load_data_uri(
     }
     let mut images = ImageReader::new(root.clone(), ImageLimits::default());
     let file = images.read(&ImageSource::File(path));
-    let file = file.map_err(|_| "file not found".to_owned())?;
+    let file = file.map_err(|_| NOT_FOUND.to_owned())?;
     if file.sha256 == hash {
         encoded(file.bytes())
     } else {
@@ -193,8 +215,12 @@ fn load_data_uri(
     }
 }
 
-/// Decodes the judged pixels and returns them as a data URI.
-fn encode_data_uri(bytes: &[u8], view: Option<AppliedView>, thumbs: Thumbs) -> Result<String> {
+/// Decodes the judged pixels and returns them as a data URI: a thumbnail, or all pixels.
+fn encode_data_uri(
+    bytes: &[u8],
+    view: Option<AppliedView>,
+    thumbnail: Option<Thumbnail>,
+) -> Result<String> {
     let limits = ImageLimits::default();
     let frame = view.map(|view| view.frame);
     let decode = |window: DicomWindow| {
@@ -218,21 +244,22 @@ fn encode_data_uri(bytes: &[u8], view: Option<AppliedView>, thumbs: Thumbs) -> R
     let pixels = pixels.ok_or_else(|| anyhow!("unexpected number of pixels"))?;
     let mut rgb = decoded.data().as_chunks::<3>().0.iter();
     let is_grey = rgb.all(|[r, g, b]| r == g && g == b);
-    let is_reduced = thumbs == Thumbs::Small && width.max(height) > THUMBNAIL_SIDE;
     let mut output = DynamicImage::ImageRgb8(pixels);
-    if is_reduced {
-        output = output.thumbnail(THUMBNAIL_SIDE, THUMBNAIL_SIDE);
+    if let Some(Thumbnail { side, .. }) = thumbnail
+        && width.max(height) > side
+    {
+        output = output.thumbnail(side, side);
     }
     if is_grey {
         output = DynamicImage::ImageLuma8(output.into_luma8());
     }
     let mut encoded = Vec::new();
-    let format = if thumbs == Thumbs::Full {
+    let format = if let Some(Thumbnail { quality, .. }) = thumbnail {
+        output.write_with_encoder(JpegEncoder::new_with_quality(&mut encoded, quality))?;
+        "jpeg"
+    } else {
         output.write_with_encoder(PngEncoder::new(&mut encoded))?;
         "png"
-    } else {
-        output.write_with_encoder(JpegEncoder::new_with_quality(&mut encoded, JPEG_QUALITY))?;
-        "jpeg"
     };
     Ok(format!("data:image/{format};base64,{}", STANDARD.encode(encoded)))
 }

@@ -29,6 +29,10 @@ const CASE_BROWSER: &str = include_str!("cases.html");
 /// opened.
 const ENTRIES_PER_CHUNK: usize = 100;
 
+/// Maximum number of columns of a table that a phone shows as one block per row. Wider tables, such
+/// as those with a column per model, scroll.
+const MAX_STACKED_COLUMNS: usize = 12;
+
 /// Data that the script reads at start.
 #[derive(Serialize)]
 struct PageIndex<'a> {
@@ -56,9 +60,11 @@ pub fn render_page(
     let judges: Vec<String> = report.judges.iter().map(|judge| escape_html(&judge.name)).collect();
     let _ = write!(
         page,
-        "<header>\n<p class=\"kind\">acem3 report</p>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n",
+        "<header>\n<p class=\"kind\">acem3 report</p>\n<h1>{}</h1>\n<p>{}</p>\n\
+         <p><a class=\"jump\" href=\"#cases\">Browse {}</a></p>\n</header>\n",
         escape_html(title),
-        judges.join(" · ")
+        judges.join(" · "),
+        format_count(browser.entries.len() as u64, "pair")
     );
     write_navigation(&mut page, &sections);
     page.push_str("<main id=\"main\">\n");
@@ -96,10 +102,9 @@ fn write_head(page: &mut String, title: &str) {
 
 fn write_navigation(page: &mut String, sections: &[ReportSection]) {
     page.push_str("<nav aria-label=\"Sections\">\n<ul>\n");
+    // The cases are far below the statistics, so their link comes first.
+    page.push_str("<li><a href=\"#cases\">Cases</a></li>\n");
     for section in sections {
-        if section.id == "method" {
-            page.push_str("<li><a href=\"#cases\">Cases</a></li>\n");
-        }
         let _ = writeln!(page, "<li><a href=\"#{}\">{}</a></li>", section.id, section.title);
     }
     page.push_str("</ul>\n</nav>\n");
@@ -160,7 +165,13 @@ fn write_paragraph(page: &mut String, text: &str) {
 /// of a row links to its entry.
 fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
     let title = escape_html(&section.title);
-    let class = if entries.is_empty() { "" } else { " class=\"words\"" };
+    let is_narrow = section.table.header.len() <= MAX_STACKED_COLUMNS;
+    let class = match (entries.is_empty(), is_narrow) {
+        (false, true) => " class=\"words stack\"",
+        (false, false) => " class=\"words\"",
+        (true, true) => " class=\"stack\"",
+        (true, false) => "",
+    };
     let _ = write!(
         page,
         "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{title}\">\n<table{class}>\n\
@@ -187,6 +198,10 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
                     write!(page, "<th scope=\"row\" class=\"below\">{text}</th>")
                 }
                 (0, None) => write!(page, "<th scope=\"row\">{text}</th>"),
+                _ if is_narrow => {
+                    let header = section.table.header.get(column).map_or("", String::as_str);
+                    write!(page, "<td data-label=\"{}\">{text}</td>", escape_html(header))
+                }
                 _ => write!(page, "<td>{text}</td>"),
             };
         }
@@ -213,6 +228,12 @@ fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &Embedde
     let mut intro = format!("{n} of responses, {image_count} in this file.");
     for (reason, n) in &images.missing {
         let _ = write!(intro, " {} not shown: {reason}.", format_count(*n as u64, "image"));
+    }
+    if let Some(name) = &images.first_not_found {
+        let _ = write!(
+            intro,
+            " To show them, write the report again with --images DIR, where DIR is the folder that contains {name}."
+        );
     }
     page.push_str(&CASE_BROWSER.replace("{intro}", &escape_html(&intro)));
 }

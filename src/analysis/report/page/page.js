@@ -6,7 +6,7 @@ const PAGE = 50;
 const byId = (id) => document.getElementById(id);
 const index = JSON.parse(byId("index").textContent);
 const judges = index.judges;
-const fields = ["q", "status", "model", "flip", "label", "judges", "field", "sort"];
+const fields = ["q", "status", "model", "flip", "label", "judges", "change", "field", "sort"];
 
 /* ---- elements ---- */
 
@@ -48,12 +48,15 @@ const metaEntries = (entry) => Object.entries(entry.meta || {}).filter(([, v]) =
 
 const entries = index.entries.map((entry, i) => ({ ...entry, number: i + 1, text: searchText(entry) }));
 
+const hasImages = entries.some((entry) => entry.picture !== undefined);
+
 // Filters: each returns true for the entries to list.
 const filters = {
   q: (entry, words) => words.toLowerCase().split(/\s+/).every((word) => entry.text.includes(word)),
   model: (entry, model) => entry.models.includes(model),
   flip: (entry, choice) => judgedVerdicts(entry).some((v) => v.flip === (choice === "yes")),
   field: (entry, choice) => metaEntries(entry).some(([name, value]) => name + "=" + value === choice),
+  change: (entry, choice) => Boolean(entry.change) === (choice === "yes"),
   status(entry, choice) {
     if (choice === "unscored") return entry.verdicts.some((v) => v && v.status === "unscored");
     if (choice === "tie") return judgedVerdicts(entry).some((v) => v.order === "=");
@@ -153,14 +156,25 @@ function flagElements(entry) {
   if (judgedVerdicts(entry).some((v) => v.flip)) flags.push("flip");
   if (filters.label(entry, "differ")) flags.push("differs from labels");
   if (filters.judges(entry, "differ")) flags.push("judges disagree");
+  if (entry.change) flags.push("changed");
   return flags.map((flag) => el("span", { class: "flag" }, flag));
+}
+
+// Creates a small image for the list, or an empty box of the same size. The page has no boxes if it has no images.
+function thumbnail(entry) {
+  if (!hasImages) return null;
+  if (entry.picture === undefined) return el("span", { class: "thumb", "aria-hidden": "true" });
+  const src = byId("picture-" + entry.picture).textContent;
+  return el("img", { class: "thumb", src, alt: "", width: "64", height: "64", decoding: "async" });
 }
 
 function listItem(entry) {
   const link = el("a", { href: urlFor({ open: entry.number }), "data-open": entry.number },
-    el("span", { class: "id" }, entry.case || "Line " + entry.line),
-    untrusted("span", entry.question || "", { class: "question" }),
-    el("span", { class: "scores" }, scoreSummary(entry)));
+    thumbnail(entry),
+    el("span", { class: "text" },
+      el("span", { class: "id" }, entry.case || "Line " + entry.line),
+      untrusted("span", entry.question || "", { class: "question" }),
+      el("span", { class: "scores" }, scoreSummary(entry))));
   if (entry.number === state.open) link.setAttribute("aria-current", "true");
   return el("li", {}, link, flagElements(entry));
 }
@@ -265,6 +279,20 @@ function combinedTable(entry, verdict, detail) {
   return pairTable(entry, "Combined scores (mean over presentation orders)", bodies);
 }
 
+// Names the criteria in which the preferred response leads most, with their scores.
+function decidingText(verdict, detail) {
+  if (verdict.order === "=") return null;
+  const sign = verdict.order === ">" ? 1 : -1;
+  const leads = index.criteria.filter(([key]) => detail.criteria[key]).map(([key, name]) => {
+    const [a, b] = detail.criteria[key];
+    return { text: name + " (" + number(a) + " to " + number(b) + ")", lead: sign * (a - b) };
+  });
+  const largest = Math.max(0, ...leads.map(({ lead }) => lead));
+  if (largest < 1e-6) return "The preferred response leads in no criterion: the conclusion model prefers it all the same.";
+  const deciding = leads.filter(({ lead }) => lead > largest - 1e-6).map(({ text }) => text);
+  return "Largest lead of the preferred response: " + deciding.join(", ") + ".";
+}
+
 function verdictSection(entry, i, detail) {
   const verdict = entry.verdicts[i];
   const parts = [el("h4", {}, judges.length > 1 ? judges[i] : "Verdict")];
@@ -276,7 +304,10 @@ function verdictSection(entry, i, detail) {
     const flipTexts = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
     parts.push(el("p", {}, preferenceText(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
       + (flipTexts[verdict.flip] || "Judged in one presentation order only.")));
+    const deciding = decidingText(verdict, detail);
+    if (deciding) parts.push(el("p", {}, deciding));
     parts.push(combinedTable(entry, verdict, detail));
+    parts.push(el("p", { class: "keys" }, "Final score: given by the conclusion model; it is not the mean of the aspects. Aspects: means of their criteria. All from 0 to 5."));
     detail.orders.forEach((order, k) => {
       const open = k === 0 ? { open: "" } : {};
       const first = entry.models[order.swapped ? 1 : 0];
@@ -319,6 +350,7 @@ function showCase(focus) {
   if (entry.question) facts.push(el("dt", {}, "Question"), untrusted("dd", entry.question));
   if (entry.reference) facts.push(el("dt", {}, "Reference"), untrusted("dd", entry.reference));
   facts.push(labelElements(entry));
+  if (entry.change) facts.push(el("dt", {}, "Change"), el("dd", {}, entry.change));
   for (const [name, value] of metaEntries(entry)) facts.push(el("dt", { class: "meta" }, name), untrusted("dd", String(value)));
   const answers = entry.answers
     ? pairTable(entry, "Responses", [[el("tr", {}, entry.answers.map((text) => untrusted("td", text, { class: "answer" })))]])
@@ -387,6 +419,7 @@ function fillSelects() {
     byId("field").append(group);
   }
   byId("judges-p").hidden = judges.length < 2;
+  byId("change-p").hidden = !entries.some((entry) => entry.change);
 }
 
 function onKey(event) {
@@ -447,6 +480,8 @@ function start() {
   addEventListener("resize", updateTabStops);
   focusNext = location.hash.includes("open=");
   update();
+  // No element has this id with parameters, so the browser stays at the top.
+  if (location.hash.startsWith("#cases?") && !state.open) byId("cases").scrollIntoView();
   updateTabStops();
 }
 

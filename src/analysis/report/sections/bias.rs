@@ -7,7 +7,7 @@ use crate::analysis::report::page::browser::CaseBrowser;
 use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::sections::label_agreement::count_overall_tables;
 use crate::analysis::report::verdicts::case_lists;
-use crate::analysis::report::verdicts::scores::MeanScore;
+use crate::analysis::report::verdicts::scores::{MISSING_INTERVAL_NOTE, MeanScore};
 use crate::support::tables::{Table, TableSection};
 
 /// Lists the findings of the bias probes and of an audit.
@@ -24,13 +24,12 @@ pub(super) fn bias_section(report: &ReportData) -> ReportSection {
         );
     });
     if let Some(audit) = &report.audit {
-        let foreign_note = if audit.is_foreign {
-            " (a judge or configuration that is not in this report)"
-        } else {
-            ""
-        };
-        section
-            .paragraph(format!("An audit of {}{foreign_note}, from {}:", audit.judge, audit.file));
+        section.paragraph(format!(
+            "An audit of {}{}, from {}:",
+            audit.judge,
+            audit.foreign_note(),
+            audit.file
+        ));
         let findings = audit.findings.iter();
         let findings = findings.map(|f| (f.probe.key().to_owned(), f.describe()));
         section.blocks.push(SectionBlock::Findings(findings.collect()));
@@ -58,9 +57,9 @@ pub(super) fn subgroups_section(report: &ReportData) -> ReportSection {
                 table.push_row(row);
             }
             let title = format!("mean scores by {by} (score target: {})", report.target.key());
-            section.tables([TableSection::new(title, table).with_notes(vec![
-                "brackets: 95 % CI; undefined: too few images, or all scores are equal".to_owned(),
-            ])]);
+            section
+                .tables([TableSection::new(title, table)
+                    .with_notes(vec![MISSING_INTERVAL_NOTE.to_owned()])]);
         }
         if let Some(agreement) = &judge.agreement {
             let tables = agreement.tables().into_iter();

@@ -1,6 +1,7 @@
 //! The sections of the report: text, tables and charts.
 
 mod bias;
+mod changes;
 mod each_judge;
 mod label_agreement;
 mod models;
@@ -15,8 +16,10 @@ use crate::support::terminal::number::format_thousands;
 /// Returns all sections except the case browser.
 pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
     let mut sections: Vec<ReportSection> = run_problems_section(report).into_iter().collect();
+    sections.extend([summary::summary_section(report)]);
+    let comparison = report.baseline.as_ref();
+    sections.extend(comparison.map(|comparison| changes::changes_section(comparison, browser)));
     sections.extend([
-        summary::summary_section(report),
         models::ranking_section(report),
         models::scores_section(report),
         models::distributions_section(report),
@@ -34,9 +37,10 @@ pub fn build_sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportS
     sections
 }
 
-/// Says which runs are unfinished or damaged; `None` if there are none.
+/// Says which runs are unfinished or damaged, and which judges are known to judge such cases badly;
+/// `None` if there are none.
 fn run_problems_section(report: &ReportData) -> Option<ReportSection> {
-    let mut section = ReportSection::new("runs", "Unfinished or damaged runs");
+    let mut section = ReportSection::new("runs", "Before you read the results");
     let notices = report.judges.iter().flat_map(|judge| judge.run.notices());
     notices.for_each(|notice| section.paragraph(notice));
     (!section.blocks.is_empty()).then_some(section)

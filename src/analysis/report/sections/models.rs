@@ -6,11 +6,14 @@ use crate::analysis::calibration::means_table;
 use crate::analysis::ranking::RankedModel;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
+use crate::analysis::report::verdicts::deciding::DecidingCriteria;
 use crate::analysis::report::verdicts::histogram::BINS;
-use crate::analysis::report::verdicts::scores::{MeanScore, ModelScores};
+use crate::analysis::report::verdicts::scores::{MISSING_INTERVAL_NOTE, MeanScore, ModelScores};
 use crate::data::labels::ScoreTarget;
 use crate::support::tables::chart::{Axis, Chart, ChartMark};
 use crate::support::tables::{Table, TableSection};
+use crate::support::terminal::number::format_signed_two_decimals;
+use crate::support::text::format_count;
 
 /// Shows the ranking of the models for each judge.
 pub(super) fn ranking_section(report: &ReportData) -> ReportSection {
@@ -55,6 +58,7 @@ pub(super) fn scores_section(report: &ReportData) -> ReportSection {
             &marks,
         ));
         section.tables([mean_score_table(judge)]);
+        section.tables(deciding_table(&judge.deciding));
         if let Some(calibrated) = &judge.calibrated {
             section.tables([means_table(calibrated)]);
         }
@@ -70,7 +74,7 @@ fn mean_score_table(judge: &JudgeReport) -> TableSection {
         let mut row = vec![target_name(target)];
         row.extend(judge.models.iter().map(|model| {
             let mean = model.mean_on(target);
-            mean.map_or("undefined".to_owned(), MeanScore::to_cell)
+            mean.map_or("no score".to_owned(), MeanScore::to_cell)
         }));
         table.push_row(row);
     }
@@ -80,13 +84,50 @@ fn mean_score_table(judge: &JudgeReport) -> TableSection {
         format!("{n} of {}", model.pairs)
     }));
     table.push_row(row);
-    let mut notes = vec!["scores from 0 to 5, higher is better; brackets: 95 % CI".to_owned()];
-    let reasons = judge.models.iter().flat_map(|m| &m.means);
-    let mut reasons: Vec<&String> = reasons.filter_map(|m| m.undefined.as_ref()).collect();
-    reasons.sort();
-    reasons.dedup();
-    notes.extend(reasons.into_iter().map(|reason| format!("undefined: {reason}")));
+    let notes = [
+        "scores from 0 to 5, higher is better; a pair counts with the mean of its presentation orders",
+        "final score: given by the conclusion model, which reads the evaluations of the experts; it is not a mean of \
+         other scores, so it can be far below all of them",
+        "aspect: mean of its criteria, which are indented below it; criterion: given by the expert of its aspect",
+        MISSING_INTERVAL_NOTE,
+    ];
+    let notes = notes.map(str::to_owned).to_vec();
     TableSection::new("mean scores", table).with_notes(notes)
+}
+
+/// Returns the table of the criteria that decided. `None` if no pair has a preferred response.
+fn deciding_table(deciding: &DecidingCriteria) -> Option<TableSection> {
+    if deciding.decided == 0 {
+        return None;
+    }
+    let mut table = Table::new(["criterion", "decided", "alone", "mean lead"]);
+    for row in &deciding.criteria {
+        let percent = 100.0 * row.pairs / deciding.decided as f64;
+        table.push_row([
+            target_name(row.criterion).trim().to_owned(),
+            format!("{percent:.1} %"),
+            row.alone.to_string(),
+            format_signed_two_decimals(row.mean_lead),
+        ]);
+    }
+    let decided = format_count(deciding.decided as u64, "pair");
+    let mut notes = vec![
+        format!(
+            "decided: proportion of the {decided} with a preferred response in which it leads most in this \
+             criterion; a pair with several such criteria counts for each in equal parts"
+        ),
+        "alone: number of pairs without another such criterion; mean lead: score of the preferred response minus \
+         that of the other, over these pairs"
+            .to_owned(),
+        "the conclusion model gives the final score itself: a lead goes together with a verdict and need not be \
+         its cause"
+            .to_owned(),
+    ];
+    if deciding.without_lead > 0 {
+        let pairs = format_count(deciding.without_lead as u64, "pair");
+        notes.push(format!("in {pairs} the preferred response leads in no criterion"));
+    }
+    Some(TableSection::new("criteria that decided", table).with_notes(notes))
 }
 
 /// Returns the name of a target; criteria are indented below their aspect.

@@ -5,6 +5,7 @@ use super::each_judge::section_per_judge;
 use crate::analysis::agreement::{Agreement, Statistic};
 use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;
+use crate::analysis::report::audit::ReportAudit;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
 use crate::statistics::Estimate;
@@ -12,7 +13,7 @@ use crate::support::text::format_count;
 
 /// Summarises the results of each judge: one finding per topic.
 pub(super) fn summary_section(report: &ReportData) -> ReportSection {
-    section_per_judge(report, ["summary", "Summary"], |section, judge| {
+    let mut section = section_per_judge(report, ["summary", "Summary"], |section, judge| {
         let counts = &judge.counts;
         section.paragraph(format!(
             "{} of {} about {} judged by {}.",
@@ -29,7 +30,29 @@ pub(super) fn summary_section(report: &ReportData) -> ReportSection {
         }
         findings.push(("unscored".to_owned(), describe_unscored(judge)));
         section.blocks.push(SectionBlock::Findings(findings));
-    })
+    });
+    if let Some(audit) = &report.audit {
+        section.paragraph(describe_audit(audit));
+        let found = audit.findings.iter().filter(|f| f.outcome == FindingOutcome::Biased);
+        let found = found.map(|finding| (finding.probe.key().to_owned(), finding.describe()));
+        let found: Vec<_> = found.collect();
+        if !found.is_empty() {
+            section.blocks.push(SectionBlock::Findings(found));
+        }
+    }
+    section
+}
+
+/// Counts the outcomes of an audit; the biased findings follow.
+fn describe_audit(audit: &ReportAudit) -> String {
+    use FindingOutcome::{Biased, NotRun, Sound, Unclear};
+    let count = |outcome: FindingOutcome| {
+        let n = audit.findings.iter().filter(|finding| finding.outcome == outcome).count();
+        (n > 0).then(|| format!("{n} {}", outcome.label()))
+    };
+    let counts: Vec<String> =
+        [Biased, Unclear, Sound, NotRun].into_iter().filter_map(count).collect();
+    format!("Audit of {}{}: {}.", audit.judge, audit.foreign_note(), counts.join(", "))
 }
 
 /// Names the best model and the significant differences.

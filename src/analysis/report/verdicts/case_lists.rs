@@ -4,7 +4,7 @@
 use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser};
 use crate::analysis::report::section::SectionBlock;
 use crate::analysis::report::verdicts::record_summary::OutcomeSummary;
-use crate::judging::judge::recorded_verdict::{PairOrder, pair_values};
+use crate::judging::judge::recorded_verdict::pair_values;
 use crate::support::tables::{Table, TableSection};
 use crate::support::text::format_count;
 
@@ -42,32 +42,21 @@ fn list_entries(
     (count > 0).then_some(SectionBlock::Cases(section, entries))
 }
 
-/// Describes which of the two models an order prefers.
-pub(crate) fn preferred_model(entry: &BrowserEntry, order: PairOrder) -> String {
-    let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
-    match order {
-        PairOrder::FirstBetter => format!("{} better", model(0)),
-        PairOrder::Tie => "tie".to_owned(),
-        PairOrder::SecondBetter => format!("{} better", model(1)),
-    }
-}
-
 /// Returns the lists of one judge.
 pub(crate) fn judge_lists(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
     let flips = list_entries(browser, "flips", "combined verdict", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
             OutcomeSummary::Judged { flip: Some(true), order: Some(order), scores, .. } => {
                 let [a, b] = pair_values(scores);
-                Some(format!("{} ({a} to {b})", preferred_model(entry, *order)))
+                Some(format!("{} ({a} to {b})", entry.preferred_model(*order)))
             }
             _ => None,
         }
     });
     let labels = list_entries(browser, "disagreement with the labels", "judge, labels", |entry| {
         let (order, label) = (entry.order(judge)?, entry.label?);
-        (order != label).then(|| {
-            format!("{}, {}", preferred_model(entry, order), preferred_model(entry, label))
-        })
+        (order != label)
+            .then(|| format!("{}, {}", entry.preferred_model(order), entry.preferred_model(label)))
     });
     let unscored = list_entries(browser, "unscored", "reason", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
@@ -89,6 +78,6 @@ pub(crate) fn disagreement_list(
     let title = format!("disagreement between {names}");
     list_entries(browser, &title, "first, second", |entry| {
         let (a, b) = (entry.order(first)?, entry.order(second)?);
-        (a != b).then(|| format!("{}, {}", preferred_model(entry, a), preferred_model(entry, b)))
+        (a != b).then(|| format!("{}, {}", entry.preferred_model(a), entry.preferred_model(b)))
     })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod case_lists;
 pub(crate) mod counts;
+pub(crate) mod deciding;
 pub(crate) mod groups;
 pub(crate) mod histogram;
 pub(crate) mod record_summary;

@@ -6,7 +6,11 @@ use serde::Serialize;
 
 use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
-use crate::statistics::{Bootstrap, Clusters, Defined, mean, percentile_interval};
+use crate::statistics::{Bootstrap, Clusters, Defined, Undefined, mean, percentile_interval};
+
+/// Note below tables with [`MeanScore::to_cell`].
+pub(crate) const MISSING_INTERVAL_NOTE: &str = "brackets: 95 % CI. No interval: “one image”, or “all equal” scores, which resampling cannot vary; “too few \
+     images”: fewer than 95 % of the resamples have a score";
 
 /// Mean scores of one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,6 +37,9 @@ pub struct MeanScore {
     /// Reason if the interval is undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
+    /// The same reason, for table cells.
+    #[serde(skip)]
+    pub no_interval: Option<Undefined>,
 }
 
 /// Computes the mean scores of every model on the given targets, sorted by model name.
@@ -88,6 +95,7 @@ fn compute_means(
                 value: value.ok(),
                 interval: interval.ok(),
                 undefined: interval.err().map(|reason| reason.to_string()),
+                no_interval: interval.err(),
             }
         })
         .collect()
@@ -98,8 +106,17 @@ impl MeanScore {
     pub(crate) fn to_cell(&self) -> String {
         match (self.value, self.interval) {
             (Some(value), Some([low, high])) => format!("{value:.2} [{low:.2}, {high:.2}]"),
-            (Some(value), None) => format!("{value:.2} [undefined]"),
-            (None, _) => "undefined".to_owned(),
+            (Some(value), None) => format!("{value:.2} ({})", self.describe_missing_interval()),
+            (None, _) => "no score".to_owned(),
+        }
+    }
+
+    /// Says in a few words why there is no interval.
+    fn describe_missing_interval(&self) -> &'static str {
+        match self.no_interval {
+            Some(Undefined::NoSpread) => "all equal",
+            Some(Undefined::TooFew { .. }) => "one image",
+            _ => "too few images",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
+use crate::analysis::agreement::StatisticValue;
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
 use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs, TableFormat};
@@ -20,6 +21,8 @@ Examples:
       Compare two judges on the same cases, with significance tests
   acem3 agree verdicts --labels ratings.csv --group-by patient --format csv
       Compare subgroups by the value of `meta.patient`; print CSV
+  acem3 agree verdicts --min accuracy=60 --min kappa=0.3 --junit agree.xml
+      Fail below 60 % accuracy or a kappa of 0.3; write JUnit XML for CI
 
 Label files are CSV (columns separated by comma, semicolon or tab) or JSONL (one object per \
 line with the same fields, or with the `labels` of a case). Each row names a case by its id in the \
@@ -91,6 +94,29 @@ pub struct AgreeArgs {
     /// Round the judge's scores to whole points before the comparison
     #[arg(long, env = "ACEM3_ROUND", value_parser = FalseyValueParser::new())]
     pub round: bool,
+    /// Fail if a statistic is below VALUE on the first target, for example accuracy=60 (percent) or
+    /// kappa=0.4; the names are those of the JSON output (repeatable; exit code 1)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        env = "ACEM3_MIN",
+        value_delimiter = ',',
+        value_parser = StatisticValue::parse
+    )]
+    pub min: Vec<StatisticValue>,
+    /// Fail if a statistic is above VALUE on the first target, for example bias=0.5 (repeatable;
+    /// exit code 1)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        env = "ACEM3_MAX",
+        value_delimiter = ',',
+        value_parser = StatisticValue::parse
+    )]
+    pub max: Vec<StatisticValue>,
+    /// Write the results of the thresholds to FILE as JUnit XML, one test case each
+    #[arg(long, value_name = "FILE", env = "ACEM3_JUNIT")]
+    pub junit: Option<PathBuf>,
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,

@@ -61,6 +61,9 @@ pub struct AuditArgs {
     /// Write the audit to FILE (JSON), with every perturbed pair and its verdicts before and after
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: Option<PathBuf>,
+    /// Write the results of the thresholds to FILE as JUnit XML, one test case each
+    #[arg(long, value_name = "FILE", env = "ACEM3_JUNIT")]
+    pub junit: Option<PathBuf>,
     /// The state of the run.
     #[command(flatten)]
     pub run: CompleteArgs,

@@ -18,8 +18,9 @@ Examples:
   acem3 rank verdicts --format json > ranking.json
       Write the ranking as JSON
 
-Strengths: Bradley-Terry model with Davidson's (1970) extension for ties. p-values: exact paired \
-permutation test, clustered by image, with Holm's correction over all pairs of models. Differences \
+Strengths: Bradley-Terry model with Davidson's (1970) extension for ties; penalised if some are \
+infinite. p-values: exact paired permutation test, clustered by image, or a test of the strengths \
+if few images compare the two models, with Holm's correction over all pairs of models. Differences \
 with a corrected p below 0.05 are significant. Ranks have simultaneous 95 % confidence intervals.";
 
 /// Arguments of `acem3 rank`.

@@ -19,6 +19,8 @@ Examples:
       Add the findings of `acem3 audit --out audit.json`
   acem3 report verdicts other-verdicts --out judges.html
       Compare two judges on the same cases
+  acem3 report verdicts --baseline last-verdicts --out report.html
+      Show which verdicts and scores changed since an earlier run
   acem3 report verdicts --thumbnails none --out report.html
       Leave out images that must not be shared
   acem3 report verdicts --out report.md
@@ -47,6 +49,9 @@ pub struct ReportArgs {
     /// Use TEXT as the heading of the report
     #[arg(long, value_name = "TEXT", env = "ACEM3_TITLE", default_value = "Judge report")]
     pub title: String,
+    /// Show what changed since an earlier run, pair by pair
+    #[arg(long, value_name = "RECORDS", env = "ACEM3_REPORT_BASELINE")]
+    pub baseline: Option<PathBuf>,
     /// Add the findings of an audit from FILE, which `audit --out` wrote
     #[arg(long, value_name = "FILE", env = "ACEM3_AUDIT")]
     pub audit: Option<PathBuf>,

@@ -1,19 +1,24 @@
 //! `acem3 agree`: agreement between a judge and human labels.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{read_labels, read_verdicts};
+use super::verdict_input::{read_labels, read_verdicts, records_file};
 use crate::analysis::agreement::{
-    Agreement, AgreementConfig, JudgeComparison, compare_judges, compute_agreement,
+    Agreement, AgreementConfig, JudgeComparison, StatisticBound, compare_judges, compute_agreement,
 };
+use crate::analysis::audit::ThresholdResult;
 use crate::analysis::correctness::{CorrectnessAgreement, GradedRun};
 use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, TableFormat};
+use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::output::write_stdout;
 use crate::data::labels;
 use crate::data::labels::{LabelOptions, ScoreTarget};
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -25,6 +30,8 @@ struct AgreementOutput<'a> {
     agreement: &'a Agreement,
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<&'a JudgeComparison>,
+    #[serde(rename = "limits", skip_serializing_if = "<[ThresholdResult]>::is_empty")]
+    bounds: &'a [ThresholdResult],
 }
 
 /// Runs the command.
@@ -32,6 +39,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     if GradedRun::is_graded(&args.records) {
         return agree_on_correctness(args);
     }
+    let junit = check_junit_file(args)?;
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let targets: Vec<ScoreTarget> = args.target.iter().map(|target| target.resolved()).collect();
     targets.iter().try_for_each(|target| verdicts.check_target(*target))?;
@@ -68,21 +76,50 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         }
         _ => None,
     };
+    let bounds = evaluate_bounds(args, &result);
     let text = match args.format {
         TableFormat::Json => {
-            let output = AgreementOutput { agreement: &result, against: comparison.as_ref() };
+            let output = AgreementOutput {
+                agreement: &result,
+                against: comparison.as_ref(),
+                bounds: &bounds,
+            };
             notices.to_json(&output)?
         }
         TableFormat::Csv => result.csv_table().to_csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             let mut tables = result.tables();
             tables.extend(comparison.as_ref().map(JudgeComparison::table));
-            notices.render(&result.intro(), &tables, args.format)
+            let lines = bounds.iter().map(ThresholdResult::to_line);
+            let intro: Vec<String> = std::iter::once(result.intro()).chain(lines).collect();
+            notices.render(&intro.join("\n"), &tables, args.format)
         }
     };
     notices.print_unless_in(args.format);
     write_stdout(&text)?;
-    Ok(Exit::Done)
+    let source = args.records.display().to_string();
+    let properties = vec![("source", source), ("judge", verdicts.name.clone())];
+    write_junit(junit.as_ref(), "acem3 agree", properties, &bounds)?;
+    let mut failed = bounds.iter().filter(|bound| bound.failed).peekable();
+    let exit = if failed.peek().is_some() { Exit::Failed } else { Exit::Done };
+    failed.for_each(|bound| print_lines(&bound.summary));
+    Ok(exit)
+}
+
+/// Checks the file of `--junit`.
+fn check_junit_file(args: &AgreeArgs) -> Result<Option<OutFile>> {
+    let records = records_file(&args.records);
+    let against = args.against.as_deref().map(records_file);
+    let inputs = [Some(&records), against.as_ref(), args.labels.path.as_ref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+    check_junit(args.junit.as_ref(), &inputs)
+}
+
+/// Compares the agreement on the first target with the bounds.
+fn evaluate_bounds(args: &AgreeArgs, agreement: &Agreement) -> Vec<ThresholdResult> {
+    let minima = args.min.iter().copied().map(StatisticBound::Min);
+    let bounds = minima.chain(args.max.iter().copied().map(StatisticBound::Max));
+    bounds.map(|bound| bound.evaluate(agreement.sections.first())).collect()
 }
 
 /// Compares verdicts on the correctness of single responses with labels.
@@ -91,6 +128,12 @@ fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
         bail!(
             "--against: two judges of correctness cannot be compared yet\n\
              hint: run `acem3 agree` for each of them with the same labels"
+        );
+    }
+    if !(args.min.is_empty() && args.max.is_empty() && args.junit.is_none()) {
+        bail!(
+            "--min, --max, --junit: not available for verdicts on correctness\n\
+             hint: read the statistics from `acem3 agree --format json`"
         );
     }
     let run = GradedRun::read(&args.records)?;

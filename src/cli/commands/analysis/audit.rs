@@ -14,8 +14,10 @@ use crate::analysis::audit::{
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::output::write_stdout;
+use crate::cli::commands::panel_warning::panel_warning;
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
@@ -32,11 +34,11 @@ use crate::support::text::{escape_control_chars, format_count};
 /// Runs the command.
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
-    let out = check_out(args, records.as_deref())?;
+    let [out, junit] = check_out(args, records.as_deref())?;
     let request = build_request(args, records.is_some())?;
     let (mut audit, notices) = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
-        None => (audit_cases(args, &request, verbosity)?, RunNotices::default()),
+        None => audit_cases(args, &request, verbosity)?,
     };
     audit.source = args.source.path.display().to_string();
     audit.labels = args.labels.path.as_ref().map(|path| path.display().to_string());
@@ -44,6 +46,8 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         let text = notices.to_json(&audit).context("cannot write the audit")?;
         out.write(text.as_bytes())?;
     }
+    let properties = vec![("source", audit.source.clone()), ("judge", audit.judge.clone())];
+    write_junit(junit.as_ref(), "acem3 audit", properties, &audit.thresholds)?;
     // Only the file has the perturbed pairs.
     audit.trials.clear();
     notices.print_unless_in(args.format);
@@ -57,13 +61,13 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     Ok(check_thresholds(&audit))
 }
 
-/// Checks the output file, which must not be an input.
-fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<Option<OutFile>> {
+/// Checks the files of `--out` and `--junit`, which must not be inputs.
+fn check_out(args: &AuditArgs, records: Option<&Path>) -> Result<[Option<OutFile>; 2]> {
     let mut inputs = args.source.files();
     inputs.extend(records);
     inputs.extend(args.labels.path.as_deref());
     let out = args.out.as_ref().map(|path| OutFile::check(path, AuditResult::FORM, &inputs));
-    out.transpose()
+    Ok([out.transpose()?, check_junit(args.junit.as_ref(), &inputs)?])
 }
 
 /// Builds the request from the flags.
@@ -129,9 +133,12 @@ fn audit_cases(
     args: &AuditArgs,
     request: &AuditRequest,
     verbosity: Verbosity,
-) -> Result<AuditResult> {
+) -> Result<(AuditResult, RunNotices)> {
     let (cases, unreadable) = read_cases(args, verbosity)?;
     let (mut judge, _) = load_judge(&args.judge, None, verbosity)?;
+    let warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
+    let warning = warning.map(|text| format!("{}: warning: {text}", args.source.path.display()));
+    let notices = RunNotices::default().with_notes(warning);
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = ImageReader::new(cases::base_folder(path), ImageLimits::default());
@@ -172,7 +179,7 @@ fn audit_cases(
     }
     let elapsed = format_duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {elapsed}", format_count(total as u64, "verdict")));
-    audit.evaluate(&plan, &results, units.as_ref(), request)
+    Ok((audit.evaluate(&plan, &results, units.as_ref(), request)?, notices))
 }
 
 /// Reads the cases. Also returns the number of unreadable cases.

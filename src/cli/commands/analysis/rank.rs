@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{check_distinct_runs, read_verdicts};
+use super::verdict_input::{DistinctRuns, distinct_paths, read_distinct_verdicts};
 use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
@@ -12,15 +12,15 @@ use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
-    check_distinct_runs(&args.records)?;
     if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
         return rank_by_accuracy(args);
     }
-    let runs = args.records.iter().map(|path| read_verdicts(path, args.scores, &args.bootstrap));
-    let runs = runs.collect::<Result<Vec<_>>>()?;
+    let DistinctRuns { runs, notes } =
+        read_distinct_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let target = args.target.resolved();
     runs.iter().try_for_each(|run| run.check_target(target))?;
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
+    let notices = notices.with_notes(notes);
     let ranking_result = rank_models(&runs, target, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
         TableFormat::Json => notices.to_json(&ranking_result)?,
@@ -36,9 +36,11 @@ pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
 
 /// Ranks models by the proportion of their responses that the judge takes for correct.
 fn rank_by_accuracy(args: &RankArgs) -> Result<Exit> {
-    let runs = args.records.iter().map(|path| GradedRun::read(path));
+    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
+    let runs = paths.iter().map(|path| GradedRun::read(path));
     let runs = runs.collect::<Result<Vec<_>>>()?;
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
+    let notices = notices.with_notes(notes);
     let report = AccuracyReport::new(&runs, args.bootstrap.to_bootstrap())?;
     let text = match args.format {
         TableFormat::Json => notices.to_json(&report)?,

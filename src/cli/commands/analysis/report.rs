@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{check_distinct_runs, read_labels, read_verdicts, records_file};
+use super::verdict_input::{
+    DistinctRuns, distinct_paths, read_labels, read_verdicts, records_file,
+};
 use crate::analysis::calibration::{Calibration, calibrated_means};
+use crate::analysis::report::baseline::BaselineComparison;
 use crate::analysis::report::file_forms::{
     CSV_REPORT, HTML_REPORT, JSON_REPORT, MARKDOWN_REPORT, PARQUET_REPORT,
 };
@@ -30,8 +33,8 @@ use crate::support::text::format_count;
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = report_format(args)?;
-    check_distinct_runs(&args.records)?;
     let out = check_out(args, format)?;
+    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
     let settings = JudgeReportSettings {
         target: args.target.resolved(),
         score_kind: args.scores,
@@ -39,8 +42,13 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         bootstrap: args.bootstrap.to_bootstrap(),
         labels: args.labels.path.as_ref().map(|p| p.display().to_string()),
     };
-    let mut judges = read_judges(args, &settings, verbosity)?;
-    let notices = RunNotices::new(judges.iter().map(|judge| judge.run.clone()), args.run)?;
+    let mut judges = read_judges(args, &paths, &settings, verbosity)?;
+    let baseline = args.baseline.as_ref();
+    let baseline = baseline.map(|path| read_verdicts(path, args.scores, &args.bootstrap));
+    let baseline = baseline.transpose()?;
+    let states = judges.iter().map(|judge| &judge.run).chain(baseline.as_ref().map(|b| &b.run));
+    let notices = RunNotices::new(states.cloned(), args.run)?;
+    let notices = notices.with_notes(notes);
     if args.out.is_some() || format != ReportFormat::Markdown {
         notices.print();
     }
@@ -50,8 +58,13 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     if let Some(path) = &args.calibration {
         add_calibration(&mut judges, path, args)?;
     }
-    let report = ReportData::new(judges, audit, &settings)?;
+    let mut report = ReportData::new(judges, audit, &settings)?;
     let mut browser = CaseBrowser::new(&report.judges, settings.target);
+    if let (Some(baseline), Some(judge)) = (&baseline, report.judges.first()) {
+        let comparison = BaselineComparison::new(&judge.verdicts, baseline, args.target);
+        browser.add_changes(&comparison);
+        report.baseline = Some(comparison);
+    }
     let bytes = match format {
         ReportFormat::Json => (serde_json::to_string_pretty(&report)? + "\n").into_bytes(),
         ReportFormat::Markdown => {
@@ -71,7 +84,7 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
                 entry.embedded_image = *index;
             }
             if !verbosity.quiet {
-                print_image_notes(&images, args.thumbnails);
+                print_image_notes(&images, args, &report);
             }
             render_page(&args.title, &report, &browser, &images)?.into_bytes()
         }
@@ -99,7 +112,8 @@ fn check_out(args: &ReportArgs, format: ReportFormat) -> Result<Option<OutFile>>
         ReportFormat::Csv => CSV_REPORT,
         ReportFormat::Parquet => PARQUET_REPORT,
     };
-    let records: Vec<PathBuf> = args.records.iter().map(|path| records_file(path)).collect();
+    let records = args.records.iter().chain(&args.baseline);
+    let records: Vec<PathBuf> = records.map(|path| records_file(path)).collect();
     let files = [&args.audit, &args.calibration, &args.labels.path, &args.images];
     let inputs: Vec<&Path> =
         records.iter().chain(files.into_iter().flatten()).map(PathBuf::as_path).collect();
@@ -134,12 +148,13 @@ fn report_format(args: &ReportArgs) -> Result<ReportFormat> {
 /// Computes the statistics of every judge.
 fn read_judges(
     args: &ReportArgs,
+    paths: &[PathBuf],
     settings: &JudgeReportSettings,
     verbosity: Verbosity,
 ) -> Result<Vec<JudgeReport>> {
     let mut orientation = PairOrientation::default();
     let mut judges: Vec<JudgeReport> = Vec::new();
-    for (letter, path) in ('A'..='Z').zip(&args.records) {
+    for (letter, path) in ('A'..='Z').zip(paths) {
         let mut verdicts = read_verdicts(path, settings.score_kind, &args.bootstrap)?;
         if args.run.complete {
             verdicts.run.check_complete()?;
@@ -153,7 +168,7 @@ fn read_judges(
                 verdicts.name
             );
         }
-        if args.records.len() > 1 {
+        if paths.len() > 1 {
             verdicts.name = format!("{letter}: {}", verdicts.name);
         }
         let summaries = read_summaries(&verdicts.path, |subject| orientation.is_swapped(subject))?;
@@ -184,24 +199,19 @@ fn add_calibration(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -
 
 /// Returns the folder of the images.
 fn image_folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
-    if let Some(path) = &args.images {
-        return path.clone();
-    }
-    let records = report.judges.first().map(|judge| &judge.verdicts.path);
-    let manifest = records.and_then(|path| Manifest::read(path.parent()?).ok());
-    manifest.map_or_else(PathBuf::new, |manifest| {
-        let path = PathBuf::from(manifest.source.path);
-        if path.extension().is_some_and(|e| e == "parquet") {
-            path
-        } else {
-            crate::data::cases::base_folder(&path)
-        }
-    })
+    let named = args.images.clone();
+    named.or_else(|| Some(read_manifest(report)?.source.find_images())).unwrap_or_default()
 }
 
-/// Prints the number of images in the page, and the reasons for missing ones.
-fn print_image_notes(images: &EmbeddedImages, thumbs: Thumbs) {
-    if thumbs == Thumbs::None {
+/// Reads the manifest of the first judge.
+fn read_manifest(report: &ReportData) -> Option<Manifest> {
+    Manifest::read(report.judges.first()?.verdicts.path.parent()?).ok()
+}
+
+/// Prints the number of images in the page, the reasons for missing ones, and where they were when
+/// the run was made.
+fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, report: &ReportData) {
+    if args.thumbnails == Thumbs::None {
         return;
     }
     print_lines(&format!(
@@ -214,9 +224,14 @@ fn print_image_notes(images: &EmbeddedImages, thumbs: Thumbs) {
     }
     if images.missing.iter().any(|(reason, _)| reason == OUTSIDE_REASON) {
         print_lines("hint: pass --allow-outside if the readers of the report may see them");
-    } else if images.uris.is_empty() && !images.missing.is_empty() {
-        print_lines(
-            "hint: pass their location with --images PATH, or omit them with --thumbnails none",
-        );
+    }
+    if let Some(name) = &images.first_not_found {
+        let source = read_manifest(report).and_then(|manifest| manifest.source.images);
+        let origin =
+            source.map_or_else(String::new, |path| format!("; the run read it from {path}"));
+        print_lines(&format!(
+            "hint: pass the folder of the cases with --images DIR, so that {name} is in DIR{origin}; or \
+             leave out the images with --thumbnails none"
+        ));
     }
 }

@@ -1,4 +1,4 @@
-//! Says before the results that a run is unfinished or damaged.
+//! Says before the results that a run is unfinished or damaged, and what else limits them.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -13,6 +13,8 @@ use crate::support::terminal::progress::print_lines;
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunNotices {
     runs: Vec<RunState>,
+    /// What else a reader of the results has to know.
+    notes: Vec<String>,
 }
 
 /// A result as JSON, with the states of its runs.
@@ -22,6 +24,8 @@ struct ResultOfRuns<'a, T> {
     result: &'a T,
     #[serde(skip_serializing_if = "<[RunState]>::is_empty")]
     runs: &'a [RunState],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notices: &'a [String],
 }
 
 impl RunNotices {
@@ -38,12 +42,18 @@ impl RunNotices {
         if args.complete {
             runs.iter().try_for_each(RunState::check_complete)?;
         }
-        Ok(Self { runs })
+        Ok(Self { runs, notes: Vec::new() })
     }
 
-    /// Returns one line per problem of a run.
+    /// Adds notes.
+    pub(super) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// Returns one line per problem of a run, and the notes.
     pub(super) fn lines(&self) -> Vec<String> {
-        self.runs.iter().flat_map(RunState::notices).collect()
+        self.runs.iter().flat_map(RunState::notices).chain(self.notes.clone()).collect()
     }
 
     /// Prints the notices on stderr, for formats that cannot contain them and for files.
@@ -68,7 +78,7 @@ impl RunNotices {
 
     /// Serializes a result with the states of the runs.
     pub(super) fn to_json<T: Serialize>(&self, result: &T) -> Result<String> {
-        let result = ResultOfRuns { result, runs: &self.runs };
+        let result = ResultOfRuns { result, runs: &self.runs, notices: &self.notes };
         Ok(serde_json::to_string_pretty(&result)? + "\n")
     }
 

@@ -1,6 +1,6 @@
 //! Reads the verdicts and labels that commands analyse.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -15,25 +15,71 @@ use crate::judging::run::journal::RECORDS;
 use crate::support::files::file_identity::FileIdentity;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::format_count;
 
-/// Checks that no run is given twice, because its verdicts would count twice.
-pub(super) fn check_distinct_runs(paths: &[PathBuf]) -> Result<()> {
+/// The runs that a command reads, each once.
+pub(super) struct DistinctRuns<T> {
+    /// The runs, in the order of the arguments.
+    pub(super) runs: Vec<T>,
+    /// What was left out.
+    pub(super) notes: Vec<String>,
+}
+
+/// Leaves out paths of records that an earlier path names already.
+pub(super) fn distinct_paths(paths: &[PathBuf]) -> DistinctRuns<PathBuf> {
     let mut known: HashMap<FileIdentity, &Path> = HashMap::new();
+    let mut distinct = DistinctRuns { runs: Vec::new(), notes: Vec::new() };
     for path in paths {
         // The reader reports a file that does not exist.
-        let Some(records) = FileIdentity::of(&records_file(path)) else {
-            continue;
-        };
-        if let Some(first) = known.insert(records, path) {
-            bail!(
-                "{} and {}: the same records, expected every run once\n\
-                 hint: remove one of the two arguments",
+        let records = FileIdentity::of(&records_file(path));
+        match records.and_then(|records| known.insert(records, path)) {
+            Some(first) => distinct.notes.push(format!(
+                "{} and {}: the same records, read once",
                 first.display(),
                 path.display()
-            );
+            )),
+            None => distinct.runs.push(path.clone()),
         }
     }
-    Ok(())
+    distinct
+}
+
+/// Reads runs of one judge, and counts a verdict once that several of them have: the same pair of
+/// the same case with the same key.
+pub(super) fn read_distinct_verdicts(
+    paths: &[PathBuf],
+    scores: ScoreKind,
+    args: &BootstrapArgs,
+) -> Result<DistinctRuns<Verdicts>> {
+    let DistinctRuns { runs, mut notes } = distinct_paths(paths);
+    let runs = runs.iter().map(|path| read_verdicts(path, scores, args));
+    let mut runs = runs.collect::<Result<Vec<_>>>()?;
+    let mut known = HashSet::new();
+    for run in &mut runs {
+        let all = run.pairs.len();
+        let judge = run.judge.clone();
+        run.pairs.retain(|pair| {
+            let mut models = pair.pair.clone();
+            models.sort_unstable();
+            // A pair without a key has no verdict; its line tells it from those of other sources.
+            let line = pair.key.is_none().then(|| (pair.cluster.clone(), pair.line));
+            known.insert((judge.clone(), pair.case.clone(), models, pair.key, line))
+        });
+        let repeated = all - run.pairs.len();
+        if repeated == 0 {
+            continue;
+        }
+        if run.pairs.is_empty() {
+            run.unlisted_pairs.clear();
+        }
+        notes.push(format!(
+            "{}: {} of {} are also in an earlier argument, counted once",
+            run.path.display(),
+            repeated,
+            format_count(all as u64, "pair")
+        ));
+    }
+    Ok(DistinctRuns { runs, notes })
 }
 
 /// Returns the file of the records of a run: the path itself, or a file in this folder.

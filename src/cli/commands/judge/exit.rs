@@ -4,6 +4,7 @@ use acem3_experts::prompt::Form;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use crate::analysis::audit::ThresholdResult;
 use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
@@ -87,25 +88,43 @@ pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Resu
     write_stdout(&text)
 }
 
-/// Returns the exit code, and prints the reason if too many records are unscored.
-pub(super) fn exit_status(args: &JudgeArgs, counts: &RunCounts, progress: &Progress) -> Exit {
-    let percent = counts.unscored_percent();
-    match args.max_unscored {
-        None if counts.judged == 0 => {
-            progress.warn(
-                "all records are unscored\n\
-                 hint: run again with --verbose to see the reasons, or pass --max-unscored 100 to \
-                 accept this",
-            );
-            Exit::Unscored
-        }
-        Some(limit) if percent > limit => {
-            progress.warn(&format!(
-                "{percent:.1} % of the records are unscored, more than --max-unscored {limit}\n\
-                 hint: run again with --verbose to see the reasons"
-            ));
-            Exit::Unscored
-        }
-        _ => Exit::Done,
+/// Compares the counts with `--max-unscored`.
+pub(super) fn check_unscored(args: &JudgeArgs, counts: &RunCounts) -> ThresholdResult {
+    let limit = args.max_unscored;
+    let (unscored, unreadable) = (counts.unscored_percent(), counts.unreadable_percent());
+    let largest = unscored.max(unreadable);
+    let all_unscored = counts.judged == 0 && limit < 100.0;
+    let summary = if all_unscored {
+        "all records are unscored".to_owned()
+    } else if unscored > limit {
+        format!("{unscored:.1} % of the records are unscored, more than --max-unscored {limit}")
+    } else if unreadable > limit {
+        format!("{unreadable:.1} % of the cases cannot be read, more than --max-unscored {limit}")
+    } else {
+        format!(
+            "{unscored:.1} % of the records are unscored and {unreadable:.1} % of the cases cannot \
+             be read, at most --max-unscored {limit}"
+        )
+    };
+    ThresholdResult {
+        flag: "--max-unscored".to_owned(),
+        limit,
+        value: Some(largest),
+        failed: all_unscored || largest > limit,
+        summary,
     }
+}
+
+/// Returns the exit code, and prints the reason if too many records are unscored.
+pub(super) fn exit_status(result: &ThresholdResult, progress: &Progress) -> Exit {
+    if !result.failed {
+        return Exit::Done;
+    }
+    progress.warn(&format!(
+        "{}\nhint: run again with --verbose to see the reasons, or accept this with \
+         --max-unscored {:.0}",
+        result.summary,
+        result.value.unwrap_or(100.0).ceil()
+    ));
+    Exit::Unscored
 }

@@ -12,10 +12,12 @@ use acem3_vision::ImageLimits;
 use anyhow::{Context as _, anyhow, bail};
 
 use self::baseline::check_baseline;
-use self::exit::{check_not_empty, exit_status, print_summary};
+use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
+use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
+use crate::cli::commands::panel_warning::panel_warning;
 use crate::data::cases;
 use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
@@ -33,6 +35,7 @@ use crate::judging::run::{Run, RunConfig};
 use crate::support::digest::Digest;
 use crate::support::files::file_identity::FileIdentity;
 use crate::support::files::folder::{create_folder, free_sibling_name};
+use crate::support::files::out_file::OutFile;
 use crate::support::files::regular_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -48,6 +51,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
+    let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, Some(&args.form), verbosity);
@@ -64,8 +68,10 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let info = SourceInfo::new(&args.source.path, source.kind);
     let mut manifest = Manifest::start(info, judge.as_ref(), total);
     manifest.hub = hub;
+    manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
+    manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
     }
@@ -80,6 +86,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         start: Instant::now(),
         is_new_folder,
         lost_digest,
+        junit,
     };
     run.finish()
 }
@@ -97,6 +104,8 @@ struct JudgeRun<'a> {
     is_new_folder: bool,
     /// Digest of the records of an earlier, finished run, if they were changed since.
     lost_digest: Option<Digest>,
+    /// The file of `--junit`.
+    junit: Option<OutFile>,
 }
 
 impl JudgeRun<'_> {
@@ -139,7 +148,12 @@ impl JudgeRun<'_> {
         let summary =
             Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path());
         print_summary(args, &summary)?;
-        Ok(exit_status(args, &tally.counts, &self.progress))
+        let result = check_unscored(args, &tally.counts);
+        let source = args.source.path.display().to_string();
+        let properties = vec![("source", source), ("judge", self.judge.name())];
+        let results = std::slice::from_ref(&result);
+        write_junit(self.junit.as_ref(), "acem3 judge", properties, results)?;
+        Ok(exit_status(&result, &self.progress))
     }
 
     /// Judges all cases. Returns the outcome (true if the run is complete, or its error) and the

@@ -12,6 +12,8 @@ pub mod line_check;
 pub mod record_reader;
 pub mod record_row;
 
+use std::borrow::Cow;
+
 use acem3_experts::prompt::Form;
 use acem3_vision::AppliedView;
 use anyhow::Context as _;
@@ -26,6 +28,7 @@ use crate::judging::judge::Unscored;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::run::record::checksum::append_checksum;
 use crate::support::digest::Digest;
+use crate::support::text::cut::cut_message;
 
 /// File name of the records in the output folder.
 pub const RECORDS: &str = "records.jsonl";
@@ -270,7 +273,13 @@ impl RecordOutcome {
 
 impl Record {
     /// Creates a record with the current schema version.
-    pub fn new(subject: RecordSubject, outcome: RecordOutcome) -> Self {
+    pub fn new(subject: RecordSubject, mut outcome: RecordOutcome) -> Self {
+        if let RecordOutcome::Unscored(Unscored { message, .. }) | RecordOutcome::Noted { message } =
+            &mut outcome
+            && let Cow::Owned(cut) = cut_message(message)
+        {
+            *message = cut;
+        }
         Self { schema: SCHEMA, subject, outcome }
     }
 

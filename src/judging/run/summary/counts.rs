@@ -50,6 +50,12 @@ impl RunCounts {
         let unscored = self.unscored_total() + self.unlisted_pairs;
         100.0 * unscored as f64 / (self.judged + unscored).max(1) as f64
     }
+
+    /// Returns the percentage of unreadable cases. With many models, an unreadable case has one
+    /// record, and a readable one has many.
+    pub fn unreadable_percent(&self) -> f64 {
+        100.0 * self.unreadable as f64 / (self.cases + self.unreadable).max(1) as f64
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

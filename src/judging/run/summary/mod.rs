@@ -18,6 +18,14 @@ use crate::support::tables::{Table, TableSection, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, format_floor_percent};
 use crate::support::text::{escape_control_chars, format_count};
 
+/// Meaning of the columns of the table.
+const LEGEND: &str = "\
+score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
+aspects   {aspects}: mean of their criteria, 0 to 5, from the experts
+n         {noun} with a verdict; coverage: their proportion of all {noun} of the model
+win       pairs with the higher final score; tie: equal scores; loss: the lower one
+";
+
 /// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -106,6 +114,7 @@ impl Summary {
             let _ = writeln!(text, "{}", section.render(style, 2));
         } else if !self.models.is_empty() {
             let _ = writeln!(text, "{}", self.table().render(style));
+            let _ = writeln!(text, "{}", self.legend());
         }
         if self.form.is_pair() {
             let _ = writeln!(text, "{}", self.flip_line());
@@ -125,9 +134,27 @@ impl Summary {
         text
     }
 
+    /// Explains the columns of the table. Single responses are compared after the judge has scored each
+    /// alone.
+    fn legend(&self) -> String {
+        let noun = if self.form.is_pair() { "pairs" } else { "responses" };
+        let columns: Vec<&str> = self.aspects().map(column_of_aspect).collect();
+        let legend = LEGEND.replace("{noun}", noun);
+        match columns.as_slice() {
+            [] => legend
+                .lines()
+                .filter(|line| !line.contains("{aspects}"))
+                .fold(String::new(), |text, line| text + line + "\n"),
+            columns => legend.replace("{aspects}", &columns.join(", ")),
+        }
+    }
+
+    fn aspects(&self) -> impl Iterator<Item = Aspect> {
+        self.models.first().into_iter().flat_map(|model| model.aspects.keys().copied())
+    }
+
     fn table(&self) -> Table {
-        let aspects = self.models.first().into_iter().flat_map(|model| model.aspects.keys());
-        let header = ["model", "score"].into_iter().chain(aspects.map(|a| column_of_aspect(*a)));
+        let header = ["model", "score"].into_iter().chain(self.aspects().map(column_of_aspect));
         let mut table =
             Table::new(header.chain(["n", "coverage", "win", "tie", "loss"]).collect::<Vec<_>>());
         let mean = |value: Option<f64>| {
@@ -240,6 +267,11 @@ mod tests {
 model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
 good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
 a             -           -          -          -  0       0 %    0    0     0
+
+score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
+aspects   {aspects}: mean of their criteria, 0 to 5, from the experts
+n         pairs with a verdict; coverage: their proportion of all pairs of the model
+win       pairs with the higher final score; tie: equal scores; loss: the lower one
 
 flips     1 of 3 (33.3 %) when the presentation order changes
 unscored  1 of 4 (25.0 %): image 1

@@ -1,0 +1,80 @@
+//! Cuts messages that quote input: a damaged line can be one word of megabytes.
+
+use std::borrow::Cow;
+
+/// Longest word that stays complete, in characters. Paths are rarely longer.
+const MAX_WORD: usize = 300;
+/// Characters of a longer word that stay.
+const WORD_START: usize = 200;
+/// Longest line that stays complete, in characters.
+const MAX_LINE: usize = 1000;
+/// Characters at both ends of a longer line that stay.
+const LINE_ENDS: [usize; 2] = [300, 200];
+
+/// Cuts the long words and lines of a message. A cut message stays as it is.
+pub(crate) fn cut_message(message: &str) -> Cow<'_, str> {
+    if message.len() <= MAX_WORD {
+        return Cow::Borrowed(message);
+    }
+    let lines = message.split_inclusive('\n').map(|line| cut_line(&cut_words(line)));
+    let cut: String = lines.collect();
+    if cut == message { Cow::Borrowed(message) } else { Cow::Owned(cut) }
+}
+
+fn cut_words(line: &str) -> String {
+    let cut_word = |word: &str| {
+        let characters = word.chars().count();
+        if characters <= MAX_WORD {
+            return word.to_owned();
+        }
+        let start: String = word.chars().take(WORD_START).collect();
+        let space: String = word.chars().rev().take_while(|c| c.is_whitespace()).collect();
+        format!("{start}… ({characters} characters){space}")
+    };
+    line.split_inclusive(char::is_whitespace).map(cut_word).collect()
+}
+
+fn cut_line(line: &str) -> String {
+    let characters = line.chars().count();
+    if characters <= MAX_LINE {
+        return line.to_owned();
+    }
+    let [start, end] = LINE_ENDS;
+    let skipped = characters - start - end;
+    let start: String = line.chars().take(start).collect();
+    let end: String = line.chars().skip(characters - end).collect();
+    format!("{start}… ({skipped} characters left out) …{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_words_and_lines_are_cut_once() {
+        let word = "é".repeat(120_000);
+        let words = "no ".repeat(40_000);
+        for text in [
+            format!("model {word} has two responses\nhint: use one"),
+            format!("`{words}` is not a question"),
+            word.clone(),
+        ] {
+            let cut = cut_message(&text).into_owned();
+            assert!(cut.chars().count() < 700, "{cut}");
+            assert_eq!(cut_message(&cut), cut);
+        }
+        let cut = cut_message(&words).into_owned() + "end";
+        assert!(cut.ends_with("no no end"), "{cut}");
+        let named = format!("model {word} has two responses\nhint: use one");
+        let cut = cut_message(&named);
+        assert!(cut.ends_with("… (120001 characters) has two responses\nhint: use one"), "{cut}");
+    }
+
+    #[test]
+    fn usual_messages_are_unchanged() {
+        let path = format!("/{}/cases.jsonl", "folder/".repeat(35));
+        let message =
+            format!("{path}: cannot be read\nhint: check the path {}", "word ".repeat(150));
+        assert!(matches!(cut_message(&message), Cow::Borrowed(_)));
+    }
+}
