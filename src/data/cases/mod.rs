@@ -9,10 +9,11 @@
 //! by the same rules.
 
 pub mod answers;
-mod case;
+pub(crate) mod case;
 mod case_assembler;
-mod draft;
+pub(crate) mod draft;
 pub mod formats;
+pub(crate) mod image_fields;
 mod layout;
 pub mod layouts;
 mod misspelt_fields;
@@ -34,5 +35,5 @@ pub use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs}
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
-pub use source::{CaseSource, open};
+pub use source::{CaseSource, open, open_imports};
 pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};
