@@ -236,8 +236,9 @@ fn unknown_layout_names_columns_and_a_command() {
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     let parts = [
         "unknown layout, found the columns number, frage, antwort",
-        "first line: number,frage,antwort",
-        "hint: name the columns, for example `acem3 data import t.csv --columns '",
+        "; the first line is `number,frage,antwort`",
+        "hint: name the columns, for example `acem3 data import t.csv --columns \
+         'id=number,question=frage,answer:antwort=antwort' --out cases.jsonl`",
     ];
     for part in parts {
         assert!(output.stderr.contains(part), "{}", output.stderr);

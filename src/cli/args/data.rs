@@ -28,8 +28,8 @@ pub enum DataCommand {
     /// Convert the answers that an evaluation harness, a batch interface or a table contains to cases
     ///
     /// Reads samples of lm-evaluation-harness and lmms-eval, predictions of VLMEvalKit, results of
-    /// `MedEvalKit`, the scenario state of HELM, OpenAI batch input with its output, questions with
-    /// answers in `LLaVA`'s format, and CSV, JSON, JSONL, Parquet and Excel tables. Files of several
+    /// MedEvalKit, the scenario state of HELM, OpenAI batch input with its output, questions with
+    /// answers in LLaVA's format, and CSV, JSON, JSONL, Parquet and Excel tables. Files of several
     /// models about one data set are joined by the ids of their questions.
     #[command(verbatim_doc_comment)]
     Import(ImportArgs),
@@ -87,9 +87,16 @@ pub struct ImportArgs {
     /// line, or a folder of such files (repeatable)
     #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
     pub answers: Vec<PathBuf>,
+    /// Take the images of files without ids, such as MedEvalKit's results, from the data set at
+    /// PATH, whose questions must be the same in the same order
+    #[arg(long, value_name = "PATH", env = "ACEM3_QUESTIONS")]
+    pub questions: Option<PathBuf>,
     /// Read this split of a data set (train, validate, ...)
     #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
     pub split: Option<String>,
+    /// Read only questions of a data set in this language
+    #[arg(long, value_enum, default_value_t = Lang::En, env = "ACEM3_LANG")]
+    pub lang: Lang,
 }
 
 impl ImportArgs {
@@ -97,7 +104,7 @@ impl ImportArgs {
     pub fn to_options(&self) -> SourceOptions {
         SourceOptions {
             answers: self.answers.clone(),
-            lang: Lang::All,
+            lang: self.lang,
             split: self.split.clone(),
             with_reference: false,
             min_responses: 0,

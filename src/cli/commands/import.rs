@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::cli::args::ImportArgs;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
-use crate::data::cases::{CaseSource, InputProblem, open_imports};
+use crate::data::cases::{Case, CaseSource, InputProblem, open_imports};
 use crate::data::imports::case_writer::{CASES_FORM, CaseWriter};
+use crate::data::imports::question_images::QuestionImages;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
@@ -25,6 +26,8 @@ struct ImportCounts {
     /// Cases with two or more responses.
     with_pair: u64,
     problems: u64,
+    /// The hint that was printed last.
+    last_hint: String,
 }
 
 /// Runs the command.
@@ -38,14 +41,26 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
     }
     let mut counts = ImportCounts::default();
     let mut writer = CaseWriter::new(&args.out);
-    out.write_chunks(std::iter::from_fn(|| next_line(&mut source, &mut writer, &mut counts)))?;
+    let mut questions = args.open_questions()?;
+    let lines = std::iter::from_fn(|| {
+        let case = next_case(&mut source, &mut counts)?;
+        Some(complete_case(case, questions.as_mut()).and_then(|case| {
+            counts.add(&case);
+            writer.write_case(case)
+        }))
+    });
+    out.write_chunks(lines)?;
     let listed = counts.problems.min(LISTED_PROBLEMS);
     if counts.problems > listed {
         print_lines(&format!("and {}", format_count(counts.problems - listed, "more problem")));
     }
     if counts.cases == 0 {
         let first = inputs.first().map_or(Path::new(""), |path| path).display();
-        print_lines(&format!("error: {first}: {NO_CASES}"));
+        let reason = match counts.problems {
+            0 => NO_CASES.to_owned(),
+            problems => format!("no case could be read: {}", format_count(problems, "problem")),
+        };
+        print_lines(&format!("error: {first}: {reason}"));
         return Ok(Exit::Failed);
     }
     if !verbosity.quiet {
@@ -54,60 +69,81 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
     Ok(Exit::Done)
 }
 
-/// Returns the line of the next case. Prints the problems before it.
-fn next_line(
-    source: &mut CaseSource,
-    writer: &mut CaseWriter,
-    counts: &mut ImportCounts,
-) -> Option<anyhow::Result<String>> {
+/// Returns the next case. Prints the problems before it.
+fn next_case(source: &mut CaseSource, counts: &mut ImportCounts) -> Option<Case> {
     loop {
         match source.next()? {
-            Ok(case) => {
-                counts.cases += 1;
-                counts.responses += case.responses.len() as u64;
-                counts.with_image += u64::from(case.image.is_some());
-                counts.with_reference += u64::from(case.reference.is_some());
-                counts.with_pair += u64::from(case.responses.len() > 1);
-                return Some(writer.write_case(case));
-            }
+            Ok(case) => return Some(case),
             Err(problem) => {
                 counts.problems += 1;
                 if counts.problems <= LISTED_PROBLEMS {
-                    print_problem(&problem);
+                    print_problem(&problem, counts);
                 }
             }
         }
     }
 }
 
-fn print_problem(problem: &InputProblem) {
-    print_lines(&problem.to_string());
+fn complete_case(mut case: Case, questions: Option<&mut QuestionImages>) -> anyhow::Result<Case> {
+    if let Some(questions) = questions {
+        questions.complete(&mut case)?;
+    }
+    Ok(case)
+}
+
+/// Prints a problem. A hint is printed once.
+fn print_problem(problem: &InputProblem, counts: &mut ImportCounts) {
+    let text = problem.to_string();
+    let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+    if hint == counts.last_hint {
+        print_lines(message);
+    } else {
+        hint.clone_into(&mut counts.last_hint);
+        print_lines(&text);
+    }
+}
+
+impl ImportArgs {
+    /// Opens the data set with the questions, if the user named one.
+    fn open_questions(&self) -> anyhow::Result<Option<QuestionImages>> {
+        let options = self.to_options();
+        self.questions.as_ref().map(|path| QuestionImages::open(path, &options)).transpose()
+    }
 }
 
 impl ImportCounts {
+    fn add(&mut self, case: &Case) {
+        self.cases += 1;
+        self.responses += case.responses.len() as u64;
+        self.with_image += u64::from(case.image.is_some());
+        self.with_reference += u64::from(case.reference.is_some());
+        self.with_pair += u64::from(case.responses.len() > 1);
+    }
+
     fn to_text(&self, out: &Path, images: u64) -> String {
-        let mut text = format!(
-            "{} with {} in {}\nimages      {} of {}{}\nreferences  {} of {}\n",
-            format_count(self.cases, "case"),
-            format_count(self.responses, "response"),
-            out.display(),
-            self.with_image,
-            self.cases,
-            if images > 0 {
-                format!(", {} written", format_count(images, "file"))
-            } else {
-                String::new()
-            },
-            self.with_reference,
-            self.cases,
-        );
+        let written = match images {
+            0 => String::new(),
+            n => format!(", {} written", format_count(n, "file")),
+        };
+        let cases = self.cases;
+        let mut lines = vec![
+            format!(
+                "{} with {} in {}",
+                format_count(cases, "case"),
+                format_count(self.responses, "response"),
+                out.display()
+            ),
+            format!("images      {} of {cases}{written}", self.with_image),
+            format!("references  {} of {cases}", self.with_reference),
+        ];
         if self.problems > 0 {
-            text += &format!("left out    {}\n", format_count(self.problems, "problem"));
+            lines.push(format!("left out    {}", format_count(self.problems, "problem")));
         }
         if self.with_pair == 0 {
-            text += "no case has two responses, so there is no pair to judge: import the files of a \
-                     second model together with these\n";
+            let hint = "no case has two responses, so there is no pair to judge: import the files \
+                        of a second model together with these";
+            lines.push(hint.to_owned());
         }
-        text
+        lines.join("\n") + "\n"
     }
 }

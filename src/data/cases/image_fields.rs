@@ -74,7 +74,7 @@ fn is_image_value(value: &Value) -> bool {
             let text = text.trim();
             let is_path = || {
                 let lower = text.to_lowercase();
-                let is_word = !lower.contains(|c: char| c == '\n' || c == '?');
+                let is_word = !lower.contains(['\n', '?']);
                 is_word && EXTENSIONS.iter().any(|extension| lower.ends_with(extension))
             };
             text.starts_with("data:image/") || text.len() <= MAX_CHARS && is_path()

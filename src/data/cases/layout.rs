@@ -89,7 +89,9 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
         && (sample.has_cases()
             || sample.has_fields(&["id", "image", "question"]) && has_answers()
             || has_own_columns(path, &sample));
-    if is_own {
+    // Workbooks are read as imports alone.
+    let is_workbook = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("xlsx"));
+    if is_own && !is_workbook {
         return Ok(None);
     }
     if let Some(file) = ImportFile::from_sample(path, &sample, columns) {
@@ -104,23 +106,23 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
         );
     }
     let has_one = ["id", "responses", "chosen"].iter().any(|name| sample.has_fields(&[name]));
-    if has_one {
+    if has_one && !is_workbook {
         return Ok(None);
     }
     bail!("{}", unknown_layout::describe(path, Some(&sample)))
 }
 
 /// Returns true for the columns of Path-VQA and VQA-RAD as Parquet files, or of SLAKE and VQA-RAD
-/// as released.
+/// as released, without answers of models.
 fn has_own_columns(path: &Path, sample: &FileSample) -> bool {
     let columns = sample.columns();
     let has = |name: &str| columns.iter().any(|column| column == name);
-    let has_answers = ["prediction", "response"].iter().any(|name| has(name));
-    let is_parquet = path.extension().is_some_and(|e| e == "parquet");
-    match is_parquet {
-        true => (has("image.bytes") || has("image")) && has("question") && !has_answers,
-        false => (has("img_name") || has("image_name")) && !has_answers,
-    }
+    let is_own = if path.extension().is_some_and(|e| e == "parquet") {
+        (has("image.bytes") || has("image")) && has("question")
+    } else {
+        has("img_name") || has("image_name")
+    };
+    is_own && !sample.has_answers()
 }
 
 /// Detects the layout from the first bytes of a file.

@@ -17,8 +17,9 @@ use crate::data::cases::image_fields::{find_image_field, ignored_image_message};
 use crate::data::cases::layouts::hub_parquet;
 use crate::data::cases::layouts::{csv, jsonl, slake, vqa_rad};
 use crate::data::cases::misspelt_fields::MisspeltFields;
-use crate::data::imports::import_file::ImportFile;
+use crate::data::imports::import_file::{FileSample, ImportFile};
 use crate::data::imports::import_set::ImportSet;
+use crate::data::imports::unknown_layout::columns_example;
 
 /// Maximum size in bytes of a file that is read in advance to count its cases.
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
@@ -169,7 +170,7 @@ pub(crate) fn base_folder(path: &Path) -> PathBuf {
 /// The path or an answers file is missing, the layout is unknown, a table has no column `id`,
 /// `image` or `question`, or a data set has no answers.
 pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
-    open_layout(path, detect(path, options)?, options)
+    open_layout(path, &detect(path, options)?, options)
 }
 
 /// Opens files of other programs about one data set. A name before a path is that of its model.
@@ -195,7 +196,19 @@ pub fn open_imports(
         files.extend(found.into_iter().map(|file| ImportFile { model: model.clone(), ..file }));
     }
     let first = paths.first().map_or(Path::new(""), |(_, path)| path);
-    open_layout(first, SourceLayout::Import(files), options)
+    open_layout(first, &SourceLayout::Import(files), options)
+}
+
+/// Describes where else the answers to a table of questions may be: in a folder or in columns.
+fn answer_places(files: &[PathBuf]) -> String {
+    let folder = ", or add them to the folder answers/ next to it";
+    let sample = files.first().and_then(|file| FileSample::read(file).ok().flatten());
+    match sample.as_ref().and_then(columns_example) {
+        Some(roles) if roles.answers.iter().all(|answer| answer.column != "COLUMN") => {
+            format!("{folder}, or name the columns with answers: --columns '{roles}'")
+        }
+        _ => folder.to_owned(),
+    }
 }
 
 /// Adds a problem to a case whose image is in an unknown field.
@@ -214,10 +227,10 @@ fn note_ignored_image(draft: &mut Draft, kind: SourceKind) {
     }
 }
 
-fn open_layout(path: &Path, layout: SourceLayout, options: &SourceOptions) -> Result<CaseSource> {
-    let OpenedLayout { kind, mut files, drafts, import } = open_drafts(&layout, options)?;
+fn open_layout(path: &Path, layout: &SourceLayout, options: &SourceOptions) -> Result<CaseSource> {
+    let OpenedLayout { kind, mut files, drafts, import } = open_drafts(layout, options)?;
     let mut paths = options.answers.clone();
-    paths.extend(find_answers_files(&layout, path)?);
+    paths.extend(find_answers_files(layout, path)?);
     let answers = AnswerIndex::read(&paths)?;
     let has_own_answers = matches!(kind, SourceKind::Cases | SourceKind::Import);
     if paths.is_empty() && !has_own_answers && options.min_responses > 0 {
@@ -225,16 +238,12 @@ fn open_layout(path: &Path, layout: SourceLayout, options: &SourceOptions) -> Re
             "{}: no answers to judge\nhint: pass one file per model with --answers, with lines \
              of {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}{}",
             path.display(),
-            if kind == SourceKind::Questions {
-                ", or add them to the folder answers/ next to it"
-            } else {
-                ""
-            }
+            if kind == SourceKind::Questions { answer_places(&files) } else { String::new() }
         );
     }
     let total = match &import {
         Some(set) => Some(set.count()),
-        None => count_cases(&layout, options, &files)?,
+        None => count_cases(layout, options, &files)?,
     };
     files.extend(answers.files().map(Path::to_path_buf));
     let assembler = CaseAssembler::new(answers, options);

@@ -30,7 +30,8 @@ pub struct CaseWriter {
 impl CaseWriter {
     /// Creates a writer of cases for a file.
     pub fn new(out: &Path) -> Self {
-        let folder = out.parent().map(Path::to_owned).unwrap_or_default();
+        let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let folder = parent.unwrap_or(Path::new(".")).to_owned();
         Self { folder, images: 0 }
     }
 

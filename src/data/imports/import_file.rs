@@ -12,7 +12,7 @@ use super::imported_row::ImportedRow;
 use super::layouts::import_layout::ImportLayout;
 use super::layouts::row_context::RowContext;
 use super::rows::table_format::{TableFormat, detect_format, open_rows};
-use super::rows::table_row::TableRow;
+use super::rows::table_row::{TableRow, text_of};
 
 /// Number of rows that decide the layout of a file.
 const SAMPLE_ROWS: usize = 20;
@@ -64,6 +64,12 @@ impl FileSample {
         columns
     }
 
+    /// Returns true if a column of the first row has a number.
+    pub(crate) fn has_number(&self, name: &str) -> bool {
+        let value = self.rows.first().and_then(|row| row.field(name)).and_then(text_of);
+        value.is_some_and(|text| text.trim().parse::<f64>().is_ok())
+    }
+
     /// Returns true if a row has all of these fields.
     pub(crate) fn has_fields(&self, names: &[&str]) -> bool {
         self.rows.iter().any(|row| names.iter().all(|name| row.fields.contains_key(*name)))
@@ -75,8 +81,12 @@ impl FileSample {
         let has_responses =
             |row: &TableRow| row.fields.get("responses").is_some_and(Value::is_array);
         let is_question = self.has_fields(&["id", "question"]);
-        self.rows.iter().any(has_responses)
-            || is_question && guess_roles(&self.columns()).answers.is_empty()
+        self.rows.iter().any(has_responses) || is_question && !self.has_answers()
+    }
+
+    /// Returns true if the name of a column says that it has answers of a model.
+    pub(crate) fn has_answers(&self) -> bool {
+        !guess_roles(&self.columns()).answers.is_empty()
     }
 
     /// Returns the layout: the columns that the user named, that of another program, or a table

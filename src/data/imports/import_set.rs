@@ -38,12 +38,30 @@ impl ImportSet {
         let mut rows = JoinedRows::default();
         let mut unreadable = 0;
         for (index, (file, model)) in files.iter().zip(&names).enumerate() {
+            let mut named: Vec<String> = Vec::new();
+            let mut unnamed: Vec<(u64, ImportedRow)> = Vec::new();
             for (line, row) in file.read_rows(file.context(images.as_deref(), false))? {
                 match row {
-                    Ok(Some(row)) => rows.add((index, line), row, model, &files)?,
+                    Ok(Some(row)) if row.answers.iter().any(|answer| answer.model.is_none()) => {
+                        unnamed.push((line, row));
+                    }
+                    Ok(Some(row)) => {
+                        let models = row.answers.iter().filter_map(|answer| answer.model.as_ref());
+                        models.for_each(|model| {
+                            if !named.contains(model) {
+                                named.push(model.clone());
+                            }
+                        });
+                        rows.add((index, line), row, model, &files)?;
+                    }
                     Ok(None) => {}
                     Err(_) => unreadable += 1,
                 }
+            }
+            // A failed request does not name its model; the other rows of its file do.
+            let model = if let [only] = named.as_slice() { only } else { model };
+            for (line, row) in unnamed {
+                rows.add((index, line), row, model, &files)?;
             }
         }
         rows.check(&files)?;
@@ -109,8 +127,8 @@ impl ImportSet {
         }
         if !self.files.iter().any(|file| file.layout.has_images()) {
             notes.push(
-                "these files name no images\nhint: a judge of answers about images needs them; \
-                 add a column for them with --columns image=COLUMN"
+                "these files name no images\nhint: pass the data set with --questions to `acem3 data import`, or name a column with \
+                 --columns image=COLUMN"
                     .to_owned(),
             );
         }

@@ -5,13 +5,15 @@
 
 pub mod case_writer;
 pub(crate) mod columns;
+mod folders;
 mod image_value;
 pub(crate) mod import_file;
 pub(crate) mod import_set;
 mod imported_row;
 mod join;
 mod layouts;
-pub(crate) mod model_names;
+mod model_names;
+pub mod question_images;
 pub(crate) mod rows;
 pub(crate) mod unknown_layout;
 

@@ -1,23 +1,9 @@
 //! Names of the models of files that do not name them.
 
 use std::collections::HashSet;
-use std::path::Path;
 
+use super::folders::{MAX_FOLDERS, folder_above};
 use super::import_file::ImportFile;
-
-/// Maximum number of folders above a file that may name its model.
-const MAX_FOLDERS: usize = 6;
-
-/// Returns the name of the folder of a file.
-pub(crate) fn folder_name(path: &Path) -> Option<String> {
-    folder_above(path, 1)
-}
-
-/// Returns the name of the `n`-th folder above a file.
-fn folder_above(path: &Path, n: usize) -> Option<String> {
-    let full = std::path::absolute(path).ok()?;
-    full.ancestors().nth(n)?.file_name().map(|name| name.to_string_lossy().into_owned())
-}
 
 /// Returns a name for each file: that of its layout, else the file name, else the nearest folder.
 /// The names of all files of one data set differ.

@@ -120,7 +120,7 @@ pub(crate) fn guess_roles(columns: &[String]) -> ColumnRoles {
     };
     let mut roles = ColumnRoles {
         id: find(IDS),
-        image: find(IMAGES).or_else(|| find_column(columns, "image.bytes")),
+        image: find(IMAGES).or_else(|| image_struct(columns)),
         question: find(QUESTIONS),
         reference: find(REFERENCES),
         model: find(MODELS),
@@ -147,8 +147,10 @@ pub(crate) fn guess_roles(columns: &[String]) -> ColumnRoles {
     roles
 }
 
-fn find_column(columns: &[String], name: &str) -> Option<String> {
-    columns.iter().find(|column| column.as_str() == name).cloned()
+/// Returns the name of a struct with bytes of an image, as the Hugging Face Hub has it.
+fn image_struct(columns: &[String]) -> Option<String> {
+    let structs = columns.iter().filter_map(|column| column.strip_suffix(".bytes"));
+    structs.map(str::to_owned).find(|name| IMAGES.contains(&normalise(name).as_str()))
 }
 
 /// Returns the lower-case name with `_` instead of blanks and hyphens.

@@ -1,4 +1,4 @@
-//! `scenario_state.json` of HELM and `MedHELM`.
+//! `scenario_state.json` of HELM.
 
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::row_context::RowContext;
 use super::{batch, helm, llava, lm_eval, lmms_eval, med_eval, table, vlm_eval};
 use crate::data::imports::columns::column_roles::ColumnRoles;
+use crate::data::imports::folders::{folder_above, folder_names};
 use crate::data::imports::imported_row::ImportedRow;
-use crate::data::imports::model_names::folder_name;
 use crate::data::imports::rows::table_row::TableRow;
 
 /// The layout of an imported file.
@@ -22,7 +22,7 @@ pub(crate) enum ImportLayout {
     BatchOutput,
     /// Predictions of VLMEvalKit.
     VlmEval,
-    /// Results of `MedEvalKit`.
+    /// Results of MedEvalKit.
     MedEval,
     /// Scenario state of HELM.
     Helm,
@@ -98,7 +98,7 @@ impl ImportLayout {
         match self {
             Self::LmEval => lm_eval::task_of(&stem),
             Self::LmmsEval => lmms_eval::task_of(&stem),
-            Self::VlmEval => Some(vlm_eval::split_stem(&stem, folder_name(path).as_deref()).1),
+            Self::VlmEval => Some(vlm_eval::split_stem(&stem, &folder_names(path)).1),
             _ => None,
         }
     }
@@ -107,8 +107,8 @@ impl ImportLayout {
     pub(crate) fn model(&self, path: &Path) -> Option<String> {
         let stem = path.file_stem()?.to_string_lossy().into_owned();
         match self {
-            Self::VlmEval => Some(vlm_eval::split_stem(&stem, folder_name(path).as_deref()).0),
-            layout if layout.is_named_by_folder() => folder_name(path),
+            Self::VlmEval => Some(vlm_eval::split_stem(&stem, &folder_names(path)).0),
+            layout if layout.is_named_by_folder() => folder_above(path, 1),
             _ => Some(stem),
         }
     }

@@ -29,10 +29,10 @@ pub(super) fn read_row(
     row: &TableRow,
     context: &mut RowContext,
 ) -> Result<Option<ImportedRow>, String> {
-    if let Some(filter) = row.field("filter").and_then(Value::as_str) {
-        if context.filter.get_or_insert_with(|| filter.to_owned()) != filter {
-            return Ok(None);
-        }
+    if let Some(filter) = row.field("filter").and_then(Value::as_str)
+        && context.filter.get_or_insert_with(|| filter.to_owned()) != filter
+    {
+        return Ok(None);
     }
     let id = row.field("doc_id").and_then(parse_id).ok_or("field `doc_id` is missing")?;
     let doc = row.field("doc").unwrap_or(&Value::Null);
@@ -55,7 +55,7 @@ pub(super) fn read_row(
         }
         None => (first_text(responses), target),
     };
-    let id = context.task_id(id);
+    let id = context.task_id(&id);
     let mut imported = ImportedRow {
         question: Some(question.to_owned()),
         reference: reference.map(|text| text.trim().to_owned()),

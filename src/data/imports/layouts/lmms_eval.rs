@@ -18,7 +18,7 @@ pub(super) fn task_of(stem: &str) -> Option<String> {
 /// Reads a row. The image is in `input_media`, if the harness wrote it.
 pub(super) fn read_row(row: &TableRow, context: &RowContext) -> Result<ImportedRow, String> {
     let id = row.field("doc_id").and_then(parse_id).ok_or("field `doc_id` is missing")?;
-    let id = context.task_id(id);
+    let id = context.task_id(&id);
     let input = row.field("input").and_then(first_text).ok_or("field `input` has no text")?;
     let answer = row.field("filtered_resps").and_then(first_text).unwrap_or_default();
     let mut imported = ImportedRow {

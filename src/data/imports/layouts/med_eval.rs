@@ -1,4 +1,4 @@
-//! `results.json` of `MedEvalKit`: no ids and no images, so the position is the id.
+//! `results.json` of MedEvalKit: no ids and no images, so the position is the id.
 
 use serde_json::{Map, Value};
 

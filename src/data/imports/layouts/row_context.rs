@@ -25,7 +25,7 @@ impl RowContext {
     }
 
     /// Returns an id with the task.
-    pub(super) fn task_id(&self, id: String) -> String {
-        self.task.as_ref().map_or(id.clone(), |task| format!("{task}-{id}"))
+    pub(super) fn task_id(&self, id: &str) -> String {
+        self.task.as_ref().map_or(id.to_owned(), |task| format!("{task}-{id}"))
     }
 }

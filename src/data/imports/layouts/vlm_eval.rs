@@ -10,12 +10,15 @@ use crate::data::imports::rows::table_row::{TableRow, text_of};
 /// Fields that become `meta`.
 const META: [&str; 4] = ["category", "l2-category", "split", "answer_type"];
 
-/// Splits the name of a file into model and data set. If the file lies in the folder of its model,
+/// Splits the name of a file into model and data set. If the file lies in a folder of its model,
 /// that is the model. Otherwise the data set is what follows the last lower-case word.
-pub(super) fn split_stem(stem: &str, folder: Option<&str>) -> (String, String) {
-    let of_folder = folder.and_then(|folder| stem.strip_prefix(folder)?.strip_prefix('_'));
-    if let (Some(folder), Some(dataset)) = (folder, of_folder) {
-        return (folder.to_owned(), dataset.to_owned());
+pub(super) fn split_stem(stem: &str, folders: &[String]) -> (String, String) {
+    let of_folder = folders.iter().find_map(|folder| {
+        let dataset = stem.strip_prefix(folder.as_str())?.strip_prefix('_')?;
+        Some((folder.clone(), dataset.to_owned()))
+    });
+    if let Some(split) = of_folder {
+        return split;
     }
     let parts: Vec<&str> = stem.split('_').collect();
     let is_dataset = |part: &&str| !part.contains(|c: char| c.is_lowercase());
@@ -63,13 +66,13 @@ mod tests {
 
     #[test]
     fn model_and_data_set_are_in_the_file_name() {
-        let split = |stem: &str, folder| {
-            let (model, dataset) = split_stem(stem, folder);
+        let split = |stem: &str, folder: &str| {
+            let (model, dataset) = split_stem(stem, &["T20261124-020202".into(), folder.into()]);
             format!("{model} {dataset}")
         };
-        assert_eq!(split("llava_v1.5_7b_VQA_RAD", None), "llava_v1.5_7b VQA_RAD");
-        assert_eq!(split("Qwen2-VL-7B-Instruct_PathVQA", None), "Qwen2-VL-7B-Instruct PathVQA");
-        assert_eq!(split("GPT4V_MINI_SLAKE", Some("GPT4V_MINI")), "GPT4V_MINI SLAKE");
-        assert_eq!(split("alone", None), "alone alone");
+        assert_eq!(split("llava_v1.5_7b_VQA_RAD", "x"), "llava_v1.5_7b VQA_RAD");
+        assert_eq!(split("Qwen2-VL-7B-Instruct_PathVQA", "x"), "Qwen2-VL-7B-Instruct PathVQA");
+        assert_eq!(split("GPT4V_MINI_SLAKE", "GPT4V_MINI"), "GPT4V_MINI SLAKE");
+        assert_eq!(split("alone", "x"), "alone alone");
     }
 }

@@ -57,12 +57,11 @@ pub(crate) fn text_of(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,
         Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
         Value::Array(values) => {
             let texts: Vec<String> = values.iter().filter_map(text_of).collect();
             texts.join("; ")
         }
-        Value::Object(_) => value.to_string(),
     };
     (!text.trim().is_empty()).then_some(text)
 }
