@@ -4,7 +4,7 @@
 //! unreadable case is an [`InputProblem`] with its line and does not end the stream. Only answers
 //! files are held in memory; cases and images are read one by one.
 //!
-//! Each layout has a reader (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`) that returns
+//! Each layout has a reader (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`, or an import) that returns
 //! drafts: cases without the responses of answers files. The `CaseAssembler` completes all drafts
 //! by the same rules.
 

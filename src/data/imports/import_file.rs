@@ -11,7 +11,7 @@ use super::image_value::ImageFolders;
 use super::imported_row::ImportedRow;
 use super::layouts::import_layout::ImportLayout;
 use super::layouts::row_context::RowContext;
-use super::rows::table_format::{TableFormat, detect_format, open_rows};
+use super::rows::row_format::{RowFormat, detect_format, open_rows};
 use super::rows::table_row::{TableRow, text_of};
 
 /// Number of rows that decide the layout of a file.
@@ -27,7 +27,7 @@ pub(crate) struct ImportFile {
     /// Its path.
     pub(crate) path: PathBuf,
     /// Its file format.
-    pub(crate) format: TableFormat,
+    pub(crate) format: RowFormat,
     /// Its layout.
     pub(crate) layout: ImportLayout,
     /// True if the roles of the columns were guessed.
@@ -38,7 +38,7 @@ pub(crate) struct ImportFile {
 
 /// The first rows of a file.
 pub(crate) struct FileSample {
-    format: TableFormat,
+    format: RowFormat,
     rows: Vec<TableRow>,
 }
 

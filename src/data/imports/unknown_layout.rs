@@ -6,7 +6,7 @@ use std::path::Path;
 use super::columns::column_guess::guess_roles;
 use super::columns::column_roles::{AnswerColumn, ColumnRoles};
 use super::import_file::FileSample;
-use super::rows::table_format::first_line;
+use super::rows::row_format::first_line;
 use crate::support::text::escape_control_chars;
 
 /// Maximum number of columns in the message.

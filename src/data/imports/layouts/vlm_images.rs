@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::data::cases::case::ImageSource;
 use crate::data::cases::case::case_id::parse_id;
 use crate::data::imports::image_value::{ImageFolders, first_existing, image_of};
-use crate::data::imports::rows::table_format::{TableFormat, open_rows};
+use crate::data::imports::rows::row_format::{RowFormat, open_rows};
 use crate::data::imports::rows::table_row::{TableRow, TableRows};
 
 /// Variable with the folder of the data sets.
@@ -109,7 +109,7 @@ impl VlmImages {
                         table.display()
                     ));
                 }
-                let rows = open_rows(table, TableFormat::Csv).map_err(|e| format!("{e:#}"))?;
+                let rows = open_rows(table, RowFormat::Csv).map_err(|e| format!("{e:#}"))?;
                 self.rows = Some(rows);
             }
             while let Some((_, row)) = self.rows.as_mut().and_then(Iterator::next) {

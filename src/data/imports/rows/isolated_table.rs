@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::table_row::{NumberedTableRow, TableRow, TableRows};
 use super::{parquet_table, workbook};
+use crate::data::cases::formats::panic_guard::catch_panic;
 use crate::support::process::isolated::{self, IsolatedProcess, ProcessFailure};
 use crate::support::process::message::{self, Message};
 
@@ -37,11 +38,11 @@ enum TableRequest {
 }
 
 /// Header of the answer to [`TableRequest::Open`].
-type OpenAnswer = Result<(), String>;
+type TableOpened = Result<(), String>;
 
 /// Header of the answer to [`TableRequest::Next`]; `None` at the end. The body is the bytes of all
 /// fields with bytes.
-type NextAnswer = Option<(u64, Result<RowHeader, String>)>;
+type NextTableRow = Option<(u64, Result<RowHeader, String>)>;
 
 /// A row without its bytes.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -61,13 +62,17 @@ pub(crate) fn open(path: &Path, format: BinaryTable) -> Result<TableRows> {
     let mut process = IsolatedProcess::start(TABLE_TASK).map_err(failed)?;
     let request = TableRequest::Open { path: path.clone(), format };
     let answer = process.ask(&request, &[], 0).map_err(failed)?;
-    answer.parse_header::<OpenAnswer>()?.map_err(anyhow::Error::msg)?;
+    answer.parse_header::<TableOpened>()?.map_err(anyhow::Error::msg)?;
     Ok(Box::new(TableProcess { process, number: 0, has_ended: false }))
 }
 
 fn open_here(path: &Path, format: BinaryTable) -> Result<TableRows> {
     match format {
-        BinaryTable::Workbook => Ok(Box::new(workbook::read(path)?.into_iter())),
+        BinaryTable::Workbook => {
+            let rows = catch_panic(|| Ok(workbook::read(path)));
+            let rows = rows.map_err(|reason| anyhow!("{}: {reason}", path.display()))??;
+            Ok(Box::new(rows.into_iter()))
+        }
         BinaryTable::Parquet => parquet_table::open(path),
     }
 }
@@ -85,7 +90,7 @@ impl TableProcess {
         let max_bytes = 2 * ImageLimits::default().bytes as u64;
         let answer = self.process.ask(&TableRequest::Next, &[], max_bytes);
         let answer = answer.map_err(|failure| failure.to_string())?;
-        let header = answer.parse_header::<NextAnswer>().map_err(|e| e.to_string())?;
+        let header = answer.parse_header::<NextTableRow>().map_err(|e| e.to_string())?;
         let Some((number, row)) = header else {
             return Ok(None);
         };
@@ -133,7 +138,7 @@ pub(crate) fn responder() -> impl FnMut(Message, &mut dyn Write) -> io::Result<(
     let mut rows: Option<TableRows> = None;
     move |request, mut output| match request.parse_header()? {
         TableRequest::Open { path, format } => {
-            let answer: OpenAnswer = open_here(&path, format)
+            let answer: TableOpened = open_here(&path, format)
                 .map(|opened| rows = Some(opened))
                 .map_err(|e| format!("{e:#}"));
             message::write(&mut output, &answer, &[])
@@ -141,7 +146,7 @@ pub(crate) fn responder() -> impl FnMut(Message, &mut dyn Write) -> io::Result<(
         TableRequest::Next => {
             let mut body = Vec::new();
             let next = rows.as_mut().and_then(Iterator::next);
-            let answer: NextAnswer = next.map(|(number, row)| {
+            let answer: NextTableRow = next.map(|(number, row)| {
                 let header = row.map(|row| {
                     let lengths = row.bytes.iter().map(|(name, bytes)| (name.clone(), bytes.len()));
                     let header = RowHeader { bytes: lengths.collect(), fields: row.fields };

@@ -3,6 +3,6 @@
 pub(crate) mod isolated_table;
 pub(crate) mod nested_array;
 mod parquet_table;
-pub(crate) mod table_format;
+pub(crate) mod row_format;
 pub(crate) mod table_row;
 mod workbook;

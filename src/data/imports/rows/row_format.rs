@@ -18,7 +18,7 @@ use crate::support::files::regular_file;
 
 /// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TableFormat {
+pub(crate) enum RowFormat {
     /// Separated by commas, semicolons or tabs.
     Csv,
     /// One object per line.
@@ -37,7 +37,7 @@ const NESTED_ARRAYS: [&str; 1] = ["request_states"];
 const HEAD_BYTES: u64 = 1 << 16;
 
 /// Detects the format from the extension and the first bytes; `None` if it is none of a table.
-pub(crate) fn detect_format(path: &Path) -> Result<Option<TableFormat>> {
+pub(crate) fn detect_format(path: &Path) -> Result<Option<RowFormat>> {
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     let unreadable = || format!("{} cannot be read", path.display());
     let mut head = Vec::new();
@@ -45,11 +45,11 @@ pub(crate) fn detect_format(path: &Path) -> Result<Option<TableFormat>> {
     file.take(HEAD_BYTES).read_to_end(&mut head).with_context(unreadable)?;
     let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&head).trim_ascii_start();
     Ok(match extension.as_deref() {
-        _ if head.starts_with(b"PAR1") => Some(TableFormat::Binary(BinaryTable::Parquet)),
-        Some("xlsx") => Some(TableFormat::Binary(BinaryTable::Workbook)),
-        Some("csv" | "tsv") => Some(TableFormat::Csv),
-        Some("jsonl" | "ndjson" | "json") if text.starts_with(b"[") => Some(TableFormat::JsonArray),
-        Some("jsonl" | "ndjson") => Some(TableFormat::JsonLines),
+        _ if head.starts_with(b"PAR1") => Some(RowFormat::Binary(BinaryTable::Parquet)),
+        Some("xlsx") => Some(RowFormat::Binary(BinaryTable::Workbook)),
+        Some("csv" | "tsv") => Some(RowFormat::Csv),
+        Some("jsonl" | "ndjson" | "json") if text.starts_with(b"[") => Some(RowFormat::JsonArray),
+        Some("jsonl" | "ndjson") => Some(RowFormat::JsonLines),
         Some("json") if text.starts_with(b"{") => Some(find_nested_array(path)?),
         _ => None,
     })
@@ -57,35 +57,35 @@ pub(crate) fn detect_format(path: &Path) -> Result<Option<TableFormat>> {
 
 /// Returns the array of an object in a `.json` file, or `JsonLines` if it has none: some programs
 /// write one object per line to such a file.
-fn find_nested_array(path: &Path) -> Result<TableFormat> {
+fn find_nested_array(path: &Path) -> Result<RowFormat> {
     for name in NESTED_ARRAYS {
         let mut reader = BufReader::new(regular_file::open(path)?);
         if seek_array(&mut reader, name)? {
-            return Ok(TableFormat::NestedArray(name));
+            return Ok(RowFormat::NestedArray(name));
         }
     }
-    Ok(TableFormat::JsonLines)
+    Ok(RowFormat::JsonLines)
 }
 
 /// Opens the rows of a table.
-pub(crate) fn open_rows(path: &Path, format: TableFormat) -> Result<TableRows> {
+pub(crate) fn open_rows(path: &Path, format: RowFormat) -> Result<TableRows> {
     let unreadable = || format!("{} cannot be opened", path.display());
     let open = || regular_file::open(path).map(BufReader::new).with_context(unreadable);
     Ok(match format {
-        TableFormat::Csv => open_csv(path)?,
-        TableFormat::JsonLines => Box::new(
+        RowFormat::Csv => open_csv(path)?,
+        RowFormat::JsonLines => Box::new(
             Lines::new(open()?)
                 .map(|(line, text)| (line, text.and_then(|text| parse_object(&text)))),
         ),
-        TableFormat::JsonArray => open_elements(open()?),
-        TableFormat::NestedArray(name) => {
+        RowFormat::JsonArray => open_elements(open()?),
+        RowFormat::NestedArray(name) => {
             let mut reader = open()?;
             if !seek_array(&mut reader, name).with_context(unreadable)? {
                 bail!("{}: no array `{name}`", path.display());
             }
             open_elements(reader)
         }
-        TableFormat::Binary(format) => isolated_table::open(path, format)?,
+        RowFormat::Binary(format) => isolated_table::open(path, format)?,
     })
 }
 
