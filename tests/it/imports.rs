@@ -254,3 +254,84 @@ fn unknown_layout_names_columns_and_a_command() {
     let output = folder.run(&wrong);
     assert!(output.stderr.contains("a column that the file does not have"), "{}", output.stderr);
 }
+
+#[test]
+fn failed_request_and_missing_answer_leave_the_pairs_of_their_model() {
+    let folder = Folder::empty();
+    fs::copy(fixture("batch/input.jsonl"), folder.path("cases/input.jsonl")).unwrap();
+    for model in ["a", "b"] {
+        let name = format!("output_model-{model}.jsonl");
+        let text = fs::read_to_string(fixture("batch").join(&name)).unwrap();
+        let failed = r#"{"id": "b", "custom_id": "q3", "response": {"status_code": 500, "body": {}}, "error": {}}"#;
+        let rest: Vec<&str> = text.lines().skip(1).collect();
+        let lines = if model == "a" { [vec![failed], rest].concat() } else { rest };
+        folder.write(&format!("cases/{name}"), &(lines.join("\n") + "\n"));
+    }
+    let output = folder.judge("out", &[]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let models = "models: org/model-a (4 answers), org/model-b (3 answers)";
+    assert!(output.stderr.contains(models), "{}", output.stderr);
+    assert!(output.stdout.contains("3 pairs of 3 cases judged"), "{}", output.stdout);
+    assert!(output.stdout.contains("unscored  1 of 4 (25.0 %): parse 1"), "{}", output.stdout);
+}
+
+#[test]
+fn data_set_gives_the_images_of_results_without_ids() {
+    let folder = Folder::empty();
+    let [results, questions] = ["med_eval", "llava"].map(fixture);
+    let [results, questions] = [&results, &questions].map(|path| path.to_str().unwrap());
+    let args = ["data", "import", results, "--questions", questions, "--out", "c.jsonl"];
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let cases = open(&folder.path("c.jsonl"), &SourceOptions::default()).unwrap();
+    let cases: Vec<Case> = cases.map(|entry| entry.unwrap()).collect();
+    check_squares(&cases, ["model-a", "model-b"], [0, 1, 2, 3]);
+    let text = fs::read_to_string(fixture("llava/questions.jsonl")).unwrap();
+    let reversed: Vec<&str> = text.lines().rev().collect();
+    folder.write("other/q.jsonl", &reversed.join("\n"));
+    let args = ["data", "import", results, "--questions", "other/q.jsonl", "--out", "c.jsonl"];
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    let error = "question 1 is `Which side is dark?`, the imported one is `Is the square bright?`";
+    assert!(output.stderr.contains(error), "{}", output.stderr);
+}
+
+#[test]
+fn unusable_images_and_workbooks_are_reported() {
+    let folder = Folder::empty();
+    folder.write(
+        "t.jsonl",
+        "{\"id\": 1, \"image\": [\"a.png\", \"b.png\"], \"question\": \"q\", \"answer_a\": \"x\", \"answer_b\": \"y\"}\n\
+         {\"id\": 2, \"image\": \"https://example.org/a.png\", \"question\": \"q\", \"answer_a\": \"x\", \"answer_b\": \"y\"}\n",
+    );
+    let output = folder.run(&["data", "check", "t.jsonl"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stdout);
+    for part in ["case 1: image: the row has 2 images", "case 2: image: the image is an address"] {
+        assert!(output.stdout.contains(part), "{}", output.stdout);
+    }
+    folder.write("t.xlsx", "no workbook");
+    let output = folder.run(&["data", "import", "t.xlsx", "--out", "c.jsonl"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    assert!(output.stderr.contains("not a readable .xlsx workbook"), "{}", output.stderr);
+}
+
+#[test]
+fn copies_and_earlier_runs_are_read_once() {
+    let folder = Folder::empty();
+    let table = fs::read_to_string(fixture("vlm_eval/tsv/model-a/model-a_SquareVQA.tsv")).unwrap();
+    folder
+        .write("w/model-a/T20261124-010101/model-a_SquareVQA.tsv", &table.replace("It is", "Was"));
+    folder.write("w/model-a/T20261124-020202/model-a_SquareVQA.tsv", &table);
+    folder.write(
+        "w/model-a/model-a_SquareVQA_judge.tsv",
+        "index\tquestion\tprediction\thit\tlog\n0\tq\tp\t1\t-\n",
+    );
+    let images = Some(fixture("vlm_eval/LMUData"));
+    let options = SourceOptions { images, min_responses: 0, ..SourceOptions::default() };
+    let cases = read_with(&folder.path("w"), &options);
+    assert_eq!(cases[1].responses.len(), 1);
+    assert_eq!(
+        (&*cases[1].responses[0].model, &*cases[1].responses[0].text),
+        ("model-a", "It is grey.")
+    );
+}

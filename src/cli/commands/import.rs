@@ -6,7 +6,9 @@ use crate::cli::args::ImportArgs;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::{Case, CaseSource, InputProblem, open_imports};
 use crate::data::imports::case_writer::{CASES_FORM, CaseWriter};
+use crate::data::imports::import_file::FileSample;
 use crate::data::imports::question_images::QuestionImages;
+use crate::data::imports::unknown_layout::columns_example;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
@@ -64,7 +66,7 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
         return Ok(Exit::Failed);
     }
     if !verbosity.quiet {
-        write_stdout(&counts.to_text(&args.out, writer.images))?;
+        write_stdout(&counts.to_text(&args.out, writer.images, &inputs))?;
     }
     Ok(Exit::Done)
 }
@@ -103,6 +105,19 @@ fn print_problem(problem: &InputProblem, counts: &mut ImportCounts) {
     }
 }
 
+/// Describes how to add answers, with the columns of a table that may have them.
+fn no_response_hint(inputs: &[&Path]) -> String {
+    let answers = "no case has a response: add answers with --answers";
+    let sample = match inputs {
+        [file] if file.is_file() => FileSample::read(file).ok().flatten(),
+        _ => None,
+    };
+    match sample.as_ref().and_then(columns_example) {
+        Some(roles) => format!("{answers}, or name their columns: --columns '{roles}'"),
+        None => answers.to_owned(),
+    }
+}
+
 impl ImportArgs {
     /// Opens the data set with the questions, if the user named one.
     fn open_questions(&self) -> anyhow::Result<Option<QuestionImages>> {
@@ -120,7 +135,7 @@ impl ImportCounts {
         self.with_pair += u64::from(case.responses.len() > 1);
     }
 
-    fn to_text(&self, out: &Path, images: u64) -> String {
+    fn to_text(&self, out: &Path, images: u64, inputs: &[&Path]) -> String {
         let written = match images {
             0 => String::new(),
             n => format!(", {} written", format_count(n, "file")),
@@ -139,7 +154,9 @@ impl ImportCounts {
         if self.problems > 0 {
             lines.push(format!("left out    {}", format_count(self.problems, "problem")));
         }
-        if self.with_pair == 0 {
+        if self.responses == 0 {
+            lines.push(no_response_hint(inputs));
+        } else if self.with_pair == 0 {
             let hint = "no case has two responses, so there is no pair to judge: import the files \
                         of a second model together with these";
             lines.push(hint.to_owned());

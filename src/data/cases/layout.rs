@@ -77,7 +77,9 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
     let unreadable = || format!("{} cannot be read", path.display());
     let sample = match FileSample::read(path) {
         Ok(sample) => sample,
-        Err(error) if columns.is_some() => return Err(error.context(unreadable())),
+        Err(error) if columns.is_some() || is_workbook(path) => {
+            return Err(error.context(unreadable()));
+        }
         // The reader of the layout reports the error.
         Err(_) => return Ok(None),
     };
@@ -89,9 +91,7 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
         && (sample.has_cases()
             || sample.has_fields(&["id", "image", "question"]) && has_answers()
             || has_own_columns(path, &sample));
-    // Workbooks are read as imports alone.
-    let is_workbook = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("xlsx"));
-    if is_own && !is_workbook {
+    if is_own && !is_workbook(path) {
         return Ok(None);
     }
     if let Some(file) = ImportFile::from_sample(path, &sample, columns) {
@@ -106,10 +106,15 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
         );
     }
     let has_one = ["id", "responses", "chosen"].iter().any(|name| sample.has_fields(&[name]));
-    if has_one && !is_workbook {
+    if has_one && !is_workbook(path) {
         return Ok(None);
     }
     bail!("{}", unknown_layout::describe(path, Some(&sample)))
+}
+
+/// Returns true for a workbook, which can only be imported.
+fn is_workbook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xlsx"))
 }
 
 /// Returns true for the columns of Path-VQA and VQA-RAD as Parquet files, or of SLAKE and VQA-RAD

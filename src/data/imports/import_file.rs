@@ -144,7 +144,7 @@ impl ImportFile {
         list_files(folder, MAX_DEPTH, &mut paths)?;
         paths.sort();
         let found = paths.iter().filter_map(|path| Self::recognise(path, columns).ok().flatten());
-        Ok(found.collect())
+        Ok(remove_copies(found.collect()))
     }
 
     /// Returns the context of its rows. Without `with_images`, images are not looked up.
@@ -177,6 +177,34 @@ impl ImportFile {
             (line, row)
         }))
     }
+}
+
+/// Removes the copies that programs keep of their files: links to a file, earlier runs of
+/// VLMEvalKit, and the parts of MedEvalKit's results.
+fn remove_copies(files: Vec<ImportFile>) -> Vec<ImportFile> {
+    let mut kept: Vec<ImportFile> = Vec::new();
+    let age = |file: &ImportFile| file.path.metadata().and_then(|data| data.modified()).ok();
+    for file in files {
+        let name = file.path.file_name();
+        let has_merged = name != Some("results.json".as_ref())
+            && file.path.with_file_name("results.json").is_file();
+        if file.layout == ImportLayout::MedEval && has_merged {
+            continue;
+        }
+        let canonical = file.path.canonicalize().ok();
+        let is_copy = |other: &&mut ImportFile| {
+            let is_earlier_run = file.layout == ImportLayout::VlmEval
+                && other.layout == ImportLayout::VlmEval
+                && other.path.file_name() == name;
+            is_earlier_run || canonical.is_some() && other.path.canonicalize().ok() == canonical
+        };
+        match kept.iter_mut().find(is_copy) {
+            Some(other) if age(&file) > age(other) => *other = file,
+            Some(_) => {}
+            None => kept.push(file),
+        }
+    }
+    kept
 }
 
 fn list_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {

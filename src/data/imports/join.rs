@@ -13,6 +13,8 @@ use crate::support::text::{escape_control_chars, format_count};
 
 /// Number of characters of a question that are compared and shown.
 const QUESTION_CHARS: usize = 400;
+/// Number of files in messages.
+const SHOWN_FILES: usize = 4;
 /// Number of characters of a question in messages.
 const SHOWN_CHARS: usize = 80;
 
@@ -126,7 +128,23 @@ impl JoinedRows {
     /// # Errors
     /// Questions with one id differ, or there is no question.
     pub(super) fn check(&self, files: &[ImportFile]) -> Result<()> {
-        let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+        let shown = files.iter().take(SHOWN_FILES).map(|file| file.path.display().to_string());
+        let mut names: Vec<String> = shown.collect();
+        let command_paths = names.join(" ");
+        if files.len() > SHOWN_FILES {
+            names.push(format!("and {} more", files.len() - SHOWN_FILES));
+        }
+        if let [file] = files
+            && let Some(first) = &self.first_difference
+        {
+            bail!(
+                "{}: {} with the id of another question; first {first}\n\
+                 hint: name another column or none for the id, for example --columns question=COLUMN,\
+                 answer=COLUMN",
+                file.path.display(),
+                format_count(self.differing, "row")
+            );
+        }
         if let Some(first) = &self.first_difference {
             let of = match self.common {
                 0 => "rows repeat an id with another question".to_owned(),
@@ -143,11 +161,10 @@ impl JoinedRows {
         if !self.by_id.is_empty() && !has_question {
             bail!(
                 "{}: answers without questions ({})\n\
-                 hint: import the file of the questions too: `acem3 data import QUESTIONS {} \
+                 hint: import the file of the questions too: `acem3 data import QUESTIONS {command_paths} \
                  --out cases.jsonl`, or pass the answers with --answers",
                 names.join(", "),
-                format_count(self.by_id.len() as u64, "id"),
-                names.join(" ")
+                format_count(self.by_id.len() as u64, "id")
             );
         }
         Ok(())
@@ -176,13 +193,14 @@ impl JoinedRows {
 
     /// Returns the responses of a case: one of each model, empty if its answer is missing.
     pub(super) fn responses(&self, id: &str) -> Vec<Response> {
-        let answers = self.by_id.get(id).map_or(&[][..], |case| &case.answers);
-        let response = |(index, model): (usize, &String)| {
-            let answer = answers.iter().find(|(known, _)| *known == index);
-            let text = answer.map(|(_, text)| text.to_string()).unwrap_or_default();
-            Response { model: model.clone(), text }
-        };
-        self.models.iter().enumerate().map(response).collect()
+        let response = |model: &String| Response { model: model.clone(), text: String::new() };
+        let mut responses: Vec<Response> = self.models.iter().map(response).collect();
+        for (index, text) in self.by_id.get(id).map_or(&[][..], |case| &case.answers) {
+            if let Some(response) = responses.get_mut(*index) {
+                response.text = text.to_string();
+            }
+        }
+        responses
     }
 
     /// Returns true if this row has the question of its id.

@@ -141,6 +141,9 @@ pub(crate) fn first_line(path: &Path) -> Option<String> {
         Some,
     )?;
     let text = text.trim();
+    if text.contains('\0') {
+        return None;
+    }
     let cut: String = text.chars().take(200).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     (!cut.is_empty()).then(|| cut + more)
