@@ -335,3 +335,32 @@ fn copies_and_earlier_runs_are_read_once() {
         ("model-a", "It is grey.")
     );
 }
+
+#[test]
+fn image_columns_are_found_by_their_values_and_forgotten_ones_noted() {
+    let folder = Folder::empty();
+    fs::copy(fixture("images/0.png"), folder.path("0.png")).unwrap();
+    folder.write("t.csv", "id,scan,question,answer_a,answer_b\n1,0.png,q,x,y\n");
+    let output = folder.run(&["data", "check", "t.csv"]);
+    assert!(
+        output.stderr.contains("columns id=id,image=scan,question=question"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.stdout.contains("1 readable case with 1 image"), "{}", output.stdout);
+    let columns = "id=id,question=question,answer:a=answer_a,answer:b=answer_b";
+    let output = folder.run(&["data", "check", "t.csv", "--columns", columns]);
+    assert_eq!(output.exit_code, 1, "{}", output.stdout);
+    assert!(output.stdout.contains("hint: add image=scan to --columns"), "{}", output.stdout);
+    let path = "lmms_eval/org__model-a/20261124_020000_samples_square_vqa.jsonl";
+    let samples = fs::read_to_string(fixture(path)).unwrap();
+    folder.write("x_samples_t.jsonl", &samples.replace("input_media", "media"));
+    let output = folder.run(&["data", "check", "x_samples_t.jsonl", "--min-responses", "1"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stdout);
+    assert_eq!(
+        output.stdout.matches("the row has no `input_media`").count(),
+        4,
+        "{}",
+        output.stdout
+    );
+}

@@ -87,8 +87,8 @@ pub struct ImportArgs {
     /// line, or a folder of such files (repeatable)
     #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
     pub answers: Vec<PathBuf>,
-    /// Take the images of files without ids, such as MedEvalKit's results, from the data set at
-    /// PATH, whose questions must be the same in the same order
+    /// Take missing images, such as those of MedEvalKit's results, from the data set at PATH, whose
+    /// questions must be the same in the same order
     #[arg(long, value_name = "PATH", env = "ACEM3_QUESTIONS")]
     pub questions: Option<PathBuf>,
     /// Read this split of a data set (train, validate, ...)

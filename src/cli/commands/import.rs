@@ -1,6 +1,6 @@
 //! `acem3 data import`: converts the files of other programs to cases.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::args::ImportArgs;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
@@ -36,11 +36,13 @@ struct ImportCounts {
 pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let paths = args.named_paths();
     let inputs: Vec<&Path> = paths.iter().map(|(_, path)| path.as_path()).collect();
-    let out = OutFile::check(&args.out, CASES_FORM, &inputs)?;
+    OutFile::check(&args.out, CASES_FORM, &inputs)?;
     let mut source = open_imports(&paths, &args.to_options())?;
     if !verbosity.quiet {
         source.take_field_notes().iter().for_each(|note| print_lines(note));
     }
+    let files: Vec<&Path> = source.files.iter().map(PathBuf::as_path).collect();
+    let out = OutFile::check(&args.out, CASES_FORM, &files)?;
     let mut counts = ImportCounts::default();
     let mut writer = CaseWriter::new(&args.out);
     let mut questions = args.open_questions()?;
@@ -152,7 +154,7 @@ impl ImportCounts {
             format!("references  {} of {cases}", self.with_reference),
         ];
         if self.problems > 0 {
-            lines.push(format!("left out    {}", format_count(self.problems, "problem")));
+            lines.push(format!("problems    {}", self.problems));
         }
         if self.responses == 0 {
             lines.push(no_response_hint(inputs));

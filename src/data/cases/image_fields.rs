@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use super::source_options::SourceKind;
+
 /// End of the note on an ignored image; also how its records are recognised.
 const NOTE: &str = "looks like an image and is not read: the case is judged without an image";
 /// Names of image fields in other layouts, in lower case and without `_`, `-` and blanks.
@@ -33,7 +35,7 @@ const EXTENSIONS: [&str; 9] =
 const MAX_CHARS: usize = 4096;
 
 /// Returns the first field that looks like an image: by its name, or by a path or data URL.
-pub(super) fn find_image_field(fields: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn find_image_field(fields: &Map<String, Value>) -> Option<&str> {
     let looks = |(name, value): &(&String, &Value)| {
         is_present(value) && (is_image_name(name) || is_image_value(value))
     };
@@ -41,8 +43,12 @@ pub(super) fn find_image_field(fields: &Map<String, Value>) -> Option<&str> {
 }
 
 /// Returns the problem of a case whose image is in this field.
-pub(super) fn ignored_image_message(field: &str) -> String {
-    format!("the field `{field}` {NOTE}\nhint: rename the field to `image`, with one path")
+pub(super) fn ignored_image_message(field: &str, kind: SourceKind) -> String {
+    let hint = match kind {
+        SourceKind::Import => format!("add image={field} to --columns"),
+        _ => "rename the field to `image`, with one path".to_owned(),
+    };
+    format!("the field `{field}` {NOTE}\nhint: {hint}")
 }
 
 /// Returns true for the message of a case whose image is in another field.
@@ -116,6 +122,6 @@ mod tests {
         ] {
             assert_eq!(found(&fields), None, "{fields}");
         }
-        assert!(is_ignored_image(&ignored_image_message("img")));
+        assert!(is_ignored_image(&ignored_image_message("img", SourceKind::Cases)));
     }
 }

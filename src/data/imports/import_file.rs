@@ -13,6 +13,7 @@ use super::layouts::import_layout::ImportLayout;
 use super::layouts::row_context::RowContext;
 use super::rows::row_format::{RowFormat, detect_format, open_rows};
 use super::rows::table_row::{TableRow, text_of};
+use crate::data::cases::image_fields::find_image_field;
 
 /// Number of rows that decide the layout of a file.
 const SAMPLE_ROWS: usize = 20;
@@ -110,7 +111,12 @@ impl FileSample {
         }
         let columns = self.columns();
         // Verdicts of another judge are no answers.
-        let roles = guess_roles(&columns);
+        let mut roles = guess_roles(&columns);
+        if roles.image.is_none() {
+            let fields = self.rows.iter().find_map(|row| find_image_field(&row.fields));
+            let is_free = |name: &&str| !roles.columns().any(|known| known == *name);
+            roles.image = fields.filter(is_free).map(str::to_owned);
+        }
         let is_complete = roles.question.is_some() && !roles.answers.is_empty();
         let are_verdicts = columns.iter().any(|name| name == "hit" || name == "log");
         (is_complete && !are_verdicts).then_some((ImportLayout::Table(roles), true))

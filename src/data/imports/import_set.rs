@@ -191,7 +191,7 @@ fn to_draft(
         keys: vec![case.id.clone()],
         case,
         file: Arc::clone(file),
-        field_problems: Vec::new(),
+        field_problems: row.note.into_iter().collect(),
         is_selected: true,
     })
 }

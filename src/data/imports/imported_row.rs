@@ -22,6 +22,8 @@ pub(crate) struct ImportedRow {
     pub(crate) image: Option<ImageSource>,
     /// Why the row has no image although its layout has images.
     pub(crate) image_problem: Option<String>,
+    /// A problem that affects no verdict.
+    pub(crate) note: Option<String>,
     /// The question; `None` in files of answers alone.
     pub(crate) question: Option<String>,
     /// The reference answer, if known.

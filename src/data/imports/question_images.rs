@@ -38,14 +38,16 @@ impl QuestionImages {
     /// case.
     ///
     /// # Errors
-    /// The id is no position, or the question differs.
+    /// The id does not end in a position after the previous one, or the question differs.
     pub fn complete(&mut self, case: &mut Case) -> Result<()> {
         let path = self.path.display();
-        let position: u64 = match case.id.parse() {
+        // Samples of a task have ids such as `slake-7`.
+        let number = case.id.rsplit('-').next().unwrap_or_default();
+        let position: u64 = match number.parse() {
             Ok(position) if position >= self.position => position,
             _ => bail!(
-                "--questions {path}: the imported case {} has an id of its own\n\
-                 hint: --questions is for files whose rows have no ids",
+                "--questions {path}: the imported case {} has no position after the one before\n\
+                 hint: --questions is for files whose rows are numbered like the data set",
                 escape_control_chars(&case.id)
             ),
         };
@@ -70,7 +72,7 @@ impl QuestionImages {
                 );
             }
             case.id = question.id;
-            case.image = question.image;
+            case.image = case.image.take().or(question.image);
             case.reference = case.reference.take().or(question.reference);
             for (name, value) in question.meta {
                 case.meta.entry(name).or_insert(value);
