@@ -31,7 +31,6 @@ pub enum DataCommand {
     /// MedEvalKit, the scenario state of HELM, OpenAI batch input with its output, questions with
     /// answers in LLaVA's format, and CSV, JSON, JSONL, Parquet and Excel tables. Files of several
     /// models about one data set are joined by the ids of their questions.
-    #[command(verbatim_doc_comment)]
     Import(ImportArgs),
     /// Generate cases with known verdicts: images with lesions, questions, good and bad responses
     ///

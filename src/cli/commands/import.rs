@@ -7,6 +7,7 @@ use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::{Case, CaseSource, InputProblem, open_imports};
 use crate::data::imports::case_writer::{CASES_FORM, CaseWriter};
 use crate::data::imports::import_file::FileSample;
+use crate::data::imports::imported_row::WITHOUT_IMAGE;
 use crate::data::imports::question_images::QuestionImages;
 use crate::data::imports::unknown_layout::columns_example;
 use crate::support::files::out_file::OutFile;
@@ -47,7 +48,7 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
     let mut writer = CaseWriter::new(&args.out);
     let mut questions = args.open_questions()?;
     let lines = std::iter::from_fn(|| {
-        let case = next_case(&mut source, &mut counts)?;
+        let case = next_case(&mut source, &mut counts, questions.is_some())?;
         Some(complete_case(case, questions.as_mut()).and_then(|case| {
             counts.add(&case);
             writer.write_case(case)
@@ -73,11 +74,16 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
     Ok(Exit::Done)
 }
 
-/// Returns the next case. Prints the problems before it.
-fn next_case(source: &mut CaseSource, counts: &mut ImportCounts) -> Option<Case> {
+/// Returns the next case. Prints the problems before it, except images that are added later.
+fn next_case(
+    source: &mut CaseSource,
+    counts: &mut ImportCounts,
+    adds_images: bool,
+) -> Option<Case> {
     loop {
         match source.next()? {
             Ok(case) => return Some(case),
+            Err(problem) if adds_images && problem.message.contains(WITHOUT_IMAGE) => {}
             Err(problem) => {
                 counts.problems += 1;
                 if counts.problems <= LISTED_PROBLEMS {

@@ -4,6 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::data::cases::case::ImageSource;
 
+/// End of the note on a row whose image the file leaves out.
+pub(crate) const WITHOUT_IMAGE: &str = "the case is judged without an image\n\
+    hint: add the images of the data set with `acem3 data import --questions`";
+
 /// The answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ImportedAnswer {

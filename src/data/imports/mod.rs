@@ -9,7 +9,7 @@ mod folders;
 mod image_value;
 pub(crate) mod import_file;
 pub(crate) mod import_set;
-mod imported_row;
+pub(crate) mod imported_row;
 mod join;
 mod layouts;
 mod model_names;

@@ -4,12 +4,8 @@ use super::lm_eval::first_text;
 use super::row_context::RowContext;
 use crate::data::cases::case::case_id::parse_id;
 use crate::data::imports::image_value::image_of;
-use crate::data::imports::imported_row::{ImportedAnswer, ImportedRow};
+use crate::data::imports::imported_row::{ImportedAnswer, ImportedRow, WITHOUT_IMAGE};
 use crate::data::imports::rows::table_row::{TableRow, text_of};
-
-/// Note on a row without an image.
-const WITHOUT_MEDIA: &str = "the row has no `input_media`: the case is judged without an image\n\
-    hint: lmms-eval leaves out images above 300 kB; add them with `acem3 data import --questions`";
 
 /// Returns the task in the name of a file.
 pub(super) fn task_of(stem: &str) -> Option<String> {
@@ -31,7 +27,10 @@ pub(super) fn read_row(row: &TableRow, context: &RowContext) -> Result<ImportedR
     };
     match row.field("input_media") {
         Some(media) => imported.set_image(image_of(media, &id, &context.folders)),
-        None => imported.note = Some(WITHOUT_MEDIA.to_owned()),
+        None => {
+            let reason = "the row has no `input_media`, for images above 300 kB are left out";
+            imported.note = Some(format!("{reason}: {WITHOUT_IMAGE}"));
+        }
     }
     imported.id = Some(id);
     Ok(imported)
