@@ -205,7 +205,7 @@ fn remove_copies(files: Vec<ImportFile>) -> Vec<ImportFile> {
             is_earlier_run || canonical.is_some() && other.path.canonicalize().ok() == canonical
         };
         match kept.iter_mut().find(is_copy) {
-            Some(other) if age(&file) > age(other) => *other = file,
+            Some(other) if age(&file) >= age(other) => *other = file,
             Some(_) => {}
             None => kept.push(file),
         }

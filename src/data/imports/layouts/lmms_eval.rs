@@ -25,12 +25,11 @@ pub(super) fn read_row(row: &TableRow, context: &RowContext) -> Result<ImportedR
         answers: vec![ImportedAnswer { model: None, text: answer }],
         ..ImportedRow::default()
     };
-    match row.field("input_media") {
-        Some(media) => imported.set_image(image_of(media, &id, &context.folders)),
-        None => {
-            let reason = "the row has no `input_media`, for images above 300 kB are left out";
-            imported.note = Some(format!("{reason}: {WITHOUT_IMAGE}"));
-        }
+    if let Some(media) = row.field("input_media") {
+        imported.set_image(image_of(media, &id, &context.folders));
+    } else {
+        let reason = "the row has no `input_media`, for images above 300 kB are left out";
+        imported.note = Some(format!("{reason}: {WITHOUT_IMAGE}"));
     }
     imported.id = Some(id);
     Ok(imported)
