@@ -1,14 +1,15 @@
 //! Unknown fields that look like images. A case with its image under another name would be judged
 //! without it.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::source_options::SourceKind;
 
 /// End of the note on an ignored image; also how its records are recognised.
 const NOTE: &str = "looks like an image and is not read: the case is judged without an image";
 /// Names of image fields in other layouts, in lower case and without `_`, `-` and blanks.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
+    "image",
     "images",
     "img",
     "imgs",
@@ -35,15 +36,17 @@ const EXTENSIONS: [&str; 9] =
 const MAX_CHARS: usize = 4096;
 
 /// Returns the first field that looks like an image: by its name, or by a path or data URL.
-pub(crate) fn find_image_field(fields: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn find_image_field<'a>(
+    mut fields: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> Option<&'a str> {
     let looks = |(name, value): &(&String, &Value)| {
         is_present(value) && (is_image_name(name) || is_image_value(value))
     };
-    fields.iter().find(looks).map(|(name, _)| name.as_str())
+    fields.find(looks).map(|(name, _)| name.as_str())
 }
 
 /// Returns the problem of a case whose image is in this field.
-pub(super) fn ignored_image_message(field: &str, kind: SourceKind) -> String {
+pub(crate) fn ignored_image_message(field: &str, kind: SourceKind) -> String {
     let hint = match kind {
         SourceKind::Import => format!("add image={field} to --columns"),
         _ => "rename the field to `image`, with one path".to_owned(),
@@ -99,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     fn found(fields: &Value) -> Option<&str> {
-        find_image_field(fields.as_object().unwrap())
+        find_image_field(fields.as_object().unwrap().iter())
     }
 
     #[test]

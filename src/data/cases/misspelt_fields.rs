@@ -40,7 +40,7 @@ impl MisspeltFields {
             SourceKind::Questions => missing.filter(|name| *name == "reference").collect(),
             _ => missing.collect(),
         };
-        let image = find_image_field(fields).filter(|_| case.image.is_none());
+        let image = find_image_field(fields.iter()).filter(|_| case.image.is_none());
         for field in fields.keys() {
             if self.notes.contains_key(field) || self.notes.len() >= MAX_FIELDS {
                 continue;

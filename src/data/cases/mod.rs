@@ -19,7 +19,7 @@ pub mod layouts;
 mod misspelt_fields;
 mod removed_responses;
 mod source;
-mod source_options;
+pub(crate) mod source_options;
 
 pub(crate) use crate::data::cases::answers::answer_index::MissingResponse;
 pub(crate) use crate::data::cases::case::case_id::{json_type, parse_id};

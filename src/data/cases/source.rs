@@ -215,13 +215,13 @@ fn answer_places(files: &[PathBuf]) -> String {
 fn note_ignored_image(draft: &mut Draft, kind: SourceKind) {
     let fields = match kind {
         SourceKind::Cases => &draft.case.extra,
-        SourceKind::Questions | SourceKind::Import => &draft.case.meta,
-        SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet => return,
+        SourceKind::Questions => &draft.case.meta,
+        SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet | SourceKind::Import => return,
     };
     if draft.case.image.is_some() {
         return;
     }
-    if let Some(field) = find_image_field(fields) {
+    if let Some(field) = find_image_field(fields.iter()) {
         let message = ignored_image_message(field, kind);
         draft.field_problems.push(message);
     }

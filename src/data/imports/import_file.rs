@@ -113,9 +113,11 @@ impl FileSample {
         // Verdicts of another judge are no answers.
         let mut roles = guess_roles(&columns);
         if roles.image.is_none() {
-            let fields = self.rows.iter().find_map(|row| find_image_field(&row.fields));
-            let is_free = |name: &&str| !roles.columns().any(|known| known == *name);
-            roles.image = fields.filter(is_free).map(str::to_owned);
+            let is_free = |name: &str| !roles.columns().any(|known| known == name);
+            let found = self.rows.iter().find_map(|row| {
+                find_image_field(row.fields.iter().filter(|(name, _)| is_free(name)))
+            });
+            roles.image = found.map(str::to_owned);
         }
         let is_complete = roles.question.is_some() && !roles.answers.is_empty();
         let are_verdicts = columns.iter().any(|name| name == "hit" || name == "log");

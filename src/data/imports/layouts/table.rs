@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::row_context::RowContext;
 use crate::data::cases::case::case_id::parse_id;
+use crate::data::cases::image_fields::{find_image_field, ignored_image_message};
+use crate::data::cases::source_options::SourceKind;
 use crate::data::imports::columns::column_roles::{AnswerColumn, ColumnRoles};
 use crate::data::imports::image_value::{embedded, image_of};
 use crate::data::imports::imported_row::{ImportedAnswer, ImportedRow};
@@ -58,12 +60,20 @@ pub(super) fn read_row(
             None => imported.set_image(image_of(value, name, &context.folders)),
         }
     }
-    for (column, value) in &row.fields {
-        let is_known = roles.columns().any(|known| {
+    let is_known = |column: &String| {
+        roles.columns().any(|known| {
             column == known || column.split('.').next() == Some(known) && column.contains('.')
-        });
+        })
+    };
+    if roles.image.is_none() {
+        let mut bytes = row.bytes.iter().map(|(name, _)| name.as_str());
+        let found = find_image_field(row.fields.iter().filter(|(name, _)| !is_known(name)));
+        let message = |column| ignored_image_message(column, SourceKind::Import);
+        imported.note = found.or_else(|| bytes.next()).map(message);
+    }
+    for (column, value) in &row.fields {
         let text = text_of(value).filter(|text| text.len() <= MAX_META_BYTES);
-        if let (Some(text), false) = (text, is_known || value.is_object()) {
+        if let (Some(text), false) = (text, is_known(column) || value.is_object()) {
             imported.meta.insert(column.clone(), text.into());
         }
     }
