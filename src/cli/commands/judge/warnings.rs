@@ -24,7 +24,7 @@ fn warn_without_images(progress: &Progress, source: &CaseSource, args: &JudgeArg
     if has_images || source.has_image_ahead() {
         return;
     }
-    let Ok(cases) = cases::open(&args.source.path, &args.source.to_options(2)) else {
+    let Ok(cases) = cases::open(&args.source.path, &args.source.to_options(0)) else {
         return;
     };
     let limit = args.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
