@@ -1,7 +1,8 @@
-//! Cases, images, labels, rows of public data sets, and phantoms.
+//! Cases, images, imports, labels, rows of public data sets, and phantoms.
 
 pub mod cases;
 pub mod dataset_rows;
 pub mod images;
+pub mod imports;
 pub mod labels;
 pub mod phantoms;

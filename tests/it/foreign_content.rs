@@ -174,13 +174,14 @@ fn misspelt_fields_are_noted_before_judging() {
     let image = fields.remove("image").unwrap();
     fields.insert("imgae".to_owned(), image);
     // Other fields are the user's own.
-    cases[2]["images"] = json!("kept");
+    cases[2]["images"] = json!("an image is in `image`");
     cases[2]["comment"] = json!("kept");
     folder.write_cases(&cases);
     let note = "line 2: the field `imgae` is ignored, and the case has no `image`\n\
                 hint: did you mean `image`?\n";
-    for output in [folder.judge("out", &[]), folder.run(&["data", "check", "cases"])] {
-        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let outputs = [folder.judge("out", &[]), folder.run(&["data", "check", "cases"])];
+    for (output, exit_code) in outputs.iter().zip([0, 1]) {
+        assert_eq!(output.exit_code, exit_code, "{}", output.stderr);
         assert!(output.stderr.contains(note), "{}", output.stderr);
         assert_eq!(output.stderr.matches("is ignored").count(), 1, "{}", output.stderr);
     }
@@ -233,4 +234,51 @@ fn numbers_out_of_range_in_panels_are_rejected() {
     );
     let output = folder.run(&["panel", "inspect", "members.toml"]);
     assert!(output.stderr.contains("analysis_tokens is 1000000000000"), "{}", output.stderr);
+}
+
+#[test]
+fn image_under_another_name_is_a_problem_a_note_and_a_line_of_the_summary() {
+    let folder = Folder::with_cases(3);
+    let mut cases: Vec<_> = (0..3).map(valid_case).collect();
+    for case in &mut cases[1..] {
+        let fields = case.as_object_mut().unwrap();
+        let image = fields.remove("image").unwrap();
+        fields.insert("image_path".to_owned(), image);
+    }
+    folder.write_cases(&cases);
+    let check = folder.run(&["data", "check", "cases"]);
+    assert_eq!(check.exit_code, 1, "{}", check.stdout);
+    let problem = "the field `image_path` looks like an image and is not read: the case is judged \
+                   without an image\n  hint: rename the field to `image`";
+    assert_eq!(check.stdout.matches(problem).count(), 2, "{}", check.stdout);
+    let judged = folder.judge("out", &[]);
+    assert_eq!(judged.exit_code, 0, "{}", judged.stderr);
+    let line =
+        "images    2 cases have the image in a field that is not read: judged without an image";
+    assert!(judged.stdout.contains(line), "{}", judged.stdout);
+    assert!(!judged.stdout.contains("noted "), "{}", judged.stdout);
+    let noted = folder.records("out").into_iter().filter(|record| record["status"] == "noted");
+    assert_eq!(noted.count(), 2);
+    assert!(!judged.stderr.contains("no case has an image"), "{}", judged.stderr);
+    folder.write_cases(&cases[1..]);
+    let judged = folder.judge("blind", &[]);
+    let note = "no case has an image (2 cases): the judge sees the texts alone";
+    assert!(judged.stderr.contains(note), "{}", judged.stderr);
+}
+
+#[test]
+fn unreadable_answers_file_is_an_error_with_its_first_problem() {
+    let folder = Folder::empty();
+    folder.write("questions.csv", "id,image,question\n1,,What is it?\n");
+    folder.write(
+        "a.jsonl",
+        "[\n{\"question_id\": 1, \"text\": \"a\"}\n]\n".replace("1,", "1,,").as_str(),
+    );
+    folder.write("b.jsonl", "{\"question_id\": 1, \"text\": \"b\"}\n");
+    let args = ["judge", "questions.csv", "--answers", "b.jsonl", "--answers", "a.jsonl"];
+    let output = folder.run(&[&args[..], &["--out", "out", "--panel", "scripted:"]].concat());
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+    let error = "error: answers file a.jsonl: none of 3 lines can be read; line 1: malformed JSON";
+    assert!(output.stderr.starts_with(error), "{}", output.stderr);
+    assert!(!output.stderr.contains("none of the"), "{}", output.stderr);
 }

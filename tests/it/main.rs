@@ -71,6 +71,8 @@ mod hub_faults;
 #[cfg(test)]
 mod hub_members;
 #[cfg(test)]
+mod imports;
+#[cfg(test)]
 mod input_problems;
 #[cfg(test)]
 mod introspect;

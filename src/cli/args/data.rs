@@ -6,6 +6,8 @@ use acem3_experts::prompt::PromptLayout;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::shared::{OutputFormat, SourceArgs};
+use crate::data::cases::{Lang, SourceOptions};
+use crate::data::imports::{ColumnEntry, ColumnRoles};
 use crate::training::Negative;
 
 /// Arguments of `acem3 data`.
@@ -23,6 +25,13 @@ pub enum DataCommand {
     ///
     /// Exits with code 1 if there is a problem.
     Check(CheckArgs),
+    /// Convert the answers that an evaluation harness, a batch interface or a table contains to cases
+    ///
+    /// Reads samples of lm-evaluation-harness and lmms-eval, predictions of VLMEvalKit, results of
+    /// MedEvalKit, the scenario state of HELM, OpenAI batch input with its output, questions with
+    /// answers in LLaVA's format, and CSV, JSON, JSONL, Parquet and Excel tables. Files of several
+    /// models about one data set are joined by the ids of their questions.
+    Import(ImportArgs),
     /// Generate cases with known verdicts: images with lesions, questions, good and bad responses
     ///
     /// A rule gives the correct score of every criterion. These scores are written as labels, so
@@ -55,6 +64,65 @@ pub struct CheckArgs {
     /// Print the problems in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
+}
+
+/// Arguments of `acem3 data import`.
+#[derive(Args, Clone, Debug)]
+pub struct ImportArgs {
+    /// Files or folders with the answers; MODEL=PATH names the model of a file that does not
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Write the cases to FILE, and embedded images to the folder `images` next to it
+    #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// Read tables with these columns: `id=`, `image=`, `question=`, `reference=`, `model=`,
+    /// `answer=` or `answer:MODEL=` and the name of a column, separated by commas
+    #[arg(long, value_name = "ROLE=COLUMN", value_delimiter = ',', env = "ACEM3_COLUMNS")]
+    pub columns: Vec<ColumnEntry>,
+    /// Look in folder DIR for images with relative paths, and for VLMEvalKit's data sets
+    #[arg(long, value_name = "DIR", env = "ACEM3_IMAGES")]
+    pub images: Option<PathBuf>,
+    /// Add the answers of a model: a JSONL file with `question_id`, `text` and `model_id` on each
+    /// line, or a folder of such files (repeatable)
+    #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
+    pub answers: Vec<PathBuf>,
+    /// Take missing images, such as those of MedEvalKit's results, from the data set at PATH, whose
+    /// questions must be the same in the same order
+    #[arg(long, value_name = "PATH", env = "ACEM3_QUESTIONS")]
+    pub questions: Option<PathBuf>,
+    /// Read this split of a data set (train, validate, ...)
+    #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
+    pub split: Option<String>,
+    /// Read only questions of a data set in this language
+    #[arg(long, value_enum, default_value_t = Lang::En, env = "ACEM3_LANG")]
+    pub lang: Lang,
+}
+
+impl ImportArgs {
+    /// Returns the options for opening the paths.
+    pub fn to_options(&self) -> SourceOptions {
+        SourceOptions {
+            answers: self.answers.clone(),
+            lang: self.lang,
+            split: self.split.clone(),
+            with_reference: false,
+            min_responses: 0,
+            columns: ColumnRoles::from_entries(&self.columns),
+            images: self.images.clone(),
+        }
+    }
+
+    /// Returns the paths, each with the name of its model if the user named it.
+    pub fn named_paths(&self) -> Vec<(Option<String>, PathBuf)> {
+        let named = self.paths.iter().map(|path| {
+            let text = path.to_string_lossy();
+            match text.split_once('=').filter(|(model, _)| !path.exists() && !model.is_empty()) {
+                Some((model, path)) => (Some(model.to_owned()), PathBuf::from(path)),
+                None => (None, path.clone()),
+            }
+        });
+        named.collect()
+    }
 }
 
 /// Arguments of `acem3 data phantoms`.

@@ -20,8 +20,8 @@ pub use analysis::{
 pub use command::Command;
 pub use completions::CompletionsArgs;
 pub use data::{
-    CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs, SchemaArgs,
-    SchemaFileType,
+    CheckArgs, DataArgs, DataCommand, ImportArgs, PhantomArgs, PreferenceArgs, QualityArgs,
+    SchemaArgs, SchemaFileType,
 };
 pub use judge::JudgeArgs;
 pub use man::ManArgs;

@@ -19,7 +19,7 @@ pub enum PanelCommand {
     /// Load a panel and list its members, sizes, tokenizers, encoders and hashes
     Inspect(PanelInspectArgs),
     /// Print what each member reads about a case, and the format of what it writes
-    Prompts(PanelPromptsArgs),
+    Prompts(Box<PanelPromptsArgs>),
 }
 
 const PROMPTS_EXAMPLES: &str = "\

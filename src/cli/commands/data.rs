@@ -11,6 +11,7 @@ use crate::cli::args::{
     SchemaArgs, SchemaFileType,
 };
 use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::import::import_cases;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
@@ -34,6 +35,7 @@ use crate::training::preferences::{
 /// Runs the command.
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
+        DataCommand::Import(args) => import_cases(args, verbosity),
         DataCommand::Phantoms(args) => write_phantoms(args, verbosity),
         DataCommand::Preferences(args) => write_preferences(args, verbosity),
         DataCommand::Quality(args) => rate_quality(args),

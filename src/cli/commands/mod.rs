@@ -5,6 +5,7 @@ mod completions;
 mod data;
 mod dispatch;
 mod ignored_flags;
+mod import;
 pub mod isolated;
 mod judge;
 mod junit;

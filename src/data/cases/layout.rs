@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use super::source_options::SourceOptions;
+use crate::data::imports::import_file::{FileSample, ImportFile};
+use crate::data::imports::unknown_layout;
 use crate::support::files::regular_file;
 
 /// A source layout.
@@ -22,27 +25,32 @@ pub(super) enum SourceLayout {
     Slake(PathBuf),
     /// The Parquet shards of a split.
     Hub(Vec<PathBuf>),
+    /// Files of other programs.
+    Import(Vec<ImportFile>),
 }
 
 const KNOWN_LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answers/*.jsonl; \
     a .jsonl file of cases; VQA-RAD's json with images/; SLAKE's json with imgs/; \
     .parquet files with image, question and answer";
 
-/// Detects the layout of the source at a path. `split` selects one of several splits in a folder.
+/// Detects the layout of the source at a path. A split selects one of several in a folder.
 ///
 /// # Errors
 /// The path does not exist, has no known layout, or has several splits.
-pub(super) fn detect(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
+pub(super) fn detect(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
     if !path.exists() {
         bail!("{} does not exist\nhint: expected {KNOWN_LAYOUTS}", path.display());
     }
-    if path.is_dir() { detect_folder(path, split) } else { detect_file(path) }
+    if path.is_dir() { detect_folder(path, options) } else { detect_file(path, options) }
 }
 
-fn detect_file(path: &Path) -> Result<SourceLayout> {
+fn detect_file(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
     // Check the file type first: a pipe may be named `cases.jsonl`.
     regular_file::check_regular(path)
         .with_context(|| format!("{} cannot be read", path.display()))?;
+    if let Some(file) = detect_import(path, options)? {
+        return Ok(SourceLayout::Import(vec![file]));
+    }
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("jsonl" | "ndjson") => Ok(SourceLayout::Cases(path.to_path_buf())),
@@ -57,6 +65,69 @@ fn detect_file(path: &Path) -> Result<SourceLayout> {
             ),
         },
     }
+}
+
+/// Recognises a file of another program, or a table with named or guessed columns; `None` for a
+/// file in a layout of this program, or if no row can be read.
+///
+/// # Errors
+/// The file has rows, but no known layout.
+fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFile>> {
+    let columns = options.columns.as_ref();
+    let unreadable = || format!("{} cannot be read", path.display());
+    let sample = match FileSample::read(path) {
+        Ok(sample) => sample,
+        Err(error) if columns.is_some() || is_workbook(path) => {
+            return Err(error.context(unreadable()));
+        }
+        // The reader of the layout reports the error.
+        Err(_) => return Ok(None),
+    };
+    let Some(sample) = sample else {
+        return Ok(None);
+    };
+    let has_answers = || !options.answers.is_empty() || path.with_file_name("answers").is_dir();
+    let is_own = columns.is_none()
+        && (sample.has_cases()
+            || sample.has_fields(&["id", "image", "question"]) && has_answers()
+            || has_own_columns(path, &sample));
+    if is_own && !is_workbook(path) {
+        return Ok(None);
+    }
+    if let Some(file) = ImportFile::from_sample(path, &sample, columns) {
+        return Ok(Some(file));
+    }
+    if columns.is_some() {
+        bail!(
+            "{}: --columns names a column that the file does not have, found {}\n\
+             hint: write --columns id=COLUMN,image=COLUMN,question=COLUMN,answer:MODEL=COLUMN",
+            path.display(),
+            sample.columns().join(", ")
+        );
+    }
+    let has_one = ["id", "responses", "chosen"].iter().any(|name| sample.has_fields(&[name]));
+    if has_one && !is_workbook(path) {
+        return Ok(None);
+    }
+    bail!("{}", unknown_layout::describe(path, Some(&sample)))
+}
+
+/// Returns true for a workbook, which can only be imported.
+fn is_workbook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xlsx"))
+}
+
+/// Returns true for the columns of Path-VQA and VQA-RAD as Parquet files, or of SLAKE and VQA-RAD
+/// as released, without answers of models.
+fn has_own_columns(path: &Path, sample: &FileSample) -> bool {
+    let columns = sample.columns();
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let is_own = if path.extension().is_some_and(|e| e == "parquet") {
+        (has("image.bytes") || has("image")) && has("question")
+    } else {
+        has("img_name") || has("image_name")
+    };
+    is_own && !sample.has_answers()
 }
 
 /// Detects the layout from the first bytes of a file.
@@ -81,7 +152,14 @@ fn detect_by_content(path: &Path) -> Result<Option<SourceLayout>> {
     })
 }
 
-fn detect_folder(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
+fn detect_folder(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
+    if let Some(columns) = &options.columns {
+        let files = ImportFile::find_in_folder(path, Some(columns))?;
+        if files.is_empty() {
+            bail!("{}: no file has the columns of --columns {columns}", path.display());
+        }
+        return Ok(SourceLayout::Import(files));
+    }
     for (name, layout) in [
         ("cases.jsonl", SourceLayout::Cases as fn(_) -> _),
         ("questions.csv", SourceLayout::Questions),
@@ -107,10 +185,26 @@ fn detect_folder(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
             .map(|(name, files)| (name, SourceLayout::Hub(files)))
             .collect();
     }
+    if found.is_empty() || !is_own_shard(&found) {
+        let files = ImportFile::find_in_folder(path, None)?;
+        if !files.is_empty() {
+            return Ok(SourceLayout::Import(files));
+        }
+    }
     if found.is_empty() {
         return Err(no_cases_error(path));
     }
-    select_split(path, found, split)
+    select_split(path, found, options.split.as_deref())
+}
+
+/// Returns true unless the first Parquet file has columns of another layout.
+fn is_own_shard(found: &BTreeMap<String, SourceLayout>) -> bool {
+    let Some(SourceLayout::Hub(shards)) = found.values().next() else {
+        return true;
+    };
+    let sample = shards.first().and_then(|shard| FileSample::read(shard).ok().flatten());
+    let shard = shards.first().map_or(Path::new(""), PathBuf::as_path);
+    sample.is_none_or(|sample| has_own_columns(shard, &sample) || sample.layout(None).is_none())
 }
 
 fn select_split(
@@ -220,6 +314,10 @@ mod tests {
     use super::*;
     use std::fs;
 
+    fn split(name: &str) -> SourceOptions {
+        SourceOptions { split: Some(name.to_owned()), ..SourceOptions::default() }
+    }
+
     fn create_files(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -233,34 +331,43 @@ mod tests {
     #[test]
     fn folders_are_detected() {
         let cases = create_files(&[("cases.jsonl", ""), ("questions.csv", "")]);
-        let found = detect(cases.path(), None).unwrap();
+        let found = detect(cases.path(), &SourceOptions::default()).unwrap();
         assert_eq!(found, SourceLayout::Cases(cases.path().join("cases.jsonl")));
         let table = create_files(&[("questions.csv", ""), ("answers/a.jsonl", "")]);
-        assert!(matches!(detect(table.path(), None).unwrap(), SourceLayout::Questions(_)));
+        assert!(matches!(
+            detect(table.path(), &SourceOptions::default()).unwrap(),
+            SourceLayout::Questions(_)
+        ));
         let rad = create_files(&[
             ("VQA_RAD Dataset Public.json", "[{\"image_name\": 1}]"),
             ("x.json", "{}"),
         ]);
-        assert!(matches!(detect(rad.path(), None).unwrap(), SourceLayout::VqaRad(_)));
+        assert!(matches!(
+            detect(rad.path(), &SourceOptions::default()).unwrap(),
+            SourceLayout::VqaRad(_)
+        ));
     }
 
     #[test]
     fn several_splits_need_a_flag() {
         let slake =
             create_files(&[("train.json", "[{\"img_name\": 1}]"), ("test.json", "[\"img_name\"]")]);
-        let error = detect(slake.path(), None).unwrap_err().to_string();
+        let error = detect(slake.path(), &SourceOptions::default()).unwrap_err().to_string();
         assert!(error.contains("test, train") && error.contains("hint:"), "{error}");
-        let selected = detect(slake.path(), Some("train")).unwrap();
+        let selected = detect(slake.path(), &split("train")).unwrap();
         assert_eq!(selected, SourceLayout::Slake(slake.path().join("train.json")));
-        let error = detect(slake.path(), Some("dev")).unwrap_err().to_string();
+        let error = detect(slake.path(), &split("dev")).unwrap_err().to_string();
         assert!(error.contains("no split dev"), "{error}");
 
         let names = ["data/a-00001-of-00002.parquet", "data/a-00000-of-00002.parquet"];
         let hub = create_files(&[(names[0], ""), (names[1], ""), ("README.md", "")]);
         let shards = [names[1], names[0]].map(|name| hub.path().join(name)).to_vec();
-        assert_eq!(detect(hub.path(), None).unwrap(), SourceLayout::Hub(shards));
+        assert_eq!(
+            detect(hub.path(), &SourceOptions::default()).unwrap(),
+            SourceLayout::Hub(shards)
+        );
         let converted = create_files(&[("train/0000.parquet", ""), ("test/0000.parquet", "")]);
-        let error = detect(converted.path(), None).unwrap_err().to_string();
+        let error = detect(converted.path(), &SourceOptions::default()).unwrap_err().to_string();
         assert!(error.contains("test, train"), "{error}");
     }
 
@@ -273,17 +380,18 @@ mod tests {
             ("d.bin", "PAR1"),
             ("e.json", "[{\"id\": 1}]"),
         ]);
-        let detect_in_dir = |name: &str| detect(&dir.path().join(name), None);
+        let detect_in_dir = |name: &str| detect(&dir.path().join(name), &SourceOptions::default());
         assert!(matches!(detect_in_dir("a.json").unwrap(), SourceLayout::Slake(_)));
         assert!(matches!(detect_in_dir("b.json").unwrap(), SourceLayout::VqaRad(_)));
         assert!(matches!(detect_in_dir("c.json").unwrap(), SourceLayout::Cases(_)));
         assert!(matches!(detect_in_dir("d.bin").unwrap(), SourceLayout::Hub(_)));
         assert!(detect_in_dir("e.json").unwrap_err().to_string().contains("one per line"));
         assert!(detect_in_dir("none").unwrap_err().to_string().contains("does not exist"));
-        let empty = detect(create_files(&[]).path(), None).unwrap_err().to_string();
+        let empty =
+            detect(create_files(&[]).path(), &SourceOptions::default()).unwrap_err().to_string();
         assert!(empty.contains("hint: expected a folder with cases.jsonl"), "{empty}");
         let nothing = create_files(&[("mine.jsonl", ""), ("images/a.png", "")]);
-        let error = detect(nothing.path(), None).unwrap_err().to_string();
+        let error = detect(nothing.path(), &SourceOptions::default()).unwrap_err().to_string();
         assert!(error.contains("cases.jsonl") && error.contains("mine.jsonl"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::case::Case;
+use super::image_fields::find_image_field;
 use super::source_options::SourceKind;
 use crate::support::text::near_name::find_near_name;
 
@@ -23,7 +24,9 @@ impl MisspeltFields {
             SourceKind::Cases => &case.extra,
             // Other columns of a table are subgroup fields.
             SourceKind::Questions => &case.meta,
-            SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet => return,
+            SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet | SourceKind::Import => {
+                return;
+            }
         };
         let is_missing = [
             ("image", case.image.is_none()),
@@ -37,11 +40,16 @@ impl MisspeltFields {
             SourceKind::Questions => missing.filter(|name| *name == "reference").collect(),
             _ => missing.collect(),
         };
+        let image = find_image_field(fields.iter()).filter(|_| case.image.is_none());
         for field in fields.keys() {
             if self.notes.contains_key(field) || self.notes.len() >= MAX_FIELDS {
                 continue;
             }
-            let Some(known) = near_field(field, &missing) else { continue };
+            let known = match near_field(field, &missing) {
+                _ if image == Some(field) => "image",
+                Some(known) => known,
+                None => continue,
+            };
             let note = format!(
                 "line {}: the field `{field}` is ignored, and the case has no `{known}`\n\
                  hint: did you mean `{known}`?",

@@ -4,21 +4,22 @@
 //! unreadable case is an [`InputProblem`] with its line and does not end the stream. Only answers
 //! files are held in memory; cases and images are read one by one.
 //!
-//! Each layout has a reader (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`) that returns
+//! Each layout has a reader (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub_parquet`, or an import) that returns
 //! drafts: cases without the responses of answers files. The `CaseAssembler` completes all drafts
 //! by the same rules.
 
 pub mod answers;
-mod case;
+pub(crate) mod case;
 mod case_assembler;
-mod draft;
+pub(crate) mod draft;
 pub mod formats;
+pub(crate) mod image_fields;
 mod layout;
 pub mod layouts;
 mod misspelt_fields;
 mod removed_responses;
 mod source;
-mod source_options;
+pub(crate) mod source_options;
 
 pub(crate) use crate::data::cases::answers::answer_index::MissingResponse;
 pub(crate) use crate::data::cases::case::case_id::{json_type, parse_id};
@@ -34,5 +35,5 @@ pub use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs}
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
-pub use source::{CaseSource, open};
+pub use source::{CaseSource, open, open_imports};
 pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};

@@ -12,10 +12,14 @@ use super::source_options::{CaseResult, SourceKind, SourceOptions};
 use crate::data::cases::answers::answer_index::AnswerIndex;
 use crate::data::cases::case::Case;
 use crate::data::cases::case_assembler::CaseAssembler;
-use crate::data::cases::draft::Drafts;
+use crate::data::cases::draft::{Draft, Drafts};
+use crate::data::cases::image_fields::{find_image_field, ignored_image_message};
 use crate::data::cases::layouts::hub_parquet;
 use crate::data::cases::layouts::{csv, jsonl, slake, vqa_rad};
 use crate::data::cases::misspelt_fields::MisspeltFields;
+use crate::data::imports::import_file::{FileSample, ImportFile};
+use crate::data::imports::import_set::ImportSet;
+use crate::data::imports::unknown_layout::columns_example;
 
 /// Maximum size in bytes of a file that is read in advance to count its cases.
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
@@ -44,20 +48,24 @@ pub struct CaseSource {
     is_finished: bool,
     assembler: CaseAssembler,
     misspelt_fields: MisspeltFields,
+    /// Notes on how the files are read, not returned yet.
+    notes: Vec<String>,
 }
 
 impl CaseSource {
-    /// Returns a note for each ignored field whose name is near that of a field which the case
-    /// lacks. Looks at the cases so far, and at the first ones of one file in advance. Each note is
-    /// returned once.
+    /// Returns notes on how imported files are read, and a note for each ignored field whose name is
+    /// near that of a field which the case lacks. Looks at the cases so far, and at the first ones
+    /// of one file in advance. Each note is returned once.
     pub fn take_field_notes(&mut self) -> Vec<String> {
-        if matches!(self.kind, SourceKind::Cases | SourceKind::Questions) {
+        if matches!(self.kind, SourceKind::Cases | SourceKind::Questions | SourceKind::Import) {
             while self.queued.len() < MAX_AHEAD
                 && self.queued_bytes() < MAX_AHEAD_BYTES
                 && self.read_draft()
             {}
         }
-        self.misspelt_fields.take_notes()
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(self.misspelt_fields.take_notes());
+        notes
     }
 
     /// Returns the size in bytes of the cases in the queue.
@@ -74,9 +82,10 @@ impl CaseSource {
             Some(Ok(draft)) if !draft.is_selected => {
                 self.assembler.count_unselected(&draft.keys);
             }
-            Some(Ok(draft)) => {
+            Some(Ok(mut draft)) => {
                 self.file = Arc::clone(&draft.file);
                 self.misspelt_fields.add(&draft.case, self.kind);
+                note_ignored_image(&mut draft, self.kind);
                 self.queued.extend(self.assembler.assemble(draft));
             }
             Some(Err(problem)) => {
@@ -90,6 +99,11 @@ impl CaseSource {
             }
         }
         !self.is_finished
+    }
+
+    /// Returns true if one of the cases that were read in advance has an image.
+    pub fn has_image_ahead(&self) -> bool {
+        self.queued.iter().flatten().any(|case| case.image.is_some())
     }
 
     /// Returns the number of answers that match no question so far. Questions of unreadable cases
@@ -126,7 +140,7 @@ impl CaseSource {
             keys.push(problem.line.saturating_sub(1).to_string());
         }
         self.assembler.count_unreadable(&keys);
-        if self.kind != SourceKind::Cases {
+        if !matches!(self.kind, SourceKind::Cases | SourceKind::Import) {
             problem.scope = ProblemScope::Case(self.assembler.models());
         }
         problem
@@ -156,24 +170,81 @@ pub(crate) fn base_folder(path: &Path) -> PathBuf {
 /// The path or an answers file is missing, the layout is unknown, a table has no column `id`,
 /// `image` or `question`, or a data set has no answers.
 pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
-    let layout = detect(path, options.split.as_deref())?;
-    let (kind, mut files, drafts) = open_drafts(&layout, options)?;
+    open_layout(path, &detect(path, options)?, options)
+}
+
+/// Opens files of other programs about one data set. A name before a path is that of its model.
+///
+/// # Errors
+/// A file cannot be opened or has no known layout, or the files do not belong together.
+pub fn open_imports(
+    paths: &[(Option<String>, PathBuf)],
+    options: &SourceOptions,
+) -> Result<CaseSource> {
+    if let [(None, path)] = paths {
+        return open(path, options);
+    }
+    let mut files: Vec<ImportFile> = Vec::new();
+    for (model, path) in paths {
+        let SourceLayout::Import(found) = detect(path, options)? else {
+            bail!(
+                "{}: cases or a data set, expected files of one data set with answers of models\n\
+                 hint: pass it alone, and answers to it with --answers",
+                path.display()
+            );
+        };
+        files.extend(found.into_iter().map(|file| ImportFile { model: model.clone(), ..file }));
+    }
+    let first = paths.first().map_or(Path::new(""), |(_, path)| path);
+    open_layout(first, &SourceLayout::Import(files), options)
+}
+
+/// Describes where else the answers to a table of questions may be: in a folder or in columns.
+fn answer_places(files: &[PathBuf]) -> String {
+    let folder = ", or add them to the folder answers/ next to it";
+    let sample = files.first().and_then(|file| FileSample::read(file).ok().flatten());
+    match sample.as_ref().and_then(columns_example) {
+        Some(roles) if roles.answers.iter().all(|answer| answer.column != "COLUMN") => {
+            format!("{folder}, or name the columns with answers: --columns '{roles}'")
+        }
+        _ => folder.to_owned(),
+    }
+}
+
+/// Adds a problem to a case whose image is in an unknown field.
+fn note_ignored_image(draft: &mut Draft, kind: SourceKind) {
+    let fields = match kind {
+        SourceKind::Cases => &draft.case.extra,
+        SourceKind::Questions => &draft.case.meta,
+        SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet | SourceKind::Import => return,
+    };
+    if draft.case.image.is_some() {
+        return;
+    }
+    if let Some(field) = find_image_field(fields.iter()) {
+        let message = ignored_image_message(field, kind);
+        draft.field_problems.push(message);
+    }
+}
+
+fn open_layout(path: &Path, layout: &SourceLayout, options: &SourceOptions) -> Result<CaseSource> {
+    let OpenedLayout { kind, mut files, drafts, import } = open_drafts(layout, options)?;
     let mut paths = options.answers.clone();
-    paths.extend(find_answers_files(&layout, path)?);
+    paths.extend(find_answers_files(layout, path)?);
     let answers = AnswerIndex::read(&paths)?;
-    if paths.is_empty() && kind != SourceKind::Cases && options.min_responses > 0 {
+    let has_own_answers = matches!(kind, SourceKind::Cases | SourceKind::Import);
+    if paths.is_empty() && !has_own_answers && options.min_responses > 0 {
         bail!(
             "{}: no answers to judge\nhint: pass one file per model with --answers, with lines \
              of {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}{}",
             path.display(),
-            if kind == SourceKind::Questions {
-                ", or add them to the folder answers/ next to it"
-            } else {
-                ""
-            }
+            if kind == SourceKind::Questions { answer_places(&files) } else { String::new() }
         );
     }
-    let total = count_cases(&layout, options, &files)?;
+    let total = match &import {
+        Some(set) => Some(set.count()),
+        None => count_cases(layout, options, &files)?,
+    };
     files.extend(answers.files().map(Path::to_path_buf));
     let assembler = CaseAssembler::new(answers, options);
     Ok(CaseSource {
@@ -186,14 +257,20 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
         is_finished: false,
         assembler,
         misspelt_fields: MisspeltFields::default(),
+        notes: import.map(|set| set.notes()).unwrap_or_default(),
     })
 }
 
-fn open_drafts(
-    layout: &SourceLayout,
-    options: &SourceOptions,
-) -> Result<(SourceKind, Vec<PathBuf>, Drafts)> {
-    Ok(match layout {
+/// The drafts of a layout.
+struct OpenedLayout {
+    kind: SourceKind,
+    files: Vec<PathBuf>,
+    drafts: Drafts,
+    import: Option<ImportSet>,
+}
+
+fn open_drafts(layout: &SourceLayout, options: &SourceOptions) -> Result<OpenedLayout> {
+    let (kind, files, drafts) = match layout {
         SourceLayout::Cases(file) => {
             (SourceKind::Cases, vec![file.clone()], jsonl::read_drafts(file)?)
         }
@@ -209,7 +286,17 @@ fn open_drafts(
         SourceLayout::Hub(shards) => {
             (SourceKind::Parquet, shards.clone(), hub_parquet::read_drafts(shards)?)
         }
-    })
+        SourceLayout::Import(files) => {
+            let set = ImportSet::open(files.clone(), options.images.clone())?;
+            return Ok(OpenedLayout {
+                kind: SourceKind::Import,
+                files: set.paths(),
+                drafts: set.read_drafts()?,
+                import: Some(set),
+            });
+        }
+    };
+    Ok(OpenedLayout { kind, files, drafts, import: None })
 }
 
 fn count_cases(
@@ -229,6 +316,7 @@ fn count_cases(
         SourceLayout::Slake(file) => slake::read_drafts(file, options.lang)?
             .filter(|draft| draft.as_ref().map_or(true, |draft| draft.is_selected))
             .count() as u64,
+        SourceLayout::Import(_) => return Ok(None),
     }))
 }
 

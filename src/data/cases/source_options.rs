@@ -6,6 +6,7 @@ use acem3_vision::DicomView;
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, InputProblem};
+use crate::data::imports::columns::column_roles::ColumnRoles;
 
 /// A case, or a problem with an unreadable case, a response or a field.
 pub type CaseResult = Result<Case, InputProblem>;
@@ -23,6 +24,10 @@ pub struct SourceOptions {
     pub with_reference: bool,
     /// Minimum number of responses per case; two make a pair.
     pub min_responses: usize,
+    /// Columns of a table by role; `None` for known layouts and guessed columns.
+    pub columns: Option<ColumnRoles>,
+    /// Folder of images with relative paths in imported files.
+    pub images: Option<PathBuf>,
 }
 
 impl Default for SourceOptions {
@@ -33,6 +38,8 @@ impl Default for SourceOptions {
             split: None,
             with_reference: false,
             min_responses: 2,
+            columns: None,
+            images: None,
         }
     }
 }
@@ -86,4 +93,6 @@ pub enum SourceKind {
     Slake,
     /// Parquet files of the Hugging Face Hub.
     Parquet,
+    /// Files of another program, or a table with named or guessed columns.
+    Import,
 }

@@ -35,6 +35,21 @@ pub fn read_parquet(bytes: &[u8]) -> bool {
     Bundle::of_file("a.parquet", bytes).read("a.parquet", |path| read_cases(path, &[]))
 }
 
+/// Reads a file of another program: lines, an array, or a table of text.
+pub fn read_import_rows(bytes: &[u8]) -> bool {
+    let names = ["a.jsonl", "b.json", "c.tsv"];
+    let bundle = Bundle::of_file(names[0], bytes).with_file(names[1], bytes);
+    let bundle = bundle.with_file(names[2], bytes);
+    names.map(|name| bundle.read(name, |path| read_cases(path, &[]))).contains(&true)
+}
+
+/// Reads a workbook or a Parquet file with answers.
+pub fn read_import_table(bytes: &[u8]) -> bool {
+    let names = ["a.xlsx", "b.parquet"];
+    let bundle = Bundle::of_file(names[0], bytes).with_file(names[1], bytes);
+    names.map(|name| bundle.read(name, |path| read_cases(path, &[]))).contains(&true)
+}
+
 /// Reads two answers files.
 pub fn read_answers(bytes: &[u8]) -> bool {
     let bundle = Bundle::of_parts(&["a.jsonl", "b.jsonl"], bytes);

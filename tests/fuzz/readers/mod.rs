@@ -18,7 +18,7 @@ pub mod weights;
 pub type ReadFile = fn(&[u8]) -> bool;
 
 /// The readers by the name of their fuzz target.
-pub const READERS: [(&str, ReadFile); 25] = [
+pub const READERS: [(&str, ReadFile); 27] = [
     ("answers", cases::read_answers),
     ("calibration", runs::read_calibration),
     ("case_array", cases::read_array),
@@ -30,6 +30,8 @@ pub const READERS: [(&str, ReadFile); 25] = [
     ("encoder", checkpoints::read_encoder),
     ("gguf", checkpoints::read_gguf),
     ("image", images::read_image),
+    ("import_rows", cases::read_import_rows),
+    ("import_table", cases::read_import_table),
     ("journal", runs::resume_journal),
     ("labels", cases::read_labels),
     ("members", panels::read_members),

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum as _};
 
 use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
+use crate::data::imports::{ColumnEntry, ColumnRoles};
 
 /// Help of [`SourceArgs::path`] for commands that also read the records of a run.
 pub(crate) const RECORDS_OR_CASES: &str = "\
@@ -17,7 +18,8 @@ set as released (VQA-RAD, SLAKE, Path-VQA)";
 /// Arguments that select a source of cases.
 #[derive(Args, Clone, Debug)]
 pub struct SourceArgs {
-    /// Cases: a folder, a JSONL file, or a data set as released (VQA-RAD, SLAKE, Path-VQA)
+    /// Cases: a folder, a JSONL file, a data set as released (VQA-RAD, SLAKE, Path-VQA), files of
+    /// an evaluation harness, or a table with questions and answers
     pub path: PathBuf,
     /// Add the answers of a model: a JSONL file with `question_id`, `text` and `model_id` on each
     /// line, or a folder of such files (repeatable)
@@ -32,6 +34,13 @@ pub struct SourceArgs {
     /// Add the reference answer as the response of a model named `reference`
     #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
     pub with_reference: bool,
+    /// Read a table with these columns: `id=`, `image=`, `question=`, `reference=`, `model=`,
+    /// `answer=` or `answer:MODEL=` and the name of a column, separated by commas
+    #[arg(long, value_name = "ROLE=COLUMN", value_delimiter = ',', env = "ACEM3_COLUMNS")]
+    pub columns: Vec<ColumnEntry>,
+    /// Look in folder DIR for images that imported files name by relative paths
+    #[arg(long, value_name = "DIR", env = "ACEM3_IMAGES")]
+    pub images: Option<PathBuf>,
     /// Display settings of DICOM images.
     #[command(flatten)]
     pub dicom: DicomArgs,
@@ -47,6 +56,8 @@ impl SourceArgs {
             split: self.split.clone(),
             with_reference: self.with_reference,
             min_responses,
+            columns: ColumnRoles::from_entries(&self.columns),
+            images: self.images.clone(),
         }
     }
 
@@ -77,6 +88,12 @@ impl SourceArgs {
         }
         if let Some(lang) = self.lang.and_then(|lang| lang.to_possible_value()) {
             flag("--lang", lang.get_name());
+        }
+        if let Some(columns) = ColumnRoles::from_entries(&self.columns) {
+            flag("--columns", &columns.to_string());
+        }
+        if let Some(images) = &self.images {
+            flag("--images", &images.to_string_lossy());
         }
         if self.dicom.window != DicomWindow::File {
             flag("--window", &self.dicom.window.to_string());

@@ -141,6 +141,7 @@ fn read_answers(args: &MetricsArgs, print_note: &dyn Fn(&str)) -> Result<AnswerS
         return AnswerSet::from_records(&records, args.limit);
     }
     let mut source = cases::open(path, &args.source.to_options(1))?;
+    source.take_field_notes().iter().for_each(|note| print_note(note));
     for warning in ignored_flags(&args.source, source.kind) {
         print_note(&warning);
     }

@@ -2,7 +2,7 @@
 
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::ignored_flags::ignored_flags;
-use crate::data::cases::{CaseSource, SourceKind};
+use crate::data::cases::{self, CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
 
@@ -14,6 +14,33 @@ pub(super) fn warn_before_run(progress: &Progress, source: &mut CaseSource, args
         progress.note(&warning);
     }
     warn_answers_beyond_rows(progress, source, args);
+    warn_without_images(progress, source, args);
+}
+
+/// Warns if no case has an image. Reads all cases if the first ones have none.
+fn warn_without_images(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
+    let has_images =
+        matches!(source.kind, SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet);
+    if has_images || source.has_image_ahead() {
+        return;
+    }
+    let Ok(cases) = cases::open(&args.source.path, &args.source.to_options(0)) else {
+        return;
+    };
+    let limit = args.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let mut count = 0;
+    for case in cases.flatten().take(limit) {
+        if case.image.is_some() {
+            return;
+        }
+        count += 1;
+    }
+    if count > 0 {
+        progress.note(&format!(
+            "no case has an image ({}): the judge sees the texts alone",
+            format_count(count, "case")
+        ));
+    }
 }
 
 /// Warns after the last case.

@@ -18,6 +18,7 @@ use crate::data::cases::case::{InputProblem, ProblemScope, Response};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::layout::{file_stem, files_with_extension};
 use crate::support::files::regular_file;
+use crate::support::text::format_count;
 
 /// Answers of all files, by question.
 #[derive(Default)]
@@ -138,6 +139,7 @@ impl AnswerIndex {
                 Err(error) => malformed.push((line, error)),
             }
         }
+        check_readable(path, &models, &malformed)?;
         for (line, answer) in malformed {
             // A torn line has lost its last field, the model. Use the model of the other lines.
             let model = match (&answer.model, models.as_slice()) {
@@ -283,6 +285,25 @@ fn unusable_message(model: &str, problem: &InputProblem) -> String {
     let message = &problem.message;
     format!(
         "the answer of model {model} is missing, {perhaps}because of {file} line {line}: {message}"
+    )
+}
+
+/// Checks that a file has a readable line, unless it is empty.
+fn check_readable(
+    path: &Path,
+    models: &[usize],
+    malformed: &[(u64, MalformedAnswer)],
+) -> Result<()> {
+    let (true, [(line, first), ..]) = (models.is_empty(), malformed) else {
+        return Ok(());
+    };
+    bail!(
+        "answers file {}: none of {} can be read; line {line}: {}\nhint: each line must be \
+         {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}; `acem3 data import` reads \
+         files of other programs",
+        path.display(),
+        format_count(malformed.len() as u64, "line"),
+        first.message
     )
 }
 

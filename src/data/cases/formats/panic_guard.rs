@@ -1,4 +1,4 @@
-//! Catches panics of the Parquet library on damaged files.
+//! Catches panics of libraries on damaged files.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

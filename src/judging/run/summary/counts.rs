@@ -29,6 +29,9 @@ pub struct RunCounts {
     /// Noted records.
     #[serde(default)]
     pub noted: u64,
+    /// Cases judged without an image because it is in an unknown field; part of `noted`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ignored_images: u64,
     /// Records with a verdict from an earlier run.
     pub reused: u64,
 }

@@ -120,9 +120,18 @@ impl Summary {
             let _ = writeln!(text, "{}", self.flip_line());
         }
         let _ = writeln!(text, "{}", self.unscored_line());
-        if counts.noted > 0 {
-            let problems = format_count(counts.noted, "input problem");
-            let verb = if counts.noted == 1 { "affects" } else { "affect" };
+        if counts.ignored_images > 0 {
+            let cases = format_count(counts.ignored_images, "case");
+            let verb = if counts.ignored_images == 1 { "has" } else { "have" };
+            let _ = writeln!(
+                text,
+                "images    {cases} {verb} the image in a field that is not read: judged without an image"
+            );
+        }
+        let noted = counts.noted.saturating_sub(counts.ignored_images);
+        if noted > 0 {
+            let problems = format_count(noted, "input problem");
+            let verb = if noted == 1 { "affects" } else { "affect" };
             let _ = writeln!(text, "noted     {problems} that {verb} no verdict");
         }
         if counts.reused > 0 {

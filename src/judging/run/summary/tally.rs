@@ -7,6 +7,7 @@ use acem3_conclusion::compare_scores;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 
+use crate::data::cases::image_fields::is_ignored_image;
 use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::judging::run::summary::counts::RunCounts;
@@ -106,7 +107,10 @@ impl Tally {
                 *self.counts.unscored.entry(unscored.reason).or_default() += 1;
                 self.causes.add(&record.subject, &unscored.message);
             }
-            RecordOutcome::Noted { .. } => self.counts.noted += 1,
+            RecordOutcome::Noted { message } => {
+                self.counts.noted += 1;
+                self.counts.ignored_images += u64::from(is_ignored_image(message));
+            }
         }
         // An unreadable case lowers the coverage of its models.
         let pairs = record.subject.unlisted_pairs.unwrap_or(1);

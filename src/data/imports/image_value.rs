@@ -1,0 +1,201 @@
+//! Images in fields of imported files: paths, data URLs, base64 text, and lists with one of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use acem3_vision::{DecodeError, ImageLimits, detect_format};
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde_json::Value;
+
+use crate::data::cases::case::ImageSource;
+
+/// Texts of at least this length without the name of a file are base64. VLMEvalKit has the same
+/// limit.
+const MIN_BASE64_CHARS: usize = 65;
+/// Number of characters of a text in messages.
+const SHOWN_CHARS: usize = 80;
+/// Base64 with or without padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Where images of a file are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ImageFolders {
+    /// The folder that the user named.
+    pub(crate) named: Option<PathBuf>,
+    /// The folder of the file.
+    pub(crate) own: PathBuf,
+    /// True if images are not looked up.
+    pub(crate) is_skipped: bool,
+}
+
+impl ImageFolders {
+    /// Returns the source of the image at a path.
+    pub(crate) fn resolve(&self, path: &str) -> ImageSource {
+        let folder = self.named.as_ref().unwrap_or(&self.own);
+        ImageSource::File(folder.join(path.trim_start_matches("file://")))
+    }
+}
+
+/// Returns the image in a field; `None` if the field is empty. `name` names embedded images.
+///
+/// # Errors
+/// The field has several images, an address on the internet, or base64 text of no image.
+pub(crate) fn image_of(
+    value: &Value,
+    name: &str,
+    folders: &ImageFolders,
+) -> Result<Option<ImageSource>, String> {
+    match value {
+        _ if folders.is_skipped => Ok(None),
+        Value::String(text) => image_of_text(text.trim(), name, folders),
+        Value::Array(values) => match values.as_slice() {
+            [] => Ok(None),
+            [one] => image_of(one, name, folders),
+            many => Err(several_images(many.len())),
+        },
+        Value::Object(fields) => {
+            let keys = ["bytes", "url", "image_url", "path", "data", "image", "src", "file_name"];
+            let found = keys.iter().filter_map(|key| fields.get(*key));
+            let found = found.filter(|value| !value.is_null()).map(|v| image_of(v, name, folders));
+            found.into_iter().next().unwrap_or(Ok(None))
+        }
+        Value::Null | Value::Bool(false) => Ok(None),
+        Value::Bool(true) | Value::Number(_) => {
+            Err(format!("the image is {value}, expected a path, a data URL or base64 text"))
+        }
+    }
+}
+
+fn several_images(n: usize) -> String {
+    format!("the row has {n} images, expected one\nhint: the judge sees one image per case")
+}
+
+fn image_of_text(
+    text: &str,
+    name: &str,
+    folders: &ImageFolders,
+) -> Result<Option<ImageSource>, String> {
+    if text.is_empty() || text.eq_ignore_ascii_case("nan") || text == "[]" {
+        return Ok(None);
+    }
+    if let Some(rest) = text.strip_prefix("data:") {
+        let (head, data) = rest.split_once(',').ok_or("the data URL of the image has no data")?;
+        if !head.ends_with(";base64") {
+            return Err("the data URL of the image is not base64".into());
+        }
+        return decode(data, name).map(Some);
+    }
+    if text.starts_with("<PIL.") {
+        return Err("the image was not written, only its description".into());
+    }
+    if text.starts_with("http://") || text.starts_with("https://") {
+        let shown: String = text.chars().take(SHOWN_CHARS).collect();
+        return Err(format!(
+            "the image is an address ({shown}), expected a file\n\
+             hint: download the images and name their files"
+        ));
+    }
+    if let Some(list) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        // A list as Python prints it.
+        let items: Vec<&str> =
+            list.split(',').map(|item| item.trim().trim_matches(['\'', '"'])).collect();
+        return match items.as_slice() {
+            [one] => image_of_text(one, name, folders),
+            many => Err(several_images(many.len())),
+        };
+    }
+    if is_base64(text) {
+        return decode(text, name).map(Some);
+    }
+    Ok(Some(folders.resolve(text)))
+}
+
+/// Returns true for base64 text, as opposed to a path: it is long, has only characters of base64
+/// and starts like an encoded image.
+fn is_base64(text: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"+/=\r\n".contains(&b);
+    text.len() >= MIN_BASE64_CHARS
+        && text.bytes().all(is_plain)
+        && BASE64
+            .decode(text.get(..64).unwrap_or_default())
+            .is_ok_and(|head| detect_format(&head).is_ok())
+}
+
+fn decode(text: &str, name: &str) -> Result<ImageSource, String> {
+    let limit = ImageLimits::default().bytes;
+    let size = text.len() / 4 * 3;
+    if size > limit {
+        return Err(DecodeError::TooManyBytes { size, limit }.to_string());
+    }
+    let has_breaks = text.bytes().any(|b| b.is_ascii_whitespace());
+    let plain: String =
+        if has_breaks { text.split_ascii_whitespace().collect() } else { text.to_owned() };
+    let bytes = BASE64.decode(plain).map_err(|e| format!("the base64 of the image: {e}"))?;
+    Ok(embedded(name, bytes.into()))
+}
+
+/// Returns an embedded image with a name that ends in the extension of its format.
+pub(crate) fn embedded(name: &str, bytes: Arc<[u8]>) -> ImageSource {
+    ImageSource::Bytes { name: name.to_owned(), bytes }
+}
+
+/// Returns the image at the first path that exists.
+pub(crate) fn first_existing(paths: impl IntoIterator<Item = PathBuf>) -> Option<ImageSource> {
+    paths.into_iter().find(|path| Path::is_file(path)).map(ImageSource::File)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A PNG of one pixel.
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
+
+    fn image(value: &Value) -> Result<Option<ImageSource>, String> {
+        let folders = ImageFolders { own: "set".into(), ..ImageFolders::default() };
+        image_of(value, "c1", &folders)
+    }
+
+    #[test]
+    fn paths_and_embedded_images_are_read() {
+        let path = Some(ImageSource::File("set/a.png".into()));
+        for value in [
+            json!("a.png"),
+            json!(["a.png"]),
+            json!("['a.png']"),
+            json!({"path": "a.png", "bytes": null}),
+        ] {
+            assert_eq!(image(&value).unwrap(), path, "{value}");
+        }
+        for value in
+            [json!(PNG), json!({"image_url": {"url": format!("data:image/png;base64,{PNG}")}})]
+        {
+            let found = image(&value).unwrap();
+            assert!(
+                matches!(found, Some(ImageSource::Bytes { ref name, .. }) if name == "c1"),
+                "{value}"
+            );
+        }
+        for value in [json!(null), json!(""), json!([]), json!({})] {
+            assert_eq!(image(&value).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn unusable_images_are_errors() {
+        let two = json!(["a.png", "b.png"]);
+        for value in [two, json!("https://x.org/a.png"), json!("data:image/png,abc"), json!(7)] {
+            assert!(image(&value).is_err(), "{value}");
+        }
+        assert!(image(&json!("data:image/png;base64,%%")).unwrap_err().contains("base64"));
+        // A long path is no base64.
+        let path = "a/".repeat(40) + "b";
+        assert!(matches!(image(&json!(path)).unwrap(), Some(ImageSource::File(_))));
+    }
+}
