@@ -125,6 +125,7 @@ pub fn prompt_source(prompt_form: PromptForm) -> Option<&'static str> {
         }),
         Form::Pair => Some(include_str!("../data/forms/pair.toml")),
         Form::Single => Some(include_str!("../data/forms/single.toml")),
+        Form::List => Some(include_str!("../data/forms/list.toml")),
         Form::Correctness => None,
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use acem3_experts::generate::{GenerationTask, ImageTokens};
 use acem3_experts::prompt::{
-    EvaluationFormat, Form, JudgeInput, PromptLayout, PromptPiece, Rubric, StagedPrompt, TokenStep,
+    EvaluationFormat, Form, FormatsByLength, JudgeInput, PromptLayout, PromptPiece, Rubric,
+    StagedPrompt,
 };
 use acem3_experts::{BranchEvaluation, Error, TextTokenizer};
 
@@ -13,8 +14,7 @@ use crate::merge::MergePrompts;
 /// Builds the generation tasks of the conclusion model.
 pub struct ConclusionModel {
     merge: MergePrompts,
-    form: Form,
-    format: Arc<[TokenStep]>,
+    formats: FormatsByLength,
 }
 
 impl ConclusionModel {
@@ -32,11 +32,13 @@ impl ConclusionModel {
         prefix: &str,
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
-        let format = EvaluationFormat::for_final_scores(form, merge.rubric().score_words())
-            .with_prefix(prefix)
-            .with_prefix(&merge.chat_template().lead);
-        let format = format.tokenize(tokenizer)?.into();
-        Ok(Self { merge, form, format })
+        let formats = FormatsByLength::new(form, |responses| {
+            EvaluationFormat::for_final_scores(responses, merge.rubric().score_words())
+                .with_prefix(prefix)
+                .with_prefix(&merge.chat_template().lead)
+                .tokenize(tokenizer)
+        })?;
+        Ok(Self { merge, formats })
     }
 
     /// Returns the rubric.
@@ -54,12 +56,12 @@ impl ConclusionModel {
         tokenizer: &TextTokenizer,
     ) -> Result<GenerationTask, Error> {
         let rubric = self.merge.rubric();
-        let words = rubric.score_words();
+        let (words, responses) = (rubric.score_words(), input.responses.len());
         let texts: Vec<Vec<PromptPiece>> = (rubric.aspects.iter())
             .map(|aspect| {
-                let format = EvaluationFormat::for_expert(self.form, aspect, words);
+                let format = EvaluationFormat::for_expert(responses, aspect, words);
                 let evaluation = evaluations.iter().find(|e| e.aspect == aspect.key);
-                format.render_pieces(&ratings_in_order(self.form, evaluation))
+                format.render_pieces(&ratings_in_order(responses, evaluation))
             })
             .collect();
         let pieces = self.merge.pieces(input, &texts)?;
@@ -67,17 +69,17 @@ impl ConclusionModel {
             member: rubric.aspects.len(),
             prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
             image: image.cloned(),
-            format: self.format.clone(),
+            format: self.formats.get(responses)?,
         })
     }
 }
 
 /// Returns the ratings of an evaluation in the order in which they were generated.
-fn ratings_in_order(form: Form, evaluation: Option<&BranchEvaluation>) -> Vec<(String, u8)> {
+fn ratings_in_order(responses: usize, evaluation: Option<&BranchEvaluation>) -> Vec<(String, u8)> {
     let of_response = |response: usize| {
         let ratings = evaluation.into_iter().flat_map(|evaluation| &evaluation.ratings);
         ratings.filter_map(move |(_, all)| all.get(response))
     };
-    let ratings = (0..form.responses()).flat_map(of_response);
+    let ratings = (0..responses).flat_map(of_response);
     ratings.map(|rating| (rating.analysis.clone(), rating.score.value)).collect()
 }

@@ -8,8 +8,11 @@ use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating};
 /// in which the judge saw the responses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderVerdict {
-    /// True if the judge saw the second response first.
+    /// True if the judge saw the second response of a pair first.
     pub swapped: bool,
+    /// Index of the response that the judge saw first, if it saw a list; the others followed in their
+    /// order, and the ones before it came last.
+    pub first_shown: Option<usize>,
     /// The branch evaluations in the order of [`Aspect::ALL`]; none if the form asks only whether a
     /// response is correct.
     pub branches: Vec<BranchEvaluation>,
@@ -66,11 +69,13 @@ impl Verdict {
         self.rating_mean(criterion, |rating| rating.score.expected())
     }
 
-    /// Returns whether the preferred response changes with the presentation order. `None` if only
-    /// one order was judged.
+    /// Returns whether the preferred response of a pair changes with the presentation order. `None` if
+    /// only one order was judged, or a list.
     pub fn is_flipped(&self) -> Option<bool> {
         match self.orders.as_slice() {
-            [first, second] => Some(first.preference() != second.preference()),
+            [first, second] if first.first_shown.is_none() => {
+                Some(first.preference() != second.preference())
+            }
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::generate::{GenerationTask, ImageTokens};
 use crate::prompt::{
-    BranchPrompts, EvaluationFormat, Form, JudgeInput, RubricAspect, StagedPrompt, TokenStep,
+    BranchPrompts, EvaluationFormat, Form, FormatsByLength, JudgeInput, RubricAspect, StagedPrompt,
 };
 use crate::{Aspect, BranchEvaluation, Error, Rating, TextTokenizer};
 
@@ -16,11 +16,11 @@ pub struct BranchExperts {
     experts: Vec<BranchExpert>,
 }
 
-/// An expert: its index among the members, its aspect and the format of its evaluations.
+/// An expert: its index among the members, its aspect and the formats of its evaluations.
 struct BranchExpert {
     member: usize,
     aspect: Aspect,
-    format: Arc<[TokenStep]>,
+    formats: FormatsByLength,
 }
 
 impl BranchExperts {
@@ -32,14 +32,16 @@ impl BranchExperts {
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
         let template_lead = &prompts.chat_template().lead;
-        let rubric = prompts.rubric();
-        let experts = rubric.experts(prompts.form()).into_iter();
-        let experts = experts.map(|(member, aspect)| {
-            let format = EvaluationFormat::of_expert(prompts.form(), aspect, rubric.score_words());
+        let (form, rubric) = (prompts.form(), prompts.rubric());
+        let experts = rubric.experts(form).into_iter().map(|(member, aspect)| {
             let reward_token = reward_tokens.get(member).copied().unwrap_or_default();
-            let format = format.with_prefix(reward_token).with_prefix(template_lead);
-            let format = format.tokenize(tokenizer)?.into();
-            Ok::<_, Error>(BranchExpert { member, aspect: aspect.key, format })
+            let formats = FormatsByLength::new(form, |responses| {
+                EvaluationFormat::of_expert(form, responses, aspect, rubric.score_words())
+                    .with_prefix(reward_token)
+                    .with_prefix(template_lead)
+                    .tokenize(tokenizer)
+            })?;
+            Ok::<_, Error>(BranchExpert { member, aspect: aspect.key, formats })
         });
         Ok(Self { experts: experts.collect::<Result<_, _>>()?, prompts })
     }
@@ -58,13 +60,13 @@ impl BranchExperts {
     ) -> Result<Vec<GenerationTask>, Error> {
         let experts = self.experts.iter();
         experts
-            .map(|BranchExpert { member, aspect, format }| {
+            .map(|BranchExpert { member, aspect, formats }| {
                 let pieces = self.prompts.pieces(*aspect, input)?;
                 Ok(GenerationTask {
                     member: *member,
                     prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
                     image: image.cloned(),
-                    format: format.clone(),
+                    format: formats.get(input.responses.len())?,
                 })
             })
             .collect()

@@ -151,6 +151,7 @@ impl BiasedJudge {
         };
         OrderVerdict {
             swapped,
+            first_shown: None,
             branches: Aspect::ALL.map(branch).into(),
             conclusion: vec![rating(0), rating(1)],
         }

@@ -83,6 +83,8 @@ mod layering;
 #[cfg(test)]
 mod length_control;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod long_responses;
 mod many_responses;
 #[cfg(test)]
@@ -115,6 +117,8 @@ mod report;
 mod report_formats;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod rubrics;
 #[cfg(test)]
 mod run_end;
 #[cfg(test)]

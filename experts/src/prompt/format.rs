@@ -37,40 +37,41 @@ impl EvaluationFormat {
     pub fn for_aspect(aspect: Aspect) -> Self {
         let names: Vec<String> =
             aspect.criteria().iter().map(|criterion| criterion.name()).collect();
-        Self::from_criteria(Form::Pair, &names, ScoreWords::DEFAULT)
+        Self::from_criteria(2, &names, ScoreWords::DEFAULT)
     }
 
     /// Creates the format of the conclusion model for pairs: an analysis and a final score for each
     /// response.
     pub fn for_conclusion() -> Self {
-        Self::for_final_scores(Form::Pair, ScoreWords::DEFAULT)
+        Self::for_final_scores(2, ScoreWords::DEFAULT)
     }
 
     /// Creates the format of a branch expert: that of [`Self::for_expert`], or that of
     /// [`Self::for_correctness`] if the form asks whether the response is correct.
-    pub fn of_expert(form: Form, aspect: &RubricAspect, words: ScoreWords) -> Self {
+    pub fn of_expert(
+        form: Form,
+        responses: usize,
+        aspect: &RubricAspect,
+        words: ScoreWords,
+    ) -> Self {
         match form {
-            Form::Pair | Form::Single => Self::for_expert(form, aspect, words),
+            Form::Pair | Form::Single | Form::List => Self::for_expert(responses, aspect, words),
             Form::Correctness => Self::for_correctness(),
         }
     }
 
     /// Creates the format of a branch expert: an analysis and a score for each response and criterion.
-    pub fn for_expert(form: Form, aspect: &RubricAspect, words: ScoreWords) -> Self {
+    pub fn for_expert(responses: usize, aspect: &RubricAspect, words: ScoreWords) -> Self {
         let names: Vec<String> = aspect.criteria.iter().map(|c| c.name.clone()).collect();
-        Self::from_criteria(form, &names, words)
+        Self::from_criteria(responses, &names, words)
     }
 
-    fn from_criteria(form: Form, names: &[String], words: ScoreWords) -> Self {
+    fn from_criteria(responses: usize, names: &[String], words: ScoreWords) -> Self {
         let mut steps = Vec::new();
-        for response in 1..=form.responses() {
+        for response in 1..=responses {
             for (i, name) in names.iter().enumerate() {
-                let heading = SectionHeading {
-                    response,
-                    responses: form.responses(),
-                    is_first: i == 0,
-                    criterion: Some(name),
-                };
+                let heading =
+                    SectionHeading { response, responses, is_first: i == 0, criterion: Some(name) };
                 push_rating(&mut steps, &heading, words);
             }
         }
@@ -78,10 +79,9 @@ impl EvaluationFormat {
     }
 
     /// Creates the format of the conclusion model: an analysis and a final score for each response.
-    pub fn for_final_scores(form: Form, words: ScoreWords) -> Self {
+    pub fn for_final_scores(responses: usize, words: ScoreWords) -> Self {
         let mut steps = Vec::new();
-        for response in 1..=form.responses() {
-            let responses = form.responses();
+        for response in 1..=responses {
             let heading = SectionHeading { response, responses, is_first: true, criterion: None };
             push_rating(&mut steps, &heading, words);
         }
@@ -312,7 +312,7 @@ mod tests {
             steps.collect()
         };
         assert_eq!(
-            text(EvaluationFormat::for_final_scores(Form::Single, ScoreWords::DEFAULT)),
+            text(EvaluationFormat::for_final_scores(1, ScoreWords::DEFAULT)),
             "Response:\nAnalysis: …\nScore: 0|1|2|3|4|5"
         );
         assert_eq!(text(EvaluationFormat::for_correctness()), "Analysis: …\nCorrect: no|yes");

@@ -27,6 +27,26 @@ impl<'a> JudgeInput<'a> {
     }
 }
 
+impl JudgeInput<'_> {
+    /// Returns all responses below their headings.
+    fn numbered_responses(&self) -> Vec<PromptPiece> {
+        let numbered = self.responses.iter().zip(1..).map(|(text, number)| {
+            [
+                PromptPiece::Trusted(format!("### Response {number}:\n")),
+                PromptPiece::Quoted((*text).to_owned()),
+                PromptPiece::Trusted("\n".to_owned()),
+            ]
+        });
+        numbered.flatten().collect()
+    }
+}
+
+/// Returns the word for a small number.
+fn number_word(number: usize) -> String {
+    let words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"];
+    words.get(number).map_or_else(|| number.to_string(), |word| (*word).to_owned())
+}
+
 impl TemplateValues for JudgeInput<'_> {
     fn pieces(&self, placeholder: &str) -> Option<Vec<PromptPiece>> {
         let quoted = |text: &str| Some(vec![PromptPiece::Quoted(text.to_owned())]);
@@ -35,6 +55,8 @@ impl TemplateValues for JudgeInput<'_> {
             "image" => Some(Vec::new()),
             "question" => quoted(self.question),
             "reference" => quoted(self.reference?),
+            "responses" => Some(self.numbered_responses()),
+            "count" => Some(vec![PromptPiece::Trusted(number_word(self.responses.len()))]),
             "response" | "response_1" => quoted(self.responses.first()?),
             "response_2" => quoted(self.responses.get(1)?),
             _ => None,

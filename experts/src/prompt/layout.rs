@@ -104,6 +104,7 @@ impl PromptForm {
             Form::Pair if self.is_trained => self.layout.source(),
             Form::Pair => include_str!("../../data/forms/pair.toml"),
             Form::Single => include_str!("../../data/forms/single.toml"),
+            Form::List => include_str!("../../data/forms/list.toml"),
             Form::Correctness => include_str!("../../data/forms/correctness.toml"),
         }
     }

@@ -3,6 +3,7 @@
 mod chat_template;
 mod form;
 mod format;
+mod formats_by_length;
 mod judge_input;
 mod layout;
 mod parse;
@@ -16,6 +17,7 @@ pub use chat_template::ChatTemplate;
 pub use form::Form;
 pub(crate) use format::one_line;
 pub use format::{EvaluationFormat, FormatStep, NO_TOKEN, STOP, TokenStep, render_free_text};
+pub use formats_by_length::FormatsByLength;
 pub use judge_input::JudgeInput;
 pub use layout::{BranchPrompts, FormFile, PromptForm, PromptLayout};
 pub use prompt_tokens::{PromptToken, tokenize_pieces};

@@ -201,7 +201,7 @@ impl Rubric {
     pub fn experts(&self, form: Form) -> Vec<(usize, &RubricAspect)> {
         let all = self.aspects.iter().enumerate();
         match form {
-            Form::Pair | Form::Single => all.collect(),
+            Form::Pair | Form::Single | Form::List => all.collect(),
             Form::Correctness => {
                 let is_knowledge = |a: &RubricAspect| a.key == Aspect::MEDICAL_KNOWLEDGE;
                 let index = self.aspects.iter().position(is_knowledge).unwrap_or_default();

@@ -1,11 +1,11 @@
 //! Verdicts of a run for statistics: the scores of its records, without their analyses.
 
-mod alone_response;
 pub(crate) mod caption;
 mod pair_verdict;
 mod read;
 mod response_length;
 mod score_kind;
+mod scored_response;
 mod slim_record;
 mod subgroup_fields;
 #[expect(clippy::module_inception)]

@@ -7,9 +7,9 @@ use acem3_experts::prompt::Form;
 use anyhow::{Result, bail};
 use serde::de::DeserializeOwned;
 
-use super::alone_response::{AloneResponse, pairs_of_cases};
 use super::pair_verdict::{PairVerdict, ResponseScoreMap, chosen_scores, expected_scores};
 use super::score_kind::ScoreKind;
+use super::scored_response::{ScoredResponse, pairs_of_cases};
 use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStatus};
 use super::verdicts::Verdicts;
 use crate::data::labels::{LabelEntry, labels_from_record};
@@ -64,25 +64,25 @@ fn read_rows<A: DeserializeOwned + 'static>(
     let convert = move |record: SlimRecord<A>, number| Ok(VerdictRow::new(record, number, scores));
     let mut rows = RecordReader::open(path, convert)?;
     let (mut judges, mut verdicts) = (BTreeSet::new(), Verdicts::empty(rows.path()));
-    let mut alone = Vec::new();
+    let mut responses = Vec::new();
     for row in rows.by_ref() {
         let row = row?;
         check_form(row.form, &verdicts.path)?;
         judges.insert(row.judge);
         verdicts.labels.extend(row.labels);
         let is_without_pair =
-            row.verdict.is_none() && row.alone.is_none() && row.unlisted_pairs.is_none();
+            row.verdict.is_none() && row.responses.is_empty() && row.unlisted_pairs.is_none();
         verdicts.without_pair += usize::from(is_without_pair && !row.is_noted);
         let (models, n) = row.unlisted_pairs.unwrap_or_default();
         for model in models {
             *verdicts.unlisted_pairs.entry(model).or_default() += n;
         }
         verdicts.pairs.extend(row.verdict);
-        alone.extend(row.alone);
+        responses.extend(row.responses);
     }
-    verdicts.pairs.extend(pairs_of_cases(&alone));
+    verdicts.pairs.extend(pairs_of_cases(&responses));
     verdicts.run = rows.state();
-    check_alone(&verdicts, alone.len())?;
+    check_alone(&verdicts, responses.len())?;
     verdicts.check_pairs(&judges)?;
     verdicts.judge = judges.into_iter().next().unwrap_or_default();
     verdicts.name = judge_name(&rows, &verdicts.judge);
@@ -95,8 +95,8 @@ struct VerdictRow {
     form: Form,
     /// The verdict, if the record has a pair.
     verdict: Option<PairVerdict>,
-    /// The response, if it was judged alone.
-    alone: Option<AloneResponse>,
+    /// The responses, if they were judged alone or in a list.
+    responses: Vec<ScoredResponse>,
     labels: Vec<LabelEntry>,
     /// True if the record reports an input problem that affects no verdict.
     is_noted: bool,
@@ -119,14 +119,15 @@ impl VerdictRow {
             is_noted: record.status == SlimStatus::Noted,
             unlisted_pairs: record.unlisted_pairs.map(|n| (std::mem::take(&mut record.models), n)),
             verdict: None,
-            alone: None,
+            responses: Vec::new(),
         };
         let scores = scores(&record);
         match record.form {
             Form::Pair => row.verdict = PairVerdict::from_record(record, scores, number),
-            Form::Single if row.is_noted => {}
-            Form::Single => row.alone = AloneResponse::from_record(record, scores, number),
-            Form::Correctness => {}
+            Form::Single | Form::List if !row.is_noted => {
+                row.responses = ScoredResponse::from_record(&record, scores.as_ref(), number);
+            }
+            Form::Single | Form::List | Form::Correctness => {}
         }
         row
     }

@@ -76,6 +76,7 @@ pub(super) struct SlimImage {
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimOrder<A> {
     pub(super) swapped: bool,
+    pub(super) first_shown: Option<usize>,
     pub(super) scores: Vec<f64>,
     pub(super) aspects: A,
 }

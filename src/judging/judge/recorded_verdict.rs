@@ -40,8 +40,12 @@ pub struct RecordedVerdict {
 /// The result of one presentation order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedOrder {
-    /// True if the second response was shown first.
+    /// True if the second response of a pair was shown first.
     pub swapped: bool,
+    /// Index of the response that was shown first, in the form `list`; the others followed in their
+    /// order, and those before it came last. Absent in other forms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_shown: Option<usize>,
     /// The final scores, 0 to 5.
     #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: Vec<u8>,
@@ -117,6 +121,12 @@ impl RecordedVerdict {
     /// The verdict has no presentation order, lacks a criterion, or contains a number that is not
     /// finite.
     pub fn from_verdict(verdict: &Verdict, form: Form) -> anyhow::Result<Self> {
+        let responses = verdict.responses();
+        anyhow::ensure!(
+            (form.min_responses()..=form.max_responses()).contains(&responses)
+                || verdict.orders.is_empty(),
+            "the judge returned a verdict on {responses} responses"
+        );
         anyhow::ensure!(
             !verdict.orders.is_empty(),
             "the judge returned a verdict without a presentation order"
@@ -126,7 +136,7 @@ impl RecordedVerdict {
         let criteria: Vec<Criterion> = ratings.map(|(criterion, _)| *criterion).collect();
         let is_rated = |o: &OrderVerdict, criterion: Criterion| {
             let mut ratings = o.branches.iter().flat_map(|b| &b.ratings);
-            ratings.any(|(c, ratings)| *c == criterion && ratings.len() == form.responses())
+            ratings.any(|(c, ratings)| *c == criterion && ratings.len() == responses)
         };
         let missing = verdict
             .orders
@@ -136,7 +146,7 @@ impl RecordedVerdict {
             anyhow::bail!("the judge returned a verdict without the criterion {}", criterion.key());
         }
         anyhow::ensure!(
-            verdict.orders.iter().all(|order| order.conclusion.len() == form.responses()),
+            verdict.orders.iter().all(|order| order.conclusion.len() == responses),
             "the judge returned a verdict without a final score for each response"
         );
         let all_finite = |o: &OrderVerdict| {
@@ -176,6 +186,7 @@ impl RecordedOrder {
         let conclusion = ResponseScores::from_ratings(&order.conclusion);
         Self {
             swapped: order.swapped,
+            first_shown: order.first_shown,
             scores: conclusion.scores.clone(),
             expected: conclusion.expected.clone(),
             aspects: branches.collect(),
@@ -248,6 +259,7 @@ mod tests {
         };
         OrderVerdict {
             swapped,
+            first_shown: None,
             branches: Aspect::ALL.map(branch).into(),
             conclusion: scores.map(|v| rating(v, "")).into(),
         }

@@ -76,13 +76,14 @@ impl ScriptedJudge {
         Ok(judge)
     }
 
-    fn order(&self, job: &JudgeJob, swapped: bool) -> OrderVerdict {
+    fn order(&self, job: &JudgeJob, rotation: usize) -> OrderVerdict {
+        let is_list = self.form() == Form::List;
         let ratings = |name: &str| -> Vec<Rating> {
             let texts = job.texts().into_iter().enumerate();
-            texts.map(|(r, text)| self.rating(job, name, (r, text), swapped)).collect()
+            texts.map(|(r, text)| self.rating(job, name, text, r == rotation)).collect()
         };
         let branches = match self.settings.form {
-            Form::Pair | Form::Single => {
+            Form::Pair | Form::Single | Form::List => {
                 let aspects = self.aspects().into_iter();
                 let branch = |(aspect, criteria): (Aspect, Vec<Criterion>)| BranchEvaluation {
                     aspect,
@@ -92,7 +93,12 @@ impl ScriptedJudge {
             }
             Form::Correctness => Vec::new(),
         };
-        OrderVerdict { swapped, branches, conclusion: ratings("conclusion") }
+        OrderVerdict {
+            swapped: !is_list && rotation == 1,
+            first_shown: is_list.then_some(rotation),
+            branches,
+            conclusion: ratings("conclusion"),
+        }
     }
 
     /// Returns the aspects of the rubric with their criteria.
@@ -106,20 +112,14 @@ impl ScriptedJudge {
         }
     }
 
-    fn rating(
-        &self,
-        job: &JudgeJob,
-        name: &str,
-        (r, text): (usize, &str),
-        swapped: bool,
-    ) -> Rating {
+    fn rating(&self, job: &JudgeJob, name: &str, text: &str, is_first: bool) -> Rating {
         let image = job.image.as_ref().map(|image| image.sha256);
         let mut input = format!("{} {name} {image:?} {}", self.seed, job.question());
         if let Some(reference) = job.case.reference.as_ref().filter(|_| self.shows_reference()) {
             let _ = write!(input, " {reference}");
         }
         let words = match self.settings.form {
-            Form::Pair | Form::Single => {
+            Form::Pair | Form::Single | Form::List => {
                 let rubric = self.settings.rubric.as_ref();
                 rubric.map_or(ScoreWords::DEFAULT, |rubric| rubric.score_words())
             }
@@ -130,9 +130,7 @@ impl ScriptedJudge {
             .map(|(word, byte)| word.map_or(f32::MIN, |_| f32::from(*byte) / 48.0))
             .collect();
         // A small position bias for the response shown first, like that of real judges.
-        if let (true, Some(best)) =
-            (self.form().is_pair() && (r == 1) == swapped, logits.last_mut())
-        {
+        if let (true, Some(best)) = (is_first && job.responses.len() > 1, logits.last_mut()) {
             *best += 0.7;
         }
         let score = Score::from_logits(&logits);
@@ -193,9 +191,8 @@ impl Judge for ScriptedJudge {
                 let message = "a response does not fit into the context".to_owned();
                 return Err(Unscored { reason: UnscoredReason::Truncated, message });
             }
-            let has_one_order = self.settings.single_order || !self.form().is_pair();
-            let orders: &[bool] = if has_one_order { &[false] } else { &[false, true] };
-            Ok(Verdict { orders: orders.iter().map(|s| self.order(job, *s)).collect() })
+            let rotations = self.form().rotations(job.responses.len(), self.settings.single_order);
+            Ok(Verdict { orders: rotations.map(|rotation| self.order(job, rotation)).collect() })
         };
         if self.fail_after.is_some_and(|limit| self.judged + jobs.len() as u64 > limit) {
             bail!("scripted to fail here");

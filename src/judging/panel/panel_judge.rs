@@ -90,14 +90,10 @@ impl PanelJudge {
                 Some(image) => self.encode_image(image)?,
                 None => Ok(self.panel.groups.iter().map(|_| None).collect()),
             };
-            let has_one_order = self.options.single_order || !self.form().is_pair();
-            let orders: &[bool] = if has_one_order { &[false] } else { &[false, true] };
             let reference = job.case.reference.as_deref().filter(|_| self.shows_reference());
-            for swapped in orders {
+            for rotation in self.form().rotations(job.responses.len(), self.options.single_order) {
                 let mut responses = job.texts();
-                if *swapped {
-                    responses.reverse();
-                }
+                responses.rotate_left(rotation);
                 let input = JudgeInput {
                     has_image: job.image.is_some(),
                     question: job.question(),
@@ -106,7 +102,7 @@ impl PanelJudge {
                 };
                 passes.push(ResponsePass::new(
                     i,
-                    *swapped,
+                    rotation,
                     input,
                     images.clone(),
                     &self.panel.rubric,

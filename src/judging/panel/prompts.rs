@@ -51,10 +51,10 @@ pub fn member_prompts(
         // A text-only member does not see the image.
         let has_image = input.has_image && member.vision.is_some();
         let input = JudgeInput { has_image, ..input.clone() };
-        let words = rubric.score_words();
+        let (words, responses) = (rubric.score_words(), input.responses.len());
         let (pieces, format) = if let Some(aspect) = aspect {
             let branches = branches.clone().with_chat_template(chat_template.clone());
-            let format = EvaluationFormat::of_expert(options.form, aspect, words);
+            let format = EvaluationFormat::of_expert(options.form, responses, aspect, words);
             (branches.pieces(aspect.key, &input)?, format)
         } else {
             let merge = MergePrompts::for_form(prompt_form, rubric.clone())?;
@@ -63,7 +63,7 @@ pub fn member_prompts(
             let evaluations: Vec<_> =
                 rubric.aspects.iter().map(|aspect| evaluation(aspect.key)).collect();
             let merge = merge.with_chat_template(chat_template.clone());
-            let format = EvaluationFormat::for_final_scores(options.form, words);
+            let format = EvaluationFormat::for_final_scores(responses, words);
             (merge.pieces(&input, &evaluations)?, format)
         };
         let prefix = config.completion_prefixes.get(i).cloned().unwrap_or_default();

@@ -22,7 +22,8 @@ pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 pub(super) struct ResponsePass<'a> {
     /// Index of the job.
     pub(super) job: usize,
-    swapped: bool,
+    /// Index of the response that is shown first.
+    rotation: usize,
     input: JudgeInput<'a>,
     /// The tokens of the image, or why the image cannot be judged.
     images: Result<GroupImages, Unscored>,
@@ -35,13 +36,13 @@ impl<'a> ResponsePass<'a> {
     /// Creates a pass without outputs.
     pub(super) fn new(
         job: usize,
-        swapped: bool,
+        rotation: usize,
         input: JudgeInput<'a>,
         images: Result<GroupImages, Unscored>,
         rubric: &Rubric,
     ) -> Self {
         let experts = rubric.aspects.iter().map(|_| None).collect();
-        Self { job, swapped, input, images, experts, conclusion: None }
+        Self { job, rotation, input, images, experts, conclusion: None }
     }
 
     /// Returns the tasks of the experts that are members of a group, with their members.
@@ -114,7 +115,8 @@ impl<'a> ResponsePass<'a> {
             let answer = self.experts.into_iter().flatten().next();
             return Ok(match answer.context("the panel has no member for medical knowledge")? {
                 Ok(conclusion) => {
-                    Ok(OrderVerdict { swapped: false, branches: Vec::new(), conclusion })
+                    let branches = Vec::new();
+                    Ok(OrderVerdict { swapped: false, first_shown: None, branches, conclusion })
                 }
                 Err(error) => Err(to_unscored(error)?),
             });
@@ -130,7 +132,7 @@ impl<'a> ResponsePass<'a> {
             Ok(ratings) => ratings,
             Err(error) => return Ok(Err(to_unscored(error)?)),
         };
-        Ok(Ok(to_record_order(self.swapped, branches, ratings)))
+        Ok(Ok(to_record_order(form, self.rotation, branches, ratings)))
     }
 
     /// Returns the input for a trunk group. Text-only groups get no image.
@@ -146,17 +148,23 @@ impl<'a> ResponsePass<'a> {
 
 /// Converts results from presentation order to the order of the record.
 fn to_record_order(
-    swapped: bool,
+    form: Form,
+    rotation: usize,
     mut branches: Vec<BranchEvaluation>,
     mut conclusion: Vec<Rating>,
 ) -> OrderVerdict {
-    if swapped {
-        conclusion.reverse();
-        for (_, ratings) in branches.iter_mut().flat_map(|b| &mut b.ratings) {
-            ratings.reverse();
-        }
+    let ratings = branches.iter_mut().flat_map(|b| &mut b.ratings).map(|(_, ratings)| ratings);
+    for ratings in ratings.chain([&mut conclusion]) {
+        let n = rotation.min(ratings.len());
+        ratings.rotate_right(n);
     }
-    OrderVerdict { swapped, branches, conclusion }
+    let is_list = form == Form::List;
+    OrderVerdict {
+        swapped: !is_list && rotation == 1,
+        first_shown: is_list.then_some(rotation),
+        branches,
+        conclusion,
+    }
 }
 
 /// Converts errors about a single case (too long, values that are not finite) to unscored; returns

@@ -53,7 +53,7 @@ impl FittingCase {
         }
         let mut fitting = Case::clone(case);
         let removed = remove_responses(&mut fitting, rejected);
-        if fitting.responses.len() < judge.form().responses() {
+        if fitting.responses.len() < judge.form().min_responses() {
             return Ok(Self::without_pairs(case, join_reasons(&removed)));
         }
         Ok(Self { case: Some(Arc::new(fitting)), removed })

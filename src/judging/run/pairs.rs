@@ -32,7 +32,7 @@ impl ResponseSelection {
         if self.shows_reference && case.reference.is_none() {
             let hint = match self.form {
                 Form::Correctness => "add the known answer as `reference`, or use another --form",
-                Form::Pair | Form::Single => {
+                Form::Pair | Form::Single | Form::List => {
                     "add the known answer as `reference`, or use --reference hide"
                 }
             };
@@ -48,11 +48,26 @@ impl ResponseSelection {
                      hint: add the answers of a model with --answers"
                     .to_owned())
             }
+            Form::List => select_list(case).map(|list| vec![list]),
             Form::Single | Form::Correctness => {
                 Ok((0..case.responses.len()).map(|i| vec![i]).collect())
             }
         }
     }
+}
+
+/// Returns all responses of a case, to be judged together.
+fn select_list(case: &Case) -> Result<Vec<usize>, String> {
+    let (n, form) = (case.responses.len(), Form::List);
+    if (form.min_responses()..=form.max_responses()).contains(&n) {
+        return Ok((0..n).collect());
+    }
+    Err(format!(
+        "{n} responses, the form list takes {} to {}\n\
+         hint: use --form pair, with --baseline MODEL if there are many models, or --form single",
+        form.min_responses(),
+        form.max_responses()
+    ))
 }
 
 /// Returns the pairs of a case. Without a baseline, these are all pairs of its responses. With a

@@ -35,7 +35,7 @@ impl FormArgs {
 
     /// Returns the options for opening cases that are judged in this form.
     pub fn source_options(&self, source: &SourceArgs) -> SourceOptions {
-        let mut options = source.to_options(self.form.form().responses());
+        let mut options = source.to_options(self.form.form().min_responses());
         options.with_reference |= self.reference == ReferenceUse::Rival;
         options
     }
@@ -88,6 +88,8 @@ pub enum FormArg {
     Pair,
     /// Each response alone: how good is it?
     Single,
+    /// All responses of a case in one prompt, in each rotation: how good is each?
+    List,
     /// Each response alone, next to the reference answer: is it correct?
     Correctness,
 }
@@ -98,6 +100,7 @@ impl FormArg {
         match self {
             Self::Pair => Form::Pair,
             Self::Single => Form::Single,
+            Self::List => Form::List,
             Self::Correctness => Form::Correctness,
         }
     }

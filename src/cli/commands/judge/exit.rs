@@ -72,7 +72,7 @@ pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Resu
             let run = GradedRun::read(&args.out)?;
             Some(AccuracyReport::new(&[run], Bootstrap::default())?)
         }
-        Form::Pair | Form::Single => None,
+        Form::Pair | Form::Single | Form::List => None,
     };
     let accuracy = accuracy.as_ref();
     let text = match args.format {

@@ -40,6 +40,10 @@ pub struct Summary {
     pub models: Vec<ModelSummary>,
     /// Flips of the preferred response.
     pub flips: Flips,
+    /// Mean final score of the response in each place of a list, the first shown first; empty in other
+    /// forms.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub positions: Vec<f64>,
     /// Path of the records.
     pub records: String,
 }
@@ -93,6 +97,7 @@ impl Summary {
             form,
             counts: tally.counts.clone(),
             models,
+            positions: tally.mean_positions(),
             flips: Flips { n: tally.both_orders, flipped: tally.flipped },
             records: records.display().to_string(),
         }
@@ -106,7 +111,7 @@ impl Summary {
         let _ = writeln!(
             text,
             "{} of {} judged by {}\n",
-            format_count(counts.judged, if self.form.is_pair() { "pair" } else { "response" }),
+            format_count(counts.judged, self.form.unit()),
             format_count(counts.cases, "case"),
             escape_control_chars(&self.judge)
         );
@@ -118,6 +123,14 @@ impl Summary {
         }
         if self.form.is_pair() {
             let _ = writeln!(text, "{}", self.flip_line());
+        }
+        if !self.positions.is_empty() {
+            let means: Vec<String> = self.positions.iter().map(|p| format!("{p:.2}")).collect();
+            let _ = writeln!(
+                text,
+                "positions {}: mean final score of the response shown first, second and so on",
+                means.join(", ")
+            );
         }
         let _ = writeln!(text, "{}", self.unscored_line());
         if counts.ignored_images > 0 {
@@ -146,9 +159,9 @@ impl Summary {
     /// Explains the columns of the table. Single responses are compared after the judge has scored each
     /// alone.
     fn legend(&self) -> String {
-        let noun = if self.form.is_pair() { "pairs" } else { "responses" };
+        let noun = format!("{}s", self.form.unit());
         let columns: Vec<&str> = self.aspects().map(column_of_aspect).collect();
-        let legend = LEGEND.replace("{noun}", noun);
+        let legend = LEGEND.replace("{noun}", &noun);
         match columns.as_slice() {
             [] => legend
                 .lines()
@@ -278,7 +291,7 @@ good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
 a             -           -          -          -  0       0 %    0    0     0
 
 score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
-aspects   {aspects}: mean of their criteria, 0 to 5, from the experts
+aspects   expression, knowledge, relevance: mean of their criteria, 0 to 5, from the experts
 n         pairs with a verdict; coverage: their proportion of all pairs of the model
 win       pairs with the higher final score; tie: equal scores; loss: the lower one
 

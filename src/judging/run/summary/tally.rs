@@ -30,11 +30,13 @@ pub struct Tally {
     pub unlisted_sides: u64,
     /// Causes of unscored records.
     pub causes: UnscoredCauses,
-    /// Responses of the current case that were judged alone.
+    /// Responses of the current case that are no pair.
     pub(super) alone: AloneScores,
+    /// Sum and number of the final scores in each place of a list.
+    pub(super) positions: Vec<(f64, u64)>,
 }
 
-/// Final scores of the responses of one case that were judged alone, to be compared.
+/// Final scores of the responses of one case that are no pair, to be compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AloneScores {
     /// Line of the case.
@@ -123,7 +125,7 @@ impl Tally {
             self.counts.unlisted_pairs = self.unlisted_sides.div_ceil(2);
         }
         let Some(pair) = &record.subject.pair else {
-            self.add_alone(record);
+            self.add_responses(record);
             return;
         };
         for (index, name) in pair.iter().enumerate() {
@@ -137,25 +139,51 @@ impl Tally {
 }
 
 impl Tally {
-    /// Adds the verdict on a response alone, and compares it with the earlier responses of the case.
-    fn add_alone(&mut self, record: &Record) {
-        let (Some(verdict), [name]) = (record.verdict(), record.subject.models.as_slice()) else {
+    /// Adds the verdict on responses that are no pair, and compares them with each other and with the
+    /// earlier responses of the case.
+    fn add_responses(&mut self, record: &Record) {
+        let Some(verdict) = record.verdict() else {
             return;
         };
-        self.models.entry(name.clone()).or_default().add(verdict, 0);
-        if record.subject.form == Form::Correctness {
-            return;
-        }
         if self.alone.line != record.subject.line {
             self.alone = AloneScores { line: record.subject.line, scores: Vec::new() };
         }
-        let score = verdict.scores.first().copied().unwrap_or_default();
-        for (other, other_score) in &self.alone.scores {
-            let order = PairOrder::from(compare_scores([score, *other_score]));
-            self.models.entry(name.clone()).or_default().count_order(order, 0);
-            self.models.entry(other.clone()).or_default().count_order(order, 1);
+        for (index, name) in record.subject.models.iter().enumerate() {
+            self.models.entry(name.clone()).or_default().add(verdict, index);
+            if record.subject.form == Form::Correctness {
+                continue;
+            }
+            let score = verdict.scores.get(index).copied().unwrap_or_default();
+            for (other, other_score) in &self.alone.scores {
+                let order = PairOrder::from(compare_scores([score, *other_score]));
+                self.models.entry(name.clone()).or_default().count_order(order, 0);
+                self.models.entry(other.clone()).or_default().count_order(order, 1);
+            }
+            self.alone.scores.push((name.clone(), score));
         }
-        self.alone.scores.push((name.clone(), score));
+        self.add_positions(verdict);
+    }
+
+    /// Adds the final scores of a list by the place in which each response was shown.
+    fn add_positions(&mut self, verdict: &RecordedVerdict) {
+        for order in &verdict.orders {
+            let Some(first) = order.first_shown else { continue };
+            let n = order.scores.len();
+            self.positions.resize(self.positions.len().max(n), (0.0, 0));
+            for (index, score) in order.scores.iter().enumerate() {
+                let place = (index + n).saturating_sub(first) % n.max(1);
+                if let Some((sum, count)) = self.positions.get_mut(place) {
+                    *sum += f64::from(*score);
+                    *count += 1;
+                }
+            }
+        }
+    }
+
+    /// Returns the mean final score of the response in each place of a list.
+    pub fn mean_positions(&self) -> Vec<f64> {
+        let mean = |(sum, n): &(f64, u64)| (sum / (*n).max(1) as f64 * 1e4).round() / 1e4;
+        self.positions.iter().map(mean).collect()
     }
 }
 

@@ -128,6 +128,7 @@ impl Endpoint {
         };
         Ok(Ok(OrderVerdict {
             swapped,
+            first_shown: None,
             branches,
             conclusion: rating_pair(&conclusion, [0, 1], swapped)?.into(),
         }))

@@ -106,6 +106,7 @@ mod tests {
     fn suggested(orders: [[u8; 2]; 2]) -> RecordedVerdict {
         let recorded_order = |(i, scores): (usize, [u8; 2])| RecordedOrder {
             swapped: i == 1,
+            first_shown: None,
             scores: scores.into(),
             expected: scores.map(f64::from).into(),
             aspects: BTreeMap::new(),

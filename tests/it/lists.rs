@@ -1,0 +1,95 @@
+//! Lists: all responses of a case in one prompt.
+
+use serde_json::{Value, json};
+
+use crate::folder::{Folder, valid_case};
+use crate::forms::checkpoint;
+
+/// A case with four responses.
+fn case_of_four(i: usize) -> Value {
+    let mut case = valid_case(i);
+    let response = |model: &str| json!({"model": model, "text": format!("{model} sees {i}")});
+    case["responses"] = json!(["alpha", "beta", "gamma", "delta"].map(response));
+    case["labels"] = json!({"final": [4, 3, 2, 1]});
+    case
+}
+
+#[test]
+fn list_shows_each_response_in_each_place() {
+    let folder = Folder::with_cases(10);
+    folder.write_cases(&(0..10).map(case_of_four).collect::<Vec<_>>());
+    let judged = folder.judge("out", &["--form", "list"]);
+    assert!(judged.stdout.starts_with("10 lists of 10 cases judged by"), "{}", judged.stdout);
+    assert!(judged.stdout.contains("\npositions "), "{}", judged.stdout);
+    let records = folder.records("out");
+    assert_eq!(records.len(), 10);
+    let (mut first, mut places) = (0.0, 0.0);
+    for record in &records {
+        assert_eq!(record["form"], "list");
+        assert_eq!(record["models"].as_array().map(Vec::len), Some(4));
+        assert_eq!(record["labels"]["final"], json!([4.0, 3.0, 2.0, 1.0]));
+        let orders = record["orders"].as_array().unwrap();
+        let shown: Vec<u64> = orders.iter().map(|o| o["first_shown"].as_u64().unwrap()).collect();
+        assert_eq!(shown, [0, 1, 2, 3]);
+        for order in orders {
+            let index = usize::try_from(order["first_shown"].as_u64().unwrap()).unwrap();
+            first += order["scores"][index].as_f64().unwrap();
+            places += 1.0;
+        }
+        let mean = orders.iter().map(|o| o["scores"][2].as_f64().unwrap()).sum::<f64>() / 4.0;
+        assert!((record["scores"][2].as_f64().unwrap() - mean).abs() < 1e-4);
+    }
+    // The scripted judge favours what it sees first.
+    let summary = folder.judge("out", &["--form", "list", "--format", "json"]);
+    let summary: Value = serde_json::from_str(&summary.stdout).unwrap();
+    let positions = summary["positions"].as_array().unwrap();
+    assert_eq!(positions.len(), 4);
+    assert!((positions[0].as_f64().unwrap() - first / places).abs() < 1e-3);
+    assert!(positions[0].as_f64() > positions[1].as_f64());
+}
+
+#[test]
+fn verdicts_on_lists_have_pairs_and_triples() {
+    let folder = Folder::with_cases(10);
+    folder.write_cases(&(0..10).map(case_of_four).collect::<Vec<_>>());
+    folder.judge("out", &["--form", "list"]);
+    let agreement = folder.run(&["agree", "out", "--format", "json"]);
+    let agreement: Value = serde_json::from_str(&agreement.stdout).unwrap();
+    let text = agreement.to_string();
+    assert!(text.contains("triple"), "{text}");
+    let records = folder.records("out");
+    let score = |record: &Value, i: usize| record["scores"][i].as_f64().unwrap();
+    let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+    let right = records.iter().flat_map(|r| pairs.map(|(a, b)| score(r, a) > score(r, b) + 1e-9));
+    let right = right.filter(|is_right| *is_right).count() as f64;
+    let ranking = folder.run(&["rank", "out", "--format", "json"]);
+    let ranking: Value = serde_json::from_str(&ranking.stdout).unwrap();
+    assert_eq!(ranking["pairs"], 60);
+    let accuracy = &agreement["sections"][0]["figures"][0]["value"];
+    let found = accuracy.as_f64().unwrap_or_else(|| panic!("{}", agreement["sections"][0]));
+    assert!((found - right / 60.0).abs() < 1e-9, "{found} {right}");
+    for command in [vec!["report", "out", "--out", "report.html"], vec!["audit", "out"]] {
+        let result = folder.run(&command);
+        assert_eq!(result.exit_code, 0, "{command:?}: {}", result.stderr);
+    }
+}
+
+#[test]
+fn list_of_one_or_nine_responses_is_unscored() {
+    let folder = Folder::with_cases(2);
+    let mut cases = [case_of_four(0), case_of_four(1)];
+    let response = |i: usize| json!({"model": format!("m{i}"), "text": format!("text {i}")});
+    cases[1]["responses"] = Value::Array((0..9).map(response).collect());
+    cases[1].as_object_mut().unwrap().remove("labels");
+    folder.write_cases(&cases);
+    folder.judge("out", &["--form", "list"]);
+    let records = folder.records("out");
+    assert_eq!(records[0]["status"], "judged");
+    assert_eq!(records[1]["status"], "unscored");
+    assert!(records[1]["message"].as_str().unwrap().contains("the form list takes 2 to 8"));
+    let panel = checkpoint();
+    let args = ["judge", "cases", "--out", "list", "--panel", &panel, "--form", "list"];
+    let result = folder.run(&[&args[..], &["--scores-only", "--limit", "1"]].concat());
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert_eq!(folder.records("list")[0]["orders"].as_array().map(Vec::len), Some(4));
+}
