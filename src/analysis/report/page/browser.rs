@@ -62,9 +62,9 @@ pub struct BrowserEntry {
     /// Order of the responses according to the labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<PairOrder>,
-    /// Label scores of the two responses.
+    /// Label scores of the responses.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<[f64; 2]>,
+    pub labels: Option<Vec<f64>>,
     /// What changed since the run of `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
@@ -234,7 +234,9 @@ impl<'a> LabelSummary<'a> {
     }
 
     fn add_labels(&self, entry: &mut BrowserEntry, summary: &RecordSummary) {
-        if let (None, Some((order, pair))) = (entry.label, self.orders.get(&summary.line)) {
+        // The pairs of a list, and of responses alone, have no entry of their own.
+        let order = self.orders.get(&summary.line).filter(|_| summary.subject.pair.is_some());
+        if let (None, Some((order, pair))) = (entry.label, order) {
             let is_same_order = entry.models == pair.as_slice();
             let order = if is_same_order { *order } else { order.reverse() };
             entry.label = Some(order.into());
@@ -243,8 +245,8 @@ impl<'a> LabelSummary<'a> {
             let key = (entry.case.as_deref()?, entry.models.get(side)?.as_str());
             self.scores.get(&key).copied()
         };
-        if let (None, Some(a), Some(b)) = (entry.labels, score(0), score(1)) {
-            entry.labels = Some([a, b]);
+        if entry.labels.is_none() {
+            entry.labels = (0..entry.models.len()).map(score).collect();
         }
     }
 }

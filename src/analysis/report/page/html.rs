@@ -219,13 +219,19 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
 
 /// Writes the markup of the case browser, which the script fills.
 fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &EmbeddedImages) {
-    let n = format_count(browser.entries.len() as u64, "pair");
+    let are_pairs = browser.entries.iter().all(|entry| entry.models.len() == 2);
+    let n = browser.entries.len() as u64;
+    let n = if are_pairs {
+        format!("{} of responses", format_count(n, "pair"))
+    } else {
+        format_count(n, "verdict")
+    };
     let image_count = if images.uris.is_empty() {
         "no image".to_owned()
     } else {
         format_count(images.uris.len() as u64, "image")
     };
-    let mut intro = format!("{n} of responses, {image_count} in this file.");
+    let mut intro = format!("{n}, {image_count} in this file.");
     for (reason, n) in &images.missing {
         let _ = write!(intro, " {} not shown: {reason}.", format_count(*n as u64, "image"));
     }

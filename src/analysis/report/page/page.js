@@ -140,10 +140,16 @@ function filterEntries() {
   if (sorts[state.sort]) shown.sort(sorts[state.sort]);
 }
 
+// Formats the final score of each response of a verdict.
+const scoresByModel = (entry, verdict) => entry.models.map((model, i) => model + " " + number(verdict.scores[i])).join(", ");
+
 // Formats the scores: with one judge next to the model names, with several judges after them.
 function scoreSummary(entry) {
   const [first, second] = entry.models;
-  if (second === undefined || !judgedVerdicts(entry).length) return entry.models.join(" / ");
+  if (!judgedVerdicts(entry).length) return entry.models.join(" / ");
+  if (entry.models.length !== 2) {
+    return entry.verdicts.map((v) => (isJudged(v) ? scoresByModel(entry, v) : "unscored")).join(" · ");
+  }
   const scores = entry.verdicts.map((v) => (isJudged(v) ? v.scores.map(number).join(" to ") : "unscored"));
   if (scores.length > 1) return first + " / " + second + ": " + scores.join(" · ");
   const [a, b] = entry.verdicts[0].scores.map(number);
@@ -234,14 +240,14 @@ function probabilityChart(probabilities) {
 // Creates a heading row and a row with one cell per response.
 function titledRows(title, level, cells) {
   return [
-    el("tr", { class: level }, el("th", { scope: "rowgroup", colspan: "2" }, title)),
+    el("tr", { class: level }, el("th", { scope: "rowgroup", colspan: String(cells.length) }, title)),
     el("tr", {}, cells.map((cell) => el("td", {}, cell))),
   ];
 }
 
 function scoreRows(title, level, scores) {
-  return titledRows(title, level, [0, 1].map((side) => [
-    el("p", { class: "line" }, scoreElements(scores.scores[side], scores.expected[side], scores.spread[side])),
+  return titledRows(title, level, scores.scores.map((score, side) => [
+    el("p", { class: "line" }, scoreElements(score, scores.expected[side], scores.spread[side])),
     scores.probabilities ? probabilityChart(scores.probabilities[side]) : null,
     scores.analyses ? untrusted("p", scores.analyses[side] + (scores.cut && scores.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
   ]));
@@ -253,25 +259,31 @@ function pairTable(entry, caption, bodies) {
     el("caption", {}, caption), el("thead", {}, el("tr", {}, headers)), bodies.map((body) => el("tbody", {}, body))));
 }
 
+// The model whose response was shown first.
+const firstShown = (entry, order) => entry.models[order.first_shown ?? (order.swapped ? 1 : 0)];
+
 // The evaluations of one presentation order: the conclusion, then each aspect's criteria.
 function evaluationTable(entry, order) {
-  const first = entry.models[order.swapped ? 1 : 0];
   const bodies = [scoreRows("Conclusion", "aspect", order.conclusion)];
   for (const [aspect, title] of index.aspects) {
-    const body = [el("tr", { class: "aspect" }, el("th", { scope: "rowgroup", colspan: "2" }, title))];
+    if (!index.criteria.some(([key, , criterionAspect]) => criterionAspect === aspect && order.criteria[key])) continue;
+    const body = [el("tr", { class: "aspect" }, el("th", { scope: "rowgroup", colspan: String(entry.models.length) }, title))];
     for (const [key, name, criterionAspect] of index.criteria) {
       if (criterionAspect === aspect && order.criteria[key]) body.push(scoreRows(name, "criterion", order.criteria[key]));
     }
     bodies.push(body.flat());
   }
-  return pairTable(entry, first + " shown first", bodies);
+  return pairTable(entry, orderTitle(entry, order), bodies);
 }
+
+// Names a presentation order; a response alone has only one.
+const orderTitle = (entry, order) => (entry.models.length === 1 ? "Shown alone" : firstShown(entry, order) + " shown first");
 
 function combinedTable(entry, verdict, detail) {
   const meanRows = (title, level, pair) => titledRows(title, level, pair.map((value) =>
     el("p", { class: "line" }, el("strong", { class: "score" }, number(value)), scoreBar(value))));
-  const final = titledRows("Final score", "aspect", [0, 1].map((side) =>
-    el("p", { class: "line" }, scoreElements(verdict.scores[side], verdict.expected[side]))));
+  const final = titledRows("Final score", "aspect", verdict.scores.map((score, side) =>
+    el("p", { class: "line" }, scoreElements(score, verdict.expected[side]))));
   const bodies = [final];
   for (const [aspect, title] of index.aspects) {
     if (detail.aspects[aspect]) bodies.push(meanRows(title, "criterion", detail.aspects[aspect]));
@@ -281,7 +293,7 @@ function combinedTable(entry, verdict, detail) {
 
 // Names the criteria in which the preferred response leads most, with their scores.
 function decidingText(verdict, detail) {
-  if (verdict.order === "=") return null;
+  if (!verdict.order || verdict.order === "=") return null;
   const sign = verdict.order === ">" ? 1 : -1;
   const leads = index.criteria.filter(([key]) => detail.criteria[key]).map(([key, name]) => {
     const [a, b] = detail.criteria[key];
@@ -302,16 +314,19 @@ function verdictSection(entry, i, detail) {
     parts.push(el("p", {}, "Unscored (" + verdict.reason + "): " + verdict.message));
   } else {
     const flipTexts = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
-    parts.push(el("p", {}, preferenceText(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
-      + (flipTexts[verdict.flip] || "Judged in one presentation order only.")));
+    parts.push(el("p", {}, verdict.order
+      ? preferenceText(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
+        + (flipTexts[verdict.flip] || "Judged in one presentation order only.")
+      : "Final scores: " + scoresByModel(entry, verdict) + "."));
     const deciding = decidingText(verdict, detail);
     if (deciding) parts.push(el("p", {}, deciding));
     parts.push(combinedTable(entry, verdict, detail));
     parts.push(el("p", { class: "keys" }, "Final score: given by the conclusion model; it is not the mean of the aspects. Aspects: means of their criteria. All from 0 to 5."));
     detail.orders.forEach((order, k) => {
       const open = k === 0 ? { open: "" } : {};
-      const first = entry.models[order.swapped ? 1 : 0];
-      parts.push(el("details", open, el("summary", {}, "Analyses, " + first + " shown first"), evaluationTable(entry, order)));
+      const title = orderTitle(entry, order);
+      const summary = "Analyses" + (entry.models.length === 1 ? "" : ", " + title);
+      parts.push(el("details", open, el("summary", {}, summary), evaluationTable(entry, order)));
     });
   }
   return el("section", { class: "verdict" }, parts);
@@ -326,7 +341,11 @@ function imageFigure(entry) {
 }
 
 function labelElements(entry) {
-  if (!entry.label) return null;
+  if (!entry.label && !entry.labels) return null;
+  if (!entry.label) {
+    const text = entry.models.map((model, i) => model + " " + number(entry.labels[i])).join(", ");
+    return [el("dt", {}, "Label"), el("dd", {}, text)];
+  }
   const scores = entry.labels ? " (" + entry.labels.map(number).join(" to ") + ")" : "";
   return [el("dt", {}, "Label"), el("dd", {}, preferenceText(entry, entry.label) + scores)];
 }

@@ -68,6 +68,8 @@ struct RecordDetail<'a> {
 #[derive(Serialize)]
 struct OrderDetail<'a> {
     swapped: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_shown: Option<usize>,
     criteria: BTreeMap<Criterion, ScoreDetail<'a>>,
     conclusion: ScoreDetail<'a>,
 }
@@ -197,6 +199,7 @@ impl PairSwap {
         let criteria = order.aspects.values().flatten();
         OrderDetail {
             swapped: order.swapped != self.0,
+            first_shown: order.first_shown,
             criteria: criteria
                 .map(|(criterion, scores)| (*criterion, self.score_detail(scores, false)))
                 .collect(),
