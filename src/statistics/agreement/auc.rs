@@ -15,7 +15,8 @@ pub fn auc(values: &[f64], is_positive: &[bool], weights: &[f64]) -> Defined<f64
         .zip(is_positive)
         .zip(weights)
         .filter(|(_, weight)| **weight > 0.0)
-        .map(|((value, positive), weight)| (*value, *positive, *weight))
+        // Adding 0 makes −0 equal to 0.
+        .map(|((value, positive), weight)| (*value + 0.0, *positive, *weight))
         .collect();
     cases.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut below, mut positive, mut area) = (0.0, 0.0, 0.0);
