@@ -220,3 +220,48 @@ fn prompts_show_what_each_member_reads() {
     assert_eq!(absent.exit_code, 2);
     assert!(absent.stderr.contains("--case c9"), "{}", absent.stderr);
 }
+
+/// A case without a reference lowers the coverage of each of its models.
+#[test]
+fn missing_reference_leaves_each_response_unscored() {
+    let folder = folder_with_references(4);
+    let mut cases: Vec<Value> = (0..4)
+        .map(|i| {
+            let mut case = valid_case(i);
+            case["reference"] = json!("yes");
+            case
+        })
+        .collect();
+    cases[1]["reference"] = json!("  ");
+    cases[2].as_object_mut().unwrap().remove("reference");
+    folder.write_cases(&cases);
+    let result = folder.judge("out", &["--form", "correctness"]);
+    assert!(result.stdout.contains("unscored  4 of 8 (50.0 %): parse 4"), "{}", result.stdout);
+    let table = folder.run(&["rank", "out", "--format", "json"]);
+    let table: Value = serde_json::from_str(&table.stdout).unwrap();
+    for model in table["models"].as_array().unwrap() {
+        assert_eq!((model["n"].as_u64(), model["coverage"].as_f64()), (Some(2), Some(0.5)));
+    }
+}
+
+#[test]
+fn runs_of_different_questions_are_not_compared() {
+    let folder = folder_with_references(6);
+    folder.judge("pairs", &[]);
+    folder.judge("single", &["--form", "single"]);
+    folder.judge("shown", &["--reference", "show"]);
+    for (run, name) in
+        [("single", "form was pair, and is single"), ("shown", "reference was hidden")]
+    {
+        let args = ["report", run, "--baseline", "pairs", "--out", "report.html"];
+        let result = folder.run(&args);
+        assert_eq!(result.exit_code, 2, "{}", result.stdout);
+        assert!(result.stderr.contains(name), "{}", result.stderr);
+    }
+    folder.judge("correctness", &["--form", "correctness"]);
+    let target = folder.run(&["rank", "correctness", "--target", "expression"]);
+    assert!(target.stderr.contains("have no criteria"), "{}", target.stderr);
+    folder.write("labels.csv", "case,model,score\nc0,alpha,1\n");
+    let args = ["agree", "correctness", "--labels", "labels.csv", "--group-by", "kind"];
+    assert!(folder.run(&args).stderr.contains("--group-by: not available"));
+}

@@ -54,7 +54,7 @@ pub struct RubricAspect {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rubric {
-    /// Incremented whenever a text changes.
+    /// Version of the file format, 1.
     pub version: u32,
     /// Name on the command line and in panel files.
     pub key: String,
@@ -99,13 +99,20 @@ impl Rubric {
     /// # Errors
     /// If the TOML is invalid, or aspects, criteria, scores or texts are not as expected.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let mut rubric: Self = toml::from_str(source).map_err(|e| Error::Rubric(e.to_string()))?;
+        let mut rubric: Self = toml::from_str(source).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = source.get(..start).map_or(1, |before| before.matches('\n').count() + 1);
+            Error::Rubric(format!("line {line}: {}", error.message()))
+        })?;
         rubric.check().map_err(Error::Rubric)?;
         source.clone_into(&mut rubric.source);
         Ok(rubric)
     }
 
     fn check(&self) -> Result<(), String> {
+        if self.version != 1 {
+            return Err(format!("version = {}, expected 1", self.version));
+        }
         let [low, high] = self.scores;
         if low >= high || high > *SCORES.end() {
             return Err(format!(
@@ -278,8 +285,29 @@ fn fit_to_case(text: &str, has_image: bool) -> Result<String, Error> {
     Ok(texts.collect())
 }
 
-/// Names with another meaning in records and labels.
-const RESERVED: [&str; 4] = ["final", "overall", "conclusion", "correctness_verdict"];
+/// Names with another meaning in records and label files.
+const RESERVED: [&str; 20] = [
+    "final",
+    "overall",
+    "total",
+    "conclusion",
+    "case",
+    "id",
+    "model",
+    "model_a",
+    "model_b",
+    "models",
+    "rater",
+    "raters",
+    "criterion",
+    "score",
+    "score_a",
+    "score_b",
+    "preference",
+    "labels",
+    "image",
+    "line",
+];
 
 /// Amount of the rubric in a panel's prompts. A panel uses the value that it was trained with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, serde::Serialize)]
@@ -347,5 +375,9 @@ mod tests {
         assert!(error("[1, 3]", &criterion("final", "")).contains("reserved"));
         assert!(error("[1, 3]", &criterion("Not a key", "")).contains("is no key"));
         assert!(error("[1, 3]", "criteria = []").contains("is empty"));
+        assert!(error("[1, 3]", &criterion("case", "")).contains("reserved"));
+        let misspelt = harm.replace("definition", "definitoin");
+        let message = error("[1, 3]", &misspelt);
+        assert!(message.contains("line 9: unknown field `definitoin`"), "{message}");
     }
 }

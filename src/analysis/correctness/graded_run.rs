@@ -67,17 +67,40 @@ impl GradedResponse {
             RecordOutcome::Noted { .. } => return None,
         };
         let response = subject.responses.as_ref().and_then(|texts| texts.first());
-        let response = words(response.map_or("", String::as_str));
-        let reference = words(subject.reference.as_deref().unwrap_or_default());
+        let response = response.map_or("", String::as_str);
+        let match_ =
+            ReferenceMatch::new(response, subject.reference.as_deref().unwrap_or_default());
         Some(Self {
             case: subject.case.clone()?,
             model: model.clone(),
             cluster: subject.cluster().to_string(),
             is_closed: is_closed(&subject.meta, subject.reference.as_deref()),
             probability,
-            is_exact: response == reference && !reference.is_empty(),
-            recall: WordOverlap::new(&response, &reference).ngram_overlap(1).recall,
+            is_exact: match_.is_exact,
+            recall: match_.recall,
         })
+    }
+}
+
+/// What text metrics say about a response.
+struct ReferenceMatch {
+    is_exact: bool,
+    recall: f64,
+}
+
+impl ReferenceMatch {
+    fn new(response: &str, reference: &str) -> Self {
+        let (response_words, reference_words) = (words(response), words(reference));
+        if reference_words.is_empty() {
+            // The reference is an article, such as the choice A, or a sign.
+            let plain = |text: &str| text.trim().trim_end_matches('.').to_lowercase();
+            let is_exact = plain(response) == plain(reference);
+            return Self { is_exact, recall: f64::from(u8::from(is_exact)) };
+        }
+        Self {
+            is_exact: response_words == reference_words,
+            recall: WordOverlap::new(&response_words, &reference_words).ngram_overlap(1).recall,
+        }
     }
 }
 
@@ -140,5 +163,23 @@ impl GradedRun {
     pub fn is_graded(path: &Path) -> bool {
         let first = open_records(path).ok().and_then(|mut records| records.next());
         matches!(first, Some(Ok(record)) if record.subject.form == Form::Correctness)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choice_that_is_an_article_can_match() {
+        let found = |response, reference| {
+            let found = ReferenceMatch::new(response, reference);
+            (found.is_exact, found.recall)
+        };
+        assert_eq!(found("A", "A"), (true, 1.0));
+        assert_eq!(found("a.", "A"), (true, 1.0));
+        assert_eq!(found("B", "A"), (false, 0.0));
+        assert_eq!(found("the left lung", "Left lung"), (true, 1.0));
+        assert_eq!(found("lung", "Left lung"), (false, 0.5));
     }
 }

@@ -89,12 +89,15 @@ pub fn rank_models(
     };
     if let Some(other) = runs.iter().find(|run| run.judge != first.judge) {
         bail!(
-            "{} and {}: expected records of one judge, found {} and {}\n\
-             hint: rank each judge separately; compare judges with `acem3 agree --against`",
+            "{} and {}: expected records of one judge, found {} ({}) and {} ({})\n\
+             hint: rank each judge separately; compare judges with `acem3 agree --against`. Another \
+             form, reference or rubric is another judge",
             first.path.display(),
             other.path.display(),
             first.name,
-            other.name
+            first.judge,
+            other.name,
+            other.judge
         );
     }
     let data = ComparisonData::new(runs, target);

@@ -258,9 +258,14 @@ fn find_shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     Ok(found)
 }
 
+/// Hint for the output folder of a run.
+const OUTPUT_OF_RUN: &str =
+    "this is the output of a run; its `run.json` names the cases (`source`)";
+
 fn no_cases_error(path: &Path) -> anyhow::Error {
     let files = files_with_extension(path, "jsonl").unwrap_or_default();
     let hint = match files.first() {
+        Some(_) if path.join("run.json").exists() => OUTPUT_OF_RUN.to_owned(),
         Some(file) if contains_preferences(file) => format!(
             "{} contains preference pairs for training; \
              run `acem3 data phantoms` to generate cases",

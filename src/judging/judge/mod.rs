@@ -69,6 +69,11 @@ pub trait Judge {
         Form::Pair
     }
 
+    /// Returns the lowest and the highest score of a criterion.
+    fn score_range(&self) -> [u8; 2] {
+        [0, 5]
+    }
+
     /// Returns true if the judge sees the reference answer.
     fn shows_reference(&self) -> bool {
         false

@@ -156,6 +156,10 @@ impl Judge for ScriptedJudge {
         self.settings.form
     }
 
+    fn score_range(&self) -> [u8; 2] {
+        self.settings.rubric.as_ref().map_or([0, 5], |rubric| rubric.scores)
+    }
+
     fn shows_reference(&self) -> bool {
         self.settings.shows_reference
     }

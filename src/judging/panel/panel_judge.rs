@@ -226,6 +226,10 @@ impl Judge for PanelJudge {
         self.panel.options.form
     }
 
+    fn score_range(&self) -> [u8; 2] {
+        self.panel.rubric.scores
+    }
+
     fn shows_reference(&self) -> bool {
         self.panel.options.shows_reference
     }

@@ -65,15 +65,26 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the record of a case without a pair.
+    /// Adds the records of a case that cannot be judged: one per response, if responses are judged
+    /// alone.
     pub(super) fn push_unscored_case(
         &mut self,
         case: &Case,
         reason: UnscoredReason,
         message: String,
     ) -> anyhow::Result<()> {
-        let subject = RecordSubject::for_case(case, self.selection.form, &self.digest);
-        self.push_unscored(subject, reason, message, Some(InputItem::Case))
+        let form = self.selection.form;
+        let n = case.responses.len();
+        if form.max_responses() > 1 || n == 0 {
+            let subject = RecordSubject::for_case(case, form, &self.digest);
+            return self.push_unscored(subject, reason, message, Some(InputItem::Case));
+        }
+        for index in 0..n {
+            let subject = RecordSubject::for_responses(case, form, &[index], &self.digest);
+            let completes = (index + 1 == n).then_some(InputItem::Case);
+            self.push_unscored(subject, reason, message.clone(), completes)?;
+        }
+        Ok(())
     }
 
     /// Adds a record without a verdict.

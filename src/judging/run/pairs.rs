@@ -7,6 +7,9 @@ use crate::data::cases::Case;
 /// Hint if a case has no response of the baseline.
 pub const BASELINE_HINT: &str = "check --baseline";
 
+/// Message for a case without the reference that the judge needs.
+pub const NO_REFERENCE: &str = "the case has no reference answer";
+
 /// Maximum number of pairs of a case.
 const MAX_PAIRS: usize = 1_000_000;
 
@@ -29,14 +32,15 @@ impl ResponseSelection {
     /// There is nothing to judge, there are too many pairs, or the judge needs a reference and the case
     /// has none.
     pub fn select(&self, case: &Case) -> Result<Vec<Vec<usize>>, String> {
-        if self.shows_reference && case.reference.is_none() {
+        let reference = case.reference.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        if self.shows_reference && reference.is_none() {
             let hint = match self.form {
                 Form::Correctness => "add the known answer as `reference`, or use another --form",
                 Form::Pair | Form::Single | Form::List => {
                     "add the known answer as `reference`, or use --reference hide"
                 }
             };
-            return Err(format!("the case has no reference answer\nhint: {hint}"));
+            return Err(format!("{NO_REFERENCE}\nhint: {hint}"));
         }
         match self.form {
             Form::Pair => {

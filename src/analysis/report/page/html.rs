@@ -64,7 +64,7 @@ pub fn render_page(
          <p><a class=\"jump\" href=\"#cases\">Browse {}</a></p>\n</header>\n",
         escape_html(title),
         judges.join(" · "),
-        format_count(browser.entries.len() as u64, "pair")
+        count_entries(browser)
     );
     write_navigation(&mut page, &sections);
     page.push_str("<main id=\"main\">\n");
@@ -219,13 +219,7 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
 
 /// Writes the markup of the case browser, which the script fills.
 fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &EmbeddedImages) {
-    let are_pairs = browser.entries.iter().all(|entry| entry.models.len() == 2);
-    let n = browser.entries.len() as u64;
-    let n = if are_pairs {
-        format!("{} of responses", format_count(n, "pair"))
-    } else {
-        format_count(n, "verdict")
-    };
+    let n = count_entries(browser);
     let image_count = if images.uris.is_empty() {
         "no image".to_owned()
     } else {
@@ -242,6 +236,12 @@ fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &Embedde
         );
     }
     page.push_str(&CASE_BROWSER.replace("{intro}", &escape_html(&intro)));
+}
+
+/// Counts the entries of the case browser: pairs, or verdicts on other numbers of responses.
+fn count_entries(browser: &CaseBrowser) -> String {
+    let are_pairs = browser.entries.iter().all(|entry| entry.models.len() == 2);
+    format_count(browser.entries.len() as u64, if are_pairs { "pair" } else { "verdict" })
 }
 
 /// Writes the data of the cases: the index, the chunks of analyses and the images.

@@ -80,9 +80,11 @@ pub(super) fn disputed_section(report: &ReportData, browser: &CaseBrowser) -> Re
         }
         let lists = case_lists::judge_lists(browser, number);
         if lists.is_empty() {
-            section.paragraph(
-                "No flips, no unscored pairs, and no known disagreement with the labels.",
-            );
+            section.paragraph(if judge.counts.form.is_pair() {
+                "No flips, no unscored pairs, and no known disagreement with the labels."
+            } else {
+                "All responses have a verdict. Flips and disagreements are listed for pairs only."
+            });
         }
         section.blocks.extend(lists);
     }

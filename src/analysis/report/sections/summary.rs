@@ -17,7 +17,7 @@ pub(super) fn summary_section(report: &ReportData) -> ReportSection {
         let counts = &judge.counts;
         section.paragraph(format!(
             "{} of {} about {} judged by {}.",
-            format_count(counts.judged as u64, "pair"),
+            format_count(counts.judged as u64, counts.form.unit()),
             format_count(counts.cases as u64, "case"),
             format_count(counts.images as u64, "image"),
             judge.name

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use acem3_experts::prompt::Form;
 use serde::Serialize;
 
 use crate::analysis::report::verdicts::record_summary::{OutcomeSummary, RecordSummary};
@@ -10,7 +11,10 @@ use crate::data::cases::UnscoredReason;
 /// Counts over a judge's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordCounts {
-    /// Number of records: pairs, and cases without a pair.
+    /// The form of judging; absent for pairs.
+    #[serde(skip_serializing_if = "Form::is_pair")]
+    pub form: Form,
+    /// Number of records: pairs or responses, and cases without them.
     pub records: usize,
     /// Number of cases.
     pub cases: usize,
@@ -31,7 +35,8 @@ pub struct RecordCounts {
 impl RecordCounts {
     /// Counts records.
     pub(crate) fn from_summaries(summaries: &[RecordSummary]) -> Self {
-        let mut counts = Self { records: summaries.len(), ..Self::default() };
+        let form = summaries.first().map_or(Form::Pair, |summary| summary.subject.form);
+        let mut counts = Self { form, records: summaries.len(), ..Self::default() };
         let (mut cases, mut images) = (BTreeSet::new(), BTreeSet::new());
         for summary in summaries {
             cases.extend(summary.subject.case.as_deref());

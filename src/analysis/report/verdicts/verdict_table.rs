@@ -90,7 +90,7 @@ impl VerdictTable {
                 let verdict = key.and_then(|key| verdicts.get(&key).copied());
                 let mut row = vec![Some(text_cell(&judge.judge)), Some(text_cell(&judge.name))];
                 row.extend(subject_cells(entry, outcome));
-                row.extend(score_cells(entry, verdict));
+                row.extend(score_cells(entry, verdict, outcome));
                 rows.push(row);
             }
         }
@@ -167,7 +167,19 @@ fn subject_cells(entry: &BrowserEntry, outcome: &OutcomeSummary) -> Vec<Option<C
 }
 
 /// Returns the cells of word counts and scores, in the model order of the entry.
-fn score_cells(entry: &BrowserEntry, verdict: Option<&PairVerdict>) -> Vec<Option<CellValue>> {
+/// Returns the final score of a response that was judged alone.
+fn alone_score(outcome: &OutcomeSummary, side: usize) -> Option<f64> {
+    match outcome {
+        OutcomeSummary::Judged { scores, .. } => scores.get(side).copied(),
+        OutcomeSummary::Unscored { .. } => None,
+    }
+}
+
+fn score_cells(
+    entry: &BrowserEntry,
+    verdict: Option<&PairVerdict>,
+    outcome: &OutcomeSummary,
+) -> Vec<Option<CellValue>> {
     let is_swapped = verdict.is_some_and(|v| v.pair.first() != entry.models.first());
     let sides = if is_swapped { [1, 0] } else { [0, 1] };
     let words = verdict.map(|v| v.words);
@@ -175,7 +187,14 @@ fn score_cells(entry: &BrowserEntry, verdict: Option<&PairVerdict>) -> Vec<Optio
     let mut cells: Vec<Option<CellValue>> = sides.map(count).into();
     for target in ScoreTarget::all() {
         let scores = verdict.and_then(|v| v.scores.as_ref()?.get(&target));
-        cells.extend(sides.map(|side| scores.map(|pair| CellValue::Number(pair[side]))));
+        let alone = |side: usize| {
+            (target == ScoreTarget::Final && entry.models.len() == 1)
+                .then(|| alone_score(outcome, side))
+        };
+        cells.extend(sides.map(|side| match scores {
+            Some(pair) => Some(CellValue::Number(pair[side])),
+            None => alone(side).flatten().map(CellValue::Number),
+        }));
     }
     cells
 }

@@ -62,14 +62,16 @@ impl FormArgs {
         if !path.exists() {
             bail!(
                 "--rubric {name}: no such file and no built-in rubric, expected {} or a TOML file\n\
-                 hint: the guide to judging shows a rubric file",
+                 hint: assets/guide/forms.md shows a rubric file",
                 Rubric::built_in_keys()?.join(", ")
             );
         }
         let text = regular_file::read_to_string(path)
             .with_context(|| format!("--rubric {name}: the file cannot be read"))?;
         let rubric = Rubric::parse(&text).with_context(|| {
-            format!("--rubric {name}: not a rubric\nhint: the guide to judging shows a rubric file")
+            format!(
+                "--rubric {name}: not a rubric\nhint: assets/guide/forms.md shows a rubric file"
+            )
         })?;
         Ok(Some(Arc::new(rubric)))
     }

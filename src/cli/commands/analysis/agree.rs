@@ -124,6 +124,16 @@ fn evaluate_bounds(args: &AgreeArgs, agreement: &Agreement) -> Vec<ThresholdResu
 
 /// Compares verdicts on the correctness of single responses with labels.
 fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
+    let ignored = [
+        (!args.target.is_empty(), "--target"),
+        (!args.group_by.is_empty(), "--group-by"),
+        (args.round, "--round"),
+        (args.labels.scale.is_some(), "--scale"),
+        (args.bootstrap.cluster_by.is_some(), "--cluster-by"),
+    ];
+    if let Some((_, flag)) = ignored.into_iter().find(|(is_given, _)| *is_given) {
+        bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it");
+    }
     if args.against.is_some() {
         bail!(
             "--against: two judges of correctness cannot be compared yet\n\

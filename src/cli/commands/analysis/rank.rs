@@ -1,6 +1,6 @@
 //! `acem3 rank`: ranking of models over all their pairs.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::run_notices::RunNotices;
 use super::verdict_input::{DistinctRuns, distinct_paths, read_distinct_verdicts};
@@ -8,6 +8,7 @@ use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::data::labels::ScoreTarget;
 use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
@@ -36,6 +37,13 @@ pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
 
 /// Ranks models by the proportion of their responses that the judge takes for correct.
 fn rank_by_accuracy(args: &RankArgs) -> Result<Exit> {
+    if args.target != ScoreTarget::Final {
+        bail!(
+            "--target {}: verdicts of the form correctness have no criteria\n\
+             hint: omit --target",
+            args.target.key()
+        );
+    }
     let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
     let runs = paths.iter().map(|path| GradedRun::read(path));
     let runs = runs.collect::<Result<Vec<_>>>()?;

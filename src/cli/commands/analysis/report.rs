@@ -46,6 +46,9 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let baseline = args.baseline.as_ref();
     let baseline = baseline.map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let baseline = baseline.transpose()?;
+    if let (Some(path), Some(first)) = (&args.baseline, args.records.first()) {
+        check_same_question(first, path)?;
+    }
     let states = judges.iter().map(|judge| &judge.run).chain(baseline.as_ref().map(|b| &b.run));
     let notices = RunNotices::new(states.cloned(), args.run)?;
     let notices = notices.with_notes(notes);
@@ -234,4 +237,34 @@ fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, report: &Report
              leave out the images with --thumbnails none"
         ));
     }
+}
+
+/// Checks that two runs have the same form, use of the reference, and rubric.
+///
+/// # Errors
+///
+/// They differ, so that their scores cannot be compared. Runs without a manifest are not checked.
+fn check_same_question(records: &Path, baseline: &Path) -> Result<()> {
+    let manifest = |path: &Path| {
+        let file = records_file(path);
+        Manifest::read(file.parent()?).ok()
+    };
+    let (Some(new), Some(earlier)) = (manifest(records), manifest(baseline)) else {
+        return Ok(());
+    };
+    for (name, default) in [("form", "pair"), ("reference", "hidden"), ("rubric key", "ace_m3")] {
+        let value = |manifest: &Manifest| {
+            manifest.provenance.get(name).map_or_else(|| default.to_owned(), Clone::clone)
+        };
+        let (new, earlier) = (value(&new), value(&earlier));
+        if new != earlier {
+            bail!(
+                "--baseline {}: the {name} was {earlier}, and is {new} in {}\n\
+                 hint: compare runs of the same form, reference and rubric",
+                baseline.display(),
+                records.display()
+            );
+        }
+    }
+    Ok(())
 }

@@ -20,8 +20,8 @@ use crate::support::text::{escape_control_chars, format_count};
 
 /// Meaning of the columns of the table.
 const LEGEND: &str = "\
-score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
-aspects   {aspects}: mean of their criteria, 0 to 5, from the experts
+score     mean final score, {range}, from the conclusion model; not the mean of the aspects
+aspects   {aspects}: mean of their criteria, {range}, from the experts
 n         {noun} with a verdict; coverage: their proportion of all {noun} of the model
 win       pairs with the higher final score; tie: equal scores; loss: the lower one
 ";
@@ -34,6 +34,8 @@ pub struct Summary {
     /// The form of judging; absent for pairs.
     #[serde(skip_serializing_if = "Form::is_pair")]
     pub form: Form,
+    /// Lowest and highest score of the rubric.
+    pub range: [u8; 2],
     /// Counts of the run.
     pub counts: RunCounts,
     /// The models, with the highest mean score first.
@@ -95,12 +97,19 @@ impl Summary {
         Self {
             judge,
             form,
+            range: [0, 5],
             counts: tally.counts.clone(),
             models,
             positions: tally.mean_positions(),
             flips: Flips { n: tally.both_orders, flipped: tally.flipped },
             records: records.display().to_string(),
         }
+    }
+
+    /// Sets the lowest and highest score of the rubric.
+    #[must_use]
+    pub fn with_range(self, range: [u8; 2]) -> Self {
+        Self { range, ..self }
     }
 
     /// Returns the summary as text, with its table in this style. `accuracy`: table of the models in the
@@ -161,7 +170,9 @@ impl Summary {
     fn legend(&self) -> String {
         let noun = format!("{}s", self.form.unit());
         let columns: Vec<&str> = self.aspects().map(column_of_aspect).collect();
-        let legend = LEGEND.replace("{noun}", &noun);
+        let [low, high] = self.range;
+        let legend =
+            LEGEND.replace("{noun}", &noun).replace("{range}", &format!("{low} to {high}"));
         match columns.as_slice() {
             [] => legend
                 .lines()
@@ -290,8 +301,8 @@ model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
 good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
 a             -           -          -          -  0       0 %    0    0     0
 
-score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
-aspects   expression, knowledge, relevance: mean of their criteria, 0 to 5, from the experts
+score     mean final score, {range}, from the conclusion model; not the mean of the aspects
+aspects   {aspects}: mean of their criteria, {range}, from the experts
 n         pairs with a verdict; coverage: their proportion of all pairs of the model
 win       pairs with the higher final score; tie: equal scores; loss: the lower one
 
