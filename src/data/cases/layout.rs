@@ -265,7 +265,9 @@ const OUTPUT_OF_RUN: &str =
 fn no_cases_error(path: &Path) -> anyhow::Error {
     let files = files_with_extension(path, "jsonl").unwrap_or_default();
     let hint = match files.first() {
-        Some(_) if path.join("run.json").exists() => OUTPUT_OF_RUN.to_owned(),
+        Some(_) if path.join("run.json").exists() => {
+            "pass the cases of this run, not its output".into()
+        }
         Some(file) if contains_preferences(file) => format!(
             "{} contains preference pairs for training; \
              run `acem3 data phantoms` to generate cases",
