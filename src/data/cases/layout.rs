@@ -1,13 +1,13 @@
 //! Detects the layout of a source.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 
 use super::source_options::SourceOptions;
+use super::unknown_folder::no_cases_error;
 use crate::data::imports::import_file::{FileSample, ImportFile};
 use crate::data::imports::unknown_layout;
 use crate::support::files::regular_file;
@@ -192,7 +192,8 @@ fn detect_folder(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
         }
     }
     if found.is_empty() {
-        return Err(no_cases_error(path));
+        let files = files_with_extension(path, "jsonl").unwrap_or_default();
+        return Err(no_cases_error(path, &files, KNOWN_LAYOUTS));
     }
     select_split(path, found, options.split.as_deref())
 }
@@ -256,40 +257,6 @@ fn find_shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
         }
     }
     Ok(found)
-}
-
-/// Hint for the output folder of a run.
-const OUTPUT_OF_RUN: &str =
-    "this is the output of a run; its `run.json` names the cases (`source`)";
-
-fn no_cases_error(path: &Path) -> anyhow::Error {
-    let files = files_with_extension(path, "jsonl").unwrap_or_default();
-    let hint = match files.first() {
-        Some(_) if path.join("run.json").exists() => {
-            "pass the cases of this run, not its output".into()
-        }
-        Some(file) if contains_preferences(file) => format!(
-            "{} contains preference pairs for training; \
-             run `acem3 data phantoms` to generate cases",
-            file.display()
-        ),
-        Some(file) => format!("pass the file {} to judge its cases", file.display()),
-        None => format!("expected {KNOWN_LAYOUTS}"),
-    };
-    anyhow::anyhow!(
-        "{}: unknown layout, looked for cases.jsonl, questions.csv, VQA-RAD's or \
-         SLAKE's *.json, *.parquet and */*.parquet\nhint: {hint}",
-        path.display()
-    )
-}
-
-/// Returns true if a file starts with a preference pair, as written by `acem3 data preferences`.
-fn contains_preferences(file: &Path) -> bool {
-    let mut line = String::new();
-    let read = regular_file::open(file)
-        .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
-    let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
-    read.is_ok() && ["prompt", "chosen", "rejected"].iter().all(|name| value.get(name).is_some())
 }
 
 fn list_folder(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -20,6 +20,7 @@ mod misspelt_fields;
 mod removed_responses;
 mod source;
 pub(crate) mod source_options;
+mod unknown_folder;
 
 pub(crate) use crate::data::cases::answers::answer_index::MissingResponse;
 pub(crate) use crate::data::cases::case::case_id::{json_type, parse_id};
