@@ -1,4 +1,4 @@
-//! The conclusion model of acem3, which merges three branch evaluations into final scores.
+//! The conclusion model of acem3, which merges the branch evaluations into final scores.
 //!
 //! The conclusion model runs after the branch experts. [`MergePrompts`] builds its prompts and
 //! [`ConclusionModel`] its generation tasks. [`Verdict`] combines both presentation orders.

@@ -1,4 +1,4 @@
-//! The three branch experts of acem3: decoder, prompts, constrained decoding and training.
+//! The branch experts of acem3: decoder, prompts, constrained decoding and training.
 //!
 //! [`prompt`] builds the prompts, [`decoder`] computes the logits, and [`generate`] writes
 //! evaluations that always parse. [`train`] trains the weights.

@@ -202,3 +202,24 @@ impl TemplateValues for BranchValues<'_> {
         self.prompts.rubric.has_section(section).or_else(|| self.input.has_section(section))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A published model reads about a pair with an image what panels are trained with.
+    #[test]
+    fn prompts_of_pairs_are_those_of_the_layouts() -> Result<(), Error> {
+        let input = JudgeInput::pair(true, "q", ["a", "b"]);
+        for layout in [PromptLayout::Paper, PromptLayout::CaseFirst] {
+            let pieces = |is_trained: bool| {
+                let form = PromptForm { is_trained, ..PromptForm::pair(layout) };
+                let rubric = Rubric::built_in()?;
+                let prompts = BranchPrompts::for_form(form, rubric, RubricDetail::Full)?;
+                prompts.pieces(Aspect::MEDICAL_KNOWLEDGE, &input)
+            };
+            assert_eq!(pieces(true)?, pieces(false)?);
+        }
+        Ok(())
+    }
+}

@@ -378,6 +378,6 @@ mod tests {
         assert!(error("[1, 3]", &criterion("case", "")).contains("reserved"));
         let misspelt = harm.replace("definition", "definitoin");
         let message = error("[1, 3]", &misspelt);
-        assert!(message.contains("line 9: unknown field `definitoin`"), "{message}");
+        assert!(message.contains("line 11: unknown field `definitoin`"), "{message}");
     }
 }
