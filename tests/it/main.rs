@@ -72,6 +72,7 @@ mod hub_faults;
 mod hub_members;
 #[cfg(test)]
 mod imports;
+mod imports_refused;
 #[cfg(test)]
 mod input_problems;
 #[cfg(test)]

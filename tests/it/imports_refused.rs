@@ -1,0 +1,47 @@
+//! Imports that would lose answers, references or images without a message.
+
+use crate::folder::{Folder, ProgramOutput};
+
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
+
+fn import(folder: &Folder, args: &[&str]) -> ProgramOutput {
+    folder.run(&[&["data", "import"], args, &["--out", "c.jsonl"]].concat())
+}
+
+#[test]
+fn text_columns_of_a_table_without_answers_are_offered() {
+    let folder = Folder::empty();
+    for (name, delimiter) in [("t.csv", ","), ("s.csv", ";"), ("t.tsv", "\t")] {
+        let table = "id,image,question,reference,gpt,llava\n0,,Why?,r,x,y\n0,,How?,r,x,y\n";
+        folder.write(name, &table.replace(',', delimiter));
+        let output = import(&folder, &[name]);
+        assert_eq!(output.exit_code, 2, "{}", output.stderr);
+        let hint = "--columns 'id=id,image=image,question=question,reference=reference,\
+                    answer:gpt=gpt,answer:llava=llava'";
+        assert!(output.stderr.contains(hint), "{}", output.stderr);
+        assert!(!folder.path("c.jsonl").exists());
+    }
+}
+
+#[test]
+fn images_in_cells_of_a_table_of_questions_are_decoded_or_refused() {
+    let folder = Folder::empty();
+    folder.write("a.jsonl", "{\"question_id\": 1, \"text\": \"yes\"}\n");
+    for cell in [PNG.to_owned(), format!("\"data:image/png;base64,{PNG}\"")] {
+        folder.write("t.csv", &format!("id,image,question\n1,{cell},Why?\n"));
+        let output = import(&folder, &["t.csv", "--answers", "a.jsonl"]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        assert!(output.stdout.contains("images      1 of 1"), "{}", output.stdout);
+        assert!(output.stdout.contains("`acem3 judge --form single` or `--form correctness`"));
+    }
+    let address = "id,image,question\n1,https://x.org/a.png,Why?\n";
+    folder.write("t.csv", address);
+    let output = import(&folder, &["t.csv", "--answers", "a.jsonl"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    assert!(output.stderr.contains("the image is an address"), "{}", output.stderr);
+    folder.write("t.csv", &(address.to_owned() + "1,,Why?\n"));
+    let output = import(&folder, &["t.csv", "--answers", "a.jsonl"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("left out    1 of 2 cases"), "{}", output.stdout);
+}
