@@ -45,3 +45,36 @@ fn images_in_cells_of_a_table_of_questions_are_decoded_or_refused() {
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(output.stdout.contains("left out    1 of 2 cases"), "{}", output.stdout);
 }
+
+#[test]
+fn references_and_images_that_differ_are_refused_with_counts() {
+    let folder = Folder::empty();
+    let table = "id,image,question,reference,prediction\n0,a.png,Q0,yes,x\n1,a.png,Q1,no,y\n";
+    folder.write("a.csv", table);
+    folder.write("a.png", "one");
+    folder.write("b.png", "two");
+    folder.write("b/a.png", "one");
+    folder.write("b.csv", &table.replace("Q0,yes", "Q0,no"));
+    let output = import(&folder, &["a.csv", "b.csv"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    let expected = "1 of 2 common references differ; id 0: `yes` in a.csv line 2, `no` in b.csv";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+    folder.write("b.csv", &table.replace("1,a.png", "1,b.png"));
+    let output = import(&folder, &["a.csv", "b.csv"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    let expected = "1 of 2 common images differ; id 1: `a.png` in a.csv line 3, `b.png` in b.csv";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+    // The same image in another folder, a reference in other letters, and a missing one.
+    let text = table.replace("a.png", "b/a.png").replace("yes", " YES").replace(",no,", ",,");
+    folder.write("b.csv", &text);
+    for files in [["a.csv", "b.csv"], ["b.csv", "a.csv"]] {
+        let output = import(&folder, &files);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        assert!(output.stdout.contains("references  2 of 2"), "{}", output.stdout);
+    }
+    let long = "id,question,reference,model,response\n0,Q,yes,a,x\n0,Q,no,b,y\n";
+    folder.write("long.csv", long);
+    let output = import(&folder, &["long.csv"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    assert!(output.stderr.contains("1 row with the id of another reference"), "{}", output.stderr);
+}
