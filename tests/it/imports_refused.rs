@@ -78,3 +78,18 @@ fn references_and_images_that_differ_are_refused_with_counts() {
     assert_eq!(output.exit_code, 2, "{}", output.stdout);
     assert!(output.stderr.contains("1 row with the id of another reference"), "{}", output.stderr);
 }
+
+#[test]
+fn answer_columns_of_a_table_are_kept_beside_answers_files() {
+    let folder = Folder::empty();
+    let table = "id,image,question,answer_gpt,answer_llava\n1,,Q1,x,y\n2,,Q2,z,w\n";
+    folder.write("t.csv", table);
+    folder.write("new.jsonl", "{\"question_id\": 1, \"text\": \"v\"}\n");
+    let output = import(&folder, &["t.csv", "--answers", "new.jsonl"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("2 cases with 5 responses"), "{}", output.stdout);
+    folder.write("cases/t.csv", table);
+    folder.write("cases/answers/new.jsonl", "{\"question_id\": 1, \"text\": \"v\"}\n");
+    let output = import(&folder, &["cases/t.csv"]);
+    assert!(output.stdout.contains("2 cases with 5 responses"), "{}", output.stdout);
+}

@@ -160,6 +160,18 @@ impl ImportFile {
         Some(Self { path, format, layout, is_guessed, model: None })
     }
 
+    /// Returns true for a table with the columns `id`, `image` and `question`, which may have answers
+    /// in files too.
+    pub(crate) fn is_table_of_questions(&self) -> bool {
+        let ImportLayout::Table(roles) = &self.layout else {
+            return false;
+        };
+        let known = [(&roles.id, "id"), (&roles.image, "image"), (&roles.question, "question")];
+        self.format == RowFormat::Csv
+            && self.is_guessed
+            && known.iter().all(|(column, name)| column.as_deref() == Some(name))
+    }
+
     /// Finds the files of a folder and its subfolders, sorted by path.
     pub(crate) fn find_in_folder(
         folder: &Path,
