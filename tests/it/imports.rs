@@ -238,7 +238,7 @@ fn unknown_layout_names_columns_and_a_command() {
         "unknown layout, found the columns number, frage, antwort",
         "; the first line is `number,frage,antwort`",
         "hint: name the columns, for example `acem3 data import t.csv --columns \
-         'id=number,question=frage,answer:antwort=antwort' --out cases.jsonl`",
+         'id=number,question=COLUMN,answer:MODEL=COLUMN' --out cases.jsonl`",
     ];
     for part in parts {
         assert!(output.stderr.contains(part), "{}", output.stderr);

@@ -73,6 +73,8 @@ mod hub_members;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]
+mod imports_refused;
+#[cfg(test)]
 mod input_problems;
 #[cfg(test)]
 mod introspect;

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{anyhow, bail};
+
 use crate::cli::args::ImportArgs;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
-use crate::data::cases::{Case, CaseSource, InputProblem, open_imports};
+use crate::data::cases::{Case, CaseSource, InputProblem, SourceKind, open_imports};
 use crate::data::imports::case_writer::{CASES_FORM, CaseWriter};
 use crate::data::imports::import_file::FileSample;
 use crate::data::imports::imported_row::WITHOUT_IMAGE;
@@ -29,6 +31,8 @@ struct ImportCounts {
     /// Cases with two or more responses.
     with_pair: u64,
     problems: u64,
+    /// Cases that were left out.
+    unreadable: u64,
     /// The hint that was printed last.
     last_hint: String,
 }
@@ -42,34 +46,43 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
     if !verbosity.quiet {
         source.take_field_notes().iter().for_each(|note| print_lines(note));
     }
+    // A table of questions without answers files: its answers are in unknown columns.
+    if source.kind == SourceKind::Questions && source.files.len() == 1 {
+        return Err(no_response_error(&inputs));
+    }
     let files: Vec<&Path> = source.files.iter().map(PathBuf::as_path).collect();
     let out = OutFile::check(&args.out, CASES_FORM, &files)?;
     let mut counts = ImportCounts::default();
     let mut writer = CaseWriter::new(&args.out);
     let mut questions = args.open_questions()?;
+    let mut is_empty = false;
     let lines = std::iter::from_fn(|| {
-        let case = next_case(&mut source, &mut counts, questions.is_some())?;
+        let Some(case) = next_case(&mut source, &mut counts, questions.is_some()) else {
+            // An error keeps the file from being written.
+            let is_first = !std::mem::replace(&mut is_empty, counts.responses == 0);
+            return (is_empty && is_first).then(|| Err(anyhow!("nothing to write")));
+        };
         Some(complete_case(case, questions.as_mut()).and_then(|case| {
             counts.add(&case);
             writer.write_case(case)
         }))
     });
-    out.write_chunks(lines)?;
+    let written = out.write_chunks(lines);
     let listed = counts.problems.min(LISTED_PROBLEMS);
     if counts.problems > listed {
         print_lines(&format!("and {}", format_count(counts.problems - listed, "more problem")));
     }
-    if counts.cases == 0 {
-        let first = inputs.first().map_or(Path::new(""), |path| path).display();
-        let reason = match counts.problems {
-            0 => NO_CASES.to_owned(),
-            problems => format!("no case could be read: {}", format_count(problems, "problem")),
-        };
-        print_lines(&format!("error: {first}: {reason}"));
-        return Ok(Exit::Failed);
+    if is_empty {
+        counts.check_cases(&inputs)?;
+        return Err(no_response_error(&inputs));
     }
+    written?;
     if !verbosity.quiet {
-        write_stdout(&counts.to_text(&args.out, writer.images, &inputs))?;
+        write_stdout(&counts.to_text(&args.out, writer.images))?;
+        let unmatched = source.unmatched_answers();
+        if unmatched > 0 {
+            write_stdout(&format!("unmatched   {}\n", format_count(unmatched, "answer")))?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -86,6 +99,7 @@ fn next_case(
             Err(problem) if adds_images && problem.message.contains(WITHOUT_IMAGE) => {}
             Err(problem) => {
                 counts.problems += 1;
+                counts.unreadable += u64::from(problem.affects_whole_case());
                 if counts.problems <= LISTED_PROBLEMS {
                     print_problem(&problem, counts);
                 }
@@ -113,16 +127,23 @@ fn print_problem(problem: &InputProblem, counts: &mut ImportCounts) {
     }
 }
 
-/// Describes how to add answers, with the columns of a table that may have them.
-fn no_response_hint(inputs: &[&Path]) -> String {
-    let answers = "no case has a response: add answers with --answers";
+/// Returns the error for files without a response, with the columns of a table that may have
+/// answers.
+fn no_response_error(inputs: &[&Path]) -> anyhow::Error {
+    let first = inputs.first().map_or(Path::new(""), |path| path).display();
     let sample = match inputs {
         [file] if file.is_file() => FileSample::read(file).ok().flatten(),
         _ => None,
     };
-    match sample.as_ref().and_then(columns_example) {
-        Some(roles) => format!("{answers}, or name their columns: --columns '{roles}'"),
-        None => answers.to_owned(),
+    let sample = sample.filter(|sample| !sample.has_fields(&["responses"]));
+    match sample.as_ref().and_then(|sample| Some((sample, columns_example(sample)?))) {
+        Some((sample, roles)) => anyhow!(
+            "{first}: no case has a response: no column is known to have answers, found the \
+             columns {}\n\
+             hint: name the columns with answers: --columns '{roles}', or add answers with --answers",
+            sample.columns().join(", ")
+        ),
+        None => anyhow!("{first}: no case has a response\nhint: add answers with --answers"),
     }
 }
 
@@ -143,7 +164,21 @@ impl ImportCounts {
         self.with_pair += u64::from(case.responses.len() > 1);
     }
 
-    fn to_text(&self, out: &Path, images: u64, inputs: &[&Path]) -> String {
+    /// Checks that there is a case.
+    fn check_cases(&self, inputs: &[&Path]) -> anyhow::Result<()> {
+        let first = inputs.first().map_or(Path::new(""), |path| path).display();
+        match (self.cases, self.problems) {
+            (0, 0) => bail!("{first}: {NO_CASES}"),
+            (0, problems) => bail!(
+                "{first}: no case could be read: {}\n\
+                 hint: mend the problems above; `acem3 data check` lists all",
+                format_count(problems, "problem")
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn to_text(&self, out: &Path, images: u64) -> String {
         let written = match images {
             0 => String::new(),
             n => format!(", {} written", format_count(n, "file")),
@@ -162,11 +197,17 @@ impl ImportCounts {
         if self.problems > 0 {
             lines.push(format!("problems    {}", self.problems));
         }
-        if self.responses == 0 {
-            lines.push(no_response_hint(inputs));
-        } else if self.with_pair == 0 {
+        if self.unreadable > 0 {
+            lines.push(format!(
+                "left out    {} of {}",
+                self.unreadable,
+                format_count(cases + self.unreadable, "case")
+            ));
+        }
+        if self.with_pair == 0 {
             let hint = "no case has two responses, so there is no pair to judge: import the files \
-                        of a second model together with these";
+                        of a second model together with these, or judge each response alone with \
+                        `acem3 judge --form single` or `--form correctness`";
             lines.push(hint.to_owned());
         }
         lines.join("\n") + "\n"

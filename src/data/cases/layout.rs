@@ -86,11 +86,8 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
     let Some(sample) = sample else {
         return Ok(None);
     };
-    let has_answers = || !options.answers.is_empty() || path.with_file_name("answers").is_dir();
-    let is_own = columns.is_none()
-        && (sample.has_cases()
-            || sample.has_fields(&["id", "image", "question"]) && has_answers()
-            || has_own_columns(path, &sample));
+    // A table with answers keeps them beside those of answers files.
+    let is_own = columns.is_none() && (sample.has_cases() || has_own_columns(path, &sample));
     if is_own && !is_workbook(path) {
         return Ok(None);
     }

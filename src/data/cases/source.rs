@@ -327,6 +327,10 @@ fn find_answers_files(layout: &SourceLayout, path: &Path) -> Result<Vec<PathBuf>
         // contains its responses itself.
         SourceLayout::Cases(file) if path.is_dir() || file.ends_with("cases.jsonl") => file,
         SourceLayout::Questions(file) => file,
+        SourceLayout::Import(files) => match files.as_slice() {
+            [file] if file.is_table_of_questions() => &file.path,
+            _ => return Ok(Vec::new()),
+        },
         _ => return Ok(Vec::new()),
     };
     let folder = cases.parent().unwrap_or(Path::new("")).join("answers");

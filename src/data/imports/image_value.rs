@@ -1,5 +1,6 @@
 //! Images in fields of imported files: paths, data URLs, base64 text, and lists with one of them.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::data::cases::case::ImageSource;
 
@@ -41,6 +43,67 @@ impl ImageFolders {
     }
 }
 
+/// What tells the images of two files apart, without decoding them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ImportedImageKey {
+    /// The path of a file.
+    File(PathBuf),
+    /// The digest of bytes, or of a field with other content than a path.
+    Digest([u8; 32]),
+}
+
+impl ImportedImageKey {
+    /// Returns the key of bytes.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self::Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Returns the key of the image in a field; `None` if the field is empty or has no usable image.
+    pub(crate) fn of_value(value: &Value, folders: &ImageFolders) -> Option<Self> {
+        let folders = ImageFolders { is_skipped: false, ..folders.clone() };
+        Some(match image_of(value, "", &folders).ok()?? {
+            ImageSource::File(path) => Self::File(path),
+            ImageSource::Bytes { bytes, .. } => Self::of_bytes(&bytes),
+        })
+    }
+
+    /// Returns true if the images differ. Files are read only if their paths differ.
+    pub(crate) fn differs(&self, other: &Self) -> bool {
+        if self == other {
+            return false;
+        }
+        match (self.digest(), other.digest()) {
+            (Some(one), Some(two)) => one != two,
+            // A missing file is a problem of its own.
+            _ => {
+                matches!((self, other), (Self::File(a), Self::File(b)) if a.file_name() != b.file_name())
+            }
+        }
+    }
+
+    fn digest(&self) -> Option<[u8; 32]> {
+        match self {
+            Self::Digest(digest) => Some(*digest),
+            Self::File(path) => {
+                let is_small = path.metadata().ok()?.len() <= ImageLimits::default().bytes as u64;
+                let bytes = is_small.then(|| std::fs::read(path).ok()).flatten()?;
+                Some(Sha256::digest(bytes).into())
+            }
+        }
+    }
+}
+
+impl fmt::Display for ImportedImageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Digest([a, b, c, d, ..]) => {
+                write!(f, "bytes with SHA-256 {a:02x}{b:02x}{c:02x}{d:02x}…")
+            }
+        }
+    }
+}
+
 /// Returns the image in a field; `None` if the field is empty. `name` names embedded images.
 ///
 /// # Errors
@@ -60,6 +123,13 @@ pub(crate) fn image_of(
         },
         Value::Object(fields) => {
             let keys = ["bytes", "url", "image_url", "path", "data", "image", "src", "file_name"];
+            if !fields.is_empty() && !keys.iter().any(|key| fields.contains_key(*key)) {
+                let names: Vec<&str> = fields.keys().take(8).map(String::as_str).collect();
+                return Err(format!(
+                    "the image is an object with the fields {}, expected `bytes`, `path` or `url`",
+                    names.join(", ")
+                ));
+            }
             let found = keys.iter().filter_map(|key| fields.get(*key));
             let found = found.filter(|value| !value.is_null()).map(|v| image_of(v, name, folders));
             found.into_iter().next().unwrap_or(Ok(None))
@@ -190,7 +260,13 @@ mod tests {
     #[test]
     fn unusable_images_are_errors() {
         let two = json!(["a.png", "b.png"]);
-        for value in [two, json!("https://x.org/a.png"), json!("data:image/png,abc"), json!(7)] {
+        for value in [
+            two,
+            json!("https://x.org/a.png"),
+            json!("data:image/png,abc"),
+            json!(7),
+            json!({"w": 3}),
+        ] {
             assert!(image(&value).is_err(), "{value}");
         }
         assert!(image(&json!("data:image/png;base64,%%")).unwrap_err().contains("base64"));

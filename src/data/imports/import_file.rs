@@ -1,5 +1,6 @@
 //! A file of another program: its format and layout, and its rows.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -65,10 +66,30 @@ impl FileSample {
         columns
     }
 
-    /// Returns true if a column of the first row has a number.
-    pub(crate) fn has_number(&self, name: &str) -> bool {
-        let value = self.rows.first().and_then(|row| row.field(name)).and_then(text_of);
-        value.is_some_and(|text| text.trim().parse::<f64>().is_ok())
+    /// Returns true if a column has another whole number in each row.
+    pub(crate) fn has_distinct_numbers(&self, name: &str) -> bool {
+        let number = |row: &TableRow| row.field(name).and_then(text_of)?.trim().parse::<i64>().ok();
+        let mut known = HashSet::new();
+        self.rows.iter().all(|row| number(row).is_some_and(|number| known.insert(number)))
+    }
+
+    /// Returns true if a column has texts that are no numbers.
+    pub(crate) fn has_texts(&self, name: &str) -> bool {
+        let is_text = |value: &Value| match value {
+            Value::String(text) => !text.trim().is_empty() && text.trim().parse::<f64>().is_err(),
+            _ => false,
+        };
+        self.rows.iter().filter_map(|row| row.field(name)).any(is_text)
+    }
+
+    /// Returns a column without a role whose values look like images.
+    pub(crate) fn image_column(&self, roles: &ColumnRoles) -> Option<String> {
+        let is_free = |name: &str| !roles.columns().any(|known| known == name);
+        let found = self
+            .rows
+            .iter()
+            .find_map(|row| find_image_field(row.fields.iter().filter(|(name, _)| is_free(name))));
+        found.map(str::to_owned)
     }
 
     /// Returns true if a row has all of these fields.
@@ -113,11 +134,7 @@ impl FileSample {
         // Verdicts of another judge are no answers.
         let mut roles = guess_roles(&columns);
         if roles.image.is_none() {
-            let is_free = |name: &str| !roles.columns().any(|known| known == name);
-            let found = self.rows.iter().find_map(|row| {
-                find_image_field(row.fields.iter().filter(|(name, _)| is_free(name)))
-            });
-            roles.image = found.map(str::to_owned);
+            roles.image = self.image_column(&roles);
         }
         let is_complete = roles.question.is_some() && !roles.answers.is_empty();
         let are_verdicts = columns.iter().any(|name| name == "hit" || name == "log");
@@ -141,6 +158,18 @@ impl ImportFile {
         let (layout, is_guessed) = sample.layout(columns)?;
         let (path, format) = (path.to_owned(), sample.format);
         Some(Self { path, format, layout, is_guessed, model: None })
+    }
+
+    /// Returns true for a table with the columns `id`, `image` and `question`, which may have answers
+    /// in files too.
+    pub(crate) fn is_table_of_questions(&self) -> bool {
+        let ImportLayout::Table(roles) = &self.layout else {
+            return false;
+        };
+        let known = [(&roles.id, "id"), (&roles.image, "image"), (&roles.question, "question")];
+        self.format == RowFormat::Csv
+            && self.is_guessed
+            && known.iter().all(|(column, name)| column.as_deref() == Some(name))
     }
 
     /// Finds the files of a folder and its subfolders, sorted by path.

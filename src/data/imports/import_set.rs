@@ -180,7 +180,7 @@ fn to_draft(
         responses: rows.responses(&id),
         image: row.image,
         question: row.question.unwrap_or_default(),
-        reference: row.reference,
+        reference: row.reference.or_else(|| rows.reference(&id)),
         labels: None,
         meta: row.meta,
         extra: serde_json::Map::new(),

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::image_value::ImportedImageKey;
 use crate::data::cases::case::ImageSource;
 
 /// End of the note on a row whose image the file leaves out.
@@ -24,6 +25,8 @@ pub(crate) struct ImportedRow {
     pub(crate) id: Option<String>,
     /// The image, if any.
     pub(crate) image: Option<ImageSource>,
+    /// What tells the image from that of another row, if images are not looked up.
+    pub(crate) image_key: Option<ImportedImageKey>,
     /// Why the row has no image although its layout has images.
     pub(crate) image_problem: Option<String>,
     /// A problem that affects no verdict.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use super::image_value::ImportedImageKey;
 use super::import_file::ImportFile;
 use super::imported_row::ImportedRow;
 use crate::data::cases::case::Response;
@@ -29,14 +30,23 @@ pub(super) struct JoinedRows {
     by_id: HashMap<String, JoinedCase>,
     /// Questions that two files share.
     common: u64,
-    /// Questions that differ between two files.
-    differing: u64,
-    first_difference: Option<String>,
+    /// Questions, references and images that differ between rows with one id.
+    differences: [Difference; 3],
     /// Further answers of a model to one question, which are left out.
     pub(super) repeated: u64,
     /// The first of them.
     pub(super) first_repeated: Option<String>,
 }
+
+/// Rows that differ from the first row with their id.
+#[derive(Debug, Default)]
+struct Difference {
+    count: u64,
+    first: Option<String>,
+}
+
+/// What differs, in the order of [`JoinedRows::differences`].
+const PARTS: [&str; 3] = ["question", "reference", "image"];
 
 #[derive(Debug, Default)]
 struct JoinedCase {
@@ -44,8 +54,34 @@ struct JoinedCase {
     question_row: Option<RowPosition>,
     /// The start of the question.
     question: Box<str>,
+    /// The first reference and its row.
+    reference: Option<(RowPosition, Box<str>)>,
+    /// The first image and its row.
+    image: Option<(RowPosition, ImportedImageKey)>,
     /// Index of the model and text, in order.
     answers: Vec<(usize, Box<str>)>,
+}
+
+impl Difference {
+    fn add(
+        &mut self,
+        id: &str,
+        texts: [&str; 2],
+        positions: [RowPosition; 2],
+        files: &[ImportFile],
+    ) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| {
+            let place = |(index, line): RowPosition| {
+                let path = files.get(index).map_or(Path::new(""), |file| &file.path);
+                format!("{} line {line}", path.display())
+            };
+            let [one, two] = texts.map(shown);
+            let [first, second] = positions.map(place);
+            let id = escape_control_chars(id);
+            format!("id {id}: `{one}` in {first}, `{two}` in {second}")
+        });
+    }
 }
 
 impl JoinedRows {
@@ -62,6 +98,7 @@ impl JoinedRows {
     ) -> Result<()> {
         let id = row.id.unwrap_or_default();
         let file = |index: usize| files.get(index).map_or(Path::new(""), |file| &file.path);
+        let [questions, references, images] = &mut self.differences;
         let case = self.by_id.entry(id.clone()).or_default();
         if let Some(question) = &row.question {
             let question = comparable(question);
@@ -73,20 +110,33 @@ impl JoinedRows {
                 Some((other, line)) => {
                     self.common += u64::from(other != position.0);
                     if *case.question != *question {
-                        self.differing += 1;
-                        self.first_difference.get_or_insert_with(|| {
-                            format!(
-                                "id {}: `{}` in {} line {line}, `{}` in {} line {}",
-                                escape_control_chars(&id),
-                                shown(&case.question),
-                                file(other).display(),
-                                shown(&question),
-                                file(position.0).display(),
-                                position.1
-                            )
-                        });
+                        questions.add(
+                            &id,
+                            [&case.question, &question],
+                            [(other, line), position],
+                            files,
+                        );
                     }
                 }
+            }
+        }
+        if let Some(reference) = row.reference {
+            match &case.reference {
+                None => case.reference = Some((position, reference.into())),
+                Some((first, known)) if comparable(known) != comparable(&reference) => {
+                    references.add(&id, [known, &reference], [*first, position], files);
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(image) = row.image_key {
+            match &case.image {
+                None => case.image = Some((position, image)),
+                Some((first, known)) if known.differs(&image) => {
+                    let texts = [known.to_string(), image.to_string()];
+                    images.add(&id, [&texts[0], &texts[1]], [*first, position], files);
+                }
+                Some(_) => {}
             }
         }
         for answer in row.answers {
@@ -134,26 +184,26 @@ impl JoinedRows {
         if files.len() > SHOWN_FILES {
             names.push(format!("and {} more", files.len() - SHOWN_FILES));
         }
-        if let [file] = files
-            && let Some(first) = &self.first_difference
-        {
-            bail!(
-                "{}: {} with the id of another question; first {first}\n\
-                 hint: name another column or none for the id, for example --columns question=COLUMN,\
-                 answer=COLUMN",
-                file.path.display(),
-                format_count(self.differing, "row")
-            );
-        }
-        if let Some(first) = &self.first_difference {
+        for (part, difference) in PARTS.iter().zip(&self.differences) {
+            let (Some(first), count) = (&difference.first, difference.count) else {
+                continue;
+            };
+            if let [file] = files {
+                bail!(
+                    "{}: {} with the id of another {part}; first {first}\n\
+                     hint: name another column or none for the id, for example --columns \
+                     question=COLUMN,answer=COLUMN",
+                    file.path.display(),
+                    format_count(count, "row")
+                );
+            }
             let of = match self.common {
-                0 => "rows repeat an id with another question".to_owned(),
-                common => format!("of {common} common questions differ"),
+                0 => format!("rows repeat an id with another {part}"),
+                common => format!("of {common} common {part}s differ"),
             };
             bail!(
-                "the files do not belong to one data set: {} {of}; {first}\n\
+                "the files do not belong to one data set: {count} {of}; {first}\n\
                  hint: import files of one version of one data set; files: {}",
-                self.differing,
                 names.join(", ")
             );
         }
@@ -189,6 +239,12 @@ impl JoinedRows {
             }
         }
         self.models.iter().map(String::as_str).zip(counts).collect()
+    }
+
+    /// Returns the reference of a case, from whichever row has one.
+    pub(super) fn reference(&self, id: &str) -> Option<String> {
+        let (_, reference) = self.by_id.get(id)?.reference.as_ref()?;
+        Some(reference.to_string())
     }
 
     /// Returns the responses of a case: one of each model, empty if its answer is missing.

@@ -6,7 +6,7 @@
 pub mod case_writer;
 pub(crate) mod columns;
 mod folders;
-mod image_value;
+pub(crate) mod image_value;
 pub(crate) mod import_file;
 pub(crate) mod import_set;
 pub(crate) mod imported_row;

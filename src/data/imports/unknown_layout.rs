@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::columns::column_guess::guess_roles;
+use super::columns::column_guess::{guess_roles, is_attribute};
 use super::columns::column_roles::{AnswerColumn, ColumnRoles};
 use super::import_file::FileSample;
 use super::rows::row_format::first_line;
@@ -12,7 +12,7 @@ use crate::support::text::escape_control_chars;
 /// Maximum number of columns in the message.
 const LISTED_COLUMNS: usize = 40;
 /// Maximum number of answer columns in the example.
-const EXAMPLE_ANSWERS: usize = 4;
+const EXAMPLE_ANSWERS: usize = 8;
 /// Maximum length of the name of a column in the message.
 const NAME_CHARS: usize = 60;
 
@@ -45,8 +45,8 @@ pub(crate) fn describe(path: &Path, sample: Option<&FileSample>) -> String {
     }
 }
 
-/// Returns an example for `--columns`: the guessed roles, and other columns of texts as question
-/// and answers.
+/// Returns an example for `--columns`: the guessed roles and, if the question is known, all other
+/// columns of texts as answers. What cannot be known is `COLUMN`.
 pub(crate) fn columns_example(sample: &FileSample) -> Option<ColumnRoles> {
     let columns = sample.columns();
     if columns.is_empty() {
@@ -54,23 +54,31 @@ pub(crate) fn columns_example(sample: &FileSample) -> Option<ColumnRoles> {
     }
     let mut roles = guess_roles(&columns);
     if roles.id.is_none() {
-        roles.id = columns.iter().find(|name| sample.has_number(name)).cloned();
+        roles.id = columns.iter().find(|name| sample.has_distinct_numbers(name)).cloned();
+    }
+    if roles.image.is_none() {
+        roles.image = sample.image_column(&roles);
     }
     let known: Vec<String> = roles.columns().map(str::to_owned).collect();
-    let mut others =
-        columns.into_iter().filter(|name| !known.contains(name) && !sample.has_number(name));
-    if roles.question.is_none() {
-        roles.question = Some(others.next().unwrap_or_else(|| "COLUMN".to_owned()));
+    if roles.question.is_some() && roles.answers.is_empty() {
+        let may_answer = |name: &String| {
+            let is_part = known
+                .iter()
+                .any(|known| name.strip_prefix(known.as_str()).is_some_and(|r| r.starts_with('.')));
+            !known.contains(name) && !is_part && !is_attribute(name) && sample.has_texts(name)
+        };
+        let others: Vec<String> = columns.into_iter().filter(may_answer).collect();
+        // With many columns, most are something else.
+        if others.len() <= EXAMPLE_ANSWERS {
+            let named = others.into_iter();
+            roles.answers =
+                named.map(|column| AnswerColumn { model: Some(column.clone()), column }).collect();
+        }
     }
+    let placeholder = || "COLUMN".to_owned();
+    roles.question.get_or_insert_with(placeholder);
     if roles.answers.is_empty() {
-        let named = others
-            .take(EXAMPLE_ANSWERS)
-            .map(|column| AnswerColumn { model: Some(column.clone()), column });
-        roles.answers = named.collect();
-    }
-    if roles.answers.is_empty() {
-        let column = "COLUMN".to_owned();
-        roles.answers.push(AnswerColumn { model: Some("MODEL".to_owned()), column });
+        roles.answers.push(AnswerColumn { model: Some("MODEL".to_owned()), column: placeholder() });
     }
     Some(roles)
 }

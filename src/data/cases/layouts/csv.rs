@@ -9,10 +9,10 @@ use ::csv::ByteRecord;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
-use super::jsonl::image_source;
 use crate::data::cases::case::InputProblem;
 use crate::data::cases::draft::{Draft, Drafts, QuestionRow};
 use crate::data::cases::formats::csv_rows::CsvSheet;
+use crate::data::imports::image_value::{ImageFolders, image_of};
 
 /// Column names and the indices of the known columns.
 struct QuestionColumns {
@@ -96,11 +96,10 @@ fn parse_draft(
         );
         return Err(with_id(message));
     }
-    let name = cell(columns.image).map_err(with_id)?;
-    let image = match name.trim() {
-        "" => None,
-        name => Some(image_source(name, file).map_err(with_id)?),
-    };
+    let own = file.parent().unwrap_or(Path::new("")).to_owned();
+    let folders = ImageFolders { own, ..ImageFolders::default() };
+    let image = Value::from(cell(columns.image).map_err(with_id)?);
+    let image = image_of(&image, &id, &folders).map_err(with_id)?;
     let question = cell(columns.question).map_err(with_id)?.to_owned();
     let reference = columns.reference.map(cell).transpose().map_err(with_id)?;
     let reference = reference.filter(|r| !r.trim().is_empty()).map(str::to_owned);

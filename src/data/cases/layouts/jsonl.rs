@@ -188,7 +188,7 @@ fn fill_field(case: &mut Case, name: String, value: Value, file: &Path) -> Resul
 }
 
 /// Returns the source of an image. Its path is relative to the file.
-pub(crate) fn image_source(name: &str, file: &Path) -> Result<ImageSource, String> {
+fn image_source(name: &str, file: &Path) -> Result<ImageSource, String> {
     if name.trim().is_empty() {
         return Err("field `image` is empty: leave it out for a case without an image".into());
     }

@@ -110,6 +110,42 @@ const NOT_MODELS: &[&str] = &[
     "ground_truth",
 ];
 
+/// Names of columns that describe a question.
+const ATTRIBUTES: &[&str] = &[
+    "organ",
+    "modality",
+    "location",
+    "body_part",
+    "anatomy",
+    "category",
+    "subcategory",
+    "topic",
+    "subject",
+    "task",
+    "split",
+    "difficulty",
+    "source",
+    "dataset",
+    "image",
+    "context",
+    "explanation",
+    "rationale",
+    "comment",
+    "notes",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+];
+
+/// Returns true for the name of a column that describes a question and contains no answer.
+pub(crate) fn is_attribute(column: &str) -> bool {
+    let name = normalise(column);
+    let last = name.rsplit(['_', '.']).next().unwrap_or_default();
+    ATTRIBUTES.contains(&name.as_str()) || NOT_MODELS.contains(&last)
+}
+
 /// Guesses the roles of columns. Returns all roles that were found; the question or the answers
 /// may be missing.
 pub(crate) fn guess_roles(columns: &[String]) -> ColumnRoles {

@@ -7,7 +7,7 @@ use crate::data::cases::case::case_id::parse_id;
 use crate::data::cases::image_fields::{find_image_field, ignored_image_message};
 use crate::data::cases::source_options::SourceKind;
 use crate::data::imports::columns::column_roles::{AnswerColumn, ColumnRoles};
-use crate::data::imports::image_value::{embedded, image_of};
+use crate::data::imports::image_value::{ImportedImageKey, embedded, image_of};
 use crate::data::imports::imported_row::{ImportedAnswer, ImportedRow};
 use crate::data::imports::rows::table_row::{TableRow, text_of};
 
@@ -53,6 +53,12 @@ pub(super) fn read_row(
         let path = row.field(&format!("{column}.path"));
         let value = row.field(column).or(path).unwrap_or(&Value::Null);
         match bytes {
+            Some(bytes) if context.folders.is_skipped => {
+                imported.image_key = Some(ImportedImageKey::of_bytes(bytes));
+            }
+            None if context.folders.is_skipped => {
+                imported.image_key = ImportedImageKey::of_value(value, &context.folders);
+            }
             Some(bytes) => {
                 let stem = path.and_then(Value::as_str).unwrap_or(name);
                 imported.image = Some(embedded(stem, bytes.clone()));

@@ -65,9 +65,22 @@ fn add_field(row: &mut TableRow, name: &str, field: &Field) {
                 add_field(row, &format!("{name}.{inner}"), field);
             }
         }
+        // An image, as data sets with several images per row have it.
+        Field::ListInternal(list) if matches!(list.elements(), [one] if contains_bytes(one)) => {
+            list.elements().iter().for_each(|one| add_field(row, name, one));
+        }
         other => {
             row.fields.insert(name.to_owned(), to_json(other));
         }
+    }
+}
+
+fn contains_bytes(field: &Field) -> bool {
+    match field {
+        Field::Bytes(_) => true,
+        Field::Group(group) => group.get_column_iter().any(|(_, field)| contains_bytes(field)),
+        Field::ListInternal(list) => list.elements().iter().any(contains_bytes),
+        _ => false,
     }
 }
 
@@ -94,7 +107,15 @@ fn to_json(field: &Field) -> Value {
             Value::Object(fields.map(|(name, f)| (name.clone(), to_json(f))).collect::<Map<_, _>>())
         }
         Field::ListInternal(list) => list.elements().iter().map(to_json).collect(),
-        // Bytes in lists, decimals and maps are no text of a case.
-        Field::Null | Field::Decimal(_) | Field::Bytes(_) | Field::MapInternal(_) => Value::Null,
+        Field::MapInternal(map) => {
+            let text = |key: &Field| match key {
+                Field::Str(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let entries = map.entries().iter().map(|(key, value)| (text(key), to_json(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+        // Bytes in lists of several elements and decimals are no text of a case.
+        Field::Null | Field::Decimal(_) | Field::Bytes(_) => Value::Null,
     }
 }
