@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use acem3_experts::prompt::Form;
 use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating};
 
 /// Result of one presentation order. Values are in the order of the *record*, regardless of the order
@@ -21,6 +22,28 @@ pub struct OrderVerdict {
 }
 
 impl OrderVerdict {
+    /// Creates the result of a presentation order from evaluations in that order. `rotation`: index of
+    /// the response that the judge saw first.
+    pub fn from_presentation(
+        form: Form,
+        rotation: usize,
+        mut branches: Vec<BranchEvaluation>,
+        mut conclusion: Vec<Rating>,
+    ) -> Self {
+        let ratings = branches.iter_mut().flat_map(|b| &mut b.ratings).map(|(_, ratings)| ratings);
+        for ratings in ratings.chain([&mut conclusion]) {
+            let n = rotation.min(ratings.len());
+            ratings.rotate_right(n);
+        }
+        let is_list = form == Form::List;
+        Self {
+            swapped: !is_list && rotation == 1,
+            first_shown: is_list.then_some(rotation),
+            branches,
+            conclusion,
+        }
+    }
+
     /// Compares the first two final scores: `Greater` if the judge prefers the first response.
     pub fn preference(&self) -> Ordering {
         let score = |r: usize| self.conclusion.get(r).map(|rating| rating.score.value);

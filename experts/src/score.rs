@@ -12,6 +12,14 @@ pub struct Score {
     pub value: u8,
     /// Probabilities of the scores from 0 on; they sum to one.
     pub probabilities: Vec<f32>,
+    /// Probability that the model gave to all scores together, before other tokens were excluded;
+    /// `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_mass: Option<f32>,
+    /// True if the probabilities of some scores are not known: they count as the largest value that
+    /// they can have, or as zero.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
 }
 
 impl Score {
@@ -27,7 +35,7 @@ impl Score {
         let weights: Vec<f64> = logits.iter().map(|l| f64::from(l - logits[best]).exp()).collect();
         let total: f64 = weights.iter().sum();
         let probabilities = weights.into_iter().map(|w| (w / total) as f32).collect();
-        Self { value: best as u8, probabilities }
+        Self { value: best as u8, probabilities, label_mass: None, is_partial: false }
     }
 
     /// Returns a score of 0 to 5 with probability 1. A value above 5 becomes 5.
@@ -35,7 +43,7 @@ impl Score {
         let value = value.min(*SCORES.end());
         let mut probabilities = vec![0.0; 6];
         probabilities[usize::from(value)] = 1.0;
-        Self { value, probabilities }
+        Self { value, probabilities, label_mass: None, is_partial: false }
     }
 
     /// Returns the mean of the distribution, in the range of the scores.

@@ -4,3 +4,4 @@ pub mod judge;
 pub mod panel;
 pub mod provenance;
 pub mod run;
+pub mod served;

@@ -2,12 +2,14 @@
 
 use acem3_experts::prompt::Form;
 
+use super::load_served;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
+use crate::support::network::service_url::looks_like_url;
 use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
@@ -28,10 +30,14 @@ pub(super) fn load_judge(
             ScriptedSettings { single_order, scores_only, form, shows_reference, rubric };
         return Ok((Box::new(ScriptedJudge::parse(script, settings)?), Vec::new()));
     }
+    let panel_options = PanelOptions { scores_only, form, shows_reference, rubric };
+    if let Some(url) = panel_name.filter(|panel| looks_like_url(panel)) {
+        let judge = load_served::connect(url, args, panel_options)?;
+        return Ok((Box::new(judge), Vec::new()));
+    }
     let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
-    let panel_options = PanelOptions { scores_only, form, shows_reference, rubric };
     let panel = Panel::load(&files, panel_options, &placement, downloads)?;
     let hub = panel.hub().to_vec();
     let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });

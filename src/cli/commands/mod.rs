@@ -10,6 +10,7 @@ pub mod isolated;
 mod judge;
 mod junit;
 mod load_judge;
+mod load_served;
 mod man;
 mod output;
 mod panel;

@@ -1,58 +1,20 @@
 //! The `Judge` trait. A judge is a panel, or the scripted judge of the tests.
 
+pub mod job_queue;
+mod judge_job;
 pub mod recorded_verdict;
 pub mod scripted;
+pub mod server_report;
 
-use std::sync::Arc;
+pub use self::judge_job::{JudgeJob, Unscored};
 
 use acem3_conclusion::Verdict;
 use acem3_experts::prompt::Form;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::panel::limits::PanelLimits;
-use crate::data::cases::{Case, UnscoredReason};
-use crate::data::images::LoadedImage;
+use crate::judging::judge::job_queue::JobQueue;
+use crate::judging::judge::server_report::ServerReport;
 use crate::judging::provenance::Provenance;
-
-/// Responses of a case that are judged together: two, or one alone.
-#[derive(Clone, Debug)]
-pub struct JudgeJob {
-    /// The case, with all its responses.
-    pub case: Arc<Case>,
-    /// Indices of the responses to judge.
-    pub responses: Vec<usize>,
-    /// The decoded image; `None` for a case without image.
-    pub image: Option<Arc<LoadedImage>>,
-}
-
-impl JudgeJob {
-    /// Returns the question.
-    pub fn question(&self) -> &str {
-        &self.case.question
-    }
-
-    /// Returns the texts of the responses to judge, in the order of the record.
-    pub fn texts(&self) -> Vec<&str> {
-        let text = |i: &usize| self.case.responses.get(*i).map_or("", |r| r.text.as_str());
-        self.responses.iter().map(text).collect()
-    }
-
-    /// Returns the texts of a pair of responses. A missing response is empty.
-    pub fn pair_texts(&self) -> [&str; 2] {
-        let texts = self.texts();
-        [0, 1].map(|i| texts.get(i).copied().unwrap_or_default())
-    }
-}
-
-/// Reason why responses or a case have no verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Unscored {
-    /// Category of the failure.
-    pub reason: UnscoredReason,
-    /// Message with expected and found values.
-    pub message: String,
-}
 
 /// Returns verdicts on responses.
 ///
@@ -85,6 +47,27 @@ pub trait Judge {
 
     /// Returns what the judge is known to judge badly; `None` if nothing is known.
     fn limits(&self) -> Option<&PanelLimits> {
+        None
+    }
+
+    /// Returns true if the judge gives equal verdicts on equal jobs, bit for bit.
+    fn is_reproducible(&self) -> bool {
+        true
+    }
+
+    /// Returns true if images and texts of the cases leave this machine.
+    fn sends_cases_away(&self) -> bool {
+        false
+    }
+
+    /// Returns the results of the tests of the servers that run members, for the manifest.
+    fn servers(&self) -> Vec<ServerReport> {
+        Vec::new()
+    }
+
+    /// Returns the queue of a judge that takes jobs before it has finished earlier ones; `None` for a
+    /// judge of batches.
+    fn queue(&mut self) -> Option<&mut dyn JobQueue> {
         None
     }
 

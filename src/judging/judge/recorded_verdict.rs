@@ -33,6 +33,10 @@ pub struct RecordedVerdict {
     /// Whether the preferred response changes with the presentation order; `None` if only one was
     /// judged, or a response is judged alone.
     pub flip: Option<bool>,
+    /// `false` if the judge need not give this verdict again, bit for bit: a server ran a member.
+    /// Absent if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducible: Option<bool>,
     /// Results of each presentation order.
     pub orders: Vec<RecordedOrder>,
 }
@@ -77,6 +81,14 @@ pub struct ResponseScores {
     pub cut: Option<Vec<bool>>,
     /// The probability of each score from 0 on: of 0 to 5, or of no and yes.
     pub probabilities: Vec<Vec<f64>>,
+    /// Probability that the model gave to all scores together, before other tokens were excluded;
+    /// absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_mass: Option<Vec<Option<f64>>>,
+    /// For which responses the server did not return the probabilities of all scores; absent if for
+    /// none. Unknown probabilities count as the largest value that they can have, or as zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Vec<bool>>,
 }
 
 /// The preferred response of a pair, serialized as `>`, `=` or `<`.
@@ -171,6 +183,7 @@ impl RecordedVerdict {
                 .map(|c| (c, round_all(&verdict.criterion_scores(c))))
                 .collect(),
             flip: verdict.is_flipped(),
+            reproducible: None,
             orders: verdict.orders.iter().map(RecordedOrder::from_order).collect(),
         })
     }
@@ -199,6 +212,11 @@ impl ResponseScores {
     fn from_ratings(ratings: &[Rating]) -> Self {
         let is_analysed = ratings.iter().any(|rating| !rating.analysis.is_empty());
         let is_cut = ratings.iter().any(|rating| rating.cut);
+        let has_mass = ratings.iter().any(|rating| rating.score.label_mass.is_some());
+        let is_partial = ratings.iter().any(|rating| rating.score.is_partial);
+        let label_mass = |rating: &Rating| {
+            rating.score.label_mass.map(|mass| round_to_4_decimals(f64::from(mass)))
+        };
         let probabilities = |rating: &Rating| {
             let all = rating.score.probabilities.iter();
             all.map(|p| round_to_4_decimals(f64::from(*p))).collect()
@@ -214,6 +232,8 @@ impl ResponseScores {
             analyses: is_analysed.then(analyses),
             cut: is_cut.then(|| ratings.iter().map(|rating| rating.cut).collect()),
             probabilities: ratings.iter().map(probabilities).collect(),
+            label_mass: has_mass.then(|| ratings.iter().map(label_mass).collect()),
+            partial: is_partial.then(|| ratings.iter().map(|r| r.score.is_partial).collect()),
         }
     }
 }

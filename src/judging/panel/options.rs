@@ -34,7 +34,11 @@ impl PanelOptions {
     }
 
     /// Returns the rubric.
-    pub(super) fn to_rubric(&self) -> Result<Rubric, Error> {
+    ///
+    /// # Errors
+    ///
+    /// The built-in rubric is damaged.
+    pub fn to_rubric(&self) -> Result<Rubric, Error> {
         self.rubric.as_deref().map_or_else(Rubric::built_in, |rubric| Ok(rubric.clone()))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acem3_conclusion::OrderVerdict;
 use acem3_experts::generate::{GenerationTask, ImageTokens};
 use acem3_experts::prompt::{Form, JudgeInput, Rubric};
-use acem3_experts::{BranchEvaluation, BranchExperts, Error, Rating};
+use acem3_experts::{BranchExperts, Error, Rating};
 use anyhow::{Context as _, Result};
 
 use crate::data::cases::UnscoredReason;
@@ -132,7 +132,7 @@ impl<'a> ResponsePass<'a> {
             Ok(ratings) => ratings,
             Err(error) => return Ok(Err(to_unscored(error)?)),
         };
-        Ok(Ok(to_record_order(form, self.rotation, branches, ratings)))
+        Ok(Ok(OrderVerdict::from_presentation(form, self.rotation, branches, ratings)))
     }
 
     /// Returns the input for a trunk group. Text-only groups get no image.
@@ -143,27 +143,6 @@ impl<'a> ResponsePass<'a> {
     ) -> (JudgeInput<'a>, Option<&'b Arc<ImageTokens>>) {
         let image = images.get(group).and_then(Option::as_ref);
         (JudgeInput { has_image: image.is_some(), ..self.input.clone() }, image)
-    }
-}
-
-/// Converts results from presentation order to the order of the record.
-fn to_record_order(
-    form: Form,
-    rotation: usize,
-    mut branches: Vec<BranchEvaluation>,
-    mut conclusion: Vec<Rating>,
-) -> OrderVerdict {
-    let ratings = branches.iter_mut().flat_map(|b| &mut b.ratings).map(|(_, ratings)| ratings);
-    for ratings in ratings.chain([&mut conclusion]) {
-        let n = rotation.min(ratings.len());
-        ratings.rotate_right(n);
-    }
-    let is_list = form == Form::List;
-    OrderVerdict {
-        swapped: !is_list && rotation == 1,
-        first_shown: is_list.then_some(rotation),
-        branches,
-        conclusion,
     }
 }
 

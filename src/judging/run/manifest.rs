@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoints::hub::HubSource;
 use crate::data::cases::{SourceKind, base_folder};
 use crate::judging::judge::Judge;
+use crate::judging::judge::server_report::ServerReport;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::record::checksum::LineChecksum;
@@ -50,6 +51,9 @@ pub struct Manifest {
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubSource>,
+    /// Results of the tests of the servers that run members.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerReport>,
     /// Warning about these verdicts: the judge is known to judge such cases badly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
@@ -172,6 +176,7 @@ impl Manifest {
             judge_sha256: judge_digest(&provenance),
             provenance,
             hub: Vec::new(),
+            servers: judge.servers(),
             warning: None,
             device: judge.device(),
             status: RunStatus::Running,

@@ -12,6 +12,7 @@ pub mod output;
 pub mod pairs;
 mod pending;
 mod problem_subjects;
+mod queue;
 pub mod record;
 pub mod replay;
 pub mod run_state;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use acem3_conclusion::Verdict;
 use acem3_vision::AppliedView;
 use anyhow::{Context, ensure};
 
@@ -35,6 +37,7 @@ use crate::judging::run::journal::Journal;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::pairs::ResponseSelection;
 use crate::judging::run::pending::{InputItem, PendingOutcome, PendingRecord};
+use crate::judging::run::queue::QueueState;
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::judging::run::summary::tally::{Origin, Tally};
 use crate::support::digest::Digest;
@@ -80,6 +83,9 @@ pub struct Run<'a> {
     /// are judged in [`BATCH_SECONDS`].
     batch_size: usize,
     batch_pixels: u64,
+    /// Jobs in the queue of the judge.
+    queue: QueueState,
+    interrupt: Interrupt,
 }
 
 impl<'a> Run<'a> {
@@ -110,6 +116,8 @@ impl<'a> Run<'a> {
             pending_pairs: 0,
             batch_size: 1,
             batch_pixels: 0,
+            queue: QueueState::default(),
+            interrupt: Interrupt::default(),
         }
     }
 
@@ -128,6 +136,7 @@ impl<'a> Run<'a> {
         cases: impl Iterator<Item = Result<Case, InputProblem>>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
+        self.interrupt = interrupt.clone();
         let mut remaining_cases = self.config.limit;
         for entry in cases {
             // Problems of single responses come before their case and are not counted as cases.
@@ -148,6 +157,9 @@ impl<'a> Run<'a> {
             }
         }
         self.flush()?;
+        if self.queue.is_interrupted {
+            return Ok(false);
+        }
         self.journal.finish()?;
         Ok(true)
     }
@@ -228,10 +240,12 @@ impl<'a> Run<'a> {
     }
 
     fn push(&mut self, pending: PendingRecord) -> anyhow::Result<()> {
+        if self.judge.queue().is_some() {
+            return self.push_to_queue(pending);
+        }
         if let PendingOutcome::AwaitingJudge(job) = &pending.outcome {
             self.pending_pairs += 1;
-            self.batch_pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
-            self.batch_pixels += job.case.stored_bytes() as u64;
+            self.batch_pixels += job_size(job);
         }
         self.pending.push_back(pending);
         if self.pending_pairs == 0 {
@@ -245,10 +259,13 @@ impl<'a> Run<'a> {
 
     /// Judges the pending pairs and writes all pending records.
     fn flush(&mut self) -> anyhow::Result<()> {
+        if self.judge.queue().is_some() {
+            return self.drain_queue();
+        }
         let jobs: Vec<JudgeJob> = (self.pending.iter())
             .filter_map(|pending| match &pending.outcome {
                 PendingOutcome::AwaitingJudge(job) => Some(job.clone()),
-                PendingOutcome::Known(..) => None,
+                PendingOutcome::Known(..) | PendingOutcome::InQueue { .. } => None,
             })
             .collect();
         if !jobs.is_empty() {
@@ -288,15 +305,18 @@ impl<'a> Run<'a> {
             results.len(),
             jobs.len()
         );
-        let form = self.selection.form;
-        let outcome = |result: Result<_, Unscored>| match result {
+        results.into_iter().map(|result| self.to_outcome(result)).collect()
+    }
+
+    fn to_outcome(&self, result: Result<Verdict, Unscored>) -> anyhow::Result<RecordOutcome> {
+        Ok(match result {
             Ok(verdict) => {
-                let verdict = RecordedVerdict::from_verdict(&verdict, form)?;
-                Ok(RecordOutcome::Judged(Box::new(verdict)))
+                let verdict = RecordedVerdict::from_verdict(&verdict, self.selection.form)?;
+                let reproducible = (!self.judge.is_reproducible()).then_some(false);
+                RecordOutcome::Judged(Box::new(RecordedVerdict { reproducible, ..verdict }))
             }
-            Err(unscored) => Ok(RecordOutcome::Unscored(unscored)),
-        };
-        results.into_iter().map(outcome).collect()
+            Err(unscored) => RecordOutcome::Unscored(unscored),
+        })
     }
 
     /// Writes the leading records that do not wait for the judge.
@@ -304,7 +324,7 @@ impl<'a> Run<'a> {
         while let Some(pending) = self.pending.pop_front() {
             let (outcome, origin) = match pending.outcome {
                 PendingOutcome::Known(outcome, origin) => (outcome, origin),
-                PendingOutcome::AwaitingJudge(_) => {
+                PendingOutcome::AwaitingJudge(_) | PendingOutcome::InQueue { .. } => {
                     self.pending.push_front(pending);
                     break;
                 }
@@ -357,4 +377,9 @@ impl<'a> Run<'a> {
             ));
         }
     }
+}
+
+/// Returns the pixels of the image of a job, plus the bytes of its case.
+fn job_size(job: &JudgeJob) -> u64 {
+    job.image.as_deref().map_or(0, LoadedImage::pixels) + job.case.stored_bytes() as u64
 }

@@ -29,4 +29,11 @@ pub(super) enum PendingOutcome {
     Known(RecordOutcome, Origin),
     /// Responses that are not judged yet.
     AwaitingJudge(JudgeJob),
+    /// Responses that the judge has in its queue.
+    InQueue {
+        /// The number of the job.
+        number: u64,
+        /// Pixels and bytes of the case.
+        size: u64,
+    },
 }

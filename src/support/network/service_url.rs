@@ -73,6 +73,16 @@ impl ServiceUrl {
         &self.0
     }
 
+    /// Returns the host.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// Returns true if this is the host, in upper or lower case.
+    pub fn has_host(&self, host: &str) -> bool {
+        self.host().eq_ignore_ascii_case(host.trim())
+    }
+
     /// Returns true if the service runs on this machine. A proxy cannot reach it there.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.0)

@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::device::DeviceArgs;
+use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
 
 /// Arguments that select a judge and its settings.
@@ -12,8 +13,8 @@ use crate::checkpoints::hub::HubArgs;
 pub struct JudgePanelArgs {
     /// Judge with PANEL, three experts and a conclusion model: a panel folder; the folder of a
     /// published checkpoint (LLaVA, Llama, Mistral, Qwen2) or a .gguf file (text only), used as all
-    /// four; a .toml file that names the four; or `owner/name[@revision]` on the Hugging Face Hub
-    /// [default: the embedded panel]
+    /// four; a .toml file that names the four; `owner/name[@revision]` on the Hugging Face Hub; or the
+    /// URL of a server up to `/v1`, with --model [default: the embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// The use of the hub.
@@ -38,6 +39,10 @@ pub struct JudgePanelArgs {
     /// Generate scores without analyses: faster, less reliable
     #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
     pub scores_only: bool,
+    /// The server of a served judge. This field is the last one, because clap applies its help heading
+    /// to all arguments after it.
+    #[command(flatten)]
+    pub served: ServedArgs,
 }
 
 /// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.

@@ -8,6 +8,7 @@ mod form;
 mod judge_panel;
 mod labels;
 mod output_format;
+mod served;
 mod source;
 pub(super) mod value_parsers;
 

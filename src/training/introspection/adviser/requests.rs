@@ -117,6 +117,8 @@ mod tests {
                 analyses: None,
                 cut: None,
                 probabilities: vec![vec![0.0; 6]; 2],
+                label_mass: None,
+                partial: None,
             },
         };
         let scores = [0, 1].map(|r| orders.iter().map(|o| f64::from(o[r])).sum::<f64>() / 2.0);
@@ -126,6 +128,7 @@ mod tests {
             expected: scores.into(),
             aspects: BTreeMap::new(),
             criteria: BTreeMap::new(),
+            reproducible: None,
             flip: None,
             orders: orders.into_iter().enumerate().map(recorded_order).collect(),
         }

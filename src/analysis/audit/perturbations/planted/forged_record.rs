@@ -79,6 +79,7 @@ fn recorded_verdict(side: usize) -> Value {
         aspects: BTreeMap::new(),
         criteria: BTreeMap::new(),
         flip: Some(false),
+        reproducible: None,
         orders: Vec::new(),
     };
     let mut value = serde_json::to_value(verdict).unwrap_or_default();

@@ -1,0 +1,49 @@
+//! Judges behind endpoints.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::FalseyValueParser;
+
+use crate::judging::served::RequestLimits;
+use crate::judging::served::endpoint::engine::ServingEngine;
+
+/// Arguments of a judge that a server runs.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Served judge")]
+pub struct ServedArgs {
+    /// Judge with MODEL of the server; for vLLM, the name of an adapter is a model too
+    #[arg(long, value_name = "MODEL", env = "ACEM3_MODEL")]
+    pub model: Option<String>,
+    /// Use the interface of this engine [default: detected]
+    #[arg(long, value_enum, value_name = "ENGINE", env = "ACEM3_ENGINE")]
+    pub engine: Option<ServingEngine>,
+    /// Read the key of the server from the environment variable NAME [default: `OPENAI_API_KEY`, if it
+    /// is set]
+    #[arg(long, value_name = "NAME", env = "ACEM3_API_KEY_ENV")]
+    pub api_key_env: Option<String>,
+    /// Send images and texts of the cases to HOST; without it, only to servers on this machine
+    #[arg(long, value_name = "HOST", env = "ACEM3_ALLOW_HOST", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
+    /// Judge the texts alone: the model sees no images
+    #[arg(long, env = "ACEM3_TEXT_ONLY", value_parser = FalseyValueParser::new())]
+    pub text_only: bool,
+    /// Send at most N requests at a time; fewer if the server is overloaded
+    #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub concurrency: u32,
+    /// Repeat a request without a complete response after SECONDS
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "ACEM3_REQUEST_TIMEOUT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub request_timeout: u32,
+}
+
+impl ServedArgs {
+    /// Returns the limits on requests.
+    pub fn limits(&self) -> RequestLimits {
+        RequestLimits {
+            concurrency: self.concurrency as usize,
+            timeout: Duration::from_secs(u64::from(self.request_timeout)),
+        }
+    }
+}

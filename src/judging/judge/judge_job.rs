@@ -1,0 +1,48 @@
+//! What a judge judges: responses of a case, and the reason if there is no verdict.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::cases::{Case, UnscoredReason};
+use crate::data::images::LoadedImage;
+
+/// Responses of a case that are judged together: two, or one alone.
+#[derive(Clone, Debug)]
+pub struct JudgeJob {
+    /// The case, with all its responses.
+    pub case: Arc<Case>,
+    /// Indices of the responses to judge.
+    pub responses: Vec<usize>,
+    /// The decoded image; `None` for a case without image.
+    pub image: Option<Arc<LoadedImage>>,
+}
+
+impl JudgeJob {
+    /// Returns the question.
+    pub fn question(&self) -> &str {
+        &self.case.question
+    }
+
+    /// Returns the texts of the responses to judge, in the order of the record.
+    pub fn texts(&self) -> Vec<&str> {
+        let text = |i: &usize| self.case.responses.get(*i).map_or("", |r| r.text.as_str());
+        self.responses.iter().map(text).collect()
+    }
+
+    /// Returns the texts of a pair of responses. A missing response is empty.
+    pub fn pair_texts(&self) -> [&str; 2] {
+        let texts = self.texts();
+        [0, 1].map(|i| texts.get(i).copied().unwrap_or_default())
+    }
+}
+
+/// Reason why responses or a case have no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unscored {
+    /// Category of the failure.
+    pub reason: UnscoredReason,
+    /// Message with expected and found values.
+    pub message: String,
+}

@@ -1,0 +1,35 @@
+//! What a server of a member can do, as tested before the first case.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// The result of the handshake with a server about one model. It is part of `run.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerReport {
+    /// The base URL.
+    pub url: String,
+    /// The model.
+    pub model: String,
+    /// The engine.
+    pub engine: String,
+    /// The version of the engine, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What the server calls its configuration, if it states that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// The context of the model in tokens, if the server states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// Whether probabilities are those before (`raw`) or after (`masked`) the constraint, or there are
+    /// `none`.
+    pub logprobs: String,
+    /// The number of tokens of a test image; `None` if the model does not see images.
+    pub image_tokens: Option<u64>,
+    /// True if the same request gave the same text and probabilities twice.
+    pub repeatable: bool,
+    /// Options that the server rejects, and that requests leave out.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsupported: BTreeSet<String>,
+}

@@ -1,0 +1,142 @@
+//! A run with a judge that has a queue: jobs of many cases are in progress, and finished records are
+//! written as soon as all records before them are.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::pending::{PendingOutcome, PendingRecord};
+use super::{BATCH_PIXELS, MAX_PENDING, Run, job_size};
+use crate::judging::judge::job_queue::FinishedJob;
+use crate::judging::run::summary::tally::Origin;
+use crate::support::terminal::exit::RunFailure;
+
+/// Pixels of the jobs in the queue, at most; the judge soon replaces them by encoded images.
+const QUEUE_PIXELS: u64 = 4 * BATCH_PIXELS;
+/// Longest wait for a job before the run looks for an interrupt.
+const POLL: Duration = Duration::from_millis(200);
+/// Time between two syncs of the journal.
+const SYNC_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Jobs in the queue of the judge.
+#[derive(Debug, Default)]
+pub(super) struct QueueState {
+    /// Number of the next job.
+    next: u64,
+    in_progress: usize,
+    /// Sum of the sizes of the jobs.
+    size: u64,
+    last_sync: Option<Instant>,
+    /// True if the run ended before its jobs.
+    pub(super) is_interrupted: bool,
+}
+
+impl Run<'_> {
+    /// Adds a record. Its job enters the queue when there is room.
+    pub(super) fn push_to_queue(&mut self, mut pending: PendingRecord) -> anyhow::Result<()> {
+        let size = match &pending.outcome {
+            PendingOutcome::AwaitingJudge(job) => Some(job_size(job)),
+            PendingOutcome::Known(..) | PendingOutcome::InQueue { .. } => None,
+        };
+        while !self.has_room(size) {
+            if self.interrupt.is_requested() {
+                return Ok(());
+            }
+            self.collect(POLL)?;
+            self.write_finished()?;
+        }
+        if let (PendingOutcome::AwaitingJudge(job), Some(size)) = (&pending.outcome, size) {
+            let number = self.queue.next;
+            if let Some(queue) = self.judge.queue() {
+                queue.submit(number, job.clone());
+            }
+            self.queue.next += 1;
+            self.queue.in_progress += 1;
+            self.queue.size += size;
+            pending.outcome = PendingOutcome::InQueue { number, size };
+        }
+        self.pending.push_back(pending);
+        while self.collect(Duration::ZERO)? {}
+        self.write_finished()
+    }
+
+    /// Returns true if another record fits into memory. `size`: that of its job, if it has one.
+    fn has_room(&mut self, size: Option<u64>) -> bool {
+        if self.queue.in_progress == 0 {
+            return true;
+        }
+        let capacity = self.judge.queue().map_or(1, |queue| queue.capacity());
+        let QueueState { in_progress, size: queued, .. } = self.queue;
+        let fits = |size| in_progress < capacity && queued + size <= QUEUE_PIXELS;
+        self.pending.len() < MAX_PENDING && size.is_none_or(fits)
+    }
+
+    /// Waits for all jobs and writes their records.
+    pub(super) fn drain_queue(&mut self) -> anyhow::Result<()> {
+        while self.queue.in_progress > 0 {
+            if self.interrupt.is_requested() {
+                self.queue.is_interrupted = true;
+                break;
+            }
+            self.collect(POLL)?;
+            self.write_finished()?;
+        }
+        self.write_ready()?;
+        self.journal.sync()?;
+        self.progress.update(self.tally.progress());
+        Ok(())
+    }
+
+    /// Takes a finished job; returns false if none finishes in time.
+    fn collect(&mut self, timeout: Duration) -> anyhow::Result<bool> {
+        let Some(queue) = self.judge.queue() else {
+            return Ok(false);
+        };
+        let finished = queue.next_finished(timeout).with_context(|| {
+            RunFailure(
+                "the judge failed\nhint: finished verdicts are safe; run the same command again to \
+                 resume"
+                    .to_owned(),
+            )
+        });
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(error) => {
+                self.write_ready()?;
+                self.journal.sync()?;
+                return Err(error);
+            }
+        };
+        let Some(FinishedJob { number, result }) = finished else {
+            return Ok(false);
+        };
+        let outcome = self.to_outcome(result)?;
+        let is_job = |outcome: &PendingOutcome| match outcome {
+            PendingOutcome::InQueue { number: n, .. } => *n == number,
+            PendingOutcome::Known(..) | PendingOutcome::AwaitingJudge(_) => false,
+        };
+        if let Some(pending) = self.pending.iter_mut().find(|pending| is_job(&pending.outcome)) {
+            if let PendingOutcome::InQueue { size, .. } = pending.outcome {
+                self.queue.size = self.queue.size.saturating_sub(size);
+            }
+            pending.outcome = PendingOutcome::Known(outcome, Origin::Judge);
+        }
+        self.queue.in_progress -= 1;
+        Ok(true)
+    }
+
+    /// Writes the leading finished records, and syncs the journal from time to time.
+    fn write_finished(&mut self) -> anyhow::Result<()> {
+        let waiting = self.pending.len();
+        self.write_ready()?;
+        if self.pending.len() == waiting {
+            return Ok(());
+        }
+        self.progress.update(self.tally.progress());
+        if self.queue.last_sync.is_none_or(|last| last.elapsed() >= SYNC_INTERVAL) {
+            self.journal.sync()?;
+            self.queue.last_sync = Some(Instant::now());
+        }
+        Ok(())
+    }
+}

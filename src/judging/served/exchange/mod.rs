@@ -1,0 +1,11 @@
+//! One exchange with a server: the request for an evaluation, and the ratings in its reply.
+
+pub(super) mod constraint;
+pub(super) mod json_text;
+pub(super) mod message;
+pub(super) mod plain_text;
+pub(super) mod read_rating;
+pub(super) mod read_reply;
+pub(super) mod reply;
+pub(super) mod request;
+pub(super) mod score_probabilities;

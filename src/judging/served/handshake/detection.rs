@@ -1,0 +1,78 @@
+//! Finds out which engine a server runs, and whether it has the model.
+
+use serde_json::Value;
+
+use super::{HandshakeError, request_error};
+use crate::judging::served::endpoint::ServedModel;
+use crate::judging::served::endpoint::engine::ServingEngine;
+use crate::judging::served::transport::Transport;
+
+/// Maximum number of models that an error lists.
+const MAX_LISTED: usize = 10;
+
+/// A server, as it describes itself.
+pub(super) struct DetectedServer {
+    pub(super) engine: ServingEngine,
+    pub(super) version: Option<String>,
+    pub(super) context: Option<u64>,
+}
+
+/// Asks a server for its models, engine and version.
+///
+/// # Errors
+///
+/// The server cannot be reached, rejects the key, or does not have the model.
+pub(super) async fn detect(
+    model: &ServedModel,
+    transport: &Transport,
+) -> Result<DetectedServer, HandshakeError> {
+    let get = async |path: &str| transport.get_json(path).await.map_err(request_error(model));
+    let models = get("models").await?;
+    let entry = models.as_ref().map(|models| find_model(model, models)).transpose()?.flatten();
+    let owner = entry.as_ref().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
+    let version = get("/version").await?.and_then(|v| Some(v["version"].as_str()?.to_owned()));
+    let props = match version {
+        Some(_) => None,
+        None => get("/props").await?,
+    };
+    let build = props.as_ref().and_then(|props| Some(props["build_info"].as_str()?.to_owned()));
+    let engine = model.engine.unwrap_or(match owner {
+        "vllm" => ServingEngine::Vllm,
+        "sglang" => ServingEngine::Sglang,
+        "llamacpp" => ServingEngine::LlamaCpp,
+        _ if props.as_ref().is_some_and(|props| props["total_slots"].is_u64()) => {
+            ServingEngine::LlamaCpp
+        }
+        _ => ServingEngine::OpenAi,
+    });
+    let context = entry.as_ref().and_then(|entry| {
+        entry["max_model_len"].as_u64().or_else(|| entry["meta"]["n_ctx"].as_u64())
+    });
+    Ok(DetectedServer { engine, version: version.or(build), context })
+}
+
+/// Returns the entry of a model in the list of a server; `None` if the response is no such list.
+fn find_model(model: &ServedModel, models: &Value) -> Result<Option<Value>, HandshakeError> {
+    let Some(entries) = models["data"].as_array() else {
+        return Ok(None);
+    };
+    let is_model = |entry: &&Value| {
+        let aliases = entry["aliases"].as_array().into_iter().flatten();
+        std::iter::once(&entry["id"]).chain(aliases).any(|name| name.as_str() == Some(&model.model))
+    };
+    if let Some(entry) = entries.iter().find(is_model) {
+        return Ok(Some(entry.clone()));
+    }
+    // SGLang names an adapter after its base.
+    let base = model.model.split_once(':').map(|(base, _)| base);
+    let names = || entries.iter().filter_map(|entry| entry["id"].as_str());
+    if let Some(entry) = entries.iter().find(|e| base.is_some() && e["id"].as_str() == base) {
+        return Ok(Some(entry.clone()));
+    }
+    let known: Vec<&str> = names().take(MAX_LISTED).collect();
+    Err(HandshakeError::UnknownModel {
+        url: model.url.as_str().to_owned(),
+        model: model.model.clone(),
+        known: known.join(", "),
+    })
+}

@@ -1,0 +1,17 @@
+//! Judges whose members are served over HTTP by an engine such as vLLM.
+//!
+//! A member gets the prompt of a local member, and the format of its evaluation as one constraint. A
+//! [handshake] tests before the first case that the server obeys the constraint and sees images.
+
+pub mod endpoint;
+mod exchange;
+pub mod handshake;
+mod image_urls;
+mod served_judge;
+mod served_member;
+mod served_panel;
+mod transport;
+
+pub use served_judge::ServedJudge;
+pub use served_panel::ServedPanelSettings;
+pub use transport::RequestLimits;

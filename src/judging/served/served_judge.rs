@@ -1,0 +1,192 @@
+//! The judge of a served panel: many jobs in progress, requests of all of them side by side.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use acem3_conclusion::Verdict;
+use acem3_experts::prompt::Form;
+use anyhow::{Context as _, Result, anyhow};
+use tokio::runtime::{Builder, Runtime};
+
+use super::endpoint::ServedModel;
+use super::handshake::shake_hands;
+use super::served_member::{MemberError, ServedMember};
+use super::served_panel::{ServedPanel, ServedPanelSettings};
+use super::transport::{RequestLimits, Transport};
+use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
+use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::provenance::{Provenance, judge_digest};
+
+/// Threads that send requests and read responses.
+const THREADS: usize = 2;
+/// Jobs in progress for each request in progress: a job has eight requests, and its last two wait for
+/// the others.
+const JOBS_PER_REQUEST: usize = 2;
+
+/// A job with the number under which it was submitted.
+type JobResult = (u64, Result<Verdict, MemberError>);
+
+/// A panel of served members with the jobs in progress.
+pub struct ServedJudge {
+    panel: Arc<ServedPanel>,
+    provenance: Provenance,
+    limits: RequestLimits,
+    runtime: Runtime,
+    sender: Sender<JobResult>,
+    receiver: Receiver<JobResult>,
+    in_progress: usize,
+}
+
+impl ServedJudge {
+    /// Connects to the servers of all members and tests them.
+    ///
+    /// # Errors
+    ///
+    /// A server cannot be reached, or fails its handshake.
+    pub fn connect(settings: ServedPanelSettings, limits: RequestLimits) -> Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+        let runtime = runtime.context("cannot set up the HTTP client")?;
+        let members = runtime.block_on(connect_members(&settings.members, limits))?;
+        let panel = Arc::new(ServedPanel::new(settings, members)?);
+        let provenance = panel.provenance()?;
+        let (sender, receiver) = channel();
+        Ok(Self { panel, provenance, limits, runtime, sender, receiver, in_progress: 0 })
+    }
+}
+
+/// Connects to each server once, and tests each model once.
+async fn connect_members(
+    models: &[ServedModel],
+    limits: RequestLimits,
+) -> Result<Vec<ServedMember>> {
+    let mut transports: HashMap<String, Arc<Transport>> = HashMap::new();
+    let mut members: Vec<ServedMember> = Vec::new();
+    for model in models {
+        if let Some(twin) = members.iter().find(|member| member.model == *model) {
+            members.push(twin.clone());
+            continue;
+        }
+        let url = model.url.as_str().to_owned();
+        let transport = match transports.get(&url) {
+            Some(transport) => Arc::clone(transport),
+            None => Arc::new(Transport::new(model, limits)?),
+        };
+        transports.insert(url, Arc::clone(&transport));
+        let capabilities = shake_hands(model, &transport).await?;
+        members.push(ServedMember { model: model.clone(), transport, capabilities });
+    }
+    Ok(members)
+}
+
+impl JobQueue for ServedJudge {
+    fn capacity(&self) -> usize {
+        self.limits.concurrency.max(1) * JOBS_PER_REQUEST
+    }
+
+    fn submit(&mut self, number: u64, job: JudgeJob) {
+        let (panel, sender) = (Arc::clone(&self.panel), self.sender.clone());
+        self.in_progress += 1;
+        self.runtime.spawn(async move {
+            let result = panel.judge(job).await;
+            // The receiver is gone if the run ended.
+            let _ = sender.send((number, result));
+        });
+    }
+
+    fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedJob>> {
+        if self.in_progress == 0 {
+            return Ok(None);
+        }
+        let (number, result) = match self.receiver.recv_timeout(timeout) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(anyhow!("no request is in progress"));
+            }
+        };
+        self.in_progress -= 1;
+        let result = match result {
+            Ok(verdict) => Ok(verdict),
+            Err(MemberError::Unscored(unscored)) => Err(unscored),
+            Err(MemberError::Unusable(message)) => return Err(anyhow!(message)),
+        };
+        Ok(Some(FinishedJob { number, result }))
+    }
+}
+
+impl Judge for ServedJudge {
+    fn name(&self) -> String {
+        let digest = judge_digest(&self.provenance).to_string();
+        let hash = digest.get(..8).unwrap_or_default();
+        format!("{} ({hash})", self.panel.settings().name)
+    }
+
+    fn device(&self) -> String {
+        let urls = self.panel.settings().members.iter().map(|model| model.url.as_str());
+        let urls: std::collections::BTreeSet<&str> = urls.collect();
+        urls.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    fn form(&self) -> Form {
+        self.panel.settings().options.form
+    }
+
+    fn score_range(&self) -> [u8; 2] {
+        self.panel.rubric().scores
+    }
+
+    fn shows_reference(&self) -> bool {
+        self.panel.settings().options.shows_reference
+    }
+
+    fn is_reproducible(&self) -> bool {
+        false
+    }
+
+    fn sends_cases_away(&self) -> bool {
+        self.panel.settings().members.iter().any(|model| !model.url.is_local())
+    }
+
+    fn servers(&self) -> Vec<ServerReport> {
+        self.panel.reports()
+    }
+
+    fn provenance(&self) -> Provenance {
+        self.provenance.clone()
+    }
+
+    fn reject_text(&self, text: &str) -> Result<Option<String>> {
+        Ok(self.panel.reject_text(text))
+    }
+
+    fn queue(&mut self) -> Option<&mut dyn JobQueue> {
+        Some(self)
+    }
+
+    fn judge(&mut self, jobs: &[JudgeJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
+        let mut results: Vec<Option<Result<Verdict, Unscored>>> =
+            jobs.iter().map(|_| None).collect();
+        let mut waiting = jobs.iter().zip(0_u64..);
+        let capacity = self.capacity();
+        loop {
+            while self.in_progress < capacity
+                && let Some((job, number)) = waiting.next()
+            {
+                self.submit(number, job.clone());
+            }
+            if self.in_progress == 0 {
+                break;
+            }
+            if let Some(finished) = self.next_finished(Duration::from_secs(1))?
+                && let Some(result) = results.get_mut(finished.number as usize)
+            {
+                *result = Some(finished.result);
+            }
+        }
+        let results: Option<Vec<_>> = results.into_iter().collect();
+        results.context("a job has no result")
+    }
+}

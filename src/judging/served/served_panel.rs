@@ -1,0 +1,276 @@
+//! A panel of served members: judges the responses of a case in all presentation orders.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict, prompt_source};
+use acem3_experts::prompt::{
+    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptForm, PromptLayout, PromptPiece,
+    Rubric, RubricDetail,
+};
+use acem3_experts::{BranchExperts, Rating};
+use anyhow::{Context as _, Result};
+use futures_util::future::try_join_all;
+use serde_json::value::RawValue;
+
+use super::endpoint::ServedModel;
+use super::exchange::constraint::TextLimit;
+use super::image_urls::ImageUrls;
+use super::served_member::{MemberError, ServedMember};
+use crate::data::cases::UnscoredReason;
+use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::{JudgeJob, Unscored};
+use crate::judging::panel::PanelOptions;
+use crate::judging::provenance::{Provenance, add_form};
+use crate::support::digest::Digest;
+
+/// Characters that a token of an analysis has at most, on average.
+const CHARACTERS_PER_TOKEN: usize = 4;
+/// Characters of a text for each token of a context, more than any tokenizer makes of one token on
+/// average.
+const MAX_CHARACTERS_PER_TOKEN: u64 = 24;
+
+/// Prompts and members of a served panel.
+#[derive(Clone, Debug)]
+pub struct ServedPanelSettings {
+    /// The panel's name in tables and records.
+    pub name: String,
+    /// The prompt layout.
+    pub layout: PromptLayout,
+    /// Level of detail of the rubric in prompts.
+    pub detail: RubricDetail,
+    /// Token budget of one analysis.
+    pub analysis_tokens: usize,
+    /// Text at the start of each member's evaluation: a reward token, or nothing.
+    pub completion_prefixes: Vec<String>,
+    /// True if the members see no images: they judge from the texts alone.
+    pub text_only: bool,
+    /// The members: the experts in the order of the aspects, then the conclusion model.
+    pub members: Vec<ServedModel>,
+    /// Form, rubric, and what is shown.
+    pub options: PanelOptions,
+    /// True to judge one presentation order instead of both.
+    pub single_order: bool,
+}
+
+/// A panel of served members.
+#[derive(Debug)]
+pub(super) struct ServedPanel {
+    settings: ServedPanelSettings,
+    rubric: Rubric,
+    branches: BranchPrompts,
+    /// The prompts of the conclusion model; `None` if the form has none.
+    merge: Option<MergePrompts>,
+    members: Vec<ServedMember>,
+    images: ImageUrls,
+}
+
+/// Responses in one presentation order.
+struct OrderRequest<'a> {
+    rotation: usize,
+    input: JudgeInput<'a>,
+    image: Option<&'a RawValue>,
+}
+
+impl ServedPanel {
+    /// Creates a panel of members that passed their handshake.
+    pub(super) fn new(settings: ServedPanelSettings, members: Vec<ServedMember>) -> Result<Self> {
+        let rubric = settings.options.to_rubric()?;
+        let prompt_form = settings.prompt_form();
+        let branches = BranchPrompts::for_form(prompt_form, rubric.clone(), settings.detail)?;
+        let merge = match settings.options.form {
+            Form::Correctness => None,
+            _ => Some(MergePrompts::for_form(prompt_form, rubric.clone())?),
+        };
+        Ok(Self { settings, rubric, branches, merge, members, images: ImageUrls::default() })
+    }
+
+    pub(super) fn settings(&self) -> &ServedPanelSettings {
+        &self.settings
+    }
+
+    pub(super) fn rubric(&self) -> &Rubric {
+        &self.rubric
+    }
+
+    /// Returns the results of the handshakes, one per server and model.
+    pub(super) fn reports(&self) -> Vec<ServerReport> {
+        let mut reports: Vec<ServerReport> = Vec::new();
+        for member in &self.members {
+            let report = &member.capabilities.report;
+            if !reports.contains(report) {
+                reports.push(report.clone());
+            }
+        }
+        reports
+    }
+
+    /// Returns everything that can change a verdict and is known. The URL is no part of it: the same
+    /// model on another machine is the same judge.
+    pub(super) fn provenance(&self) -> Result<Provenance> {
+        let ServedPanelSettings { options, .. } = &self.settings;
+        let mut provenance = BTreeMap::new();
+        let mut set = |name: String, value: String| {
+            provenance.insert(name, value);
+        };
+        let digest = |text: &str| Digest::sha256(text.as_bytes()).to_string();
+        let prompt_form = self.settings.prompt_form();
+        set("rubric".to_owned(), digest(self.rubric.source()));
+        set("layout".to_owned(), digest(prompt_form.source()));
+        if let Some(source) = prompt_source(prompt_form) {
+            set("merge".to_owned(), digest(source));
+        }
+        let asking = (
+            prompt_form.layout,
+            self.settings.detail,
+            self.settings.analysis_tokens,
+            &self.settings.completion_prefixes,
+            self.settings.text_only,
+        );
+        let asking =
+            serde_json::to_string(&asking).context("cannot serialise the prompt settings")?;
+        set("asking".to_owned(), digest(&asking));
+        for (name, member) in self.member_names().into_iter().zip(&self.members) {
+            let report = &member.capabilities.report;
+            let version = report.version.as_deref().unwrap_or("of unknown version");
+            let adapters = &member.model.adapters;
+            let adapters = if adapters.is_empty() {
+                String::new()
+            } else {
+                format!(", adapters {}", serde_json::to_string(adapters)?)
+            };
+            let engine = &report.engine;
+            set(
+                format!("{name} model"),
+                format!("{}, served by {engine} {version}{adapters}", member.model.model),
+            );
+        }
+        set("engine".to_owned(), "served, greedy, version 1".to_owned());
+        let orders = if self.settings.single_order { "single" } else { "both" };
+        set("orders".to_owned(), orders.to_owned());
+        let texts = if options.scores_only { "scores-only" } else { "analyses" };
+        set("texts".to_owned(), texts.to_owned());
+        let rubric = options.rubric.as_deref();
+        add_form(&mut provenance, options.form, options.shows_reference, rubric);
+        Ok(provenance)
+    }
+
+    fn member_names(&self) -> Vec<&'static str> {
+        let aspects = self.rubric.aspects.iter().map(|aspect| aspect.key.key());
+        aspects.chain(["conclusion"]).collect()
+    }
+
+    fn limit(&self) -> TextLimit {
+        let characters = self.settings.analysis_tokens * CHARACTERS_PER_TOKEN;
+        TextLimit { characters: if self.settings.options.scores_only { 0 } else { characters } }
+    }
+
+    /// Returns why no prompt can hold a text, if its length alone shows it.
+    pub(super) fn reject_text(&self, text: &str) -> Option<String> {
+        let contexts = self.members.iter().filter_map(|m| m.capabilities.report.context);
+        let context = contexts.min()?;
+        let characters = text.chars().count() as u64;
+        (characters > context.saturating_mul(MAX_CHARACTERS_PER_TOKEN)).then(|| {
+            format!(
+                "it has {characters} characters, more than the context of {context} tokens\n\
+                 hint: shorten it, or use a model with a longer context"
+            )
+        })
+    }
+
+    /// Judges the responses of a job.
+    pub(super) async fn judge(&self, job: JudgeJob) -> Result<Verdict, MemberError> {
+        let image = self.encode_image(&job).await?;
+        let options = &self.settings.options;
+        let reference = job.case.reference.as_deref().filter(|_| options.shows_reference);
+        let rotations = options.form.rotations(job.responses.len(), self.settings.single_order);
+        let orders = rotations.map(|rotation| {
+            let mut responses = job.texts();
+            responses.rotate_left(rotation);
+            let has_image = image.is_some();
+            let input = JudgeInput { has_image, question: job.question(), reference, responses };
+            self.judge_order(OrderRequest { rotation, input, image: image.as_deref() })
+        });
+        Ok(Verdict { orders: try_join_all(orders).await? })
+    }
+
+    /// Returns the image of a job as a data URL.
+    async fn encode_image(&self, job: &JudgeJob) -> Result<Option<Arc<RawValue>>, MemberError> {
+        let Some(image) = job.image.as_ref().filter(|_| !self.settings.text_only) else {
+            return Ok(None);
+        };
+        let unscored =
+            |message| MemberError::Unscored(Unscored { reason: UnscoredReason::Image, message });
+        if let Some(blind) = self.members.iter().find(|m| !m.capabilities.sees_images()) {
+            return Err(unscored(format!(
+                "{} does not see images\n\
+                 hint: serve a multimodal model, or pass --text-only to judge the texts alone",
+                blind.model
+            )));
+        }
+        self.images.get(Arc::clone(image)).await.map(Some).map_err(unscored)
+    }
+
+    /// Judges the responses in one presentation order.
+    async fn judge_order(&self, request: OrderRequest<'_>) -> Result<OrderVerdict, MemberError> {
+        let form = self.settings.options.form;
+        let experts = self.rubric.experts(form).into_iter().map(|(member, aspect)| {
+            let format = EvaluationFormat::of_expert(
+                form,
+                request.input.responses.len(),
+                aspect,
+                self.rubric.score_words(),
+            );
+            let pieces = self.branches.pieces(aspect.key, &request.input);
+            self.evaluate(member, pieces, format, request.image)
+        });
+        let mut ratings = try_join_all(experts).await?;
+        let Some(merge) = &self.merge else {
+            // The answer of the only expert is the verdict.
+            let conclusion = ratings.pop().unwrap_or_default();
+            let branches = Vec::new();
+            return Ok(OrderVerdict { swapped: false, first_shown: None, branches, conclusion });
+        };
+        let responses = request.input.responses.len();
+        let words = self.rubric.score_words();
+        let (mut branches, mut evaluations) = (Vec::new(), Vec::new());
+        for (aspect, ratings) in self.rubric.aspects.iter().zip(ratings) {
+            let format = EvaluationFormat::for_expert(responses, aspect, words);
+            let texts: Vec<(String, u8)> =
+                ratings.iter().map(|r| (r.analysis.clone(), r.score.value)).collect();
+            evaluations.push(format.render_pieces(&texts));
+            branches.push(BranchExperts::build_evaluation(aspect, ratings));
+        }
+        let pieces = merge.pieces(&request.input, &evaluations);
+        let format = EvaluationFormat::for_final_scores(responses, words);
+        let member = self.rubric.aspects.len();
+        let conclusion = self.evaluate(member, pieces, format, request.image).await?;
+        Ok(OrderVerdict::from_presentation(form, request.rotation, branches, conclusion))
+    }
+
+    async fn evaluate(
+        &self,
+        index: usize,
+        pieces: Result<Vec<PromptPiece>, acem3_experts::Error>,
+        format: EvaluationFormat,
+        image: Option<&RawValue>,
+    ) -> Result<Vec<Rating>, MemberError> {
+        let pieces = pieces.map_err(|error| MemberError::Unusable(error.to_string()))?;
+        let member = self.members.get(index);
+        let member = member
+            .ok_or_else(|| MemberError::Unusable("the panel has too few members".to_owned()))?;
+        let prefix = self.settings.completion_prefixes.get(index).map_or("", String::as_str);
+        member.evaluate(&pieces, &format.with_prefix(prefix), image, self.limit()).await
+    }
+}
+
+impl ServedPanelSettings {
+    fn prompt_form(&self) -> PromptForm {
+        PromptForm {
+            form: self.options.form,
+            layout: self.layout,
+            shows_reference: self.options.shows_reference,
+            is_trained: false,
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Requests to one server: connections, retries, and a limit on the requests in progress.
+
+mod api_error;
+mod backoff;
+mod limiter;
+
+use std::error::Error;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response};
+
+use self::api_error::{error_message, says_too_long};
+use self::backoff::Backoff;
+use self::limiter::{AttemptOutcome, Limiter};
+use crate::judging::served::endpoint::ServedModel;
+use crate::support::network::access_token::AccessToken;
+use crate::support::network::response_body::{read_body, read_error_body};
+
+/// Connection timeout.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum size of a response: a text of some thousand tokens with alternatives.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
+/// Maximum bytes of an error response that are read.
+const MAX_ERROR_BYTES: usize = 16 << 10;
+/// Attempts of a request whose failures may pass.
+const MAX_ATTEMPTS: u32 = 8;
+/// Attempts of a request that the server answers with 500: often the request is at fault.
+const MAX_SERVER_ERRORS: u32 = 3;
+/// If no request of a server succeeds for this long, the run ends.
+const OUTAGE: Duration = Duration::from_secs(90);
+
+/// Limits on requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Maximum number of requests in progress.
+    pub concurrency: usize,
+    /// Timeout of an attempt with its complete response.
+    pub timeout: Duration,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self { concurrency: 32, timeout: Duration::from_mins(10) }
+    }
+}
+
+/// Why a request has no usable response.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::judging::served) enum RequestError {
+    /// The prompt is longer than the context of the model.
+    #[error("{0}")]
+    TooLong(String),
+    /// The server rejects this request; it may accept others.
+    #[error("{0}")]
+    Rejected(String),
+    /// All attempts failed, while other requests succeed.
+    #[error("{0}")]
+    Failed(String),
+    /// No request can succeed.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// The result of one attempt that gave no body.
+enum AttemptError {
+    /// Another attempt may succeed. `pause`: what the server demands.
+    Transient {
+        reason: String,
+        pause: Option<Duration>,
+        outcome: AttemptOutcome,
+        is_server_error: bool,
+    },
+    /// No other attempt can succeed.
+    Final(RequestError),
+}
+
+/// Sends requests to one server.
+#[derive(Debug)]
+pub(in crate::judging::served) struct Transport {
+    client: Client,
+    base: String,
+    key: Option<AccessToken>,
+    limits: RequestLimits,
+    limiter: Limiter,
+    backoff: Backoff,
+    last_success: Mutex<Instant>,
+}
+
+impl Transport {
+    /// Creates a transport. It follows no redirects, because they would send the key and the case to
+    /// another host, and uses no proxy for a server on this machine.
+    ///
+    /// # Errors
+    ///
+    /// The HTTP client cannot be set up.
+    pub(in crate::judging::served) fn new(
+        model: &ServedModel,
+        limits: RequestLimits,
+    ) -> Result<Self> {
+        let client = Client::builder()
+            .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .pool_max_idle_per_host(limits.concurrency)
+            .connect_timeout(CONNECT_TIMEOUT);
+        let client = if model.url.is_local() { client.no_proxy() } else { client };
+        let client = client.build();
+        let client = client.context(
+            "cannot set up the HTTP client\nhint: check that CA certificates are installed",
+        )?;
+        Ok(Self {
+            client,
+            base: model.url.as_str().to_owned(),
+            key: model.key.clone(),
+            limits,
+            limiter: Limiter::new(limits.concurrency),
+            backoff: Backoff::default(),
+            last_success: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Sends a body to a path below the base URL, again if it fails, and reads the response with
+    /// `parse`. A response that `parse` rejects was cut or damaged, so it is requested again.
+    pub(in crate::judging::served) async fn post<T>(
+        &self,
+        path: &str,
+        body: String,
+        parse: impl Fn(&[u8]) -> Result<T, String>,
+    ) -> Result<T, RequestError> {
+        let body = bytes::Bytes::from(body);
+        let mut server_errors = 0;
+        for attempt in 1.. {
+            let permit = self.limiter.acquire().await;
+            let result = self.attempt(path, body.clone()).await.and_then(|bytes| {
+                parse(&bytes).map_err(|reason| AttemptError::Transient {
+                    reason: format!("{reason}: {}", self.excerpt(&bytes)),
+                    pause: None,
+                    outcome: AttemptOutcome::Failed,
+                    is_server_error: true,
+                })
+            });
+            match result {
+                Ok(value) => {
+                    permit.finish(AttemptOutcome::Succeeded);
+                    *self.lock_last_success() = Instant::now();
+                    return Ok(value);
+                }
+                Err(AttemptError::Final(error)) => {
+                    // The server works.
+                    permit.finish(AttemptOutcome::Succeeded);
+                    return Err(error);
+                }
+                Err(AttemptError::Transient { reason, pause, outcome, is_server_error }) => {
+                    permit.finish(outcome);
+                    server_errors += u32::from(is_server_error);
+                    let silence = self.lock_last_success().elapsed();
+                    if silence > OUTAGE && attempt >= MAX_SERVER_ERRORS {
+                        return Err(RequestError::Unusable(format!(
+                            "{}: {reason}; no request succeeded for {} seconds",
+                            self.base,
+                            silence.as_secs()
+                        )));
+                    }
+                    if attempt >= MAX_ATTEMPTS || server_errors >= MAX_SERVER_ERRORS {
+                        return Err(RequestError::Failed(format!("{reason} ({attempt} attempts)")));
+                    }
+                    tokio::time::sleep(self.backoff.pause(attempt, pause)).await;
+                }
+            }
+        }
+        Err(RequestError::Failed("no request was sent".to_owned()))
+    }
+
+    /// Gets a small JSON document; `None` if the server has none there. `path` is below the base URL,
+    /// or below the host if it begins with `/`.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or rejects the key.
+    pub(in crate::judging::served) async fn get_json(
+        &self,
+        path: &str,
+    ) -> Result<Option<serde_json::Value>, RequestError> {
+        let url = self.url_of(path);
+        let request = self.client.get(url).timeout(CONNECT_TIMEOUT);
+        match self.send(request).await {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(AttemptError::Final(RequestError::Rejected(_) | RequestError::TooLong(_))) => {
+                Ok(None)
+            }
+            Err(AttemptError::Final(error)) => Err(error),
+            Err(AttemptError::Transient { reason, is_server_error: false, .. }) => {
+                Err(RequestError::Unusable(format!("{}: {reason}", self.base)))
+            }
+            Err(AttemptError::Transient { .. }) => Ok(None),
+        }
+    }
+
+    async fn attempt(&self, path: &str, body: bytes::Bytes) -> Result<Vec<u8>, AttemptError> {
+        let request = self.client.post(self.url_of(path)).timeout(self.limits.timeout);
+        self.send(request.header("content-type", "application/json").body(body)).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Vec<u8>, AttemptError> {
+        let request = match &self.key {
+            Some(key) => request.bearer_auth(key.secret()),
+            None => request,
+        };
+        let failed = |error: &reqwest::Error| AttemptError::Transient {
+            reason: root_cause(error),
+            pause: None,
+            outcome: if error.is_timeout() {
+                AttemptOutcome::Overloaded
+            } else {
+                AttemptOutcome::Failed
+            },
+            is_server_error: false,
+        };
+        let mut response = request.send().await.map_err(|error| failed(&error))?;
+        if response.status().as_u16() != 200 {
+            return Err(self.read_error(response).await);
+        }
+        let body = read_body(&mut response, MAX_RESPONSE_BYTES).await;
+        body.map_err(|error| failed(&error))?.ok_or_else(|| {
+            AttemptError::Final(RequestError::Rejected(format!(
+                "the response is longer than {MAX_RESPONSE_BYTES} bytes"
+            )))
+        })
+    }
+
+    /// Classifies a response with another status than 200.
+    async fn read_error(&self, mut response: Response) -> AttemptError {
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get("retry-after");
+        let pause = retry_after.and_then(|value| backoff::parse_retry_after(value.to_str().ok()?));
+        let body = read_error_body(&mut response, MAX_ERROR_BYTES).await;
+        let message = self.hide_key(&error_message(&body));
+        let reason = format!("status {status}: {message}");
+        match status {
+            400 | 413 | 422 if says_too_long(&message) => {
+                AttemptError::Final(RequestError::TooLong(reason))
+            }
+            400 | 413 | 422 => AttemptError::Final(RequestError::Rejected(reason)),
+            408 | 409 | 425 | 429 | 502..=504 | 529 => AttemptError::Transient {
+                reason,
+                pause,
+                outcome: AttemptOutcome::Overloaded,
+                is_server_error: false,
+            },
+            500.. => AttemptError::Transient {
+                reason,
+                pause,
+                outcome: AttemptOutcome::Failed,
+                is_server_error: true,
+            },
+            _ => AttemptError::Final(RequestError::Unusable(format!("{}: {reason}", self.base))),
+        }
+    }
+
+    fn url_of(&self, path: &str) -> String {
+        match path.strip_prefix('/') {
+            // The base ends with `/v1`; some paths of engines are beside it.
+            Some(rest) => format!("{}/{rest}", self.base.trim_end_matches("/v1")),
+            None => format!("{}/{path}", self.base),
+        }
+    }
+
+    /// Returns the start of a body for messages, without the key.
+    fn excerpt(&self, body: &[u8]) -> String {
+        self.hide_key(&error_message(body.get(..400).unwrap_or(body)))
+    }
+
+    fn hide_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) => key.hide_in(text).into_owned(),
+            None => text.to_owned(),
+        }
+    }
+
+    fn lock_last_success(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.last_success.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the innermost cause of an error; the outer errors repeat the URL.
+fn root_cause(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "no complete response in time".to_owned();
+    }
+    let mut cause: &dyn Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
