@@ -108,6 +108,8 @@ fn to_member_error(error: RequestError) -> MemberError {
         RequestError::Failed(message) => {
             unscored(UnscoredReason::Transport, format!("the server gave no evaluation: {message}"))
         }
-        RequestError::Unusable(message) => MemberError::Unusable(message),
+        RequestError::Missing(message) | RequestError::Unusable(message) => {
+            MemberError::Unusable(message)
+        }
     }
 }

@@ -60,6 +60,9 @@ pub(in crate::judging::served) enum RequestError {
     /// All attempts failed, while other requests succeed.
     #[error("{0}")]
     Failed(String),
+    /// The server has no such model or path.
+    #[error("{0}")]
+    Missing(String),
     /// No request can succeed.
     #[error("{0}")]
     Unusable(String),
@@ -188,10 +191,10 @@ impl Transport {
         let request = self.client.get(url).timeout(CONNECT_TIMEOUT);
         match self.send(request).await {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(AttemptError::Final(RequestError::Rejected(_) | RequestError::TooLong(_))) => {
-                Ok(None)
+            Err(AttemptError::Final(RequestError::Unusable(reason))) => {
+                Err(RequestError::Unusable(reason))
             }
-            Err(AttemptError::Final(error)) => Err(error),
+            Err(AttemptError::Final(_)) => Ok(None),
             Err(AttemptError::Transient { reason, is_server_error: false, .. }) => {
                 Err(RequestError::Unusable(format!("{}: {reason}", self.base)))
             }
@@ -256,6 +259,9 @@ impl Transport {
                 outcome: AttemptOutcome::Failed,
                 is_server_error: true,
             },
+            404 | 405 => {
+                AttemptError::Final(RequestError::Missing(format!("{}: {reason}", self.base)))
+            }
             _ => AttemptError::Final(RequestError::Unusable(format!("{}: {reason}", self.base))),
         }
     }
