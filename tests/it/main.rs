@@ -6,6 +6,7 @@ mod agree;
 mod audit;
 #[cfg(test)]
 mod audit_command;
+#[cfg(test)]
 mod audit_reference;
 #[cfg(test)]
 mod bad_checkpoints;

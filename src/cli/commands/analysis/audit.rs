@@ -112,9 +112,9 @@ fn audit_records(
     let notices = RunNotices::new([verdicts.run.clone()], args.run)?;
     let units = read_optional_labels(args, &verdicts, verbosity)?;
     if !verbosity.quiet {
-        ineffective_flags(args).iter().for_each(|flag| {
+        for flag in ineffective_flags(args) {
             print_lines(&format!("{flag} has no effect: records are not judged again"));
-        });
+        }
     }
     Ok((AuditResult::from_verdicts(&verdicts, units.as_ref(), request), notices))
 }
