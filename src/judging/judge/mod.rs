@@ -9,6 +9,7 @@ pub mod server_report;
 pub use self::judge_job::{JudgeJob, Unscored};
 
 use acem3_conclusion::Verdict;
+use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 
 use crate::checkpoints::panel::limits::PanelLimits;
@@ -34,6 +35,11 @@ pub trait Judge {
     /// Returns the lowest and the highest score of a criterion.
     fn score_range(&self) -> [u8; 2] {
         [0, 5]
+    }
+
+    /// Returns true if the judge scores an aspect. The default is the rubric of ACE-M³.
+    fn scores_aspect(&self, aspect: Aspect) -> bool {
+        Aspect::ALL.contains(&aspect)
     }
 
     /// Returns true if the judge sees the reference answer.
