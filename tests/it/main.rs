@@ -130,6 +130,8 @@ mod same_judge;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod served;
+#[cfg(test)]
 mod snapshots;
 #[cfg(test)]
 mod sparse_ranking;
