@@ -28,12 +28,17 @@ pub(super) fn load_judge(
     }
     let panel_options = PanelOptions { scores_only, form, shows_reference, rubric };
     if let Some(url) = panel_name.filter(|panel| looks_like_url(panel)) {
-        let judge = load_served::connect(url, args, panel_options)?;
+        let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
     let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
+    if let PanelFiles::Members(path) = &files
+        && let Some(judge) = load_served::connect_members(path, args, &panel_options)?
+    {
+        return Ok((Box::new(judge), Vec::new()));
+    }
     let panel = Panel::load(&files, panel_options, &placement, downloads)?;
     let hub = panel.hub().to_vec();
     let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });

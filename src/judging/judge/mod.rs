@@ -14,7 +14,7 @@ use acem3_experts::prompt::Form;
 
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::judging::judge::job_queue::JobQueue;
-use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::server_report::{ServerReport, ServerUsage};
 use crate::judging::provenance::Provenance;
 
 /// Returns verdicts on responses.
@@ -69,6 +69,11 @@ pub trait Judge {
     /// Returns the results of the tests of the servers that run members, for the manifest.
     fn servers(&self) -> Vec<ServerReport> {
         Vec::new()
+    }
+
+    /// Returns the requests to servers so far; `None` if no member is served.
+    fn usage(&self) -> Option<ServerUsage> {
+        None
     }
 
     /// Returns the queue of a judge that takes jobs before it has finished earlier ones; `None` for a

@@ -46,6 +46,12 @@ impl Run<'_> {
             self.write_finished()?;
         }
         if let (PendingOutcome::AwaitingJudge(job), Some(size)) = (&pending.outcome, size) {
+            if let Some(queue) = self.judge.queue()
+                && let Err(error) = queue.check_budget()
+            {
+                self.drain_queue()?;
+                return Err(error.context(RunFailure("the run stops: no more cost is allowed".to_owned())));
+            }
             let number = self.queue.next;
             if let Some(queue) = self.judge.queue() {
                 queue.submit(number, job.clone());

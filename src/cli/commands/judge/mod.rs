@@ -72,6 +72,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
     manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
+    manifest.servers.iter().for_each(|server| progress.note(&server.describe()));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
     }
@@ -120,6 +121,7 @@ impl JudgeRun<'_> {
         // A record that was edited with its checksum looks like one of this run. The earlier digest
         // stays, so that every command that reads the run says so.
         let records_digest = self.lost_digest.or(found_digest);
+        self.manifest.usage = self.judge.usage();
         self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !contains_records(&args.out) {

@@ -3,6 +3,7 @@
 mod api_error;
 mod backoff;
 mod limiter;
+pub(super) mod usage;
 
 use std::error::Error;
 use std::sync::Mutex;
