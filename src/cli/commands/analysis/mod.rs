@@ -3,8 +3,11 @@
 pub(super) mod agree;
 pub(super) mod audit;
 pub(super) mod calibrate;
+mod graded_input;
 pub(super) mod metrics;
 pub(super) mod rank;
 pub(super) mod report;
+mod report_correctness;
+mod report_output;
 mod run_notices;
 mod verdict_input;
