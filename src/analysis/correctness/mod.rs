@@ -3,7 +3,9 @@
 
 mod accuracy;
 mod accuracy_tables;
+mod calibration;
 mod difference;
+mod grade_bound;
 mod graded_run;
 mod label_agreement;
 mod label_tables;
@@ -16,7 +18,9 @@ mod test_run;
 
 pub use accuracy::AccuracyReport;
 pub(crate) use accuracy_tables::format_proportion;
+pub use calibration::{ProbabilityCalibration, ProbabilityFit};
 pub use difference::AccuracyDifference;
+pub use grade_bound::{GradeStatistic, GradeStatisticValue};
 pub use graded_run::{GradedResponse, GradedRun};
 pub use label_agreement::{CorrectnessAgreement, GraderAgreement};
 pub use labelled::{LabelledResponse, LabelledResponses};

@@ -19,7 +19,7 @@ use crate::support::terminal::number::format_signed_two_decimals;
 use crate::support::text::format_count;
 
 /// Maximum number of responses in the list of changes; the case browser and the JSON output have all.
-const MAX_LISTED: usize = 100;
+const MAX_LISTED: usize = 20;
 
 /// Returns all sections except the case browser.
 pub fn build_graded_sections(report: &GradedReport, browser: &CaseBrowser) -> Vec<ReportSection> {

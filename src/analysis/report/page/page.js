@@ -474,7 +474,7 @@ function update() {
 function fillGradeSelects() {
   const options = (id, choices) => byId(id).replaceChildren(...choices.map(([value, text]) => option(value, text)));
   options("status", [["", "any"], ["correct", "correct"], ["wrong", "wrong"], ["unscored", "unscored"],
-    ["inexact", "judge and exact match differ"]]);
+    ["inexact", "differs from exact match"]]);
   options("sort", [["", "record order"], ["low", "lowest probability"], ["high", "highest probability"],
     ["undecided", "probability near one half"], ["case", "case id"]]);
   byId("flip").parentElement.hidden = true;

@@ -1,8 +1,11 @@
 //! Commands that analyse verdicts and answers.
 
 pub(super) mod agree;
+mod agree_bounds;
+mod agree_correctness;
 pub(super) mod audit;
 pub(super) mod calibrate;
+mod calibrate_correctness;
 mod graded_input;
 pub(super) mod metrics;
 pub(super) mod rank;
