@@ -269,9 +269,9 @@ mod tests {
         let found = ProbabilityCalibration::fit(&run, &entries, source, &fit).unwrap();
         assert!((found.curve.eval(0.9) - 0.5).abs() < 1e-12 && found.curve.eval(0.1).abs() < 1e-12);
         // Before: (0.1² + 0.9²) / 2 in one half, 0.1² in the other. After: 0.5² in one half.
-        assert!((found.before.brier.value.unwrap() - (0.41 + 0.01) / 2.0).abs() < 1e-12);
+        assert!((found.before.brier.value.unwrap() - 0.21).abs() < 1e-12);
         assert!((found.after.brier.value.unwrap() - 0.125).abs() < 1e-12);
-        assert!((found.before.reliability.error - (0.4 + 0.1) / 2.0).abs() < 1e-12);
+        assert!((found.before.reliability.error - 0.25).abs() < 1e-12);
         assert!(found.after.reliability.error < 1e-12);
         let few = ProbabilityCalibration::fit(&run, &entries[..4], source, &fit).unwrap_err();
         assert!(few.to_string().contains("4 responses with a verdict and a label, of 2 images"));
