@@ -270,3 +270,26 @@ fn audit_and_flags_on_scores_say_what_to_use_instead() {
     let grouped = folder.run(&["report", "out", "--group-by", "nothing", "--out", "r.html"]);
     assert!(grouped.stderr.contains("no case has this field"), "{}", grouped.stderr);
 }
+
+#[test]
+fn report_compares_several_judges() {
+    let folder = graded_folder(12);
+    let other = ["judge", "cases", "--out", "other", "--panel", "scripted:seed=2"];
+    stdout(&folder, &[&other[..], &["--form", "correctness"]].concat());
+    let (a, b) = (folder.records("out"), folder.records("other"));
+    let pairs = a.iter().zip(&b).filter(|(a, b)| (probability(a) > 0.5) != (probability(b) > 0.5));
+    let differing = pairs.count();
+    let markdown = report(&folder, "markdown", &["other"]);
+    assert!(markdown.contains("### A: scripted") && markdown.contains("### B: scripted"));
+    assert!(markdown.contains(&format!("(seed 2): {differing} responses")), "{markdown}");
+    let index = page_index(&report(&folder, "html", &["other"]));
+    let entries = index["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 24);
+    for (i, entry) in entries.iter().enumerate() {
+        assert_eq!(entry["verdicts"][0]["expected"], a[i]["expected"]);
+        assert_eq!(entry["verdicts"][1]["expected"], b[i]["expected"]);
+    }
+    folder.judge("copy", &["--form", "correctness"]);
+    let same = folder.run(&["report", "out", "copy", "--out", "r.html"]);
+    assert!(same.stderr.contains("verdicts of the same judge"), "{}", same.stderr);
+}

@@ -164,7 +164,7 @@ function scoreSummary(entry) {
   const [first, second] = entry.models;
   if (isGraded) {
     const graded = entry.verdicts.map((v) => (isJudged(v) ? grade(v) + ", probability " + probability(v) : "unscored"));
-    return entry.models.join(" / ") + ": " + graded.join(" · ");
+    return [...entry.models, graded.join(" · ")].join(": ");
   }
   if (!judgedVerdicts(entry).length) return entry.models.join(" / ");
   if (entry.models.length !== 2) {
