@@ -7,6 +7,8 @@ mod audit;
 #[cfg(test)]
 mod audit_command;
 #[cfg(test)]
+mod audit_reference;
+#[cfg(test)]
 mod bad_checkpoints;
 #[cfg(test)]
 mod biased_judge;

@@ -1,7 +1,5 @@
 //! Loads the judge that the flags select.
 
-use acem3_experts::prompt::Form;
-
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{FormArgs, JudgePanelArgs};
@@ -11,16 +9,14 @@ use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
-/// Loads the judge. Also returns the snapshots that it downloaded from the hub. Without a form, it
-/// judges pairs and does not see the reference answers.
+/// Loads the judge. Also returns the snapshots that it downloaded from the hub.
 pub(super) fn load_judge(
     args: &JudgePanelArgs,
-    form: Option<&FormArgs>,
+    form: &FormArgs,
     verbosity: Verbosity,
 ) -> anyhow::Result<(Box<dyn Judge>, Vec<HubSource>)> {
-    let shows_reference = form.is_some_and(FormArgs::shows_reference);
-    let rubric = form.map(FormArgs::to_rubric).transpose()?.flatten();
-    let form = form.map_or(Form::Pair, |form| form.form.form());
+    let (shows_reference, rubric) = (form.shows_reference(), form.to_rubric()?);
+    let form = form.form.form();
     let (single_order, scores_only) = (args.single_order, args.scores_only);
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {

@@ -6,6 +6,7 @@ pub mod scripted;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,11 @@ pub trait Judge {
     /// Returns the lowest and the highest score of a criterion.
     fn score_range(&self) -> [u8; 2] {
         [0, 5]
+    }
+
+    /// Returns true if the judge scores an aspect. The default is the rubric of ACE-M³.
+    fn scores_aspect(&self, aspect: Aspect) -> bool {
+        Aspect::ALL.contains(&aspect)
     }
 
     /// Returns true if the judge sees the reference answer.

@@ -54,7 +54,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     create_run_folder(args)?;
-    let loaded = load_judge(&args.judge, Some(&args.form), verbosity);
+    let loaded = load_judge(&args.judge, &args.form, verbosity);
     if loaded.is_err() && is_new_folder {
         // An empty folder would look like a run. `remove_dir` does not remove a folder with files.
         let _ = fs::remove_dir(&args.out);

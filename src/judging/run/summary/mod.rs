@@ -301,8 +301,8 @@ model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
 good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
 a             -           -          -          -  0       0 %    0    0     0
 
-score     mean final score, {range}, from the conclusion model; not the mean of the aspects
-aspects   {aspects}: mean of their criteria, {range}, from the experts
+score     mean final score, 0 to 5, from the conclusion model; not the mean of the aspects
+aspects   expression, knowledge, relevance: mean of their criteria, 0 to 5, from the experts
 n         pairs with a verdict; coverage: their proportion of all pairs of the model
 win       pairs with the higher final score; tie: equal scores; loss: the lower one
 
