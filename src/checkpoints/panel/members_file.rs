@@ -208,7 +208,8 @@ impl MembersFile {
             );
         }
         let entries = MEMBERS.iter().zip(entries).map(|(name, entry)| {
-            self.endpoint_entry(entry).with_context(|| format!("{}: members.{name}", path.display()))
+            self.endpoint_entry(entry)
+                .with_context(|| format!("{}: members.{name}", path.display()))
         });
         entries.collect::<Result<_>>().map(Some)
     }
@@ -217,7 +218,8 @@ impl MembersFile {
         let MemberEntry::Table(entry) = entry else {
             bail!("expected a table with endpoint and model")
         };
-        let (Some(url), Some(model)) = (entry.endpoint.as_ref().or(self.endpoint.as_ref()), &entry.model)
+        let (Some(url), Some(model)) =
+            (entry.endpoint.as_ref().or(self.endpoint.as_ref()), &entry.model)
         else {
             bail!(
                 "a served member needs endpoint and model\n\

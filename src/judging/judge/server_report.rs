@@ -57,7 +57,8 @@ pub struct TokenPrices {
 impl ServerUsage {
     /// Returns the cost of these tokens.
     pub fn cost(&self, prices: TokenPrices) -> f64 {
-        (self.prompt_tokens as f64 * prices.prompt + self.written_tokens as f64 * prices.written) / 1e6
+        (self.prompt_tokens as f64 * prices.prompt + self.written_tokens as f64 * prices.written)
+            / 1e6
     }
 }
 

@@ -50,7 +50,9 @@ impl Run<'_> {
                 && let Err(error) = queue.check_budget()
             {
                 self.drain_queue()?;
-                return Err(error.context(RunFailure("the run stops: no more cost is allowed".to_owned())));
+                return Err(
+                    error.context(RunFailure("the run stops: no more cost is allowed".to_owned()))
+                );
             }
             let number = self.queue.next;
             if let Some(queue) = self.judge.queue() {

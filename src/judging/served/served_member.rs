@@ -57,7 +57,8 @@ impl ServedMember {
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(to_member_error)?;
-        let [prompt, written] = [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
+        let [prompt, written] =
+            [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
         self.usage.add(prompt, written);
         self.read_ratings(&reply, format, limit)
     }

@@ -37,7 +37,8 @@ impl Writer {
     }
 
     fn choice(&mut self, choices: Vec<String>) {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
+        self.seed =
+            self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
         let text = choices[(self.seed >> 33) as usize % choices.len()].clone();
         self.parts.push(TextPart { text, choices });
     }
@@ -49,7 +50,8 @@ impl Writer {
     }
 
     fn analysis(&mut self) {
-        let words = ["It is clear.", "The side is wrong.", "It fits the image.", "Vague, but right."];
+        let words =
+            ["It is clear.", "The side is wrong.", "It fits the image.", "Vague, but right."];
         self.literal(words[(self.seed >> 7) as usize % words.len()]);
     }
 

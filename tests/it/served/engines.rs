@@ -106,7 +106,8 @@ fn unsuitable_servers_are_refused_before_the_first_case() {
     assert_eq!(unknown.exit_code, 2);
     assert!(unknown.stderr.contains("has no model gpt-nothing"), "{}", unknown.stderr);
     assert!(unknown.stderr.contains("one of judge"), "{}", unknown.stderr);
-    let nobody = super::judge(&folder, "out", &["--panel", "http://127.0.0.1:9/v1", "--model", "judge"]);
+    let nobody =
+        super::judge(&folder, "out", &["--panel", "http://127.0.0.1:9/v1", "--model", "judge"]);
     assert_eq!(nobody.exit_code, 2);
     assert!(nobody.stderr.contains("http://127.0.0.1:9/v1"), "{}", nobody.stderr);
     let unnamed = super::judge(&folder, "out", &["--panel", &ignoring.url]);

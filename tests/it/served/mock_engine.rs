@@ -19,6 +19,8 @@ use super::constrained_text::{TextPart, write_text};
 pub(crate) struct EngineSettings {
     /// The owner of its models: `vllm`, `llamacpp` or another one.
     pub(crate) owner: &'static str,
+    /// Its models; empty for `judge`.
+    pub(crate) models: &'static [&'static str],
     /// The time of an answer.
     pub(crate) delay: Duration,
     /// Of a hundred requests, this many get an error, a closed connection, or a slow or cut answer.
@@ -123,7 +125,11 @@ impl Shared {
             if reader.read_line(&mut line)? == 0 || self.is_down.load(Ordering::SeqCst) {
                 return Ok(());
             }
-            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            // A proxy gets the whole address.
+            let path =
+                path.strip_prefix("http://").map_or(path, |rest| &rest[rest.find('/').unwrap()..]);
+            let path = path.to_owned();
             let headers = read_headers(&mut reader)?;
             let length = headers.get("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
             let mut body = vec![0; length];
@@ -132,7 +138,12 @@ impl Shared {
             if expected.is_some() && headers.get("authorization") != expected.as_ref() {
                 let key = headers.get("authorization").cloned().unwrap_or_default();
                 // A server may repeat the key in its message.
-                write_reply(&mut stream, 401, &json!({"error": format!("Unauthorized: {key}")}), None)?;
+                write_reply(
+                    &mut stream,
+                    401,
+                    &json!({"error": format!("Unauthorized: {key}")}),
+                    None,
+                )?;
                 continue;
             }
             if !self.answer(&mut stream, &path, &body)? {
@@ -145,9 +156,12 @@ impl Shared {
     fn answer(&self, stream: &mut TcpStream, path: &str, body: &[u8]) -> std::io::Result<bool> {
         match path {
             "/v1/models" => {
-                let entry =
-                    json!({"id": "judge", "owned_by": self.settings.owner, "max_model_len": 32768});
-                write_reply(stream, 200, &json!({"object": "list", "data": [entry]}), None)?;
+                let models =
+                    if self.settings.models.is_empty() { &["judge"] } else { self.settings.models };
+                let owner = self.settings.owner;
+                let entry = |id| json!({"id": id, "owned_by": owner, "max_model_len": 32768});
+                let entries: Vec<Value> = models.iter().map(entry).collect();
+                write_reply(stream, 200, &json!({"object": "list", "data": entries}), None)?;
             }
             "/version" if self.settings.owner == "vllm" => {
                 write_reply(stream, 200, &json!({"version": "0.32.0"}), None)?;
@@ -213,9 +227,8 @@ impl Shared {
 
     fn completion(&self, body: &Value) -> Value {
         let messages = body["messages"].to_string();
-        let ignored = || {
-            vec![TextPart { text: "Yes, it looks fine to me.".to_owned(), choices: Vec::new() }]
-        };
+        let ignored =
+            || vec![TextPart { text: "Yes, it looks fine to me.".to_owned(), choices: Vec::new() }];
         let parts = match write_text(body, hash(&messages)) {
             Some(parts) if !self.settings.ignores_constraint => parts,
             _ => ignored(),

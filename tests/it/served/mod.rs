@@ -1,9 +1,11 @@
 //! Judges that a server runs: handshake, constraints, faults, hosts and keys.
 
 pub(crate) mod constrained_text;
+mod cost;
 mod engines;
 mod faults;
 pub(crate) mod mock_engine;
+mod panel_files;
 mod privacy;
 
 use crate::folder::{Folder, ProgramOutput, program_output};

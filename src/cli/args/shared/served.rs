@@ -6,8 +6,8 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use crate::judging::judge::server_report::TokenPrices;
-use crate::judging::served::{Budget, RequestLimits};
 use crate::judging::served::endpoint::engine::ServingEngine;
+use crate::judging::served::{Budget, RequestLimits};
 
 /// Arguments of a judge that a server runs.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +45,10 @@ pub struct ServedArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "ACEM3_REQUEST_TIMEOUT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub request_timeout: u32,
+    /// End the run if no request succeeds for SECONDS; the same command resumes
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "ACEM3_MAX_OUTAGE")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub max_outage: u32,
 }
 
 impl ServedArgs {
@@ -58,6 +62,7 @@ impl ServedArgs {
         RequestLimits {
             concurrency: self.concurrency as usize,
             timeout: Duration::from_secs(u64::from(self.request_timeout)),
+            max_outage: Duration::from_secs(u64::from(self.max_outage)),
         }
     }
 }

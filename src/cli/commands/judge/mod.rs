@@ -1,6 +1,7 @@
 //! `acem3 judge`: judges the cases of a source and writes verdicts.
 
 mod baseline;
+mod dry_run;
 mod exit;
 mod warnings;
 
@@ -12,6 +13,7 @@ use acem3_vision::ImageLimits;
 use anyhow::{Context as _, anyhow, bail};
 
 use self::baseline::check_baseline;
+use self::dry_run::dry_run;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
@@ -47,12 +49,16 @@ use crate::support::text::format_count;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     // A rubric names the criteria that labels of cases may have.
     args.form.to_rubric()?;
-    let source = cases::open(&args.source.path, &args.source_options())?;
+    let mut source = cases::open(&args.source.path, &args.source_options())?;
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
+    if args.dry_run {
+        let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
+        return dry_run(args, &mut source, judge.as_mut());
+    }
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, &args.form, verbosity);
     if loaded.is_err() && is_new_folder {

@@ -51,7 +51,9 @@ impl Case {
         let fields = [self.extra.get(LOCAL_ONLY), self.meta.get(LOCAL_ONLY)];
         fields.into_iter().flatten().any(|value| match value {
             Value::Bool(is_local) => *is_local,
-            Value::String(text) => !matches!(text.trim().to_lowercase().as_str(), "" | "false" | "0" | "no"),
+            Value::String(text) => {
+                !matches!(text.trim().to_lowercase().as_str(), "" | "false" | "0" | "no")
+            }
             Value::Number(number) => number.as_f64() != Some(0.0),
             Value::Null => false,
             Value::Array(_) | Value::Object(_) => true,
