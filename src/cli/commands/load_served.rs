@@ -114,6 +114,11 @@ pub(super) fn connect_members(
 
 /// Says where cases are sent, and connects to the servers.
 fn connect(settings: ServedPanelSettings, args: &JudgePanelArgs) -> Result<ServedJudge> {
+    if args.hub.offline {
+        bail!(
+            "--offline: a served judge needs requests\nhint: omit --offline, or judge with a checkpoint"
+        );
+    }
     let away = settings.members.iter().filter(|model| !model.url.is_local());
     let hosts: BTreeSet<&str> = away.map(|model| model.url.host()).collect();
     for host in hosts {
