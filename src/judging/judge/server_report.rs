@@ -27,6 +27,10 @@ pub struct ServerReport {
     pub logprobs: String,
     /// The number of tokens of a test image; `None` if the model does not see images.
     pub image_tokens: Option<u64>,
+    /// True if the server continues the start of an answer, which the label mass needs; `None` if it
+    /// does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues_prefix: Option<bool>,
     /// True if the same request gave the same text and probabilities twice.
     pub repeatable: bool,
     /// Options that the server rejects, and that requests leave out.
@@ -71,8 +75,8 @@ impl ServerReport {
             None => "it does not see images".to_owned(),
         };
         let logprobs = match self.logprobs.as_str() {
-            "raw" => "probabilities with label mass",
-            "masked" => "probabilities without label mass",
+            "raw" => "probabilities before the constraint",
+            "masked" => "probabilities after the constraint",
             _ => "no probabilities: expected scores equal the scores",
         };
         let repeatable = if self.repeatable { "repeatable" } else { "NOT repeatable" };

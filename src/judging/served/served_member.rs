@@ -3,16 +3,21 @@
 use std::sync::Arc;
 
 use acem3_experts::Rating;
-use acem3_experts::prompt::{EvaluationFormat, PromptPiece};
+use acem3_experts::prompt::{EvaluationFormat, PromptPiece, ScoreWords};
+use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::endpoint::ServedModel;
 use super::exchange::constraint::TextLimit;
-use super::exchange::message::content_parts;
+use super::exchange::message::{ContentPart, content_parts};
 use super::exchange::read_rating::ReadRating;
 use super::exchange::read_reply::{quote, read_reply};
 use super::exchange::reply::Reply;
-use super::exchange::request::{CHAT_PATH, evaluation_options, render_body};
+use super::exchange::request::{
+    CHAT_PATH, RequestSettings, evaluation_options, render_body, sampling_options,
+};
+use super::exchange::score_probabilities::{LogprobKind, TokenPlaces, label_mass};
 use super::handshake::Capabilities;
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestError, Transport};
@@ -30,6 +35,9 @@ pub(super) struct ServedMember {
     pub(super) capabilities: Capabilities,
     /// The counts of all members.
     pub(super) usage: Arc<UsageCounter>,
+    /// True to request the label mass of every score if the server excludes other tokens before it
+    /// returns probabilities.
+    pub(super) requests_label_mass: bool,
 }
 
 /// Why a member has no ratings.
@@ -50,17 +58,56 @@ impl ServedMember {
         image: Option<&RawValue>,
         limit: TextLimit,
     ) -> Result<Vec<Rating>, MemberError> {
-        let Capabilities { engine, settings, unsupported, .. } = &self.capabilities;
-        let mut options = evaluation_options(&self.model, *engine, format, limit, settings);
-        options.retain(|name, _| !unsupported.contains(name));
-        let body = render_body(&self.model, &content_parts(pieces, image), options);
+        let Capabilities { engine, settings, .. } = &self.capabilities;
+        let options = evaluation_options(&self.model, *engine, format, limit, settings);
+        let content = content_parts(pieces, image);
+        let reply = self.post(&content, None, options).await?;
+        let mut ratings = self.read_ratings(&reply, format, limit)?;
+        let is_masked = self.capabilities.logprobs == LogprobKind::Masked;
+        if self.requests_label_mass && is_masked && self.capabilities.continues_prefixes() {
+            let masses =
+                ratings.iter().map(|(_, place)| self.request_label_mass(&content, place.as_ref()));
+            let masses = try_join_all(masses).await?;
+            for ((rating, _), mass) in ratings.iter_mut().zip(masses) {
+                rating.score.label_mass = mass;
+            }
+        }
+        Ok(ratings.into_iter().map(|(rating, _)| rating).collect())
+    }
+
+    /// Sends a request and counts its tokens.
+    async fn post(
+        &self,
+        content: &[ContentPart<'_>],
+        prefix: Option<&str>,
+        mut options: Map<String, Value>,
+    ) -> Result<Reply, MemberError> {
+        options.retain(|name, _| !self.capabilities.unsupported.contains(name));
+        let body = render_body(&self.model, content, prefix, options);
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(to_member_error)?;
         let [prompt, written] =
             [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
         self.usage.add(prompt, written);
-        self.read_ratings(&reply, format, limit)
+        Ok(reply)
+    }
+
+    /// Requests the token at the place of a score without a constraint, and returns the probability of
+    /// all scores together.
+    async fn request_label_mass(
+        &self,
+        content: &[ContentPart<'_>],
+        place: Option<&ScorePlace>,
+    ) -> Result<Option<f32>, MemberError> {
+        let Some(ScorePlace { prefix, before, words }) = place else {
+            return Ok(None);
+        };
+        let settings =
+            RequestSettings { max_tokens: Some(1), ..self.capabilities.settings.clone() };
+        let options = sampling_options(&self.model, self.capabilities.engine, &settings);
+        let reply = self.post(content, Some(prefix), options).await?;
+        Ok(reply.tokens.first().map(|token| label_mass(token, before, *words)))
     }
 
     /// Reads the ratings of a reply.
@@ -69,7 +116,7 @@ impl ServedMember {
         reply: &Reply,
         format: &EvaluationFormat,
         limit: TextLimit,
-    ) -> Result<Vec<Rating>, MemberError> {
+    ) -> Result<Vec<(Rating, Option<ScorePlace>)>, MemberError> {
         if let Some(refusal) = &reply.refusal {
             return Err(unscored(
                 UnscoredReason::Refused,
@@ -93,12 +140,33 @@ impl ServedMember {
                     format!("the evaluation does not match its format: {expected}, got `{text}`"),
                 )
             })?;
-        let to_rating = |rating: ReadRating| Rating {
-            score: places.score(&rating, self.capabilities.logprobs),
-            analysis: rating.analysis,
-            cut: rating.is_cut,
+        let text = reply.visible_token_bytes();
+        let to_rating = |rating: ReadRating| {
+            let place = ScorePlace::new(&text, &places, &rating);
+            let score = places.score(&rating, self.capabilities.logprobs);
+            (Rating { score, analysis: rating.analysis, cut: rating.is_cut }, place)
         };
         Ok(ratings.into_iter().map(to_rating).collect())
+    }
+}
+
+/// Where a score stands in a text.
+struct ScorePlace {
+    /// The text before the token with the score.
+    prefix: String,
+    /// The text of this token before the score, such as a space.
+    before: Vec<u8>,
+    words: ScoreWords,
+}
+
+impl ScorePlace {
+    /// Finds the place of a rating; `None` if the server returned no tokens, or the text before it has
+    /// bytes that are no characters.
+    fn new(text: &[u8], places: &TokenPlaces<'_>, rating: &ReadRating) -> Option<Self> {
+        let start = places.token_start(rating)?;
+        let before = text.get(start..rating.place.start)?.to_vec();
+        let prefix = String::from_utf8(text.get(..start)?.to_vec()).ok()?;
+        Some(Self { prefix, before, words: rating.words })
     }
 }
 

@@ -43,6 +43,9 @@ pub struct ServedPanelSettings {
     pub analysis_tokens: usize,
     /// Text at the start of each member's evaluation: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,
+    /// True to request the label mass of every score from servers that return probabilities after the
+    /// constraint.
+    pub requests_label_mass: bool,
     /// True if the members see no images: they judge from the texts alone.
     pub text_only: bool,
     /// The members: the experts in the order of the aspects, then the conclusion model.

@@ -148,3 +148,24 @@ fn host_without_probabilities_gives_scores_marked_as_partial() {
     assert_eq!(conclusion["partial"], json!([true, true]));
     assert_eq!(conclusion["expected"][0], conclusion["scores"][0].as_f64().unwrap());
 }
+
+#[test]
+fn label_mass_is_requested_where_a_server_continues_the_start_of_an_answer() {
+    let settings = EngineSettings { owner: "vllm", tokenizes: true, ..EngineSettings::default() };
+    let engine = MockEngine::start(settings.clone());
+    let folder = Folder::with_cases(1);
+    let flags = ["--label-mass", "--single-order", "--scores-only"];
+    assert_eq!(judge(&folder, &engine, "out", &flags).exit_code, 0);
+    assert_eq!(folder.manifest("out")["servers"][0]["continues_prefix"], true);
+    let order = &folder.records("out")[0]["orders"][0];
+    // The mock gives the word `The` three quarters, and the scores 4 and 5 the rest.
+    assert_eq!(order["conclusion"]["label_mass"], json!([0.25, 0.25]));
+    let clarity = &order["aspects"]["expression"]["clarity_of_response"];
+    assert_eq!(clarity["label_mass"], json!([0.25, 0.25]));
+    // Four evaluations with 22 scores, after the handshake.
+    assert_eq!(engine.requests(), 4 + 2 + 4 + 22);
+    let other = MockEngine::start(EngineSettings { tokenizes: false, ..settings });
+    assert_eq!(judge(&folder, &other, "other", &flags).exit_code, 0);
+    let order = &folder.records("other")[0]["orders"][0];
+    assert!(order["conclusion"]["label_mass"].is_null(), "{order}");
+}

@@ -29,6 +29,8 @@ pub(crate) struct EngineSettings {
     pub(crate) ignores_constraint: bool,
     /// True to drop images, with status 200.
     pub(crate) is_blind: bool,
+    /// True to count the tokens of texts: one per word.
+    pub(crate) tokenizes: bool,
     /// True to return no probabilities.
     pub(crate) has_no_logprobs: bool,
     /// The key that requests must have.
@@ -166,6 +168,16 @@ impl Shared {
             "/version" if self.settings.owner == "vllm" => {
                 write_reply(stream, 200, &json!({"version": "0.32.0"}), None)?;
             }
+            "/tokenize" if self.settings.tokenizes => {
+                let body: Value = serde_json::from_slice(body).unwrap();
+                let tokens: Vec<u64> = body["prompt"]
+                    .as_str()
+                    .unwrap()
+                    .split_whitespace()
+                    .map(|word| hash(&word) % 50_000)
+                    .collect();
+                write_reply(stream, 200, &json!({"tokens": tokens}), None)?;
+            }
             "/v1/chat/completions" => {
                 let number = self.requests.fetch_add(1, Ordering::SeqCst);
                 let now = self.in_progress.fetch_add(1, Ordering::SeqCst) + 1;
@@ -229,7 +241,15 @@ impl Shared {
         let messages = body["messages"].to_string();
         let ignored =
             || vec![TextPart { text: "Yes, it looks fine to me.".to_owned(), choices: Vec::new() }];
+        let is_continued = body["continue_final_message"] == true;
+        let prefix = body["messages"][1]["content"].as_str().filter(|_| is_continued);
+        let prefix_tokens = prefix.map_or(0, |text| text.split_whitespace().count());
         let parts = match write_text(body, hash(&messages)) {
+            // Without a constraint, the model rather writes a word.
+            _ if prefix.is_some() => vec![TextPart {
+                text: "The".to_owned(),
+                choices: ["The", "4", "5"].map(str::to_owned).to_vec(),
+            }],
             Some(parts) if !self.settings.ignores_constraint => parts,
             _ => ignored(),
         };
@@ -246,7 +266,7 @@ impl Shared {
                 "message": {"role": "assistant", "content": content},
                 "logprobs": logprobs,
             }],
-            "usage": {"prompt_tokens": 20 + images, "completion_tokens": parts.len()},
+            "usage": {"prompt_tokens": 20 + images + prefix_tokens, "completion_tokens": parts.len()},
         })
     }
 }

@@ -29,6 +29,10 @@ pub struct ServedArgs {
     /// Judge the texts alone: the model sees no images
     #[arg(long, env = "ACEM3_TEXT_ONLY", value_parser = FalseyValueParser::new())]
     pub text_only: bool,
+    /// Request the label mass of every score from servers that return probabilities after the
+    /// constraint: one more request per score, about six times as many
+    #[arg(long, env = "ACEM3_LABEL_MASS", value_parser = FalseyValueParser::new())]
+    pub label_mass: bool,
     /// Send at most N requests at a time; fewer if the server is overloaded
     #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]

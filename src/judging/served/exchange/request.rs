@@ -25,19 +25,27 @@ pub(in crate::judging::served) struct RequestSettings {
 #[derive(Serialize)]
 struct RequestBody<'a> {
     model: &'a str,
-    messages: [UserMessage<'a>; 1],
+    messages: Vec<ChatMessage<'a>>,
     #[serde(flatten)]
     options: Map<String, Value>,
 }
 
 #[derive(Serialize)]
-struct UserMessage<'a> {
+struct ChatMessage<'a> {
     role: &'static str,
-    content: &'a [ContentPart<'a>],
+    content: MessageContent<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MessageContent<'a> {
+    Parts(&'a [ContentPart<'a>]),
+    Text(&'a str),
 }
 
 /// Renders the body of a request. The sampling settings are set to greedy decoding without
-/// penalties, because servers have other defaults.
+/// penalties, because servers have other defaults. `prefix`: the start of the answer, which the model
+/// continues.
 ///
 /// # Errors
 ///
@@ -45,9 +53,15 @@ struct UserMessage<'a> {
 pub(in crate::judging::served) fn render_body(
     model: &ServedModel,
     content: &[ContentPart<'_>],
-    options: Map<String, Value>,
+    prefix: Option<&str>,
+    mut options: Map<String, Value>,
 ) -> serde_json::Result<String> {
-    let messages = [UserMessage { role: "user", content }];
+    let mut messages = vec![ChatMessage { role: "user", content: MessageContent::Parts(content) }];
+    if let Some(prefix) = prefix {
+        messages.push(ChatMessage { role: "assistant", content: MessageContent::Text(prefix) });
+        options.insert("continue_final_message".to_owned(), json!(true));
+        options.insert("add_generation_prompt".to_owned(), json!(false));
+    }
     serde_json::to_string(&RequestBody { model: &model.model, messages, options })
 }
 

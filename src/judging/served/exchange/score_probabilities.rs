@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use acem3_experts::Score;
+use acem3_experts::prompt::ScoreWords;
 
 use super::read_rating::ReadRating;
 use super::reply::ReplyToken;
@@ -47,6 +48,14 @@ impl<'a> TokenPlaces<'a> {
             (place, token)
         });
         Self { tokens: placed.collect() }
+    }
+
+    /// Returns the start of the token with the word of a rating, in bytes of the text.
+    pub(in crate::judging::served) fn token_start(&self, rating: &ReadRating) -> Option<usize> {
+        let mut tokens = self.tokens.iter();
+        let holds_start =
+            |(place, _): &&(Range<usize>, &ReplyToken)| place.contains(&rating.place.start);
+        tokens.find(holds_start).map(|(place, _)| place.start)
     }
 
     /// Returns the score of a rating with its probabilities. Without those, the score that was chosen
@@ -96,6 +105,18 @@ impl<'a> TokenPlaces<'a> {
     }
 }
 
+/// Returns the probability of all words of the scores together, each after the text `before`, if a token
+/// was not constrained.
+pub(in crate::judging::served) fn label_mass(
+    token: &ReplyToken,
+    before: &[u8],
+    words: ScoreWords,
+) -> f32 {
+    let words = words.words().into_iter().flatten();
+    let mass: f64 = words.map(|word| word_probability(word, before, token)).sum();
+    mass.min(1.0) as f32
+}
+
 /// Returns the score of a rating with probability 1.
 fn chosen(rating: &ReadRating) -> Score {
     let mut probabilities = vec![0.0; rating.words.words().len()];
@@ -120,8 +141,6 @@ fn word_probability(word: &str, before: &[u8], token: &ReplyToken) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use acem3_experts::prompt::ScoreWords;
-
     use super::*;
 
     fn token(text: &str, alternatives: &[(&str, f64)]) -> ReplyToken {
@@ -161,6 +180,13 @@ mod tests {
             .score(&rating(ScoreWords::DEFAULT, 4, 7..8), LogprobKind::Masked);
         assert_eq!((score.label_mass, score.is_partial), (None, false));
         assert!((score.expected() - 4.25).abs() < 1e-5);
+    }
+
+    #[test]
+    fn label_mass_is_that_of_the_scores() {
+        let token = token(" The", &[(" The", 0.5), (" 4", 0.2), (" 5", 0.1), ("4", 0.1)]);
+        let mass = label_mass(&token, b" ", ScoreWords::DEFAULT);
+        assert!((mass - 0.3).abs() < 1e-6, "{mass}");
     }
 
     #[test]

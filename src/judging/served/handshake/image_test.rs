@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::error::{HandshakeError, request_error};
 use crate::judging::served::endpoint::ServedModel;
@@ -50,14 +51,20 @@ async fn count_prompt_tokens(
     engine: ServingEngine,
     image: Option<&RawValue>,
 ) -> Result<Option<u64>, RequestError> {
-    let settings = RequestSettings { token_ids: Vec::new(), max_tokens: Some(16) };
-    let mut options = sampling_options(model, engine, &settings);
-    options.retain(|name, _| matches!(name.as_str(), "max_tokens" | "lora"));
+    let options = count_options(model, engine);
     let pieces = [PromptPiece::Image, PromptPiece::Trusted("What does it show?".to_owned())];
-    let body = render_body(model, &content_parts(&pieces, image), options);
+    let body = render_body(model, &content_parts(&pieces, image), None, options);
     let body = body.map_err(|error| RequestError::Rejected(error.to_string()))?;
     let reply = transport.post(CHAT_PATH, body, Reply::parse).await?;
     Ok(reply.prompt_tokens)
+}
+
+/// Returns the options of a request that only counts the tokens of its prompt.
+pub(super) fn count_options(model: &ServedModel, engine: ServingEngine) -> Map<String, Value> {
+    let settings = RequestSettings { token_ids: Vec::new(), max_tokens: Some(16) };
+    let mut options = sampling_options(model, engine, &settings);
+    options.retain(|name, _| matches!(name.as_str(), "max_tokens" | "lora"));
+    options
 }
 
 /// Returns a small image as a data URL: a bright square on a dark ground.

@@ -7,6 +7,7 @@
 mod detection;
 mod error;
 mod image_test;
+mod prefix_test;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use self::detection::{DetectedServer, detect};
 use self::error::{HandshakeError, request_error};
 use self::image_test::count_image_tokens;
+use self::prefix_test::continues_prefix;
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::exchange::constraint::TextLimit;
@@ -56,6 +58,11 @@ pub(super) struct Capabilities {
 }
 
 impl Capabilities {
+    /// Returns true if the server continues the start of an answer.
+    pub(super) fn continues_prefixes(&self) -> bool {
+        self.report.continues_prefix == Some(true)
+    }
+
     /// Returns true if the model sees images.
     pub(super) fn sees_images(&self) -> bool {
         self.report.image_tokens.is_some()
@@ -93,6 +100,10 @@ pub(super) async fn shake_hands(
         Some(_) => LogprobKind::Masked,
     };
     let image_tokens = count_image_tokens(model, transport, engine).await?;
+    let continues_prefix = match engine {
+        ServingEngine::OpenAi => None,
+        _ => continues_prefix(model, transport, engine).await,
+    };
     let Canary { settings, unsupported, .. } = canary;
     let report = ServerReport {
         url: model.url.as_str().to_owned(),
@@ -103,6 +114,7 @@ pub(super) async fn shake_hands(
         context,
         logprobs: logprobs.name().to_owned(),
         image_tokens,
+        continues_prefix,
         repeatable: first.text == second.text && first.tokens == second.tokens,
         unsupported: unsupported.clone(),
     };
@@ -193,7 +205,7 @@ async fn post_chat(
     options: Map<String, Value>,
 ) -> Result<Reply, RequestError> {
     let pieces = [PromptPiece::Trusted(prompt.to_owned())];
-    let body = render_body(model, &content_parts(&pieces, None), options);
+    let body = render_body(model, &content_parts(&pieces, None), None, options);
     let body = body.map_err(|error| RequestError::Rejected(error.to_string()))?;
     transport.post(CHAT_PATH, body, Reply::parse).await
 }
