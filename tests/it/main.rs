@@ -128,6 +128,8 @@ mod same_judge;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod snapshots;
 #[cfg(test)]
 mod sparse_ranking;

@@ -7,6 +7,7 @@ use super::completions::CompletionsArgs;
 use super::data::DataArgs;
 use super::judge::JudgeArgs;
 use super::man::ManArgs;
+use super::merge::MergeArgs;
 use super::panel::PanelArgs;
 use super::training::{EncodersArgs, TrainArgs};
 
@@ -15,6 +16,8 @@ use super::training::{EncodersArgs, TrainArgs};
 pub enum Command {
     /// Judge every pair of responses in a folder, a JSONL file or a data set
     Judge(Box<JudgeArgs>),
+    /// Join the runs over all shards of the cases, which `judge --shard I/N` wrote
+    Merge(MergeArgs),
     /// Measure agreement between a judge and human labels, and among raters
     Agree(Box<AgreeArgs>),
     /// Audit a judge: position and verbosity bias, prompt injection, image sensitivity and more

@@ -8,6 +8,7 @@ mod completions;
 mod data;
 mod judge;
 mod man;
+mod merge;
 mod panel;
 mod root;
 mod shared;
@@ -25,11 +26,12 @@ pub use data::{
 };
 pub use judge::JudgeArgs;
 pub use man::ManArgs;
+pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs, LabelArgs,
-    LabelScale, OutputFormat, SourceArgs, TableFormat,
+    LabelScale, OutputFormat, ShardArg, ShardSource, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

@@ -12,6 +12,7 @@ mod junit;
 mod load_judge;
 mod load_served;
 mod man;
+mod merge;
 mod output;
 mod panel;
 mod panel_warning;

@@ -16,6 +16,7 @@ mod queue;
 pub mod record;
 pub mod replay;
 pub mod run_state;
+pub mod shard;
 pub mod summary;
 
 use std::collections::VecDeque;

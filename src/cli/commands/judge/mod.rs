@@ -1,7 +1,8 @@
 //! `acem3 judge`: judges the cases of a source and writes verdicts.
 
 mod baseline;
-mod exit;
+pub(super) mod exit;
+mod shard;
 mod warnings;
 
 use std::fs;
@@ -13,6 +14,7 @@ use anyhow::{Context as _, anyhow, bail};
 
 use self::baseline::check_baseline;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
+use self::shard::{SourceShard, check_same_shard, checked_counts, source_hasher};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::junit::{check_junit, write_junit};
@@ -29,6 +31,7 @@ use crate::judging::run::journal::{Journal, RECORDS};
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunEnd, SourceInfo};
 use crate::judging::run::output::{contains_records, remove_empty_output};
 use crate::judging::run::record::find_records::find_records;
+use crate::judging::run::shard::{HashedCases, ShardCases};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
@@ -51,6 +54,8 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
+    let shard = SourceShard::from_args(args)?;
+    check_same_shard(args, shard.as_ref())?;
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     create_run_folder(args)?;
@@ -65,12 +70,16 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let lost_digest =
         earlier_digest.filter(|digest| journal.records_digest().ok() != Some(*digest));
     let total = source.total.map(|n| args.limit.map_or(n, |limit| n.min(limit)));
-    let info = SourceInfo::new(&args.source.path, source.kind);
+    let total = shard.as_ref().map(|shard| shard.info.cases).or(total);
+    let digest = shard.as_ref().map(|shard| shard.scan.digest);
+    let info = SourceInfo { digest, ..SourceInfo::new(&args.source.path, source.kind) };
     let mut manifest = Manifest::start(info, judge.as_ref(), total);
     manifest.hub = hub;
+    manifest.shard = shard.as_ref().map(|shard| shard.info.clone());
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
+    shard.iter().for_each(|shard| progress.note(&shard.note()));
     manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
@@ -79,6 +88,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let run = JudgeRun {
         args,
         source,
+        shard,
         judge,
         journal,
         manifest,
@@ -95,6 +105,8 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 struct JudgeRun<'a> {
     args: &'a JudgeArgs,
     source: CaseSource,
+    /// The part of the source to judge; `None` for all of it.
+    shard: Option<SourceShard>,
     judge: Box<dyn Judge>,
     journal: Journal,
     manifest: Manifest,
@@ -147,8 +159,9 @@ impl JudgeRun<'_> {
         self.print_notes(&tally, seconds);
         let summary =
             Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path());
-        print_summary(args, &summary)?;
-        let result = check_unscored(args, &tally.counts);
+        print_summary(&args.out, args.format, &summary)?;
+        let counts = checked_counts(&tally.counts, self.shard.is_some());
+        let result = check_unscored(args.max_unscored, &counts);
         let source = args.source.path.display().to_string();
         let properties = vec![("source", source), ("judge", self.judge.name())];
         let results = std::slice::from_ref(&result);
@@ -164,7 +177,7 @@ impl JudgeRun<'_> {
         let config = RunConfig {
             batch_size: args.judge.batch_size as usize,
             baseline: args.baseline.clone(),
-            limit: args.limit,
+            limit: args.limit.filter(|_| self.shard.is_none()),
             root: cases::base_folder(&args.source.path),
         };
         let images = ImageReader::new(config.root.clone(), ImageLimits::default());
@@ -173,7 +186,19 @@ impl JudgeRun<'_> {
         let images = images.with_outside_images(outside.clone());
         let mut run =
             Run::new(self.judge.as_mut(), &mut self.journal, images, &mut self.progress, config);
-        let outcome = run.run(&mut self.source, &interrupt);
+        let (outcome, digest) = match &self.shard {
+            Some(SourceShard { info, scan, .. }) => {
+                let cases = ShardCases::new(&mut self.source, info, scan);
+                (run.run(cases, &interrupt), Some(scan.digest))
+            }
+            None => {
+                let mut cases = HashedCases::new(&mut self.source, source_hasher(args));
+                let outcome = run.run(&mut cases, &interrupt);
+                let digest = matches!(outcome, Ok(true)).then(|| cases.digest());
+                (outcome, digest)
+            }
+        };
+        self.manifest.source.digest = digest;
         let tally = run.tally().clone();
         self.progress.finish();
         if let Some(note) = outside.note() {
@@ -181,8 +206,14 @@ impl JudgeRun<'_> {
         }
         let outcome = match outcome {
             Ok(true) => {
-                warn_after_run(&self.progress, &mut self.source, args);
-                check_not_empty(args, &tally).map(|()| true)
+                // A shard that is not the last one leaves the end of the source unread.
+                if self.shard.as_ref().is_none_or(|shard| shard.info.index == shard.info.of) {
+                    warn_after_run(&self.progress, &mut self.source, args);
+                }
+                // A shard may have no case, or only unreadable ones.
+                let checked =
+                    if self.shard.is_none() { check_not_empty(args, &tally) } else { Ok(()) };
+                checked.map(|()| true)
             }
             other => other,
         };
