@@ -6,3 +6,4 @@ pub mod panel;
 pub mod provenance;
 pub mod run;
 pub mod served;
+pub mod verification;

@@ -125,6 +125,8 @@ mod rubrics;
 mod run_end;
 #[cfg(test)]
 mod same_judge;
+#[cfg(all(test, unix))]
+mod scale_guide;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
@@ -157,5 +159,7 @@ mod trainable_model;
 mod trainer;
 #[cfg(test)]
 mod unfinished_runs;
+#[cfg(test)]
+mod verify;
 #[cfg(test)]
 mod vision;

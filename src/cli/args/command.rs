@@ -10,6 +10,7 @@ use super::man::ManArgs;
 use super::merge::MergeArgs;
 use super::panel::PanelArgs;
 use super::training::{EncodersArgs, TrainArgs};
+use super::verify::VerifyArgs;
 
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
@@ -18,6 +19,8 @@ pub enum Command {
     Judge(Box<JudgeArgs>),
     /// Join the runs over all shards of the cases, which `judge --shard I/N` wrote
     Merge(MergeArgs),
+    /// Check the records of a run, and judge a sample of them again
+    Verify(Box<VerifyArgs>),
     /// Measure agreement between a judge and human labels, and among raters
     Agree(Box<AgreeArgs>),
     /// Audit a judge: position and verbosity bias, prompt injection, image sensitivity and more

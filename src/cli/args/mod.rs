@@ -13,6 +13,7 @@ mod panel;
 mod root;
 mod shared;
 mod training;
+mod verify;
 
 pub use analysis::{
     AgreeArgs, AuditArgs, CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs,
@@ -37,3 +38,4 @@ pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,
     TrainRunArgs,
 };
+pub use verify::VerifyArgs;

@@ -17,5 +17,6 @@ mod output;
 mod panel;
 mod panel_warning;
 mod training;
+mod verify;
 
 pub use dispatch::run;

@@ -90,7 +90,9 @@ mod tests {
     fn digest_depends_on_the_content_and_not_on_the_folder() {
         let digest = |root: &str, entries: &[CaseResult]| {
             let mut hasher = CaseHasher::new(root.into());
-            entries.iter().for_each(|entry| hasher.add(entry));
+            for entry in entries {
+                hasher.add(entry);
+            }
             (hasher.cases(), hasher.digest())
         };
         let moved = Case { image: Some(ImageSource::File("/b/images/x.png".into())), ..case("q") };

@@ -17,6 +17,7 @@ pub mod record;
 pub mod replay;
 pub mod run_state;
 pub mod shard;
+pub mod shards_found;
 pub mod summary;
 
 use std::collections::VecDeque;

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::cases::{CaseHasher, CaseResult};
+use crate::data::cases::{CaseHasher, CaseResult, InputProblem};
 use crate::support::digest::Digest;
 
 /// Number of a shard, from 1, and number of all shards.
@@ -150,7 +150,7 @@ impl<I: Iterator<Item = CaseResult>> Iterator for ShardCases<I> {
             }
             let entry = self.cases.next()?;
             let position = self.position;
-            let is_case = entry.as_ref().err().is_none_or(|problem| problem.affects_whole_case());
+            let is_case = entry.as_ref().err().is_none_or(InputProblem::affects_whole_case);
             self.position += u64::from(is_case);
             if position >= self.first {
                 return Some(entry);
@@ -192,7 +192,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::data::cases::{AffectedPairs, InputProblem, ProblemScope};
+    use crate::data::cases::{AffectedPairs, ProblemScope};
 
     /// Returns a source of unreadable cases. Every third one follows a problem of a response, and a
     /// last problem has no case.

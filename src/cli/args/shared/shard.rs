@@ -70,7 +70,7 @@ impl ShardArg {
         let (slurm, kubernetes) = (number("SLURM_ARRAY_TASK_ID")?, number("JOB_COMPLETION_INDEX")?);
         match (slurm, kubernetes) {
             (Some(id), None) => {
-                let shard = slurm_shard(id, count, &number)?;
+                let shard = slurm_shard(id, count, number)?;
                 Ok((shard, ShardSource::SlurmArray))
             }
             (None, Some(index)) => {

@@ -6,7 +6,9 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::run_notices::RunNotices;
-use super::verdict_input::{read_labels, read_verdicts, records_file};
+use super::verdict_input::{
+    DistinctRuns, distinct_paths, read_distinct_verdicts, read_labels, read_verdicts, records_file,
+};
 use crate::analysis::agreement::{
     Agreement, AgreementConfig, JudgeComparison, StatisticBound, compare_judges, compute_agreement,
 };
@@ -18,6 +20,7 @@ use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::output::write_stdout;
 use crate::data::labels;
 use crate::data::labels::{LabelOptions, ScoreTarget};
+use crate::judging::run::run_state::RunState;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
@@ -36,19 +39,22 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
-    if GradedRun::is_graded(&args.records) {
+    if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
         return agree_on_correctness(args);
     }
     let junit = check_junit_file(args)?;
-    let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let DistinctRuns { runs, notes } =
+        read_distinct_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let mut states: Vec<RunState> = runs.iter().map(|run| run.run.clone()).collect();
+    let mut verdicts = Verdicts::join(runs)?;
     let targets: Vec<ScoreTarget> = args.target.iter().map(|target| target.resolved()).collect();
     targets.iter().try_for_each(|target| verdicts.check_target(*target))?;
     let mut other = match &args.against {
         Some(path) => Some(read_verdicts(path, args.scores, &args.bootstrap)?),
         None => None,
     };
-    let runs = [&verdicts].into_iter().chain(&other).map(|verdicts| verdicts.run.clone());
-    let notices = RunNotices::new(runs, args.run)?;
+    states.extend(other.iter().map(|verdicts| verdicts.run.clone()));
+    let notices = RunNotices::new(states, args.run)?.with_notes(notes);
     if args.round {
         verdicts.round_scores();
         other.iter_mut().for_each(Verdicts::round_scores);
@@ -97,7 +103,8 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     notices.print_unless_in(args.format);
     write_stdout(&text)?;
-    let source = args.records.display().to_string();
+    let source: Vec<String> = args.records.iter().map(|path| path.display().to_string()).collect();
+    let source = source.join(", ");
     let properties = vec![("source", source), ("judge", verdicts.name.clone())];
     write_junit(junit.as_ref(), "acem3 agree", properties, &bounds)?;
     let mut failed = bounds.iter().filter(|bound| bound.failed).peekable();
@@ -108,10 +115,11 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
 
 /// Checks the file of `--junit`.
 fn check_junit_file(args: &AgreeArgs) -> Result<Option<OutFile>> {
-    let records = records_file(&args.records);
+    let records: Vec<PathBuf> = args.records.iter().map(|path| records_file(path)).collect();
     let against = args.against.as_deref().map(records_file);
-    let inputs = [Some(&records), against.as_ref(), args.labels.path.as_ref()];
-    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+    let others = [against.as_ref(), args.labels.path.as_ref()];
+    let inputs = records.iter().chain(others.into_iter().flatten());
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     check_junit(args.junit.as_ref(), &inputs)
 }
 
@@ -146,8 +154,11 @@ fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
              hint: read the statistics from `acem3 agree --format json`"
         );
     }
-    let run = GradedRun::read(&args.records)?;
-    let notices = RunNotices::new([run.run.clone()], args.run)?;
+    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
+    let runs = paths.iter().map(|path| GradedRun::read(path)).collect::<Result<Vec<_>>>()?;
+    let states: Vec<RunState> = runs.iter().map(|run| run.run.clone()).collect();
+    let run = GradedRun::join(runs)?;
+    let notices = RunNotices::new(states, args.run)?.with_notes(notes);
     let options = LabelOptions { rater_columns: args.labels.rater_columns.clone(), scale: None };
     let file = args.labels.path.as_ref().map(|path| labels::read(path, &options)).transpose()?;
     let (entries, source) = match (&file, &args.labels.path) {

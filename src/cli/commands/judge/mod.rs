@@ -79,7 +79,9 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
-    shard.iter().for_each(|shard| progress.note(&shard.note()));
+    if let Some(shard) = &shard {
+        progress.note(&shard.note());
+    }
     manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
@@ -186,19 +188,14 @@ impl JudgeRun<'_> {
         let images = images.with_outside_images(outside.clone());
         let mut run =
             Run::new(self.judge.as_mut(), &mut self.journal, images, &mut self.progress, config);
-        let (outcome, digest) = match &self.shard {
-            Some(SourceShard { info, scan, .. }) => {
-                let cases = ShardCases::new(&mut self.source, info, scan);
-                (run.run(cases, &interrupt), Some(scan.digest))
-            }
-            None => {
-                let mut cases = HashedCases::new(&mut self.source, source_hasher(args));
-                let outcome = run.run(&mut cases, &interrupt);
-                let digest = matches!(outcome, Ok(true)).then(|| cases.digest());
-                (outcome, digest)
-            }
+        let outcome = if let Some(SourceShard { info, scan, .. }) = &self.shard {
+            run.run(ShardCases::new(&mut self.source, info, scan), &interrupt)
+        } else {
+            let mut cases = HashedCases::new(&mut self.source, source_hasher(args));
+            let outcome = run.run(&mut cases, &interrupt);
+            self.manifest.source.digest = matches!(outcome, Ok(true)).then(|| cases.digest());
+            outcome
         };
-        self.manifest.source.digest = digest;
         let tally = run.tally().clone();
         self.progress.finish();
         if let Some(note) = outside.note() {
