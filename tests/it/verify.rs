@@ -66,3 +66,29 @@ fn verify_finds_edited_records_and_accepts_others() {
     assert!(moved("nowhere").contains("0 judged again"), "{}", moved("nowhere"));
     assert!(moved("moved/cases.jsonl").contains("judged again (seed 2), 0 different"));
 }
+
+#[test]
+fn records_that_are_not_reproducible_may_differ_by_the_tolerance() {
+    let folder = folder_with_problems();
+    assert_eq!(folder.judge("out", &[]).exit_code, 0);
+    let text = folder.read("out/records.jsonl");
+    let (first, rest) = text.split_once('\n').unwrap();
+    let (fields, _) = first.rsplit_once(",\"checksum\"").unwrap();
+    let (start, end) = fields.split_once("\"expected\":[").unwrap();
+    let (value, end) = end.split_once(',').unwrap();
+    let value = value.parse::<f64>().unwrap() + 0.03;
+    let end = end.replace(" is 1\"", " is one\"");
+    let json = format!("{start}\"reproducible\":false,\"expected\":[{value:.4},{end}}}");
+    folder.write("out/records.jsonl", &format!("{}\n{rest}", append_checksum(&json)));
+    let verify = |more: &[&str]| {
+        let args =
+            ["verify", "out", "--panel", "scripted:", "--sample", "1000", "--format", "json"];
+        let output = folder.run(&[&args[..], more].concat());
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["sample"].clone()
+    };
+    let within = verify(&[]);
+    assert_eq!((&within["differing"], &within["not_reproducible"]), (&json!([]), &json!(1)));
+    assert_eq!(within["largest"], json!(0.03));
+    let outside = verify(&["--tolerance", "0.02"]);
+    assert_eq!(outside["differing"][0]["values"][0]["field"], "expected[0]");
+}

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::judge::exit::{check_unscored, print_summary};
 use super::junit::{check_junit, write_junit};
 use crate::cli::args::MergeArgs;
+use crate::data::cases::UnscoredReason;
 use crate::judging::merge::{MergedRun, ShardSet, merge};
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::summary::Summary;
@@ -32,10 +33,18 @@ pub(super) fn run(args: &MergeArgs, verbosity: Verbosity) -> Result<Exit> {
             format_count(args.shards.len() as u64, "shard")
         ));
     }
+    let counts = &tally.counts;
+    if let Some(n) = counts.unscored.get(&UnscoredReason::Transport) {
+        print_lines(&format!(
+            "{} unscored because the judge could not be reached; run the commands of the shards again, \
+             and merge into a new folder",
+            format_count(*n, "record")
+        ));
+    }
     let path = args.out.join(RECORDS);
     let summary = Summary::from_tally(&tally, manifest.judge.clone(), form, &path);
     print_summary(&args.out, args.format, &summary)?;
-    let result = check_unscored(args.max_unscored, &tally.counts);
+    let result = check_unscored(args.max_unscored, counts);
     let properties = vec![("source", manifest.source.path.clone()), ("judge", manifest.judge)];
     write_junit(junit.as_ref(), "acem3 merge", properties, std::slice::from_ref(&result))?;
     if !result.failed {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Fields with texts, which a judge that is not reproducible may write differently.
-const TEXT_FIELDS: [&str; 2] = ["analyses", "cut"];
+/// Fields that are not compared if the judge is not reproducible: its texts may differ.
+const TEXT_FIELDS: [&str; 3] = ["analyses", "cut", "reproducible"];
 
 /// A value that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
