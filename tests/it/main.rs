@@ -125,7 +125,7 @@ mod rubrics;
 mod run_end;
 #[cfg(test)]
 mod same_judge;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod scale_guide;
 #[cfg(test)]
 mod schema;

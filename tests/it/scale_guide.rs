@@ -1,5 +1,7 @@
 //! The scripts of the guide to many machines.
 
+#![cfg(unix)]
+
 use std::env;
 use std::path::Path;
 use std::process::Command;

@@ -104,7 +104,9 @@ fn merged_shards_equal_the_run_over_all_cases() {
             assert_eq!(comparable(&folder, &out), comparable(&folder, &all), "{form}, {of} shards");
             assert_eq!(summary(&merged), summary(&whole));
             assert_eq!(folder.manifest(&out)["merged"].as_array().unwrap().len(), of);
-            shards.iter().for_each(|shard| fs::remove_dir_all(folder.path(shard)).unwrap());
+            for shard in &shards {
+                fs::remove_dir_all(folder.path(shard)).unwrap();
+            }
         }
     }
 }
