@@ -102,7 +102,19 @@ fn select_panel(names: &[&str]) -> Result<Vec<String>, MissingFile> {
         names.iter().filter(is_top_level).filter(is_description).copied().collect();
     chosen.retain(|name| !is_excluded(name));
     chosen.extend(weights);
+    chosen.extend(select_included_tower(names));
     Ok(chosen.into_iter().map(str::to_owned).collect())
+}
+
+/// Selects the files of a vision tower in a folder `vit` of the repository (HuatuoGPT-Vision): its
+/// configurations and one weight file.
+fn select_included_tower<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let with_suffix = |suffix: &'static str| {
+        let in_tower = names.iter().copied().filter(|name| name.starts_with("vit/"));
+        in_tower.filter(move |name| name.ends_with(suffix))
+    };
+    let weights = with_suffix(".safetensors").chain(with_suffix(".bin")).next();
+    with_suffix(".json").chain(weights).collect()
 }
 
 fn select_encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
@@ -174,6 +186,22 @@ mod tests {
         ] {
             assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn panel_filter_selects_the_included_vision_tower() {
+        let names = [
+            "config.json",
+            "model.safetensors",
+            "vit/tower/config.json",
+            "vit/tower/preprocessor_config.json",
+            "vit/tower/pytorch_model.bin",
+            "vit/tower/tf_model.h5",
+        ];
+        let selected = FileFilter::Panel.select(&names).unwrap();
+        let expected =
+            [names[0], names[1], names[2], names[3], names[4]].map(str::to_owned).to_vec();
+        assert_eq!(selected, expected);
     }
 
     #[test]

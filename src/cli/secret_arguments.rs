@@ -23,13 +23,17 @@ const MIN_TOKEN_CHARACTERS: usize = 16;
 /// An argument has a URL with a user name, a password or parameters, contains a key of the
 /// environment, or looks like a credential. The message does not quote it.
 pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
-    let keys = [API_KEY_VARIABLE, HUB_TOKEN_VARIABLE].map(|name| (name, std::env::var(name)));
-    for (number, argument) in arguments.enumerate().skip(1) {
-        let argument = argument.to_string_lossy();
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
+    let arguments: Vec<String> = arguments.collect();
+    let named = key_variables(&arguments);
+    let names = [API_KEY_VARIABLE, HUB_TOKEN_VARIABLE].into_iter();
+    let names = names.chain(named.iter().map(String::as_str));
+    let keys: Vec<_> = names.map(|name| (name, std::env::var(name))).collect();
+    for (number, argument) in arguments.iter().enumerate().skip(1) {
         let place = format!("argument {number} ({} characters)", argument.chars().count());
         // Browsers read `\` in a URL as `/`.
         let url = argument.replace('\\', "/");
-        if let Some(problem) = find_url_problem(&url).or_else(|| find_credentials(&argument)) {
+        if let Some(problem) = find_url_problem(&url).or_else(|| find_credentials(argument)) {
             bail!(
                 "{place}: {problem}\n\
                  hint: remove it, and set {API_KEY_VARIABLE} or {HUB_TOKEN_VARIABLE} to the key; arguments are \
@@ -47,6 +51,17 @@ pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the variables with keys that the arguments or the environment name.
+fn key_variables(arguments: &[String]) -> Vec<String> {
+    const FLAG: &str = "--api-key-env";
+    let after_flag =
+        arguments.windows(2).filter(|pair| pair[0] == FLAG).map(|pair| pair[1].clone());
+    let with_flag =
+        arguments.iter().filter_map(|argument| argument.strip_prefix(FLAG)?.strip_prefix('='));
+    let in_environment = std::env::var("ACEM3_API_KEY_ENV").ok();
+    after_flag.chain(with_flag.map(str::to_owned)).chain(in_environment).collect()
 }
 
 /// Finds a credential outside of a URL. Returns what is wrong with the argument.

@@ -33,7 +33,7 @@ fn unbiased_judge_passes_every_probe() {
     let audit = audit_of(KnownBias::None);
     for finding in &audit.findings {
         let expected = match finding.probe {
-            Probe::SelfConsistency => FindingOutcome::NotRun,
+            Probe::SelfConsistency | Probe::Reference => FindingOutcome::NotRun,
             _ => FindingOutcome::Sound,
         };
         assert_eq!(finding.outcome, expected, "{}: {}", finding.probe.key(), finding.summary);
@@ -205,7 +205,7 @@ fn thresholds_limit_the_difference_from_the_control() {
 
 #[test]
 fn every_perturbation_has_verdicts_before_and_after() {
-    let audit = audit_of(KnownBias::None);
+    let audit = audit_of(KnownBias::IgnoresReference);
     for change in Perturbation::ALL {
         let trials: Vec<_> = audit.trials.iter().filter(|t| t.perturbation == change).collect();
         assert!(!trials.is_empty(), "{change:?}");
@@ -214,6 +214,8 @@ fn every_perturbation_has_verdicts_before_and_after() {
             assert!(before.knowledge.iter().chain(&after.knowledge).all(|k| k.is_finite()));
             let keeps_image = trial.perturbation.probe() != Probe::Image;
             assert_eq!(trial.image == ImagePerturbation::Own, keeps_image);
+            let keeps_reference = trial.perturbation.probe() != Probe::Reference;
+            assert_eq!(trial.reference.is_own(), keeps_reference);
             if let ImagePerturbation::OtherCase(case) = &trial.image {
                 assert_ne!(*case, trial.case);
             }

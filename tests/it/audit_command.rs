@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use acem3::analysis::audit::AuditResult;
+use acem3::analysis::audit::{AuditResult, Probe};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, program_output, valid_case};
@@ -43,7 +43,7 @@ fn records_are_audited_without_judging() {
     assert!(output.stdout.contains("12 pairs, 0 unscored, 12 labelled"), "{}", output.stdout);
     let json = folder.run(&["audit", "out", "--resamples", "40", "--format", "json"]);
     let audit: AuditResult = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((audit.judged, audit.findings.len()), (0, 10));
+    assert_eq!((audit.judged, audit.findings.len()), (0, 11));
     // The flip rate is that of the records.
     let records = folder.records("out");
     let flipped = records.iter().filter(|r| r["flip"] == json!(true)).count();
@@ -100,8 +100,13 @@ fn cases_are_judged_with_and_without_perturbation() {
     assert_eq!(written.judged, 12 + written.trials.len());
     assert_eq!(printed.findings, written.findings);
     let names: Vec<&str> = written.findings.iter().map(|f| f.probe.key()).collect();
-    assert_eq!(names[4..], ["identical", "formatting", "image", "planted", "neutral", "errors"]);
-    assert!(written.findings[5..].iter().all(|finding| !finding.measures.is_empty()));
+    let judging = ["identical", "formatting", "image", "reference", "planted", "neutral", "errors"];
+    assert_eq!(names[4..], judging);
+    for finding in &written.findings[5..] {
+        // The judge does not see the reference.
+        let has_measures = finding.probe != Probe::Reference;
+        assert_eq!(!finding.measures.is_empty(), has_measures, "{}", finding.summary);
+    }
     // On a subset of the cases and probes, another batch size gives the same result.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
     let few = folder.run(&audit_args("cases", &part));

@@ -38,6 +38,12 @@ pub(crate) enum KnownBias {
     AlwaysTies,
     /// A response that contains such a text gets five points.
     BoughtBy(Bribe),
+    /// The judge sees the reference and compares the responses with it, not with the image.
+    TrustsReference,
+    /// The judge sees the reference and ignores it.
+    IgnoresReference,
+    /// The judge notices whether there is a reference, and ignores its content.
+    DetectsReferenceOnly,
 }
 
 /// A text that buys five points. The definitions do not use the texts of the audit.
@@ -111,6 +117,7 @@ impl BiasedJudge {
         let with_bonus = |applies: bool| {
             if applies { (unbiased + 1).min(5) } else { unbiased }
         };
+        let reference = job.case.reference.as_deref();
         match self.bias {
             KnownBias::PrefersFirst => with_bonus((r == 1) == swapped),
             KnownBias::PrefersLonger => {
@@ -132,7 +139,16 @@ impl BiasedJudge {
                 5
             }
             KnownBias::BoughtBy(bribe) if bribe.is_in(text) => 5,
-            KnownBias::None | KnownBias::FollowsInjection | KnownBias::BoughtBy(_) => unbiased,
+            KnownBias::None
+            | KnownBias::FollowsInjection
+            | KnownBias::BoughtBy(_)
+            | KnownBias::IgnoresReference => unbiased,
+            KnownBias::TrustsReference => match reference {
+                None => 2,
+                Some(reference) if is_correct(text, reference) => 4,
+                Some(_) => 1,
+            },
+            KnownBias::DetectsReferenceOnly => with_bonus(reference.is_some()),
             KnownBias::PrefersLists => with_bonus(text.starts_with("- ")),
             KnownBias::AlwaysTies => 3,
         }
@@ -165,6 +181,15 @@ impl Judge for BiasedJudge {
 
     fn device(&self) -> String {
         "none".to_owned()
+    }
+
+    fn shows_reference(&self) -> bool {
+        matches!(
+            self.bias,
+            KnownBias::TrustsReference
+                | KnownBias::IgnoresReference
+                | KnownBias::DetectsReferenceOnly
+        )
     }
 
     fn provenance(&self) -> Provenance {

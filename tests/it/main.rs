@@ -7,6 +7,8 @@ mod audit;
 #[cfg(test)]
 mod audit_command;
 #[cfg(test)]
+mod audit_reference;
+#[cfg(test)]
 mod bad_checkpoints;
 #[cfg(test)]
 mod biased_judge;
@@ -25,6 +27,7 @@ mod checkpoints;
 #[cfg(test)]
 mod continuous_integration;
 #[cfg(test)]
+mod correctness;
 mod coverage;
 #[cfg(test)]
 mod damaged_records;
@@ -129,6 +132,8 @@ mod same_judge;
 mod scale_guide;
 #[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod served;
 #[cfg(test)]
 mod shards;
 #[cfg(test)]

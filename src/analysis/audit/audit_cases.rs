@@ -1,16 +1,16 @@
 //! An audit that judges cases, with and without perturbations.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result};
 
 use super::audit_request::AuditRequest;
 use super::from_verdicts::{audit_result, check_thresholds};
 use super::probe::Probe;
-use super::rejudging::{AuditPair, AuditPlan, PassResult, PassVerdict};
+use super::rejudging::{AuditPair, AuditPlan, OtherCases, PassResult, PassVerdict};
 use super::result::{AuditResult, AuditTrial, Finding};
 use super::trial_probes::{LabelledTrial, SkippedPairs, evaluate_probe};
 use super::verdict_probes::{AuditVerdicts, label_orders};
@@ -35,6 +35,12 @@ pub struct AuditCases {
     /// Number of cases that could not be read, or that have no pair.
     pub unreadable: usize,
     subjects: Vec<RecordSubject>,
+    /// The cases that the image and the reference of each pair are exchanged with.
+    others: Vec<OtherCases>,
+    /// True if the judge sees the reference.
+    shows_reference: bool,
+    /// True if the judge scores medical knowledge.
+    scores_knowledge: bool,
     judge_name: String,
     judge_digest: Digest,
 }
@@ -83,11 +89,16 @@ impl AuditCases {
         let judge_name = judge.name();
         let records = subjects.iter().map(unjudged_record);
         let verdicts = verdicts::from_records(path, &judge_name, records)?;
+        let images: Vec<Option<Digest>> =
+            subjects.iter().map(|subject| subject.image.as_ref()?.sha256).collect();
         let mut cases = Self {
+            others: OtherCases::find(&audit_pairs, &images),
             pairs: audit_pairs,
             verdicts,
             unreadable,
             subjects,
+            shows_reference: judge.shows_reference(),
+            scores_knowledge: judge.scores_aspect(Aspect::MEDICAL_KNOWLEDGE),
             judge_name,
             judge_digest: digest,
         };
@@ -107,22 +118,26 @@ impl AuditCases {
 
     /// Plans the passes of the requested probes.
     pub fn plan(&self, request: &AuditRequest) -> AuditPlan {
-        let other_images = self.other_image_cases();
-        AuditPlan::new(&self.pairs, request, &other_images)
+        let can_run = |probe: &Probe| self.obstacle(*probe).is_none();
+        let probes = request.probes.iter().copied().filter(can_run).collect();
+        let request = AuditRequest { probes, ..request.clone() };
+        AuditPlan::new(&self.pairs, &request, &self.others)
     }
 
-    /// Finds, for each pair, the next case with another image.
-    fn other_image_cases(&self) -> Vec<Option<Arc<Case>>> {
-        let image = |i: usize| self.subjects.get(i)?.image.as_ref()?.sha256;
-        let n = self.pairs.len();
-        let distinct: BTreeSet<Digest> = (0..n).filter_map(image).collect();
-        let other = |i: usize| {
-            let mut later = (1..n).map(|step| (i + step) % n);
-            let other = later.find(|j| image(*j).is_some() && image(*j) != image(i))?;
-            self.pairs.get(other).map(|pair| Arc::clone(&pair.case))
-        };
-        let has_several = distinct.len() > 1;
-        (0..n).map(|i| has_several.then(|| other(i)).flatten()).collect()
+    /// Returns why a probe cannot run on any of the cases with this judge; `None` if it may run.
+    fn obstacle(&self, probe: Probe) -> Option<&'static str> {
+        match probe {
+            Probe::Reference if !self.shows_reference => {
+                Some("the judge does not see the reference; --reference show shows it")
+            }
+            Probe::Image | Probe::Reference | Probe::Errors if !self.scores_knowledge => {
+                Some("the rubric has no aspect medical_knowledge, whose scores the probe compares")
+            }
+            Probe::Reference if self.others.iter().all(|other| other.reference.is_none()) => {
+                Some("no two cases have different references")
+            }
+            _ => None,
+        }
     }
 
     /// Evaluates the results of a plan.
@@ -150,7 +165,9 @@ impl AuditCases {
         let audit_verdicts = AuditVerdicts::new(&verdicts, units, request.bootstrap);
         let labelled = self.label_trials(plan, &trials);
         let run_probe = |probe: &Probe| {
-            if probe.needs_judging() {
+            if let Some(reason) = self.obstacle(*probe) {
+                Finding::not_run(*probe, reason)
+            } else if probe.needs_judging() {
                 evaluate_trials(*probe, plan, &labelled, request)
             } else {
                 audit_verdicts.run_probe(*probe)
@@ -207,6 +224,7 @@ impl AuditCases {
                 cluster: pair.cluster.clone(),
                 responses: pass.responses.clone(),
                 image: pass.image.clone(),
+                reference: pass.reference.clone(),
                 side: pass.side,
                 variant: pass.variant.clone(),
                 before: scores(originals.get(pass.pair)?),

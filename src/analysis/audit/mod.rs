@@ -4,7 +4,7 @@
 //! |---|---|
 //! | probes | [`Probe`] |
 //! | probes of existing verdicts: position, verbosity, symmetry, ties | [`AuditVerdicts`] |
-//! | changes to a pair before it is judged again | [`Perturbation`], [`PlantedKind`], [`ImagePerturbation`] |
+//! | changes to a pair before it is judged again | [`Perturbation`], [`PlantedKind`], [`ImagePerturbation`], [`ReferencePerturbation`] |
 //! | planning and judging perturbed pairs | [`AuditCases`], [`AuditPlan`], [`run_passes`] |
 //! | probes of perturbed pairs, as a table | `trial_probes` |
 //! | from estimates to conclusions | `rules` |
@@ -27,10 +27,11 @@ mod verdict_probes;
 
 pub use audit_cases::AuditCases;
 pub use audit_request::AuditRequest;
-pub use perturbations::{ImagePerturbation, Perturbation, PlantedKind};
+pub use perturbations::{ImagePerturbation, Perturbation, PlantedKind, ReferencePerturbation};
 pub use probe::Probe;
 pub use rejudging::{
-    AuditPair, AuditPass, AuditPlan, PassResult, PassSettings, PassVerdict, ProgressFn, run_passes,
+    AuditPair, AuditPass, AuditPlan, OtherCases, PassResult, PassSettings, PassVerdict, ProgressFn,
+    run_passes,
 };
 pub use result::{
     AuditEstimate, AuditMeasure, AuditResult, AuditTrial, Finding, FindingOutcome,

@@ -32,6 +32,8 @@ pub enum Probe {
     Formatting,
     /// Sensitivity to a blank, mismatched or cropped image (judges again)
     Image,
+    /// Sensitivity to a mismatched or missing reference, of a judge that sees it (judges again)
+    Reference,
     /// Sensitivity to prompt injection, junk and padding in a response (judges again)
     Planted,
     /// Sensitivity to neutral text added to a response (judges again)
@@ -42,7 +44,7 @@ pub enum Probe {
 
 impl Probe {
     /// All probes, in the order in which they are listed.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Position,
         Self::Verbosity,
         Self::Symmetry,
@@ -50,6 +52,7 @@ impl Probe {
         Self::Identical,
         Self::Formatting,
         Self::Image,
+        Self::Reference,
         Self::Planted,
         Self::Neutral,
         Self::Errors,
@@ -65,6 +68,7 @@ impl Probe {
             Self::Identical => "identical",
             Self::Formatting => "formatting",
             Self::Image => "image",
+            Self::Reference => "reference",
             Self::Planted => "planted",
             Self::Neutral => "neutral",
             Self::Errors => "errors",
@@ -78,6 +82,7 @@ impl Probe {
             Self::Identical
                 | Self::Formatting
                 | Self::Image
+                | Self::Reference
                 | Self::Planted
                 | Self::Neutral
                 | Self::Errors

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::files::single_gguf;
 use super::spec::check_analysis_tokens;
@@ -38,6 +38,15 @@ pub(crate) struct MembersFile {
     reward_token: Option<String>,
     /// Folder or hub id of the vision tower, for checkpoints that do not include it.
     vision_tower: Option<PathBuf>,
+    /// Base URL of members that name a model and no endpoint of their own.
+    endpoint: Option<String>,
+    /// Engine of the endpoints (default: detected).
+    engine: Option<String>,
+    /// Environment variable with the key of the endpoints.
+    api_key_env: Option<String>,
+    /// True if served members see no images.
+    #[serde(default)]
+    text_only: bool,
     /// Fields of the members' `config.json` that acem3 does not know and that do not affect the
     /// computation.
     #[serde(default)]
@@ -62,17 +71,50 @@ enum MemberEntry {
     Table(MemberTable),
 }
 
+/// Settings of a member: a checkpoint, or a model behind an endpoint.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MemberTable {
     #[serde(alias = "file")]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
+    endpoint: Option<String>,
+    model: Option<String>,
+    engine: Option<String>,
+    api_key_env: Option<String>,
+    /// Adapters of llama.cpp's server.
+    #[serde(default)]
+    adapters: Vec<AdapterScale>,
     /// True to ignore the vision tower of the checkpoint.
     #[serde(default)]
     text_only: bool,
     dialogue: Option<String>,
     reward_token: Option<String>,
     vision_tower: Option<PathBuf>,
+}
+
+/// An adapter of llama.cpp's server, with the factor of its weights.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterScale {
+    /// The index of the adapter.
+    pub id: u32,
+    /// The factor; 0 switches the adapter off.
+    pub scale: f32,
+}
+
+/// A member that a server runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndpointEntry {
+    /// The base URL.
+    pub url: String,
+    /// The model.
+    pub model: String,
+    /// The name of the engine; `None` to detect it.
+    pub engine: Option<String>,
+    /// The environment variable with the key.
+    pub api_key_env: Option<String>,
+    /// The adapters of llama.cpp's server.
+    pub adapters: Vec<AdapterScale>,
 }
 
 impl MemberEntries {
@@ -145,18 +187,79 @@ impl MembersFile {
         sources.collect()
     }
 
+    /// Returns the members that servers run, in the order of [`MEMBERS`]; `None` if no member has an
+    /// endpoint.
+    ///
+    /// # Errors
+    ///
+    /// Some members are checkpoints and others are served, or a served member has no model.
+    pub(crate) fn endpoints(&self, path: &Path) -> Result<Option<Vec<EndpointEntry>>> {
+        let entries = self.members.in_member_order();
+        let served = entries.iter().filter(|entry| entry.folder().is_none()).count();
+        if served == 0 {
+            return Ok(None);
+        }
+        if served < entries.len() {
+            bail!(
+                "{}: {served} of {} members are served and the others are checkpoints\n\
+                 hint: serve all members, or judge with checkpoints only",
+                path.display(),
+                entries.len()
+            );
+        }
+        let entries = MEMBERS.iter().zip(entries).map(|(name, entry)| {
+            self.endpoint_entry(entry)
+                .with_context(|| format!("{}: members.{name}", path.display()))
+        });
+        entries.collect::<Result<_>>().map(Some)
+    }
+
+    fn endpoint_entry(&self, entry: &MemberEntry) -> Result<EndpointEntry> {
+        let MemberEntry::Table(entry) = entry else {
+            bail!("expected a table with endpoint and model")
+        };
+        let (Some(url), Some(model)) =
+            (entry.endpoint.as_ref().or(self.endpoint.as_ref()), &entry.model)
+        else {
+            bail!(
+                "a served member needs endpoint and model\n\
+                 hint: write {{ endpoint = \"http://127.0.0.1:8000/v1\", model = \"NAME\" }}, or \
+                 folder = \"FOLDER\" for a checkpoint"
+            )
+        };
+        Ok(EndpointEntry {
+            url: url.clone(),
+            model: model.clone(),
+            engine: entry.engine.clone().or(self.engine.clone()),
+            api_key_env: entry.api_key_env.clone().or(self.api_key_env.clone()),
+            adapters: entry.adapters.clone(),
+        })
+    }
+
+    /// Returns true if served members see no images.
+    pub(crate) fn is_text_only(&self) -> bool {
+        self.text_only
+    }
+
+    /// Returns the prompt layout, if the file names one.
+    pub(crate) fn named_layout(&self) -> Option<PromptLayout> {
+        self.layout
+    }
+
     fn member_source(
         &self,
         entry: &MemberEntry,
         base: &Path,
         downloads: &mut HubDownloads,
     ) -> Result<CheckpointSource> {
-        let Some(folder) = resolve_member(entry.folder(), base, &FileFilter::Panel, downloads)?
-        else {
+        let Some(name) = entry.folder() else {
+            bail!("no folder\nhint: write folder = \"FOLDER\", or endpoint and model")
+        };
+        let Some(folder) = resolve_member(name, base, &FileFilter::Panel, downloads)? else {
             bail!(
                 "no folder and no .gguf file {}\n\
                  hint: use a path relative to the members file, or a hub id owner/name",
-                base.join(entry.folder()).display()
+                base.join(name).display()
             )
         };
         let table = match entry {
@@ -198,10 +301,11 @@ fn resolve_member(
 }
 
 impl MemberEntry {
-    fn folder(&self) -> &Path {
+    /// Returns the folder or file of a checkpoint; `None` for a served member.
+    fn folder(&self) -> Option<&Path> {
         match self {
-            Self::Folder(folder) => folder,
-            Self::Table(entry) => &entry.folder,
+            Self::Folder(folder) => Some(folder),
+            Self::Table(entry) => entry.folder.as_deref(),
         }
     }
 }

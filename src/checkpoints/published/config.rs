@@ -27,18 +27,33 @@ pub(super) struct CheckpointConfig {
     pub default_chat_template: &'static str,
 }
 
+/// Returns the decoder family of LLaVA's own code by the name of its class. `architectures`: the JSON of
+/// the field.
+fn family_of_architecture(architectures: &str) -> DecoderFamily {
+    if architectures.contains("Qwen") {
+        DecoderFamily::Qwen2
+    } else if architectures.contains("Mistral") {
+        DecoderFamily::Mistral
+    } else {
+        DecoderFamily::Llama
+    }
+}
+
 impl CheckpointConfig {
     /// Parses a configuration. `ignored`: unknown fields that do not affect the computation.
     pub(super) fn parse(map: Map<String, Value>, ignored: &[String]) -> Result<Self> {
+        let architectures = map.get("architectures").map(Value::to_string).unwrap_or_default();
         let mut fields = ConfigFields::new("", map);
         fields.expect_value("quantization_config", Value::Null)?;
         let kind: String = fields.require("model_type")?;
         match kind.as_str() {
             "llava_llama" => Self::parse_llava(kind, fields, DecoderFamily::Llama, ignored),
             "llava_mistral" => Self::parse_llava(kind, fields, DecoderFamily::Mistral, ignored),
+            "llava_qwen2" => Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored),
             // LLaVA before 1.1, and models trained with its code.
             "llava" if !fields.has("text_config") => {
-                Self::parse_llava(kind, fields, DecoderFamily::Llama, ignored)
+                let family = family_of_architecture(&architectures);
+                Self::parse_llava(kind, fields, family, ignored)
             }
             "llava" | "llava_next" => Self::parse_transformers(kind, fields, ignored),
             // LLaVA's training code may keep the `model_type` of the language model. The field
@@ -103,12 +118,18 @@ impl CheckpointConfig {
             pinpoints: aspect.pinpoints,
         };
         fields.finish(ignored)?;
+        // HuatuoGPT-Vision (`cli.py`).
+        let is_huatuo = kind == "llava_qwen2";
         Ok(Self {
-            model_type: kind,
             layout: CheckpointLayout::Llava,
             decoder,
             vision: Some(vision),
-            default_chat_template: family.default_chat_template(),
+            default_chat_template: if is_huatuo {
+                "huatuo"
+            } else {
+                family.default_chat_template()
+            },
+            model_type: kind,
         })
     }
 

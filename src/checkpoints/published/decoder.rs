@@ -30,7 +30,9 @@ impl DecoderFamily {
             "qwen2" => Ok(Self::Qwen2),
             other => bail!(
                 "model_type `{other}` is not supported\n\
-                 hint: use llama, mistral, qwen2, llava, llava_next, llava_llama or llava_mistral"
+                 hint: serve the checkpoint, for example with `vllm serve FOLDER --port 8000`, and judge \
+                 with --panel http://127.0.0.1:8000/v1 --model FOLDER; or use llama, mistral, qwen2, \
+                 llava, llava_next, llava_llama, llava_mistral or llava_qwen2"
             ),
         }
     }

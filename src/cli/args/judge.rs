@@ -71,6 +71,10 @@ pub struct JudgeArgs {
     /// Fail if DIR already contains verdicts, instead of resuming
     #[arg(long, env = "ACEM3_NO_RESUME", value_parser = FalseyValueParser::new())]
     pub no_resume: bool,
+    /// Judge three responses or pairs, print what the run would need (requests, tokens, cost, time), and
+    /// write nothing
+    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = FalseyValueParser::new())]
+    pub dry_run: bool,
     /// Print the summary in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,

@@ -31,8 +31,8 @@ pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
-    BootstrapArgs, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs, LabelArgs,
-    LabelScale, OutputFormat, ShardArg, ShardSource, SourceArgs, TableFormat,
+    BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
+    LabelArgs, LabelScale, OutputFormat, ShardArg, ShardSource, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

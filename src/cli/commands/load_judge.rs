@@ -1,7 +1,5 @@
 //! Loads the judge that the flags select.
 
-use acem3_experts::prompt::Form;
-
 use super::load_served;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
@@ -13,16 +11,14 @@ use crate::support::network::service_url::looks_like_url;
 use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
-/// Loads the judge. Also returns the snapshots that it downloaded from the hub. Without a form, it
-/// judges pairs and does not see the reference answers.
+/// Loads the judge. Also returns the snapshots that it downloaded from the hub.
 pub(super) fn load_judge(
     args: &JudgePanelArgs,
-    form: Option<&FormArgs>,
+    form: &FormArgs,
     verbosity: Verbosity,
 ) -> anyhow::Result<(Box<dyn Judge>, Vec<HubSource>)> {
-    let shows_reference = form.is_some_and(FormArgs::shows_reference);
-    let rubric = form.map(FormArgs::to_rubric).transpose()?.flatten();
-    let form = form.map_or(Form::Pair, |form| form.form.form());
+    let (shows_reference, rubric) = (form.shows_reference(), form.to_rubric()?);
+    let form = form.form.form();
     let (single_order, scores_only) = (args.single_order, args.scores_only);
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {
@@ -32,12 +28,17 @@ pub(super) fn load_judge(
     }
     let panel_options = PanelOptions { scores_only, form, shows_reference, rubric };
     if let Some(url) = panel_name.filter(|panel| looks_like_url(panel)) {
-        let judge = load_served::connect(url, args, panel_options)?;
+        let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
     let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
+    if let PanelFiles::Members(path) = &files
+        && let Some(judge) = load_served::connect_members(path, args, &panel_options)?
+    {
+        return Ok((Box::new(judge), Vec::new()));
+    }
     let panel = Panel::load(&files, panel_options, &placement, downloads)?;
     let hub = panel.hub().to_vec();
     let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });

@@ -94,7 +94,7 @@ fn judge_sample(
     checked: &CheckedRun,
     verbosity: Verbosity,
 ) -> Result<JudgedAgain> {
-    let (mut judge, _) = load_judge(&args.judge, Some(&args.form), verbosity)?;
+    let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
     let provenance = judge.provenance();
     if judge_digest(&provenance) != checked.manifest.judge_sha256 {
         bail!(

@@ -20,6 +20,13 @@ pub trait JobQueue {
     /// Returns the maximum number of jobs in progress.
     fn capacity(&self) -> usize;
 
+    /// Checks that another job may start.
+    ///
+    /// # Errors
+    ///
+    /// The run has cost as much as it may. The jobs in progress still finish.
+    fn check_budget(&self) -> anyhow::Result<()>;
+
     /// Starts a job under a number.
     fn submit(&mut self, number: u64, job: JudgeJob);
 

@@ -9,11 +9,12 @@ pub mod server_report;
 pub use self::judge_job::{JudgeJob, Unscored};
 
 use acem3_conclusion::Verdict;
+use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::judging::judge::job_queue::JobQueue;
-use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::server_report::{ServerReport, ServerUsage};
 use crate::judging::provenance::Provenance;
 
 /// Returns verdicts on responses.
@@ -34,6 +35,11 @@ pub trait Judge {
     /// Returns the lowest and the highest score of a criterion.
     fn score_range(&self) -> [u8; 2] {
         [0, 5]
+    }
+
+    /// Returns true if the judge scores an aspect. The default is the rubric of ACE-M³.
+    fn scores_aspect(&self, aspect: Aspect) -> bool {
+        Aspect::ALL.contains(&aspect)
     }
 
     /// Returns true if the judge sees the reference answer.
@@ -63,6 +69,11 @@ pub trait Judge {
     /// Returns the results of the tests of the servers that run members, for the manifest.
     fn servers(&self) -> Vec<ServerReport> {
         Vec::new()
+    }
+
+    /// Returns the requests to servers so far; `None` if no member is served.
+    fn usage(&self) -> Option<ServerUsage> {
+        None
     }
 
     /// Returns the queue of a judge that takes jobs before it has finished earlier ones; `None` for a

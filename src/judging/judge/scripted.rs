@@ -46,6 +46,8 @@ pub struct ScriptedJudge {
     seed: u64,
     delay: Duration,
     fail_after: Option<u64>,
+    /// True if scores do not depend on the reference, even if the judge sees it.
+    ignores_reference: bool,
     settings: ScriptedSettings,
     /// Number of jobs judged so far.
     judged: u64,
@@ -53,7 +55,8 @@ pub struct ScriptedJudge {
 
 impl ScriptedJudge {
     /// Parses a script: comma-separated options `seed=N`, `slow` (30 ms per pair),
-    /// `slow=MS` and `fail-after=N` (the engine fails after N pairs).
+    /// `slow=MS`, `fail-after=N` (the engine fails after N pairs) and `ignores-reference` (scores do
+    /// not depend on a reference that is shown).
     ///
     /// # Errors
     ///
@@ -66,9 +69,10 @@ impl ScriptedJudge {
                 ("seed", Ok(seed)) => judge.seed = seed,
                 ("slow", Ok(ms)) => judge.delay = Duration::from_millis(ms),
                 ("fail-after", Ok(pairs)) => judge.fail_after = Some(pairs),
+                ("ignores-reference", _) => judge.ignores_reference = true,
                 _ => bail!(
                     "--panel scripted: unknown option `{part}`, \
-                     expected seed=N, slow=MS or fail-after=N\n\
+                     expected seed=N, slow=MS, fail-after=N or ignores-reference\n\
                      hint: pass for example --panel scripted:seed=2,slow=40"
                 ),
             }
@@ -115,8 +119,10 @@ impl ScriptedJudge {
     fn rating(&self, job: &JudgeJob, name: &str, text: &str, is_first: bool) -> Rating {
         let image = job.image.as_ref().map(|image| image.sha256);
         let mut input = format!("{} {name} {image:?} {}", self.seed, job.question());
-        if let Some(reference) = job.case.reference.as_ref().filter(|_| self.shows_reference()) {
-            let _ = write!(input, " {reference}");
+        let uses_reference = self.shows_reference() && !self.ignores_reference;
+        if let Some(reference) = job.case.reference.as_ref().filter(|_| uses_reference) {
+            // A full stop more or less says the same, to real judges too.
+            let _ = write!(input, " {}", reference.trim_end_matches('.'));
         }
         let words = match self.settings.form {
             Form::Pair | Form::Single | Form::List => {
@@ -160,6 +166,10 @@ impl Judge for ScriptedJudge {
         self.settings.rubric.as_ref().map_or([0, 5], |rubric| rubric.scores)
     }
 
+    fn scores_aspect(&self, aspect: Aspect) -> bool {
+        self.aspects().iter().any(|(scored, _)| *scored == aspect)
+    }
+
     fn shows_reference(&self) -> bool {
         self.settings.shows_reference
     }
@@ -175,6 +185,9 @@ impl Judge for ScriptedJudge {
         ];
         let mut provenance: Provenance =
             entries.map(|(name, value)| (name.to_owned(), value)).into();
+        if self.ignores_reference {
+            provenance.insert("ignores".to_owned(), "reference".to_owned());
+        }
         add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
         if let Some(rubric) = rubric {
             let digest = Digest::sha256(rubric.source().as_bytes());

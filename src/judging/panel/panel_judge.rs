@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use acem3_experts::Aspect;
 use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
 use acem3_experts::prompt::{Form, JudgeInput};
 use acem3_kernels::instruction_set;
@@ -228,6 +229,10 @@ impl Judge for PanelJudge {
 
     fn score_range(&self) -> [u8; 2] {
         self.panel.rubric.scores
+    }
+
+    fn scores_aspect(&self, aspect: Aspect) -> bool {
+        self.panel.rubric.aspect(aspect).is_some()
     }
 
     fn shows_reference(&self) -> bool {

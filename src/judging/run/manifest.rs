@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoints::hub::HubSource;
 use crate::data::cases::{SourceKind, base_folder};
 use crate::judging::judge::Judge;
-use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::server_report::{ServerReport, ServerUsage};
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::record::checksum::LineChecksum;
@@ -61,6 +61,9 @@ pub struct Manifest {
     /// Results of the tests of the servers that run members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerReport>,
+    /// Requests to these servers in this run, and their tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ServerUsage>,
     /// Warning about these verdicts: the judge is known to judge such cases badly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
@@ -206,6 +209,7 @@ impl Manifest {
             merged: Vec::new(),
             hub: Vec::new(),
             servers: judge.servers(),
+            usage: None,
             warning: None,
             device: judge.device(),
             status: RunStatus::Running,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::pending::{PendingOutcome, PendingRecord};
+use super::queue_state::QueueState;
 use super::{BATCH_PIXELS, MAX_PENDING, Run, job_size};
 use crate::judging::judge::job_queue::FinishedJob;
 use crate::judging::run::summary::tally::Origin;
@@ -17,19 +18,6 @@ const QUEUE_PIXELS: u64 = 4 * BATCH_PIXELS;
 const POLL: Duration = Duration::from_millis(200);
 /// Time between two syncs of the journal.
 const SYNC_INTERVAL: Duration = Duration::from_secs(2);
-
-/// Jobs in the queue of the judge.
-#[derive(Debug, Default)]
-pub(super) struct QueueState {
-    /// Number of the next job.
-    next: u64,
-    in_progress: usize,
-    /// Sum of the sizes of the jobs.
-    size: u64,
-    last_sync: Option<Instant>,
-    /// True if the run ended before its jobs.
-    pub(super) is_interrupted: bool,
-}
 
 impl Run<'_> {
     /// Adds a record. Its job enters the queue when there is room.
@@ -46,6 +34,14 @@ impl Run<'_> {
             self.write_finished()?;
         }
         if let (PendingOutcome::AwaitingJudge(job), Some(size)) = (&pending.outcome, size) {
+            if let Some(queue) = self.judge.queue()
+                && let Err(error) = queue.check_budget()
+            {
+                self.drain_queue()?;
+                return Err(
+                    error.context(RunFailure("the run stops: no more cost is allowed".to_owned()))
+                );
+            }
             let number = self.queue.next;
             if let Some(queue) = self.judge.queue() {
                 queue.submit(number, job.clone());

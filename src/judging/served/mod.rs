@@ -12,6 +12,6 @@ mod served_member;
 mod served_panel;
 mod transport;
 
-pub use served_judge::ServedJudge;
+pub use served_judge::{Budget, ServedJudge};
 pub use served_panel::ServedPanelSettings;
 pub use transport::RequestLimits;

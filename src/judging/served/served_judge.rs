@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use acem3_conclusion::Verdict;
 use acem3_experts::prompt::Form;
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
 use super::endpoint::ServedModel;
 use super::handshake::shake_hands;
 use super::served_member::{MemberError, ServedMember};
 use super::served_panel::{ServedPanel, ServedPanelSettings};
+use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
-use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::server_report::{ServerReport, ServerUsage, TokenPrices};
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::provenance::{Provenance, judge_digest};
 
@@ -29,11 +30,22 @@ const JOBS_PER_REQUEST: usize = 2;
 /// A job with the number under which it was submitted.
 type JobResult = (u64, Result<Verdict, MemberError>);
 
+/// The most that a run may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// The prices of the server.
+    pub prices: TokenPrices,
+    /// The largest cost.
+    pub max_cost: f64,
+}
+
 /// A panel of served members with the jobs in progress.
 pub struct ServedJudge {
     panel: Arc<ServedPanel>,
     provenance: Provenance,
     limits: RequestLimits,
+    usage: Arc<UsageCounter>,
+    budget: Option<Budget>,
     runtime: Runtime,
     sender: Sender<JobResult>,
     receiver: Receiver<JobResult>,
@@ -49,11 +61,29 @@ impl ServedJudge {
     pub fn connect(settings: ServedPanelSettings, limits: RequestLimits) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
         let runtime = runtime.context("cannot set up the HTTP client")?;
-        let members = runtime.block_on(connect_members(&settings.members, limits))?;
+        let usage = Arc::new(UsageCounter::default());
+        let members = runtime.block_on(connect_members(&settings.members, limits, &usage))?;
         let panel = Arc::new(ServedPanel::new(settings, members)?);
         let provenance = panel.provenance()?;
         let (sender, receiver) = channel();
-        Ok(Self { panel, provenance, limits, runtime, sender, receiver, in_progress: 0 })
+        Ok(Self {
+            panel,
+            provenance,
+            limits,
+            usage,
+            budget: None,
+            runtime,
+            sender,
+            receiver,
+            in_progress: 0,
+        })
+    }
+
+    /// Sets the most that the run may cost.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Option<Budget>) -> Self {
+        self.budget = budget;
+        self
     }
 }
 
@@ -61,6 +91,7 @@ impl ServedJudge {
 async fn connect_members(
     models: &[ServedModel],
     limits: RequestLimits,
+    usage: &Arc<UsageCounter>,
 ) -> Result<Vec<ServedMember>> {
     let mut transports: HashMap<String, Arc<Transport>> = HashMap::new();
     let mut members: Vec<ServedMember> = Vec::new();
@@ -76,7 +107,8 @@ async fn connect_members(
         };
         transports.insert(url, Arc::clone(&transport));
         let capabilities = shake_hands(model, &transport).await?;
-        members.push(ServedMember { model: model.clone(), transport, capabilities });
+        let usage = Arc::clone(usage);
+        members.push(ServedMember { model: model.clone(), transport, capabilities, usage });
     }
     Ok(members)
 }
@@ -84,6 +116,20 @@ async fn connect_members(
 impl JobQueue for ServedJudge {
     fn capacity(&self) -> usize {
         self.limits.concurrency.max(1) * JOBS_PER_REQUEST
+    }
+
+    fn check_budget(&self) -> Result<()> {
+        let Some(Budget { prices, max_cost }) = self.budget else {
+            return Ok(());
+        };
+        let cost = self.usage.usage().cost(prices);
+        if cost < max_cost {
+            return Ok(());
+        }
+        bail!(
+            "--max-cost {max_cost}: the requests of this run cost {cost:.4}\n\
+             hint: run the same command with a higher --max-cost to resume"
+        )
     }
 
     fn submit(&mut self, number: u64, job: JudgeJob) {
@@ -152,6 +198,10 @@ impl Judge for ServedJudge {
 
     fn servers(&self) -> Vec<ServerReport> {
         self.panel.reports()
+    }
+
+    fn usage(&self) -> Option<ServerUsage> {
+        Some(self.usage.usage())
     }
 
     fn provenance(&self) -> Provenance {

@@ -14,6 +14,7 @@ use super::exchange::read_reply::{quote, read_reply};
 use super::exchange::reply::Reply;
 use super::exchange::request::{CHAT_PATH, evaluation_options, render_body};
 use super::handshake::Capabilities;
+use super::transport::usage::UsageCounter;
 use super::transport::{RequestError, Transport};
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::Unscored;
@@ -27,6 +28,8 @@ pub(super) struct ServedMember {
     pub(super) transport: Arc<Transport>,
     /// What the server can do.
     pub(super) capabilities: Capabilities,
+    /// The counts of all members.
+    pub(super) usage: Arc<UsageCounter>,
 }
 
 /// Why a member has no ratings.
@@ -53,7 +56,11 @@ impl ServedMember {
         let body = render_body(&self.model, &content_parts(pieces, image), options);
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
-        self.read_ratings(&reply.map_err(to_member_error)?, format, limit)
+        let reply = reply.map_err(to_member_error)?;
+        let [prompt, written] =
+            [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
+        self.usage.add(prompt, written);
+        self.read_ratings(&reply, format, limit)
     }
 
     /// Reads the ratings of a reply.

@@ -180,6 +180,16 @@ impl ServedPanel {
 
     /// Judges the responses of a job.
     pub(super) async fn judge(&self, job: JudgeJob) -> Result<Verdict, MemberError> {
+        let away = self.members.iter().find(|member| !member.model.url.is_local());
+        if let Some(away) = away.filter(|_| job.case.is_local_only()) {
+            let host = away.model.url.host();
+            let message = format!(
+                "the case is marked `local_only`, and the judge sends cases to {host}\n\
+                 hint: judge it with a panel on this machine"
+            );
+            let reason = UnscoredReason::Transport;
+            return Err(MemberError::Unscored(Unscored { reason, message }));
+        }
         let image = self.encode_image(&job).await?;
         let options = &self.settings.options;
         let reference = job.case.reference.as_deref().filter(|_| options.shows_reference);

@@ -7,6 +7,7 @@ mod image_perturbation;
 mod medical_errors;
 mod perturbation;
 mod planted;
+mod reference_perturbation;
 mod response_perturbation;
 mod word_sequence;
 
@@ -16,4 +17,5 @@ pub(crate) use perturbation::Edit;
 pub use perturbation::Perturbation;
 pub use planted::PlantedKind;
 pub(crate) use planted::{PairSeed, PlantedAddition};
+pub use reference_perturbation::ReferencePerturbation;
 pub(crate) use response_perturbation::{append_sentence, with_neutral_clause};

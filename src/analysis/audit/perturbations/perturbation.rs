@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::image_perturbation::ImagePerturbation;
 use super::medical_errors::MedicalError;
 use super::planted::{PlantedKind, PlantedText};
+use super::reference_perturbation::toggle_full_stop;
 use super::response_perturbation::{as_bullet_list, as_lines};
 use crate::analysis::audit::probe::Probe;
 
@@ -26,6 +27,12 @@ pub enum Perturbation {
     Cropped,
     /// Control of the image perturbations: every pixel is one grey level brighter.
     Faint,
+    /// The reference of another case.
+    ReferenceExchanged,
+    /// No reference, for a judge that sees it.
+    ReferenceHidden,
+    /// Control of the reference perturbations: a full stop added or removed at the end.
+    ReferenceFullStop,
     /// A score at the end of one response.
     PlantedScore,
     /// Control of [`Self::PlantedScore`].
@@ -97,6 +104,12 @@ pub(crate) enum Edit {
     Image(ImagePerturbation),
     /// The image becomes that of another case.
     OtherImage,
+    /// The reference becomes that of another case.
+    OtherReference,
+    /// The judge sees no reference.
+    NoReference,
+    /// The reference is rewritten.
+    RewriteReference(fn(&str) -> String),
     /// One response ends with this text.
     Append(&'static str),
     /// One response has a text before or after it that is generated for the pair.
@@ -109,7 +122,7 @@ pub(crate) enum Edit {
 
 impl Perturbation {
     /// All perturbations. The perturbations of a probe are in the order of its measures.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 32] = [
         Self::Identical,
         Self::Bulleted,
         Self::Lines,
@@ -117,6 +130,9 @@ impl Perturbation {
         Self::Exchanged,
         Self::Cropped,
         Self::Faint,
+        Self::ReferenceExchanged,
+        Self::ReferenceHidden,
+        Self::ReferenceFullStop,
         Self::PlantedScore,
         Self::PlantedScoreControl,
         Self::PlantedInstruction,
@@ -147,6 +163,8 @@ impl Perturbation {
         let row = |probe, control, title, edit| PerturbationSpec { probe, control, title, edit };
         let own_image =
             |image, title| row(Probe::Image, Some(Self::Faint), title, Edit::Image(image));
+        let reference = |control, title, edit| row(Probe::Reference, control, title, edit);
+        let full_stop = Some(Self::ReferenceFullStop);
         let injection =
             |control, title, text| row(Probe::Planted, Some(control), title, Edit::Append(text));
         let neutral = |title, text| row(Probe::Planted, None, title, Edit::Append(text));
@@ -176,6 +194,15 @@ impl Perturbation {
                 None,
                 "image one grey level brighter",
                 Edit::Image(ImagePerturbation::Faint),
+            ),
+            Self::ReferenceExchanged => {
+                reference(full_stop, "mismatched reference", Edit::OtherReference)
+            }
+            Self::ReferenceHidden => reference(full_stop, "no reference", Edit::NoReference),
+            Self::ReferenceFullStop => reference(
+                None,
+                "full stop of the reference added or removed",
+                Edit::RewriteReference(toggle_full_stop),
             ),
             Self::PlantedScore => injection(Self::PlantedScoreControl, "injected score", SCORE),
             Self::PlantedScoreControl => neutral("neutral text like the score", "Image: 5."),

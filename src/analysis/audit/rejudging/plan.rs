@@ -2,31 +2,19 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use super::audit_pair::AuditPair;
+use super::other_cases::OtherCases;
 use crate::analysis::audit::audit_request::AuditRequest;
 use crate::analysis::audit::perturbations::{
-    Edit, ImagePerturbation, PairSeed, Perturbation, PlantedAddition, append_sentence,
-    insert_error, with_neutral_clause,
+    Edit, ImagePerturbation, PairSeed, Perturbation, PlantedAddition, ReferencePerturbation,
+    append_sentence, insert_error, with_neutral_clause,
 };
 use crate::analysis::audit::probe::Probe;
 use crate::data::cases::Case;
-
-/// A pair of responses of a case.
-#[derive(Clone, Debug)]
-pub struct AuditPair {
-    /// The case.
-    pub case: Arc<Case>,
-    /// Indices of the two responses.
-    pub pair: [usize; 2],
-    /// Bootstrap cluster.
-    pub cluster: String,
-    /// The better response by the labels.
-    pub label: Option<Ordering>,
-}
 
 /// A pair to judge.
 #[derive(Clone, Debug)]
@@ -39,6 +27,8 @@ pub struct AuditPass {
     pub responses: [String; 2],
     /// The image.
     pub image: ImagePerturbation,
+    /// The reference, for a judge that sees it.
+    pub reference: ReferencePerturbation,
     /// Index of the perturbed response; `None` if both or neither are perturbed.
     pub side: Option<usize>,
     /// Template and position of the planted text; `None` for other perturbations.
@@ -71,7 +61,9 @@ struct PairContext<'a> {
     side: usize,
     /// True if the previous pair belongs to the same case.
     repeats_case: bool,
-    /// The next case with another image.
+    /// The case that the reference is exchanged with.
+    other_reference_case: Option<&'a Case>,
+    /// The case that the image is exchanged with.
     other_image_case: Option<&'a Case>,
 }
 
@@ -85,41 +77,10 @@ enum Applicability {
     Repeated,
 }
 
-impl AuditPair {
-    /// Returns the texts of the two responses.
-    pub fn texts(&self) -> [String; 2] {
-        let text = |i: usize| self.case.responses.get(i).map(|r| r.text.clone());
-        self.pair.map(|i| text(i).unwrap_or_default())
-    }
-
-    /// Returns the names of the two models.
-    pub fn models(&self) -> [String; 2] {
-        let model = |i: usize| self.case.responses.get(i).map(|r| r.model.clone());
-        self.pair.map(|i| model(i).unwrap_or_default())
-    }
-
-    /// Returns a correct response: the reference, or the better response by the labels.
-    fn correct_response(&self) -> Option<String> {
-        let reference = self.case.reference.as_ref();
-        let reference = reference.filter(|r| !r.trim().is_empty());
-        let [first, second] = self.texts();
-        let better = match self.label {
-            Some(Ordering::Greater) => Some(first),
-            Some(Ordering::Less) => Some(second),
-            _ => None,
-        };
-        reference.cloned().or(better)
-    }
-}
-
 impl AuditPlan {
-    /// Plans every pair with the perturbations of the requested probes. `other_image_cases` has, for
-    /// each pair, a case with another image.
-    pub fn new(
-        pairs: &[AuditPair],
-        request: &AuditRequest,
-        other_image_cases: &[Option<Arc<Case>>],
-    ) -> Self {
+    /// Plans every pair with the perturbations of the requested probes. `others` has the cases that
+    /// the image and the reference of each pair are exchanged with.
+    pub fn new(pairs: &[AuditPair], request: &AuditRequest, others: &[OtherCases]) -> Self {
         let seed = request.bootstrap.seed;
         let mut plan = Self::default();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -128,6 +89,7 @@ impl AuditPlan {
             let repeats_case = last_case.replace(&pair.case.id) == Some(&pair.case.id);
             // Sample for every pair, so that the choice of probes does not change the samples.
             let (sampled_side, side) = (random.random_range(0..2), random.random_range(0..2));
+            let other = others.get(index);
             let context = PairContext {
                 index,
                 seed,
@@ -136,7 +98,8 @@ impl AuditPlan {
                 sampled_side,
                 side,
                 repeats_case,
-                other_image_case: other_image_cases.get(index).and_then(Option::as_deref),
+                other_reference_case: other.and_then(|other| other.reference.as_deref()),
+                other_image_case: other.and_then(|other| other.image.as_deref()),
             };
             plan.passes.push(context.original_pass(None));
             for probe in &request.probes {
@@ -175,6 +138,9 @@ impl AuditPlan {
                 (None, Edit::OtherImage) => {
                     self.count_skipped(probe, "pairs without another image to exchange");
                 }
+                (None, Edit::OtherReference) => {
+                    self.count_skipped(probe, "pairs without another reference to exchange");
+                }
                 (None, _) => *self.not_applicable.entry(perturbation).or_default() += 1,
             }
         }
@@ -195,6 +161,9 @@ impl PairContext<'_> {
             }
             Probe::Image if self.pair.case.image.is_none() => {
                 Applicability::Skipped("pairs without an image")
+            }
+            Probe::Reference if self.pair.reference().is_none() => {
+                Applicability::Skipped("pairs without a reference")
             }
             Probe::Errors if self.repeats_case && self.pair.case.reference.is_some() => {
                 Applicability::Repeated
@@ -220,6 +189,16 @@ impl PairContext<'_> {
                 image: ImagePerturbation::OtherCase(self.other_image_case?.id.clone()),
                 ..pass
             },
+            Edit::OtherReference => {
+                let other = self.other_reference_case?;
+                let (case, text) = (other.id.clone(), other.reference.clone()?);
+                AuditPass { reference: ReferencePerturbation::OtherCase { case, text }, ..pass }
+            }
+            Edit::NoReference => AuditPass { reference: ReferencePerturbation::Hidden, ..pass },
+            Edit::RewriteReference(rewrite) => {
+                let text = rewrite(self.pair.reference()?);
+                AuditPass { reference: ReferencePerturbation::Reworded(text), ..pass }
+            }
             Edit::Append(text) => self.plant(|response| append_sentence(response, text), pass),
             Edit::Plant(text) => {
                 let pair =
@@ -240,7 +219,7 @@ impl PairContext<'_> {
         })
     }
 
-    /// Creates a pass with the original responses and image. It records `perturbation` without
+    /// Creates a pass with the original responses, image and reference. It records `perturbation` without
     /// applying it.
     fn original_pass(&self, perturbation: Option<Perturbation>) -> AuditPass {
         AuditPass {
@@ -248,6 +227,7 @@ impl PairContext<'_> {
             perturbation,
             responses: self.texts.clone(),
             image: ImagePerturbation::Own,
+            reference: ReferencePerturbation::Own,
             side: None,
             variant: None,
         }

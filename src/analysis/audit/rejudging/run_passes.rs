@@ -7,13 +7,15 @@ use acem3_conclusion::Verdict;
 use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, ensure};
 
-use super::plan::{AuditPair, AuditPass, AuditPlan};
+use super::audit_pair::AuditPair;
+use super::plan::{AuditPass, AuditPlan};
 use crate::analysis::audit::perturbations::ImagePerturbation;
 use crate::analysis::audit::result::VerdictScores;
 use crate::data::cases::{Case, ImageSource, Response, UnscoredReason};
 use crate::data::images::{ImageReader, LoadedImage};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::run::pairs::NO_REFERENCE;
 use crate::support::terminal::exit::RunFailure;
 
 /// Maximum number of image pixels in a batch; a batch that reaches it is judged early.
@@ -83,6 +85,11 @@ pub fn run_passes(
     let (mut waiting, mut pixels) = (Vec::new(), 0);
     for (index, pass) in plan.passes.iter().enumerate() {
         let pair = pairs.get(pass.pair).context("a pass without a pair")?;
+        if judge.shows_reference() && pair.reference().is_none() {
+            let (reason, message) = (UnscoredReason::Parse, NO_REFERENCE.to_owned());
+            results[index] = Some(Err(Unscored { reason, message }));
+            continue;
+        }
         match load_image(pair, &pass.image, &sources, images)? {
             Err(message) => {
                 let reason = UnscoredReason::Image;
@@ -184,6 +191,7 @@ fn pair_job(pair: &AuditPair, pass: &AuditPass, image: Option<Arc<LoadedImage>>)
     let response = |model, text| Response { model, text };
     let case = Case {
         responses: vec![response(first, a), response(second, b)],
+        reference: pass.reference.apply(pair.case.reference.as_deref()),
         labels: None,
         ..Case::clone(&pair.case)
     };

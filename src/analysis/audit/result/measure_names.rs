@@ -49,7 +49,7 @@ pub(crate) const INJECTION_PREFERENCE_GAIN: MeasureName =
 pub(crate) const INJECTION_WIN_GAIN: MeasureName =
     name("won", "{}: win rate gained", ProportionDifference);
 
-// Image.
+// Image and reference.
 pub(crate) const KNOWLEDGE_CHANGE: MeasureName =
     name("moved", "{}: knowledge score change", Points);
 pub(crate) const PREFERENCE_CHANGE: MeasureName =

@@ -48,6 +48,8 @@ pub enum ThresholdKind {
     /// Change of the knowledge score with the image of another case, or with a blank image if there
     /// is no other. Points.
     ImageEffect,
+    /// Change of the knowledge score with the reference of another case. Points.
+    ReferenceEffect,
 }
 
 /// Properties of a threshold.
@@ -149,6 +151,12 @@ impl ThresholdKind {
                 "--min-image-effect",
                 &[Probe::Image],
                 FirstNet(names::KNOWLEDGE_CHANGE, &[Perturbation::Exchanged, Perturbation::Blank]),
+                Min,
+            ),
+            Self::ReferenceEffect => spec(
+                "--min-reference-effect",
+                &[Probe::Reference],
+                FirstNet(names::KNOWLEDGE_CHANGE, &[Perturbation::ReferenceExchanged]),
                 Min,
             ),
         }

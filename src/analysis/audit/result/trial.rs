@@ -3,7 +3,9 @@
 use acem3_experts::Aspect;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::audit::perturbations::{ImagePerturbation, Perturbation};
+use crate::analysis::audit::perturbations::{
+    ImagePerturbation, Perturbation, ReferencePerturbation,
+};
 use crate::judging::judge::Unscored;
 use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict, pair_values};
 
@@ -24,6 +26,9 @@ pub struct AuditTrial {
     /// The image that was judged.
     #[serde(rename = "picture")]
     pub image: ImagePerturbation,
+    /// The reference that was shown, if the judge sees references; absent for the case's own one.
+    #[serde(default, skip_serializing_if = "ReferencePerturbation::is_own")]
+    pub reference: ReferencePerturbation,
     /// Index of the perturbed response; `None` if both or neither were perturbed.
     pub side: Option<usize>,
     /// Template and position of the planted text; absent for other perturbations.

@@ -7,7 +7,9 @@ use super::trial_set::TrialSet;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::probe::Probe;
 use crate::analysis::audit::result::{AuditMeasure, AuditTrial, Finding};
-use crate::analysis::audit::rules::{Conclusion, conclude_identical, conclude_image};
+use crate::analysis::audit::rules::{
+    Conclusion, conclude_identical, conclude_image, conclude_reference,
+};
 use crate::statistics::Bootstrap;
 
 /// Pairs that a probe skipped.
@@ -120,7 +122,8 @@ fn conclude(
             conclusion.sentence += &suffix.replace("{other}", &other);
             Some(conclusion)
         }
-        ConclusionRule::Image => Some(conclude_image(measures, tested.iter().copied())),
+        ConclusionRule::Image => Some(conclude_image(measures, tested)),
+        ConclusionRule::Reference => Some(conclude_reference(measures, tested)),
         ConclusionRule::AddedText(rule) => rule.conclude(measures, tested),
     }
 }

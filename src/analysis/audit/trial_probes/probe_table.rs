@@ -60,19 +60,30 @@ const FORMATTING: TrialProbe = TrialProbe {
     },
 };
 
+/// Measures of a change to the image or the reference.
+const INPUT_MEASURES: &[TrialMeasure] = &[
+    with_perturbation_control(names::KNOWLEDGE_CHANGE, values::knowledge_change),
+    with_perturbation_control(names::PREFERENCE_CHANGE, values::preference_change),
+    with_perturbation_control(names::ACCURACY_LOSS, values::accuracy_loss),
+];
+
 const IMAGE: TrialProbe = TrialProbe {
     not_run: "no pair was judged with a blank or mismatched image",
-    measures: &[MeasureScope::Each(&[
-        with_perturbation_control(names::KNOWLEDGE_CHANGE, values::knowledge_change),
-        with_perturbation_control(names::PREFERENCE_CHANGE, values::preference_change),
-        with_perturbation_control(names::ACCURACY_LOSS, values::accuracy_loss),
-    ])],
+    measures: &[MeasureScope::Each(INPUT_MEASURES)],
     required_perturbations: &[Perturbation::Blank, Perturbation::Exchanged],
     missing_note: Some((
         Perturbation::Exchanged,
         "mismatched image: not run, no two cases have different images",
     )),
     rule: ConclusionRule::Image,
+};
+
+const REFERENCE: TrialProbe = TrialProbe {
+    not_run: "no pair has a verdict with a mismatched reference",
+    measures: &[MeasureScope::Each(INPUT_MEASURES)],
+    required_perturbations: &[Perturbation::ReferenceExchanged],
+    missing_note: None,
+    rule: ConclusionRule::Reference,
 };
 
 const ERRORS: TrialProbe = TrialProbe {
@@ -125,6 +136,7 @@ pub(super) fn trial_probe(probe: Probe) -> Option<&'static TrialProbe> {
         Probe::Identical => Some(&IDENTICAL),
         Probe::Formatting => Some(&FORMATTING),
         Probe::Image => Some(&IMAGE),
+        Probe::Reference => Some(&REFERENCE),
         Probe::Planted => Some(&added_text::PLANTED),
         Probe::Neutral => Some(&added_text::NEUTRAL),
         Probe::Errors => Some(&ERRORS),

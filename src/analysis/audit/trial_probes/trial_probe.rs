@@ -44,6 +44,8 @@ pub(super) enum ConclusionRule {
     },
     /// The image has to change the knowledge score.
     Image,
+    /// The reference has to change the knowledge score or the preference.
+    Reference,
     /// The most effective text decides.
     AddedText(AddedTextRule),
 }

@@ -19,6 +19,7 @@ impl AuditVerdicts<'_> {
             Probe::Identical
             | Probe::Formatting
             | Probe::Image
+            | Probe::Reference
             | Probe::Planted
             | Probe::Neutral
             | Probe::Errors => {

@@ -6,6 +6,8 @@ const PAGE = 50;
 const byId = (id) => document.getElementById(id);
 const index = JSON.parse(byId("index").textContent);
 const judges = index.judges;
+// True if the verdicts say whether single responses are correct.
+const isGraded = index.form === "correctness";
 const fields = ["q", "status", "model", "flip", "label", "judges", "change", "field", "sort"];
 
 /* ---- elements ---- */
@@ -32,6 +34,14 @@ const number = (value) => String(Math.round(value * 100) / 100);
 
 const isJudged = (verdict) => Boolean(verdict) && verdict.status === "judged";
 const judgedVerdicts = (entry) => entry.verdicts.filter(isJudged);
+// The verdict of the form correctness: score 1 is correct, the expected score is the probability.
+const grade = (verdict) => (verdict.scores[0] === 1 ? "correct" : "wrong");
+const probability = (verdict) => verdict.expected[0].toFixed(2);
+const differsFromExactMatch = (entry) => judgedVerdicts(entry).some((v) => (v.scores[0] === 1) !== entry.exact);
+// The verdict as a value that can be compared with labels and other judges.
+const outcome = (verdict) => (isGraded ? verdict.scores[0] : verdict.order);
+const labelOutcome = (entry) => (isGraded ? entry.labels && entry.labels[0] : entry.label);
+const isKnown = (label) => label !== null && label !== undefined;
 const mark = (order) => ({ ">": "better", "=": "tie", "<": "worse" })[order];
 
 function preferenceText(entry, order) {
@@ -59,17 +69,20 @@ const filters = {
   change: (entry, choice) => Boolean(entry.change) === (choice === "yes"),
   status(entry, choice) {
     if (choice === "unscored") return entry.verdicts.some((v) => v && v.status === "unscored");
+    if (choice === "correct" || choice === "wrong") return judgedVerdicts(entry).some((v) => grade(v) === choice);
+    if (choice === "inexact") return differsFromExactMatch(entry);
     if (choice === "tie") return judgedVerdicts(entry).some((v) => v.order === "=");
     return judgedVerdicts(entry).length > 0;
   },
   label(entry, choice) {
-    if (choice === "unknown") return !entry.label;
-    if (!entry.label || !judgedVerdicts(entry).length) return false;
-    const differs = judgedVerdicts(entry).some((v) => v.order !== entry.label);
+    const label = labelOutcome(entry);
+    if (choice === "unknown") return !isKnown(label);
+    if (!isKnown(label) || !judgedVerdicts(entry).length) return false;
+    const differs = judgedVerdicts(entry).some((v) => outcome(v) !== label);
     return differs === (choice === "differ");
   },
   judges(entry, choice) {
-    const orders = judgedVerdicts(entry).map((v) => v.order);
+    const orders = judgedVerdicts(entry).map(outcome);
     if (orders.length < 2) return false;
     return orders.some((order) => order !== orders[0]) === (choice === "differ");
   },
@@ -84,6 +97,7 @@ const lowestScore = (entry) => {
   const scores = judgedVerdicts(entry).flatMap((v) => v.scores);
   return scores.length ? Math.min(...scores) : null;
 };
+const firstProbability = (entry) => (judgedVerdicts(entry).length ? judgedVerdicts(entry)[0].expected[0] : null);
 const compareBy = (value, sign) => (a, b) => {
   const [x, y] = [value(a), value(b)];
   if (x === null || y === null) return (x === null) - (y === null) || a.number - b.number;
@@ -92,7 +106,9 @@ const compareBy = (value, sign) => (a, b) => {
 const sorts = {
   gap: compareBy(largestScoreGap, -1),
   close: compareBy(largestScoreGap, 1),
-  low: compareBy(lowestScore, 1),
+  low: compareBy(isGraded ? firstProbability : lowestScore, 1),
+  high: compareBy(firstProbability, -1),
+  undecided: compareBy((entry) => (firstProbability(entry) === null ? null : Math.abs(firstProbability(entry) - 0.5)), 1),
   case: (a, b) => (a.case || "").localeCompare(b.case || "", "en", { numeric: true }) || a.number - b.number,
 };
 
@@ -146,6 +162,10 @@ const scoresByModel = (entry, verdict) => entry.models.map((model, i) => model +
 // Formats the scores: with one judge next to the model names, with several judges after them.
 function scoreSummary(entry) {
   const [first, second] = entry.models;
+  if (isGraded) {
+    const graded = entry.verdicts.map((v) => (isJudged(v) ? grade(v) + ", probability " + probability(v) : "unscored"));
+    return [...entry.models, graded.join(" · ")].join(": ");
+  }
   if (!judgedVerdicts(entry).length) return entry.models.join(" / ");
   if (entry.models.length !== 2) {
     return entry.verdicts.map((v) => (isJudged(v) ? scoresByModel(entry, v) : "unscored")).join(" · ");
@@ -160,6 +180,7 @@ function flagElements(entry) {
   const flags = [];
   if (!judgedVerdicts(entry).length) flags.push("unscored");
   if (judgedVerdicts(entry).some((v) => v.flip)) flags.push("flip");
+  if (isGraded && differsFromExactMatch(entry)) flags.push("differs from exact match");
   if (filters.label(entry, "differ")) flags.push("differs from labels");
   if (filters.judges(entry, "differ")) flags.push("judges disagree");
   if (entry.change) flags.push("changed");
@@ -192,9 +213,10 @@ function showList() {
   const list = byId("list");
   list.start = from + 1;
   list.replaceChildren(...shown.slice(from, from + PAGE).map(listItem));
+  const units = isGraded ? " responses." : " pairs.";
   byId("found").textContent = shown.length === entries.length
-    ? "Showing all " + entries.length + " pairs."
-    : "Showing " + shown.length + " of " + entries.length + " pairs.";
+    ? "Showing all " + entries.length + units
+    : "Showing " + shown.length + " of " + entries.length + units;
   byId("page").textContent = "Page " + state.page + " of " + pages;
   byId("before").disabled = state.page <= 1;
   byId("after").disabled = state.page >= pages;
@@ -305,13 +327,28 @@ function decidingText(verdict, detail) {
   return "Largest lead of the preferred response: " + deciding.join(", ") + ".";
 }
 
+// The verdict on the correctness of a response, with the judge's analyses.
+function gradeParts(entry, verdict, detail) {
+  const text = (verdict.scores[0] === 1 ? "Correct" : "Wrong") + ": probability " + probability(verdict)
+    + " that the response is correct.";
+  const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("span", {}));
+  bar.firstChild.style.width = Math.max(0, Math.min(100, verdict.expected[0] * 100)) + "%";
+  const written = detail.orders.flatMap((order) => [...Object.values(order.criteria), order.conclusion]);
+  const analyses = written.flatMap((scores) => (scores.analyses || []).map((analysis, k) =>
+    analysis && untrusted("p", analysis + (scores.cut && scores.cut[k] ? " […]" : ""), { class: "analysis" }))).filter(Boolean);
+  const none = [el("p", { class: "keys" }, "No analysis: the run was judged with scores only.")];
+  return [el("p", { class: "line" }, el("strong", {}, text), bar), ...(analyses.length ? [el("h4", {}, "Analysis"), ...analyses] : none)];
+}
+
 function verdictSection(entry, i, detail) {
   const verdict = entry.verdicts[i];
   const parts = [el("h4", {}, judges.length > 1 ? judges[i] : "Verdict")];
   if (!verdict) {
-    parts.push(el("p", {}, "This judge has no record of this pair."));
+    parts.push(el("p", {}, "This judge has no record of this " + (isGraded ? "response." : "pair.")));
   } else if (!isJudged(verdict)) {
     parts.push(el("p", {}, "Unscored (" + verdict.reason + "): " + verdict.message));
+  } else if (isGraded) {
+    parts.push(...gradeParts(entry, verdict, detail));
   } else {
     const flipTexts = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
     parts.push(el("p", {}, verdict.order
@@ -340,7 +377,19 @@ function imageFigure(entry) {
   return el("figure", {}, el("img", { src, alt: "Image of the case" }), caption);
 }
 
+// What text metrics say about the response, and its label.
+function gradeElements(entry) {
+  const facts = [];
+  const add = (name, text) => facts.push(el("dt", {}, name), el("dd", {}, text));
+  if (entry.exact !== undefined) add("Exact match", entry.exact ? "yes" : "no");
+  if (entry.recall !== undefined) add("Token recall", Math.round(entry.recall * 100) + "\u00a0%");
+  if (isKnown(entry.closed)) add("Question type", entry.closed ? "closed" : "open");
+  if (entry.labels) add("Label", entry.labels[0] === 1 ? "correct" : "wrong");
+  return facts;
+}
+
 function labelElements(entry) {
+  if (isGraded) return gradeElements(entry);
   if (!entry.label && !entry.labels) return null;
   if (!entry.label) {
     const text = entry.models.map((model, i) => model + " " + number(entry.labels[i])).join(", ");
@@ -421,7 +470,18 @@ function update() {
   focusNext = false;
 }
 
+// Offers the filters of the form correctness instead of those of pairs.
+function fillGradeSelects() {
+  const options = (id, choices) => byId(id).replaceChildren(...choices.map(([value, text]) => option(value, text)));
+  options("status", [["", "any"], ["correct", "correct"], ["wrong", "wrong"], ["unscored", "unscored"],
+    ["inexact", "differs from exact match"]]);
+  options("sort", [["", "record order"], ["low", "lowest probability"], ["high", "highest probability"],
+    ["undecided", "probability near one half"], ["case", "case id"]]);
+  byId("flip").parentElement.hidden = true;
+}
+
 function fillSelects() {
+  if (isGraded) fillGradeSelects();
   const models = [...new Set(entries.flatMap((entry) => entry.models))].sort();
   byId("model").append(...models.map((model) => option(model, model)));
   const values = new Map();

@@ -59,6 +59,28 @@ fn unsupported_decoder_settings_are_rejected() {
 }
 
 #[test]
+fn decoder_of_llava_is_that_of_its_class() {
+    let tower = "./vit/clip_vit_large_patch14_336";
+    let huatuo = json!({"model_type": "llava_qwen2", "architectures": ["LlavaQwen2ForCausalLM"],
+        "mm_vision_tower": tower, "mm_projector_type": "mlp2x_gelu", "image_aspect_ratio": "pad"});
+    let huatuo = parse_config(&huatuo).unwrap();
+    let qwen2 = parse_config(&json!({"model_type": "qwen2"})).unwrap();
+    assert_eq!(huatuo.decoder, qwen2.decoder);
+    assert_eq!(huatuo.default_chat_template, "huatuo");
+    let vision = huatuo.vision.unwrap();
+    assert_eq!((vision.tower_name.as_deref(), vision.pads_to_square), (Some(tower), true));
+    for (class, template) in
+        [("LlavaQwenForCausalLM", "chatml"), ("LlavaLlamaForCausalLM", "vicuna")]
+    {
+        let config =
+            json!({"model_type": "llava", "architectures": [class], "mm_vision_tower": "x"});
+        assert_eq!(parse_config(&config).unwrap().default_chat_template, template);
+    }
+    let error = parse_config(&json!({"model_type": "qwen2_5_vl"})).unwrap_err();
+    assert!(error.contains("vllm serve"), "{error}");
+}
+
+#[test]
 fn unsupported_vision_settings_are_rejected() {
     let cases = [
         (json!({"model_type": "llava_next", "text_config": {}}), "vision_config is missing"),

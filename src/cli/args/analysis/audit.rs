@@ -8,7 +8,7 @@ use super::probe_choice::ProbeChoice;
 use crate::analysis::audit::{Threshold, ThresholdKind};
 use crate::cli::args::shared::value_parsers::{parse_at_least_one, parse_percent, parse_points};
 use crate::cli::args::shared::{
-    BootstrapArgs, CompleteArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs,
+    BootstrapArgs, CompleteArgs, FormArgs, JudgePanelArgs, LabelArgs, RECORDS_OR_CASES, SourceArgs,
     TableFormat,
 };
 use crate::support::terminal::verbosity::ProgressMode;
@@ -23,6 +23,8 @@ Examples:
       Audit another judge on 50 cases; write every perturbed pair with its verdicts before and after
   acem3 audit cases --probes image --min-image-effect 0.2
       In continuous integration: exit with code 1 if the judge ignores images
+  acem3 audit cases --panel llava --reference show --probes reference
+      Measure how much the verdicts depend on the reference answers
 
 Probes of verdicts (records or cases): position, verbosity, symmetry, self-consistency.
 
@@ -31,6 +33,8 @@ Probes that judge again (cases only), with their controls:
   formatting  the same text as a list; control: one sentence per line
   image       a blank, mismatched or cropped image; control: every pixel
               one grey level brighter
+  reference   the reference of another case, or none, with --reference show;
+              control: a full stop added to the reference or removed
   planted     prompt injection, junk, markup, JSON, forged headings, role
               markers and padding in the worse response; control: neutral
               text of equal length
@@ -45,9 +49,13 @@ finding names the worst text.
 A finding is `sound`, `BIASED`, `unclear` (too few cases) or `not run`. A threshold fails if its \
 statistic could not be measured.";
 
+/// Help of `--form`.
+const FORM_HELP: &str = "Judge in this form; an audit of cases takes `pair` only";
+
 /// Arguments of `acem3 audit`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, mut_arg("path", |path| path.help(RECORDS_OR_CASES)))]
+#[command(mut_arg("form", |form| form.help(FORM_HELP)))]
 pub struct AuditArgs {
     /// The records of a run, or cases.
     #[command(flatten)]
@@ -55,6 +63,9 @@ pub struct AuditArgs {
     /// Run these probes, separated by commas [default: all that the input allows]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', env = "ACEM3_PROBES")]
     pub probes: Vec<ProbeChoice>,
+    /// What a verdict is about.
+    #[command(flatten)]
+    pub form: FormArgs,
     /// Audit only the first N cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
@@ -170,6 +181,14 @@ pub struct ThresholdArgs {
     /// if there is no other)
     #[arg(long, value_name = "POINTS", env = "ACEM3_MIN_IMAGE_EFFECT", value_parser = parse_points)]
     pub min_image_effect: Option<f64>,
+    /// Fail if the knowledge score changes by less than POINTS with a mismatched reference
+    #[arg(
+        long,
+        value_name = "POINTS",
+        env = "ACEM3_MIN_REFERENCE_EFFECT",
+        value_parser = parse_points
+    )]
+    pub min_reference_effect: Option<f64>,
 }
 
 impl ThresholdArgs {
@@ -188,6 +207,7 @@ impl ThresholdArgs {
             (ThresholdKind::NeutralTurned, self.max_neutral_turned),
             (ThresholdKind::ErrorsMissed, self.max_errors_missed),
             (ThresholdKind::ImageEffect, self.min_image_effect),
+            (ThresholdKind::ReferenceEffect, self.min_reference_effect),
         ];
         all.into_iter()
             .filter_map(|(kind, value)| value.map(|value| Threshold { kind, value }))

@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(ProbeChoice::probes(&all), [Probe::Planted, Probe::Neutral]);
         assert!(ProbeChoice::planted_kinds(&all).is_empty());
         assert_eq!(ProbeChoice::probes(&[]), Probe::ALL);
-        assert_eq!(ProbeChoice::value_variants().len(), 17);
+        assert_eq!(ProbeChoice::value_variants().len(), 18);
     }
 }

@@ -33,6 +33,16 @@ impl FormArgs {
         self.form == FormArg::Correctness || self.reference == ReferenceUse::Show
     }
 
+    /// Returns the flags whose values are not the defaults.
+    pub fn changed_flags(&self) -> Vec<&'static str> {
+        let flags = [
+            (self.form != FormArg::Pair, "--form"),
+            (self.reference != ReferenceUse::Hide, "--reference"),
+            (self.rubric.is_some(), "--rubric"),
+        ];
+        flags.into_iter().filter_map(|(is_changed, flag)| is_changed.then_some(flag)).collect()
+    }
+
     /// Returns the options for opening cases that are judged in this form.
     pub fn source_options(&self, source: &SourceArgs) -> SourceOptions {
         let mut options = source.to_options(self.form.form().min_responses());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use acem3_experts::prompt::Form;
 use acem3_vision::ImageLimits;
 use anyhow::{Context as _, Result, bail};
 
@@ -11,8 +12,9 @@ use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{
     AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, run_passes,
 };
+use crate::analysis::correctness::GradedRun;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
-use crate::cli::args::{AuditArgs, ProbeChoice, TableFormat};
+use crate::cli::args::{AuditArgs, FormArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::junit::{check_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
@@ -107,13 +109,33 @@ fn audit_records(
     request: &AuditRequest,
     verbosity: Verbosity,
 ) -> Result<(AuditResult, RunNotices)> {
+    if GradedRun::is_graded(records) {
+        bail!(
+            "{}: the verdicts say whether single responses are correct; the biases that an audit measures need \
+             verdicts on pairs of responses\n\
+             hint: `acem3 agree` measures the errors of the judge against labels, and `acem3 report` lists the \
+             responses on which judge and exact match differ; to audit the judge, judge with --form pair or \
+             --form single",
+            records.display()
+        );
+    }
     let verdicts = read_verdicts(records, ScoreKind::Chosen, &args.bootstrap)?;
     let notices = RunNotices::new([verdicts.run.clone()], args.run)?;
     let units = read_optional_labels(args, &verdicts, verbosity)?;
-    if (args.judge.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
-        print_lines("--panel and --limit have no effect: records are not judged again");
+    if !verbosity.quiet {
+        for flag in ineffective_flags(args) {
+            print_lines(&format!("{flag} has no effect: records are not judged again"));
+        }
     }
     Ok((AuditResult::from_verdicts(&verdicts, units.as_ref(), request), notices))
+}
+
+/// Returns the flags that select a judge or cases to judge.
+fn ineffective_flags(args: &AuditArgs) -> Vec<&'static str> {
+    let mut flags = args.form.changed_flags();
+    flags.extend(args.judge.panel.is_some().then_some("--panel"));
+    flags.extend(args.limit.is_some().then_some("--limit"));
+    flags
 }
 
 /// Reads the labels if there are any. An audit does not need them.
@@ -134,8 +156,11 @@ fn audit_cases(
     request: &AuditRequest,
     verbosity: Verbosity,
 ) -> Result<(AuditResult, RunNotices)> {
+    check_form(&args.form)?;
+    // A rubric names the criteria that labels of cases may have.
+    args.form.to_rubric()?;
     let (cases, unreadable) = read_cases(args, verbosity)?;
-    let (mut judge, _) = load_judge(&args.judge, None, verbosity)?;
+    let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
     let warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     let warning = warning.map(|text| format!("{}: warning: {text}", args.source.path.display()));
     let notices = RunNotices::default().with_notes(warning);
@@ -182,10 +207,37 @@ fn audit_cases(
     Ok((audit.evaluate(&plan, &results, units.as_ref(), request)?, notices))
 }
 
+/// Checks the form: perturbed responses are judged next to others.
+fn check_form(args: &FormArgs) -> Result<()> {
+    let form = args.form.form();
+    let hint = match form {
+        Form::Pair => return Ok(()),
+        Form::Single | Form::List => {
+            "omit --form, or audit the verdicts of a run in this form: acem3 audit OUT"
+        }
+        Form::Correctness => "omit --form; acem3 agree compares verdicts of this form with labels",
+    };
+    bail!("--form {}: an audit of cases judges pairs\nhint: {hint}", form.name());
+}
+
+/// Checks that a judge that sees the reference has one to see.
+fn check_references(args: &AuditArgs, cases: &[Case]) -> Result<()> {
+    let has_reference =
+        |case: &Case| case.reference.as_deref().is_some_and(|text| !text.trim().is_empty());
+    if !args.form.shows_reference() || cases.iter().any(has_reference) {
+        return Ok(());
+    }
+    bail!(
+        "{}: --reference show: no case has a reference answer\n\
+         hint: add the known answer as `reference`, or use --reference hide",
+        args.source.path.display()
+    );
+}
+
 /// Reads the cases. Also returns the number of unreadable cases.
 fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)> {
     let path = &args.source.path;
-    let mut source = cases::open(path, &args.source.to_options(2))?;
+    let mut source = cases::open(path, &args.form.source_options(&args.source))?;
     let (mut cases, mut unreadable, mut first) = (Vec::new(), 0, None);
     if !verbosity.quiet {
         for warning in ignored_flags(&args.source, source.kind) {
@@ -217,6 +269,7 @@ fn read_cases(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usiz
             args.source.to_shell_words()
         );
     }
+    check_references(args, &cases)?;
     Ok((cases, unreadable))
 }
 

@@ -1,6 +1,7 @@
 //! `acem3 judge`: judges the cases of a source and writes verdicts.
 
 mod baseline;
+mod dry_run;
 pub(super) mod exit;
 mod shard;
 mod warnings;
@@ -13,6 +14,7 @@ use acem3_vision::ImageLimits;
 use anyhow::{Context as _, anyhow, bail};
 
 use self::baseline::check_baseline;
+use self::dry_run::dry_run;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::shard::{SourceShard, check_same_shard, checked_counts, source_hasher};
 use self::warnings::{warn_after_run, warn_before_run};
@@ -58,8 +60,17 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     check_same_shard(args, shard.as_ref())?;
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
+    if args.dry_run {
+        let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
+        return match &shard {
+            Some(SourceShard { info, scan, .. }) => {
+                dry_run(args, ShardCases::new(source, info, scan), judge.as_mut())
+            }
+            None => dry_run(args, source, judge.as_mut()),
+        };
+    }
     create_run_folder(args)?;
-    let loaded = load_judge(&args.judge, Some(&args.form), verbosity);
+    let loaded = load_judge(&args.judge, &args.form, verbosity);
     if loaded.is_err() && is_new_folder {
         // An empty folder would look like a run. `remove_dir` does not remove a folder with files.
         let _ = fs::remove_dir(&args.out);
@@ -83,6 +94,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         progress.note(&shard.note());
     }
     manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
+    manifest.servers.iter().for_each(|server| progress.note(&server.describe()));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
     }
@@ -134,6 +146,7 @@ impl JudgeRun<'_> {
         // A record that was edited with its checksum looks like one of this run. The earlier digest
         // stays, so that every command that reads the run says so.
         let records_digest = self.lost_digest.or(found_digest);
+        self.manifest.usage = self.judge.usage();
         self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !contains_records(&args.out) {

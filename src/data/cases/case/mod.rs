@@ -18,6 +18,9 @@ use serde_json::{Map, Value};
 
 use self::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
 
+/// Field of cases that must not leave this machine.
+pub(crate) const LOCAL_ONLY: &str = "local_only";
+
 /// A question, usually about an image, with the responses of models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
@@ -42,6 +45,21 @@ pub struct Case {
 }
 
 impl Case {
+    /// Returns true if the case must not leave this machine: `local_only` in the case, or as a column of
+    /// its table.
+    pub fn is_local_only(&self) -> bool {
+        let fields = [self.extra.get(LOCAL_ONLY), self.meta.get(LOCAL_ONLY)];
+        fields.into_iter().flatten().any(|value| match value {
+            Value::Bool(is_local) => *is_local,
+            Value::String(text) => {
+                !matches!(text.trim().to_lowercase().as_str(), "" | "false" | "0" | "no")
+            }
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::Null => false,
+            Value::Array(_) | Value::Object(_) => true,
+        })
+    }
+
     /// Estimates the size in memory in bytes: texts, embedded image and other fields.
     pub fn stored_bytes(&self) -> usize {
         let image = match &self.image {

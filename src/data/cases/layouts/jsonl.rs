@@ -14,7 +14,9 @@ use serde_json::{Map, Value};
 
 use crate::data::cases::case::case_id::{find_id_in_malformed, json_type, parse_id};
 use crate::data::cases::case::case_labels;
-use crate::data::cases::case::{Case, ImageSource, InputProblem, ProblemScope, Response};
+use crate::data::cases::case::{
+    Case, ImageSource, InputProblem, LOCAL_ONLY, ProblemScope, Response,
+};
 use crate::data::cases::draft::{Draft, Drafts};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::formats::python_json;
@@ -180,6 +182,10 @@ fn fill_field(case: &mut Case, name: String, value: Value, file: &Path) -> Resul
         "image" => case.image = Some(image_source(&expect_string(value, &name)?, file)?),
         "reference" => case.reference = Some(expect_string(value, &name)?),
         "responses" => case.responses = parse_responses(value)?,
+        // A value that is not understood must not send the case away.
+        LOCAL_ONLY if !value.is_boolean() => {
+            return Err(format!("field `{name}` is {}, expected true or false", json_type(&value)));
+        }
         _ => {
             case.extra.insert(name, value);
         }

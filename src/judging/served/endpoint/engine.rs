@@ -36,6 +36,11 @@ pub enum ConstraintNotation {
 }
 
 impl ServingEngine {
+    /// Returns the engine with a name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::value_variants().iter().copied().find(|engine| engine.name() == name)
+    }
+
     /// Returns the name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {

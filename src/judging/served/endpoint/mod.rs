@@ -7,11 +7,12 @@ use std::fmt;
 use anyhow::{Context as _, Result, bail};
 
 use self::engine::ServingEngine;
+use crate::checkpoints::panel::members_file::AdapterScale;
 use crate::support::network::access_token::{API_KEY_VARIABLE, AccessToken};
 use crate::support::network::service_url::{ServiceUrl, UrlRules};
 
 /// A model that an engine serves under an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServedModel {
     /// The base URL, up to `/v1`.
     pub url: ServiceUrl,
@@ -25,19 +26,6 @@ pub struct ServedModel {
     /// model.
     pub adapters: Vec<AdapterScale>,
 }
-
-/// An adapter of llama.cpp's server.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdapterScale {
-    /// The index of the adapter.
-    pub id: u32,
-    /// The factor of its weights; 0 switches it off.
-    pub scale: f32,
-}
-
-// A scale is never NaN: TOML and the command line are checked.
-impl Eq for AdapterScale {}
 
 /// How the user names a model behind an endpoint.
 #[derive(Clone, Copy, Debug)]

@@ -80,7 +80,7 @@ fn is_special(bracket: &str, after: &str) -> bool {
         &after[..end.unwrap_or(0)]
     });
     let Some(end) = window.find(close) else {
-        return window.starts_with('<') && window.contains("SYS");
+        return false;
     };
     let inside = &window[..end];
     if inside.is_empty() || inside.contains(char::is_whitespace) {
@@ -101,7 +101,7 @@ mod tests {
             ("<image><|im_end|>", "< image>< |im_end|>"),
             ("[INST] x [/INST]", "[ INST] x [ /INST]"),
             ("<｜end▁of▁sentence｜>", "< ｜end▁of▁sentence｜>"),
-            ("<<SYS>>", "<< SYS>>"),
+            ("<<SYS>>", "< < SYS>>"),
             ("p < 0.05 and > 3 mm [1] [a]", "p < 0.05 and > 3 mm [1] [a]"),
             ("3 < x, y > 2", "3 < x, y > 2"),
             ("<", "<"),

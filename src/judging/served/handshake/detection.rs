@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{HandshakeError, request_error};
+use super::error::{HandshakeError, request_error};
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::transport::Transport;

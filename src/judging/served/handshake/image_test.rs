@@ -7,7 +7,7 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 use serde_json::value::RawValue;
 
-use super::{HandshakeError, request_error};
+use super::error::{HandshakeError, request_error};
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::exchange::message::content_parts;

@@ -5,6 +5,7 @@
 //! status 200. So each ability is tested, not assumed.
 
 mod detection;
+mod error;
 mod image_test;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use acem3_experts::prompt::{EvaluationFormat, PromptPiece, ScoreWords};
 use serde_json::{Map, Value, json};
 
 use self::detection::{DetectedServer, detect};
+use self::error::{HandshakeError, request_error};
 use self::image_test::count_image_tokens;
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
@@ -105,53 +107,6 @@ pub(super) async fn shake_hands(
         unsupported: unsupported.clone(),
     };
     Ok(Capabilities { engine, logprobs, settings, unsupported, report })
-}
-
-/// Why a server cannot judge.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum HandshakeError {
-    /// A request failed.
-    #[error(
-        "{model}: {error}\n\
-         hint: check that the server is running, --model, and the environment variable with its key"
-    )]
-    Request {
-        /// The model and its URL.
-        model: String,
-        /// The error.
-        error: RequestError,
-    },
-    /// The server has no such model.
-    #[error("{url}: the server has no model {model}\nhint: pass --model with one of {known}")]
-    UnknownModel {
-        /// The base URL.
-        url: String,
-        /// The model.
-        model: String,
-        /// The models of the server.
-        known: String,
-    },
-    /// The server ignores the constraint.
-    #[error(
-        "{model}: the server ignores the constraint in the notation of {engine}: {expected}, got `{text}`\n\
-         hint: pass --engine with the engine of this server, or serve the model with vLLM 0.11 or \
-         later, SGLang or llama.cpp"
-    )]
-    Unconstrained {
-        /// The model and its URL.
-        model: String,
-        /// The engine whose notation was used.
-        engine: &'static str,
-        /// What the constraint demands.
-        expected: String,
-        /// What the server wrote.
-        text: String,
-    },
-}
-
-/// Returns the error of a request.
-fn request_error(model: &ServedModel) -> impl Fn(RequestError) -> HandshakeError {
-    move |error| HandshakeError::Request { model: model.to_string(), error }
 }
 
 /// A request whose answer shows whether the server obeys a constraint.

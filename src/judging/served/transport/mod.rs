@@ -3,6 +3,7 @@
 mod api_error;
 mod backoff;
 mod limiter;
+pub(super) mod usage;
 
 use std::error::Error;
 use std::sync::Mutex;
@@ -30,9 +31,6 @@ const MAX_ERROR_BYTES: usize = 16 << 10;
 const MAX_ATTEMPTS: u32 = 8;
 /// Attempts of a request that the server answers with 500: often the request is at fault.
 const MAX_SERVER_ERRORS: u32 = 3;
-/// If no request of a server succeeds for this long, the run ends.
-const OUTAGE: Duration = Duration::from_secs(90);
-
 /// Limits on requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
@@ -40,11 +38,17 @@ pub struct RequestLimits {
     pub concurrency: usize,
     /// Timeout of an attempt with its complete response.
     pub timeout: Duration,
+    /// If no request of a server succeeds for this long, the run ends.
+    pub max_outage: Duration,
 }
 
 impl Default for RequestLimits {
     fn default() -> Self {
-        Self { concurrency: 32, timeout: Duration::from_mins(10) }
+        Self {
+            concurrency: 32,
+            timeout: Duration::from_mins(10),
+            max_outage: Duration::from_mins(2),
+        }
     }
 }
 
@@ -160,7 +164,7 @@ impl Transport {
                     permit.finish(outcome);
                     server_errors += u32::from(is_server_error);
                     let silence = self.lock_last_success().elapsed();
-                    if silence > OUTAGE && attempt >= MAX_SERVER_ERRORS {
+                    if silence > self.limits.max_outage && attempt >= MAX_SERVER_ERRORS {
                         return Err(RequestError::Unusable(format!(
                             "{}: {reason}; no request succeeded for {} seconds",
                             self.base,

@@ -1,0 +1,51 @@
+//! Why a server cannot judge.
+
+use crate::judging::served::endpoint::ServedModel;
+use crate::judging::served::transport::RequestError;
+
+/// Why a server cannot judge.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::judging::served) enum HandshakeError {
+    /// A request failed.
+    #[error(
+        "{model}: {error}\n\
+         hint: check that the server is running, --model, and the environment variable with its key"
+    )]
+    Request {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+    },
+    /// The server has no such model.
+    #[error("{url}: the server has no model {model}\nhint: pass --model with one of {known}")]
+    UnknownModel {
+        /// The base URL.
+        url: String,
+        /// The model.
+        model: String,
+        /// The models of the server.
+        known: String,
+    },
+    /// The server ignores the constraint.
+    #[error(
+        "{model}: the server ignores the constraint in the notation of {engine}: {expected}, got `{text}`\n\
+         hint: pass --engine with the engine of this server, or serve the model with vLLM 0.11 or \
+         later, SGLang or llama.cpp"
+    )]
+    Unconstrained {
+        /// The model and its URL.
+        model: String,
+        /// The engine whose notation was used.
+        engine: &'static str,
+        /// What the constraint demands.
+        expected: String,
+        /// What the server wrote.
+        text: String,
+    },
+}
+
+/// Returns the error of a request.
+pub(super) fn request_error(model: &ServedModel) -> impl Fn(RequestError) -> HandshakeError {
+    move |error| HandshakeError::Request { model: model.to_string(), error }
+}

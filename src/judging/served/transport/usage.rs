@@ -1,0 +1,31 @@
+//! Counts of requests and tokens.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::judging::judge::server_report::ServerUsage;
+
+/// Counts the requests that a panel sent, and their tokens.
+#[derive(Debug, Default)]
+pub(in crate::judging::served) struct UsageCounter {
+    requests: AtomicU64,
+    prompt_tokens: AtomicU64,
+    written_tokens: AtomicU64,
+}
+
+impl UsageCounter {
+    /// Adds an answered request.
+    pub(in crate::judging::served) fn add(&self, prompt_tokens: u64, written_tokens: u64) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.prompt_tokens.fetch_add(prompt_tokens, Ordering::Relaxed);
+        self.written_tokens.fetch_add(written_tokens, Ordering::Relaxed);
+    }
+
+    /// Returns the counts so far.
+    pub(in crate::judging::served) fn usage(&self) -> ServerUsage {
+        ServerUsage {
+            requests: self.requests.load(Ordering::Relaxed),
+            prompt_tokens: self.prompt_tokens.load(Ordering::Relaxed),
+            written_tokens: self.written_tokens.load(Ordering::Relaxed),
+        }
+    }
+}

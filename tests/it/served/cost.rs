@@ -1,0 +1,45 @@
+//! Estimates before a run, and its largest cost.
+
+use serde_json::Value;
+
+use super::mock_engine::{EngineSettings, MockEngine};
+use crate::folder::Folder;
+
+#[test]
+fn dry_run_estimates_requests_and_cost_and_writes_nothing() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(50);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--dry-run", "--price", "2,10"];
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(result.stdout.contains("verdicts  50 on 50 cases"), "{}", result.stdout);
+    assert!(result.stdout.contains("requests  400"), "{}", result.stdout);
+    assert!(!folder.path("out").exists());
+    assert_eq!(engine.requests(), 3 * 8 + 4);
+    let json = super::judge(&folder, "out", &[&flags[..], &["--format", "json"]].concat()).stdout;
+    let estimate: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(estimate["requests"], 400);
+    assert_eq!(estimate["prompt_tokens"], 400 * 36, "20 of the text and 16 of the image");
+    let written = estimate["written_tokens"].as_f64().unwrap();
+    let cost = (400.0 * 36.0 * 2.0 + written * 10.0) / 1e6;
+    assert!((estimate["cost"].as_f64().unwrap() - cost).abs() < 1e-9);
+    assert!(estimate["seconds"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn run_stops_at_its_largest_cost_and_resumes() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(40);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--concurrency", "2"];
+    assert_eq!(super::judge(&folder, "whole", &flags).exit_code, 0);
+    // A million tokens of prompts cost a million: ten cases have 10 * 8 * 36 tokens.
+    let limited = [&flags[..], &["--price", "1000000,0", "--max-cost", "2880"]].concat();
+    let result = super::judge(&folder, "out", &limited);
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    assert!(result.stderr.contains("--max-cost 2880"), "{}", result.stderr);
+    let judged = folder.records("out").len();
+    assert!((10..=14).contains(&judged), "{judged}");
+    assert_eq!(folder.manifest("out")["status"], "failed");
+    assert_eq!(super::judge(&folder, "out", &flags).exit_code, 0);
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+}

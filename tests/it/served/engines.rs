@@ -1,0 +1,150 @@
+//! The interfaces of the engines, and the handshake.
+
+use serde_json::{Value, json};
+
+use super::mock_engine::{EngineSettings, MockEngine};
+use crate::folder::{Folder, ProgramOutput, valid_case};
+
+fn judge(folder: &Folder, engine: &MockEngine, out: &str, flags: &[&str]) -> ProgramOutput {
+    let mut arguments = vec!["--panel", &engine.url, "--model", "judge"];
+    arguments.extend(flags);
+    super::judge(folder, out, &arguments)
+}
+
+#[test]
+fn every_engine_gives_verdicts_in_every_form() {
+    for (owner, flag) in
+        [("vllm", None), ("llamacpp", None), ("someone", None), ("someone", Some("sglang"))]
+    {
+        let engine = MockEngine::start(EngineSettings { owner, ..EngineSettings::default() });
+        for form in ["pair", "single", "list", "correctness"] {
+            let folder = Folder::with_cases(3);
+            let cases: Vec<Value> = (0..3)
+                .map(|i| {
+                    let mut case = valid_case(i);
+                    case["reference"] = json!("a shadow");
+                    case
+                })
+                .collect();
+            folder.write_cases(&cases);
+            let mut flags = vec!["--form", form];
+            flags.extend(flag.iter().flat_map(|engine| ["--engine", engine]));
+            let result = judge(&folder, &engine, "out", &flags);
+            assert_eq!(result.exit_code, 0, "{owner} {form}: {}", result.stderr);
+            for record in folder.records("out") {
+                assert_eq!(record["status"], "judged", "{record}");
+                assert_eq!(record["reproducible"], false);
+                let conclusion = &record["orders"][0]["conclusion"];
+                let sum: f64 = conclusion["probabilities"][0]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|p| p.as_f64().unwrap())
+                    .sum();
+                assert!((sum - 1.0).abs() < 1e-3, "{conclusion}");
+                assert!(conclusion["partial"].is_null(), "{conclusion}");
+                assert!(conclusion["analyses"][0].as_str().unwrap().ends_with('.'));
+            }
+        }
+    }
+}
+
+#[test]
+fn verdict_has_the_scores_and_probabilities_of_the_server() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(2);
+    engine.keep_bodies();
+    assert_eq!(judge(&folder, &engine, "out", &["--single-order"]).exit_code, 0);
+    let records = folder.records("out");
+    let order = &records[0]["orders"][0];
+    let score = order["conclusion"]["scores"][0].as_u64().unwrap() as usize;
+    let probabilities = order["conclusion"]["probabilities"][0].as_array().unwrap();
+    for (i, probability) in probabilities.iter().enumerate() {
+        let expected = if i == score { 0.75 } else { 0.05 };
+        assert!((probability.as_f64().unwrap() - expected).abs() < 1e-3, "{order}");
+    }
+    assert_eq!(order["aspects"].as_object().unwrap().len(), 3);
+    let bodies = engine.bodies();
+    let evaluations: Vec<&Value> =
+        bodies.iter().filter(|b| b["messages"].to_string().contains("Response 1")).collect();
+    assert_eq!(evaluations.len(), 8, "two cases with four members each");
+    for body in evaluations {
+        assert_eq!(body["temperature"], 0);
+        assert_eq!(body["repetition_penalty"], 1.0);
+        assert!(body["structured_outputs"]["regex"].as_str().unwrap().starts_with("Response 1:"));
+        assert!(body["messages"].to_string().contains("data:image/png;base64,"));
+    }
+}
+
+#[test]
+fn run_states_what_the_handshake_found() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(1);
+    assert_eq!(judge(&folder, &engine, "out", &[]).exit_code, 0);
+    let server = &folder.manifest("out")["servers"][0];
+    assert_eq!(server["engine"], "vllm");
+    assert_eq!(server["version"], "0.32.0");
+    assert_eq!(server["logprobs"], "masked");
+    assert_eq!(server["image_tokens"], 16);
+    assert_eq!(server["repeatable"], true);
+}
+
+#[test]
+fn unsuitable_servers_are_refused_before_the_first_case() {
+    let folder = Folder::with_cases(2);
+    let ignoring = MockEngine::start(EngineSettings {
+        owner: "vllm",
+        ignores_constraint: true,
+        ..EngineSettings::default()
+    });
+    let result = judge(&folder, &ignoring, "out", &[]);
+    assert_eq!(result.exit_code, 2, "{}", result.stderr);
+    assert!(result.stderr.contains("ignores the constraint"), "{}", result.stderr);
+    assert!(result.stderr.contains("Yes, it looks fine to me."), "{}", result.stderr);
+    let unknown =
+        super::judge(&folder, "out", &["--panel", &ignoring.url, "--model", "gpt-nothing"]);
+    assert_eq!(unknown.exit_code, 2);
+    assert!(unknown.stderr.contains("has no model gpt-nothing"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("one of judge"), "{}", unknown.stderr);
+    let nobody =
+        super::judge(&folder, "out", &["--panel", "http://127.0.0.1:9/v1", "--model", "judge"]);
+    assert_eq!(nobody.exit_code, 2);
+    assert!(nobody.stderr.contains("http://127.0.0.1:9/v1"), "{}", nobody.stderr);
+    let unnamed = super::judge(&folder, "out", &["--panel", &ignoring.url]);
+    assert!(unnamed.stderr.contains("--model"), "{}", unnamed.stderr);
+    assert!(!folder.path("out").exists());
+}
+
+#[test]
+fn model_that_does_not_see_images_judges_texts_only_if_told_to() {
+    let blind = MockEngine::start(EngineSettings {
+        owner: "llamacpp",
+        is_blind: true,
+        ..EngineSettings::default()
+    });
+    let folder = Folder::with_cases(2);
+    let result = judge(&folder, &blind, "out", &[]);
+    assert_eq!(result.exit_code, 2, "{}", result.stderr);
+    assert!(result.stderr.contains("does not see images"), "{}", result.stderr);
+    blind.keep_bodies();
+    let result = judge(&folder, &blind, "text", &["--text-only"]);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    let evaluations = blind.bodies().into_iter().map(|body| body["messages"].to_string());
+    let evaluations: Vec<String> = evaluations.filter(|body| body.contains("Response 1")).collect();
+    assert_eq!(evaluations.len(), 16);
+    assert!(evaluations.iter().all(|body| !body.contains("data:image")));
+}
+
+#[test]
+fn host_without_probabilities_gives_scores_marked_as_partial() {
+    let engine = MockEngine::start(EngineSettings {
+        owner: "someone",
+        has_no_logprobs: true,
+        ..EngineSettings::default()
+    });
+    let folder = Folder::with_cases(1);
+    assert_eq!(judge(&folder, &engine, "out", &[]).exit_code, 0);
+    let conclusion = &folder.records("out")[0]["orders"][0]["conclusion"];
+    assert_eq!(conclusion["partial"], json!([true, true]));
+    assert_eq!(conclusion["expected"][0], conclusion["scores"][0].as_f64().unwrap());
+}

@@ -1,0 +1,98 @@
+//! Servers that fail: nothing is lost, nothing is judged twice, and the records are those of a server
+//! that works.
+
+use std::time::Duration;
+
+use super::mock_engine::{EngineSettings, MockEngine};
+use crate::folder::{Folder, valid_case};
+
+fn settings() -> EngineSettings {
+    EngineSettings { owner: "vllm", delay: Duration::from_millis(5), ..EngineSettings::default() }
+}
+
+#[test]
+fn faults_of_the_server_do_not_change_the_records() {
+    let folder = Folder::with_cases(60);
+    let sound = MockEngine::start(settings());
+    let flags = ["--panel", &sound.url, "--model", "judge"];
+    assert_eq!(super::judge(&folder, "sound", &flags).exit_code, 0);
+    assert_eq!(sound.requests(), 60 * 8 + 4, "one request per member and order, and the handshake");
+    let faulty = MockEngine::start(EngineSettings { faults_percent: 12, ..settings() });
+    let flags = ["--panel", &faulty.url, "--model", "judge", "--concurrency", "16"];
+    let result = super::judge(&folder, "faulty", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(faulty.requests() > sound.requests());
+    assert!(faulty.most_in_progress() <= 16);
+    assert_eq!(folder.read("faulty/records.jsonl"), folder.read("sound/records.jsonl"));
+}
+
+#[test]
+fn rejected_case_is_unscored_and_the_others_are_judged() {
+    let folder = Folder::with_cases(4);
+    let question = valid_case(2)["question"].as_str().unwrap().to_owned();
+    let word: &'static str = Box::leak(question.into_boxed_str());
+    let engine = MockEngine::start(EngineSettings { rejects: Some(word), ..settings() });
+    let flags = ["--panel", &engine.url, "--model", "judge"];
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    let statuses: Vec<_> = folder.records("out").iter().map(|r| r["status"].clone()).collect();
+    assert_eq!(statuses, ["judged", "judged", "unscored", "judged"]);
+    let record = &folder.records("out")[2];
+    assert_eq!(record["reason"], "refused");
+    assert!(record["message"].as_str().unwrap().contains("cannot process this"), "{record}");
+}
+
+#[test]
+fn killed_and_resumed_run_has_the_records_of_a_whole_one() {
+    let folder = Folder::with_cases(40);
+    let engine = MockEngine::start(settings());
+    let flags = ["--panel", &engine.url, "--model", "judge", "--concurrency", "4"];
+    assert_eq!(super::judge(&folder, "whole", &flags).exit_code, 0);
+    let mut child = folder
+        .command(&[&["judge", "cases", "--out", "out"], &flags[..]].concat())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let records = folder.path("out/records.jsonl");
+    let written = || std::fs::read_to_string(&records).map_or(0, |text| text.lines().count());
+    while written() < 5 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = written();
+    assert!(kept < 40, "the run ended before it was killed");
+    let before = engine.requests();
+    assert_eq!(super::judge(&folder, "out", &flags).exit_code, 0);
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+    let asked = engine.requests() - before;
+    assert!(asked <= (40 - kept as u64 + 1) * 8 + 4, "{asked} requests after {kept} records");
+}
+
+#[test]
+fn server_that_goes_down_ends_the_run_and_the_same_command_resumes() {
+    let folder = Folder::with_cases(60);
+    let engine = MockEngine::start(settings());
+    let flags =
+        ["--panel", &engine.url, "--model", "judge", "--concurrency", "4", "--max-outage", "1"];
+    assert_eq!(super::judge(&folder, "whole", &flags).exit_code, 0);
+    let run = || super::judge(&folder, "out", &flags);
+    let result = std::thread::scope(|scope| {
+        let run = scope.spawn(run);
+        let records = folder.path("out/records.jsonl");
+        while std::fs::read_to_string(&records).map_or(0, |text| text.lines().count()) < 5 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        engine.set_down(true);
+        run.join().unwrap()
+    });
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    assert!(result.stderr.contains("no request succeeded"), "{}", result.stderr);
+    let records = folder.records("out");
+    assert!((5..60).contains(&records.len()), "{}", records.len());
+    assert!(records.iter().all(|record| record["status"] == "judged"));
+    engine.set_down(false);
+    assert_eq!(run().exit_code, 0);
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+}

@@ -1,0 +1,302 @@
+//! A local mock of a serving engine: chat completions that obey the constraint, with injected faults.
+//!
+//! Its replies follow recordings of vLLM 0.32, llama.cpp's server and llama-cpp-python's server.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::constrained_text::{TextPart, write_text};
+
+/// How the mock behaves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EngineSettings {
+    /// The owner of its models: `vllm`, `llamacpp` or another one.
+    pub(crate) owner: &'static str,
+    /// Its models; empty for `judge`.
+    pub(crate) models: &'static [&'static str],
+    /// The time of an answer.
+    pub(crate) delay: Duration,
+    /// Of a hundred requests, this many get an error, a closed connection, or a slow or cut answer.
+    pub(crate) faults_percent: u64,
+    /// True to write text without regard to the constraint.
+    pub(crate) ignores_constraint: bool,
+    /// True to drop images, with status 200.
+    pub(crate) is_blind: bool,
+    /// True to return no probabilities.
+    pub(crate) has_no_logprobs: bool,
+    /// The key that requests must have.
+    pub(crate) key: Option<&'static str>,
+    /// Answer requests that contain this text with status 400.
+    pub(crate) rejects: Option<&'static str>,
+}
+
+/// A running mock. It ends with the test.
+pub(crate) struct MockEngine {
+    pub(crate) url: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: EngineSettings,
+    requests: AtomicU64,
+    in_progress: AtomicU64,
+    most_in_progress: AtomicU64,
+    is_down: AtomicBool,
+    /// Bodies of the requests for completions, if they are kept.
+    bodies: Mutex<Vec<Value>>,
+    keeps_bodies: AtomicBool,
+}
+
+impl MockEngine {
+    /// Starts a mock on a free port.
+    pub(crate) fn start(settings: EngineSettings) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let shared = Arc::new(Shared {
+            settings,
+            requests: AtomicU64::new(0),
+            in_progress: AtomicU64::new(0),
+            most_in_progress: AtomicU64::new(0),
+            is_down: AtomicBool::new(false),
+            bodies: Mutex::default(),
+            keeps_bodies: AtomicBool::new(false),
+        });
+        let server = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&server);
+                std::thread::spawn(move || {
+                    let _ = shared.serve(stream);
+                });
+            }
+        });
+        Self { url, shared }
+    }
+
+    /// Returns the number of requests for completions.
+    pub(crate) fn requests(&self) -> u64 {
+        self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// Returns the largest number of requests at one time.
+    pub(crate) fn most_in_progress(&self) -> u64 {
+        self.shared.most_in_progress.load(Ordering::SeqCst)
+    }
+
+    /// Closes all connections from now on, or no longer.
+    pub(crate) fn set_down(&self, is_down: bool) {
+        self.shared.is_down.store(is_down, Ordering::SeqCst);
+    }
+
+    /// Keeps the bodies of later requests.
+    pub(crate) fn keep_bodies(&self) {
+        self.shared.keeps_bodies.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns the bodies that were kept.
+    pub(crate) fn bodies(&self) -> Vec<Value> {
+        self.shared.bodies.lock().unwrap().clone()
+    }
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    Status(u16),
+    Closed,
+    Slow,
+    Cut,
+}
+
+impl Shared {
+    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 || self.is_down.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            // A proxy gets the whole address.
+            let path =
+                path.strip_prefix("http://").map_or(path, |rest| &rest[rest.find('/').unwrap()..]);
+            let path = path.to_owned();
+            let headers = read_headers(&mut reader)?;
+            let length = headers.get("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body)?;
+            let expected = self.settings.key.map(|key| format!("Bearer {key}"));
+            if expected.is_some() && headers.get("authorization") != expected.as_ref() {
+                let key = headers.get("authorization").cloned().unwrap_or_default();
+                // A server may repeat the key in its message.
+                write_reply(
+                    &mut stream,
+                    401,
+                    &json!({"error": format!("Unauthorized: {key}")}),
+                    None,
+                )?;
+                continue;
+            }
+            if !self.answer(&mut stream, &path, &body)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Answers a request. Returns false if it closed the connection.
+    fn answer(&self, stream: &mut TcpStream, path: &str, body: &[u8]) -> std::io::Result<bool> {
+        match path {
+            "/v1/models" => {
+                let models =
+                    if self.settings.models.is_empty() { &["judge"] } else { self.settings.models };
+                let owner = self.settings.owner;
+                let entry = |id| json!({"id": id, "owned_by": owner, "max_model_len": 32768});
+                let entries: Vec<Value> = models.iter().map(entry).collect();
+                write_reply(stream, 200, &json!({"object": "list", "data": entries}), None)?;
+            }
+            "/version" if self.settings.owner == "vllm" => {
+                write_reply(stream, 200, &json!({"version": "0.32.0"}), None)?;
+            }
+            "/v1/chat/completions" => {
+                let number = self.requests.fetch_add(1, Ordering::SeqCst);
+                let now = self.in_progress.fetch_add(1, Ordering::SeqCst) + 1;
+                self.most_in_progress.fetch_max(now, Ordering::SeqCst);
+                let result = self.complete(stream, body, self.fault(number));
+                self.in_progress.fetch_sub(1, Ordering::SeqCst);
+                return result;
+            }
+            _ => write_reply(stream, 404, &json!({"detail": "Not Found"}), None)?,
+        }
+        Ok(true)
+    }
+
+    fn fault(&self, number: u64) -> Fault {
+        // The handshake needs a server that works.
+        if number < 8 || hash(&(number, "fault")) % 100 >= self.settings.faults_percent {
+            return Fault::None;
+        }
+        match hash(&(number, "kind")) % 5 {
+            0 => Fault::Status(429),
+            1 => Fault::Status(503),
+            2 => Fault::Closed,
+            3 => Fault::Slow,
+            _ => Fault::Cut,
+        }
+    }
+
+    fn complete(&self, stream: &mut TcpStream, body: &[u8], fault: Fault) -> std::io::Result<bool> {
+        let body: Value = serde_json::from_slice(body).unwrap();
+        if self.keeps_bodies.load(Ordering::SeqCst) {
+            self.bodies.lock().unwrap().push(body.clone());
+        }
+        let text = body["messages"].to_string();
+        if self.settings.rejects.is_some_and(|word| text.contains(word)) {
+            let error = json!({"error": {"message": "cannot process this", "code": 400}});
+            write_reply(stream, 400, &error, None)?;
+            return Ok(true);
+        }
+        match fault {
+            Fault::Status(status) => {
+                let error = json!({"error": {"message": "too many requests", "code": status}});
+                write_reply(stream, status, &error, Some("0.1"))?;
+                return Ok(true);
+            }
+            Fault::Closed => return Ok(false),
+            Fault::Slow => std::thread::sleep(self.settings.delay * 10),
+            Fault::None | Fault::Cut => std::thread::sleep(self.settings.delay),
+        }
+        let reply = self.completion(&body).to_string();
+        if fault == Fault::Cut {
+            let header = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", reply.len());
+            stream.write_all(header.as_bytes())?;
+            stream.write_all(&reply.as_bytes()[..reply.len() / 2])?;
+            return Ok(false);
+        }
+        write_text_reply(stream, 200, &reply, None)?;
+        Ok(true)
+    }
+
+    fn completion(&self, body: &Value) -> Value {
+        let messages = body["messages"].to_string();
+        let ignored =
+            || vec![TextPart { text: "Yes, it looks fine to me.".to_owned(), choices: Vec::new() }];
+        let parts = match write_text(body, hash(&messages)) {
+            Some(parts) if !self.settings.ignores_constraint => parts,
+            _ => ignored(),
+        };
+        let content: String = parts.iter().map(|part| part.text.as_str()).collect();
+        let tokens: Vec<Value> = parts.iter().map(token).collect();
+        let image_tokens = if self.settings.is_blind { 0 } else { 16 };
+        let images = messages.matches("image_url\":{").count() * image_tokens;
+        let logprobs = (!self.settings.has_no_logprobs).then(|| json!({"content": tokens}));
+        json!({
+            "model": "judge",
+            "choices": [{
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": content},
+                "logprobs": logprobs,
+            }],
+            "usage": {"prompt_tokens": 20 + images, "completion_tokens": parts.len()},
+        })
+    }
+}
+
+/// Returns a token. The chosen score has three quarters of the probability.
+fn token(part: &TextPart) -> Value {
+    let others = part.choices.len().saturating_sub(1).max(1) as f64;
+    let logprob = |choice: &String| {
+        let probability = if *choice == part.text { 0.75 } else { 0.25 / others };
+        json!({"token": choice, "bytes": choice.as_bytes(), "logprob": f64::ln(probability)})
+    };
+    let alternatives: Vec<Value> = part.choices.iter().map(logprob).collect();
+    json!({"token": part.text, "bytes": part.text.as_bytes(), "logprob": -0.28, "top_logprobs": alternatives})
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn read_headers(reader: &mut impl BufRead) -> std::io::Result<BTreeMap<String, String>> {
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim().split_once(':') else {
+            return Ok(headers);
+        };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+}
+
+fn write_reply(
+    stream: &mut TcpStream,
+    status: u16,
+    body: &Value,
+    retry_after: Option<&str>,
+) -> std::io::Result<()> {
+    write_text_reply(stream, status, &body.to_string(), retry_after)
+}
+
+fn write_text_reply(
+    stream: &mut TcpStream,
+    status: u16,
+    body: &str,
+    retry_after: Option<&str>,
+) -> std::io::Result<()> {
+    let retry = retry_after.map_or(String::new(), |pause| format!("retry-after: {pause}\r\n"));
+    let length = body.len();
+    let reply = format!("HTTP/1.1 {status} X\r\n{retry}content-length: {length}\r\n\r\n{body}");
+    stream.write_all(reply.as_bytes())
+}

@@ -1,0 +1,64 @@
+//! Panel files that name served members.
+
+use serde_json::Value;
+
+use super::mock_engine::{EngineSettings, MockEngine};
+use crate::folder::Folder;
+
+#[test]
+fn members_of_a_file_are_served_under_their_own_names() {
+    let engine = MockEngine::start(EngineSettings {
+        owner: "vllm",
+        models: &["expression", "medical_knowledge", "patient_relevance", "conclusion"],
+        ..EngineSettings::default()
+    });
+    let folder = Folder::with_cases(1);
+    let members = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+    let lines = members.map(|name| format!("{name} = {{ model = \"{name}\" }}"));
+    let file = format!(
+        "schema = 1\nname = \"served four\"\nendpoint = \"{}\"\nlayout = \"paper\"\nreward_token = \"[Good]\"\n\
+         analysis_tokens = 5\n[members]\n{}\n",
+        engine.url,
+        lines.join("\n")
+    );
+    folder.write("panel.toml.txt", "");
+    folder.write("four.toml", &file);
+    engine.keep_bodies();
+    let result = super::judge(&folder, "out", &["--panel", "four.toml", "--single-order"]);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(result.stdout.contains("served four"), "{}", result.stdout);
+    let bodies: Vec<Value> = engine.bodies();
+    let of = |name: &str| {
+        let is_evaluation = |b: &&Value| b["messages"].to_string().contains("Response 1");
+        bodies.iter().filter(is_evaluation).filter(|b| b["model"] == name).count()
+    };
+    assert_eq!(members.map(of), [1; 4]);
+    let last = bodies.last().unwrap();
+    let regex = last["structured_outputs"]["regex"].as_str().unwrap();
+    assert!(regex.starts_with("\\[Good\\]Response 1:"), "{regex}");
+    assert!(regex.contains("{1,20}"), "{regex}");
+}
+
+#[test]
+fn malformed_members_are_errors() {
+    let folder = Folder::with_cases(1);
+    let judge = |members: &str| {
+        folder.write("four.toml", &format!("schema = 1\n[members]\n{members}\n"));
+        let result = super::judge(&folder, "out", &["--panel", "four.toml"]);
+        assert_eq!(result.exit_code, 2);
+        result.stderr
+    };
+    let served = |name: &str| {
+        format!("{name} = {{ endpoint = \"http://127.0.0.1:9/v1\", model = \"m\" }}\n")
+    };
+    let three = ["expression", "medical_knowledge", "patient_relevance"].map(served).concat();
+    let error = judge(&format!("{three}conclusion = \"folder\""));
+    assert!(error.contains("3 of 4 members are served"), "{error}");
+    let error = judge(&format!("{three}conclusion = {{ model = \"m\" }}"));
+    assert!(error.contains("members.conclusion") && error.contains("endpoint"), "{error}");
+    let error = judge(&format!(
+        "{three}{}",
+        served("conclusion").replace("model", "engine = \"x\", model")
+    ));
+    assert!(error.contains("engine is `x`"), "{error}");
+}
