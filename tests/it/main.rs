@@ -129,9 +129,13 @@ mod run_end;
 #[cfg(test)]
 mod same_judge;
 #[cfg(test)]
+mod scale_guide;
+#[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod shards;
 #[cfg(test)]
 mod snapshots;
 #[cfg(test)]
@@ -160,5 +164,7 @@ mod trainable_model;
 mod trainer;
 #[cfg(test)]
 mod unfinished_runs;
+#[cfg(test)]
+mod verify;
 #[cfg(test)]
 mod vision;

@@ -162,6 +162,33 @@ impl GradedRun {
         })
     }
 
+    /// Joins several runs of one judge, for example those of shards.
+    ///
+    /// # Errors
+    ///
+    /// There is no run, or the judges differ.
+    pub fn join(mut runs: Vec<Self>) -> Result<Self> {
+        runs.sort_by_key(|run| run.run.first_shard());
+        let mut runs = runs.into_iter();
+        let Some(mut joined) = runs.next() else {
+            bail!("no records\nhint: pass the folder that `acem3 judge --out` wrote");
+        };
+        for run in runs {
+            if run.judge != joined.judge {
+                bail!(
+                    "{} and {}: verdicts of two judges ({} and {})\nhint: pass the records of one judge",
+                    joined.path.display(),
+                    run.path.display(),
+                    joined.name,
+                    run.name
+                );
+            }
+            joined.responses.extend(run.responses);
+            joined.labels.extend(run.labels);
+        }
+        Ok(joined)
+    }
+
     /// Returns true if the first record of a run has the form `correctness`. Files that cannot be read
     /// are reported by their reader.
     pub fn is_graded(path: &Path) -> bool {

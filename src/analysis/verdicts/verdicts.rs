@@ -46,6 +46,47 @@ impl Verdicts {
         }
     }
 
+    /// Joins the verdicts of several runs of one judge. The runs of shards follow one another as in the
+    /// merged records, whose lines the verdicts then have.
+    ///
+    /// # Errors
+    ///
+    /// There is no run, the judges differ, or two runs have different verdicts on one pair.
+    pub fn join(mut runs: Vec<Self>) -> Result<Self> {
+        runs.sort_by_key(|run| run.run.first_shard());
+        let mut runs = runs.into_iter();
+        let Some(mut joined) = runs.next() else {
+            bail!("no records\nhint: pass the folder that `acem3 judge --out` wrote");
+        };
+        let mut states = vec![joined.run.clone()];
+        for mut run in runs {
+            if run.judge != joined.judge {
+                bail!(
+                    "{} and {}: verdicts of two judges ({} and {})\nhint: pass the records of one \
+                     judge; `acem3 agree --against` compares two",
+                    joined.path.display(),
+                    run.path.display(),
+                    joined.name,
+                    run.name
+                );
+            }
+            let lines: u64 = states.iter().map(|state| state.lines).sum();
+            run.pairs.iter_mut().for_each(|pair| pair.line += lines);
+            joined.pairs.extend(run.pairs);
+            joined.labels.extend(run.labels);
+            joined.without_pair += run.without_pair;
+            for (model, n) in run.unlisted_pairs {
+                *joined.unlisted_pairs.entry(model).or_default() += n;
+            }
+            states.push(run.run);
+        }
+        if states.len() > 1 {
+            joined.check_pairs(&BTreeSet::new())?;
+        }
+        joined.run = RunState::join_shards(states).into_iter().next().unwrap_or_default();
+        Ok(joined)
+    }
+
     /// Checks that there are pairs, that they have one judge, and that each has one verdict.
     pub(super) fn check_pairs(&self, judges: &BTreeSet<String>) -> Result<()> {
         let path = self.path.display();

@@ -7,14 +7,20 @@ use super::completions::CompletionsArgs;
 use super::data::DataArgs;
 use super::judge::JudgeArgs;
 use super::man::ManArgs;
+use super::merge::MergeArgs;
 use super::panel::PanelArgs;
 use super::training::{EncodersArgs, TrainArgs};
+use super::verify::VerifyArgs;
 
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Judge every pair of responses in a folder, a JSONL file or a data set
     Judge(Box<JudgeArgs>),
+    /// Join the runs over all shards of the cases, which `judge --shard I/N` wrote
+    Merge(MergeArgs),
+    /// Check the records of a run, and judge a sample of them again
+    Verify(Box<VerifyArgs>),
     /// Measure agreement between a judge and human labels, and among raters
     Agree(Box<AgreeArgs>),
     /// Audit a judge: position and verbosity bias, prompt injection, image sensitivity and more

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::shared::value_parsers::{parse_at_least_one, parse_percent};
-use super::shared::{FormArgs, JudgePanelArgs, OutputFormat, SourceArgs};
+use super::shared::{FormArgs, JudgePanelArgs, OutputFormat, ShardArg, SourceArgs};
 use crate::data::cases::SourceOptions;
 use crate::support::terminal::verbosity::ProgressMode;
 
@@ -21,6 +21,12 @@ Examples:
       Judge the answers of two models to a public data set
   acem3 judge cases --out verdicts --baseline gpt-x --format json > out.json
       Compare every model with one baseline; write the summary as JSON
+
+  acem3 judge cases --shard 1/2 --out part1
+  acem3 judge cases --shard 2/2 --out part2
+  acem3 merge part1 part2 --out verdicts
+      Judge on two machines; assets/guide/scale.md has scripts for Slurm and
+      Kubernetes
 
 Run the same command again to resume. `DIR/records.jsonl` has one JSON line per pair; \
 `DIR/run.json` describes the judge and the input.";
@@ -44,6 +50,11 @@ pub struct JudgeArgs {
     /// Judge only the first N cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<u64>)]
     pub limit: Option<u64>,
+    /// Judge part I of N of the cases, in a folder of its own, for example 3/8; `auto` takes both
+    /// numbers from a Slurm array, `/N` takes I from a Slurm array or an indexed Kubernetes job;
+    /// `acem3 merge` joins the parts
+    #[arg(long, value_name = "I/N", env = "ACEM3_SHARD", value_parser = ShardArg::parse)]
+    pub shard: Option<ShardArg>,
     /// Exit with code 3 if more than PERCENT of the records are unscored or of the cases unreadable,
     /// and with code 2 if none has a verdict because cases or images cannot be read
     #[arg(

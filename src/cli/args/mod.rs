@@ -8,10 +8,12 @@ mod completions;
 mod data;
 mod judge;
 mod man;
+mod merge;
 mod panel;
 mod root;
 mod shared;
 mod training;
+mod verify;
 
 pub use analysis::{
     AgreeArgs, AuditArgs, CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs,
@@ -25,13 +27,15 @@ pub use data::{
 };
 pub use judge::JudgeArgs;
 pub use man::ManArgs;
+pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
-    LabelArgs, LabelScale, OutputFormat, SourceArgs, TableFormat,
+    LabelArgs, LabelScale, OutputFormat, ShardArg, ShardSource, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,
     TrainRunArgs,
 };
+pub use verify::VerifyArgs;

@@ -1,6 +1,6 @@
 //! Runs the command of a command line.
 
-use super::{analysis, completions, data, judge, man, panel, training};
+use super::{analysis, completions, data, judge, man, merge, panel, training, verify};
 use crate::cli::args::{Cli, Command};
 use crate::support::terminal::exit::Exit;
 
@@ -8,6 +8,8 @@ use crate::support::terminal::exit::Exit;
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Judge(args) => judge::run(args, cli.verbosity),
+        Command::Merge(args) => merge::run(args, cli.verbosity),
+        Command::Verify(args) => verify::run(args, cli.verbosity),
         Command::Agree(args) => analysis::agree::run(args, cli.verbosity),
         Command::Audit(args) => analysis::audit::run(args, cli.verbosity),
         Command::Rank(args) => analysis::rank::run(args),

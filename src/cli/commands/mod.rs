@@ -12,9 +12,11 @@ mod junit;
 mod load_judge;
 mod load_served;
 mod man;
+mod merge;
 mod output;
 mod panel;
 mod panel_warning;
 mod training;
+mod verify;
 
 pub use dispatch::run;

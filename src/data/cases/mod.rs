@@ -11,6 +11,7 @@
 pub mod answers;
 pub(crate) mod case;
 mod case_assembler;
+mod case_digest;
 pub(crate) mod draft;
 pub mod formats;
 pub(crate) mod image_fields;
@@ -36,5 +37,6 @@ pub use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs}
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
+pub use case_digest::CaseHasher;
 pub use source::{CaseSource, open, open_imports};
 pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};

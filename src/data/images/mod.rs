@@ -84,7 +84,7 @@ impl EncodedImage {
         if self.view == DicomView::default() || !self.is_dicom() {
             return self.sha256;
         }
-        Digest::sha256(format!("{} {}", self.sha256, self.view.key_text()).as_bytes())
+        dicom_key(&self.sha256, &self.view)
     }
 
     /// Decodes the image, or returns the pixels decoded before.
@@ -100,6 +100,14 @@ impl EncodedImage {
         };
         self.loaded.get_or_init(load).clone()
     }
+}
+
+/// Returns the key of a DICOM object with this hash that is shown with this frame and window.
+pub fn dicom_key(sha256: &Digest, view: &DicomView) -> Digest {
+    if *view == DicomView::default() {
+        return *sha256;
+    }
+    Digest::sha256(format!("{sha256} {}", view.key_text()).as_bytes())
 }
 
 /// Reads images and caches the most recent ones.

@@ -16,6 +16,7 @@ use crate::judging::judge::server_report::{ServerReport, ServerUsage};
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::record::checksum::LineChecksum;
+use crate::judging::run::shard::ShardInfo;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::digest::Digest;
@@ -48,6 +49,12 @@ pub struct Manifest {
     pub judge_sha256: Digest,
     /// Everything about the judge that can change a verdict.
     pub provenance: Provenance,
+    /// The part of the source that the run judges; absent if it judges all cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardInfo>,
+    /// The shards whose records `acem3 merge` joined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedShard>,
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubSource>,
@@ -102,6 +109,27 @@ pub struct SourceInfo {
     /// are, where the run was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<String>,
+    /// SHA-256 of all cases and input problems, in their order and without the bytes of images;
+    /// absent until all of them are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+}
+
+/// A run over a shard, in the manifest of the merged run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MergedShard {
+    /// Number of the shard, from 1.
+    pub index: u64,
+    /// Folder of the run.
+    pub folder: String,
+    /// Device.
+    pub device: String,
+    /// Start of the run: RFC 3339, UTC.
+    pub started: String,
+    /// End of the run: RFC 3339, UTC.
+    pub finished: Option<String>,
+    /// Duration in seconds.
+    pub seconds: Option<f64>,
 }
 
 impl SourceInfo {
@@ -115,6 +143,7 @@ impl SourceInfo {
             kind: kind.unwrap_or_default().to_owned(),
             images: absolute.as_ref().map(|path| image_root(path).display().to_string()),
             absolute: absolute.map(|path| path.display().to_string()),
+            digest: None,
         }
     }
 
@@ -171,13 +200,13 @@ impl Manifest {
         Self {
             schema: Self::SCHEMA,
             version: Self::VERSION.to_owned(),
-            argv: std::env::args_os()
-                .map(|arg| hide_url_secrets(&arg.to_string_lossy()).into_owned())
-                .collect(),
+            argv: Self::current_argv(),
             source,
             judge: judge.name(),
             judge_sha256: judge_digest(&provenance),
             provenance,
+            shard: None,
+            merged: Vec::new(),
             hub: Vec::new(),
             servers: judge.servers(),
             usage: None,
@@ -194,6 +223,12 @@ impl Manifest {
             seconds: None,
             verdicts_per_second: None,
         }
+    }
+
+    /// Returns the command line of this process, without credentials in URLs.
+    pub fn current_argv() -> Vec<String> {
+        let args = std::env::args_os();
+        args.map(|arg| hide_url_secrets(&arg.to_string_lossy()).into_owned()).collect()
     }
 
     /// Returns the number of cases to judge; `None` if it is not known.

@@ -17,6 +17,8 @@ mod queue_state;
 pub mod record;
 pub mod replay;
 pub mod run_state;
+pub mod shard;
+pub mod shards_found;
 pub mod summary;
 
 use std::collections::VecDeque;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
 use crate::judging::run::record::checksum::FileChecksum;
 use crate::judging::run::record::damage::{Damage, DamagedLine};
+use crate::judging::run::shards_found::ShardsFound;
 use crate::support::text::format_count;
 
 /// What to do about an unfinished or damaged run.
@@ -42,6 +43,12 @@ pub struct RunState {
     /// Warning of the manifest: the judge is known to judge such cases badly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
+    /// The shards that were read; absent for a run over all cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<ShardsFound>,
+    /// Number of lines, without a torn last line.
+    #[serde(skip)]
+    pub lines: u64,
     /// What is wrong with the run, if anything.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<RunProblem>,
@@ -83,7 +90,9 @@ impl RunState {
         if problems.is_empty() {
             problems.extend(manifest.and_then(|manifest| changed_file(path, manifest, found)));
         }
-        let complete = match (manifest, problems.is_empty()) {
+        let shards = manifest.and_then(ShardsFound::from_manifest);
+        let is_complete = problems.is_empty() && shards.as_ref().is_none_or(ShardsFound::is_all);
+        let complete = match (manifest, is_complete) {
             (Some(_), is_complete) => Some(is_complete),
             (None, false) => Some(false),
             (None, true) => None,
@@ -98,6 +107,8 @@ impl RunState {
             unchecked: found.unchecked,
             damaged_lines: found.damage.described().to_vec(),
             warning: manifest.and_then(|manifest| manifest.warning.clone()),
+            shards,
+            lines: found.lines,
             problems,
         }
     }
@@ -108,6 +119,7 @@ impl RunState {
         let path = self.records.display();
         let problems = self.problems.iter().map(|p| format!("{}; {}", p.problem, p.hint));
         let mut notices: Vec<String> = problems.collect();
+        notices.extend(self.missing_shards().map(|p| format!("{}; {}", p.problem, p.hint)));
         notices.extend(self.warning.iter().map(|warning| format!("{path}: warning: {warning}")));
         // Verdicts that were judged in memory have no file.
         if self.complete.is_none() && !self.records.as_os_str().is_empty() {
@@ -124,13 +136,66 @@ impl RunState {
         notices
     }
 
+    /// Returns the problem of shards that were read without the others.
+    fn missing_shards(&self) -> Option<RunProblem> {
+        let shards = self.shards.as_ref().filter(|shards| !shards.is_all())?;
+        Some(RunProblem {
+            problem: format!("{}: only {shards}", folder_of(&self.records).display()),
+            hint: "run `acem3 merge` over the folders of all shards".to_owned(),
+        })
+    }
+
+    /// Returns the number of the first shard, for the order of shards; 0 for a run over all cases.
+    pub fn first_shard(&self) -> u64 {
+        let shards = self.shards.as_ref();
+        shards.and_then(|shards| shards.indices.first().copied()).unwrap_or_default()
+    }
+
+    /// Joins the states of the shards of one run, in the order of the first of them.
+    pub fn join_shards(states: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut joined: Vec<Self> = Vec::new();
+        for state in states {
+            let belongs = |other: &&mut Self| match (&other.shards, &state.shards) {
+                (Some(known), Some(shards)) => known.belongs_with(shards),
+                _ => false,
+            };
+            match joined.iter_mut().find(belongs) {
+                Some(known) => known.add_shard(state),
+                None => joined.push(state),
+            }
+        }
+        joined
+    }
+
+    /// Adds the state of another shard of the same run.
+    fn add_shard(&mut self, other: Self) {
+        if let (Some(known), Some(shards)) = (&mut self.shards, other.shards) {
+            known.add(shards);
+        }
+        self.cases += other.cases;
+        self.expected_cases = self.expected_cases.zip(other.expected_cases).map(|(a, b)| a + b);
+        self.damaged += other.damaged;
+        self.unchecked += other.unchecked;
+        self.lines += other.lines;
+        self.damaged_lines.extend(other.damaged_lines);
+        self.problems.extend(other.problems);
+        self.warning = self.warning.take().or(other.warning);
+        if other.status != Some(RunStatus::Done) {
+            self.status = other.status;
+        }
+        let is_all = self.shards.as_ref().is_none_or(ShardsFound::is_all);
+        self.complete = Some(self.problems.is_empty() && is_all);
+    }
+
     /// Checks that the run is complete, for `--complete`.
     ///
     /// # Errors
     ///
     /// The run is unfinished, its records are damaged, or it has no manifest.
     pub fn check_complete(&self) -> Result<()> {
-        let Some(first) = self.problems.first() else {
+        let missing = self.missing_shards();
+        let all = || self.problems.iter().chain(&missing);
+        let Some(first) = all().next() else {
             if self.complete.is_none() {
                 bail!(
                     "--complete: {} has no {MANIFEST} next to it that tells whether the run is \
@@ -141,7 +206,7 @@ impl RunState {
             }
             return Ok(());
         };
-        let problems: Vec<&str> = self.problems.iter().map(|p| p.problem.as_str()).collect();
+        let problems: Vec<&str> = all().map(|p| p.problem.as_str()).collect();
         bail!("--complete: {}\nhint: {}, or omit --complete", problems.join("\n"), first.hint);
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod cut;
 pub(crate) mod escape;
 pub(crate) mod markdown;
 pub(crate) mod near_name;
+pub(crate) mod shell_word;
 
 /// Formats a count with its noun.
 pub fn format_count(n: u64, noun: &str) -> String {

@@ -108,6 +108,12 @@ pub fn read_summaries(
 }
 
 impl RecordSummary {
+    /// Moves the record behind this number of lines of other files.
+    #[must_use]
+    pub fn after_lines(self, lines: u64) -> Self {
+        Self { line: self.line + lines, ..self }
+    }
+
     fn from_record(record: Record, line: u64, swap: bool) -> Result<Option<Self>> {
         let Record { mut subject, outcome, .. } = record;
         if swap {

@@ -76,8 +76,10 @@ majority preference (a tie if two are equally frequent).";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct AgreeArgs {
-    /// Folder that `judge --out` wrote, or its records.jsonl
-    pub records: PathBuf,
+    /// Folder that `judge --out` wrote, or its records.jsonl; several, such as all shards, count as one
+    /// run and must be of one judge
+    #[arg(required = true, value_name = "RECORDS")]
+    pub records: Vec<PathBuf>,
     /// Compare scores of this target: final, an aspect or a criterion, see below (repeatable; only
     /// the first gets the full table and subgroups) [default: all labelled targets]
     #[arg(long, value_name = "NAME", env = "ACEM3_TARGET", value_parser = parse_score_target)]

@@ -37,8 +37,8 @@ starts with an apostrophe. `acem3 agree --help` describes label files.";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
-    /// Folders that `judge --out` wrote, or their records.jsonl, one per judge
-    #[arg(required = true, num_args = 1..=26, value_name = "RECORDS")]
+    /// Folders that `judge --out` wrote, or their records.jsonl, one per judge, or its shards
+    #[arg(required = true, num_args = 1.., value_name = "RECORDS")]
     pub records: Vec<PathBuf>,
     /// Write the report to FILE [default: stdout]
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]

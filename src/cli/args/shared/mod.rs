@@ -10,6 +10,7 @@ mod judge_panel;
 mod labels;
 mod output_format;
 mod served;
+mod shard;
 mod source;
 pub(super) mod value_parsers;
 
@@ -22,5 +23,6 @@ pub use form::FormArgs;
 pub use judge_panel::JudgePanelArgs;
 pub use labels::{LabelArgs, LabelScale};
 pub use output_format::{OutputFormat, TableFormat};
+pub use shard::{ShardArg, ShardSource};
 pub(super) use source::RECORDS_OR_CASES;
 pub use source::SourceArgs;

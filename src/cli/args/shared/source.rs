@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum as _};
 use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 use crate::data::imports::{ColumnEntry, ColumnRoles};
+use crate::support::text::shell_word::quote_shell_word;
 
 /// Help of [`SourceArgs::path`] for commands that also read the records of a run.
 pub(crate) const RECORDS_OR_CASES: &str = "\
@@ -77,9 +78,9 @@ impl SourceArgs {
 
     /// Returns the source arguments as shell words, for another command.
     pub fn to_shell_words(&self) -> String {
-        let mut words = vec![shell_quote(&self.path.to_string_lossy())];
+        let mut words = vec![quote_shell_word(&self.path.to_string_lossy())];
         let mut flag =
-            |name: &str, value: &str| words.push(format!("{name} {}", shell_quote(value)));
+            |name: &str, value: &str| words.push(format!("{name} {}", quote_shell_word(value)));
         for path in &self.answers {
             flag("--answers", &path.to_string_lossy());
         }
@@ -105,16 +106,6 @@ impl SourceArgs {
             words.push("--with-reference".to_owned());
         }
         words.join(" ")
-    }
-}
-
-/// Quotes a word for a shell.
-fn shell_quote(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_./:=,@%+-".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

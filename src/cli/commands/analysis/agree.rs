@@ -3,10 +3,10 @@
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
-use super::agree_bounds::{check_junit_file, finish_bounds};
+use super::agree_bounds::{check_junit_file, finish_bounds, records_names};
 use super::agree_correctness::agree_on_correctness;
 use super::run_notices::RunNotices;
-use super::verdict_input::{read_labels, read_verdicts};
+use super::verdict_input::{DistinctRuns, read_distinct_verdicts, read_labels, read_verdicts};
 use crate::analysis::agreement::{
     Agreement, AgreementConfig, JudgeComparison, StatisticBound, compare_judges, compute_agreement,
 };
@@ -16,6 +16,7 @@ use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, BoundValue, TableFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::data::labels::ScoreTarget;
+use crate::judging::run::run_state::RunState;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -33,19 +34,22 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
-    if GradedRun::is_graded(&args.records) {
+    if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
         return agree_on_correctness(args);
     }
     let junit = check_junit_file(args)?;
-    let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let DistinctRuns { runs, notes } =
+        read_distinct_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let mut states: Vec<RunState> = runs.iter().map(|run| run.run.clone()).collect();
+    let mut verdicts = Verdicts::join(runs)?;
     let targets: Vec<ScoreTarget> = args.target.iter().map(|target| target.resolved()).collect();
     targets.iter().try_for_each(|target| verdicts.check_target(*target))?;
     let mut other = match &args.against {
         Some(path) => Some(read_verdicts(path, args.scores, &args.bootstrap)?),
         None => None,
     };
-    let runs = [&verdicts].into_iter().chain(&other).map(|verdicts| verdicts.run.clone());
-    let notices = RunNotices::new(runs, args.run)?;
+    states.extend(other.iter().map(|verdicts| verdicts.run.clone()));
+    let notices = RunNotices::new(states, args.run)?.with_notes(notes);
     if args.round {
         verdicts.round_scores();
         other.iter_mut().for_each(Verdicts::round_scores);
@@ -94,8 +98,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     notices.print_unless_in(args.format);
     write_stdout(&text)?;
-    let source = args.records.display().to_string();
-    let properties = vec![("source", source), ("judge", verdicts.name.clone())];
+    let properties = vec![("source", records_names(args)), ("judge", verdicts.name.clone())];
     finish_bounds(junit.as_ref(), properties, &bounds)
 }
 

@@ -14,11 +14,18 @@ use crate::support::terminal::progress::print_lines;
 
 /// Checks the file of `--junit`.
 pub(super) fn check_junit_file(args: &AgreeArgs) -> Result<Option<OutFile>> {
-    let records = records_file(&args.records);
+    let records: Vec<PathBuf> = args.records.iter().map(|path| records_file(path)).collect();
     let against = args.against.as_deref().map(records_file);
-    let inputs = [Some(&records), against.as_ref(), args.labels.path.as_ref()];
-    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+    let others = [against.as_ref(), args.labels.path.as_ref()];
+    let inputs = records.iter().chain(others.into_iter().flatten());
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     check_junit(args.junit.as_ref(), &inputs)
+}
+
+/// Returns the paths of the records for the JUnit file.
+pub(super) fn records_names(args: &AgreeArgs) -> String {
+    let names: Vec<String> = args.records.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
 }
 
 /// Writes the JUnit file, prints the bounds that are not met, and returns the exit code.

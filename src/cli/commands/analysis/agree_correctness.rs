@@ -3,14 +3,16 @@
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::agree_bounds::{check_junit_file, finish_bounds};
+use super::agree_bounds::{check_junit_file, finish_bounds, records_names};
 use super::graded_input::read_grade_labels;
 use super::run_notices::RunNotices;
+use super::verdict_input::{DistinctRuns, distinct_paths};
 use crate::analysis::agreement::BoundSide;
 use crate::analysis::audit::ThresholdResult;
 use crate::analysis::correctness::{CorrectnessAgreement, GradeStatisticValue, GradedRun};
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::judging::run::run_state::RunState;
 use crate::support::terminal::exit::Exit;
 
 /// The JSON output.
@@ -26,8 +28,11 @@ struct GradeAgreementOutput<'a> {
 pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
     check_flags(args)?;
     let junit = check_junit_file(args)?;
-    let run = GradedRun::read(&args.records)?;
-    let notices = RunNotices::new([run.run.clone()], args.run)?;
+    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
+    let runs = paths.iter().map(|path| GradedRun::read(path)).collect::<Result<Vec<_>>>()?;
+    let states: Vec<RunState> = runs.iter().map(|run| run.run.clone()).collect();
+    let run = GradedRun::join(runs)?;
+    let notices = RunNotices::new(states, args.run)?.with_notes(notes);
     let (entries, source) = read_grade_labels(&run, &args.labels)?;
     let bootstrap = args.bootstrap.to_bootstrap();
     let result = CorrectnessAgreement::new(&run, &entries, &source, bootstrap)?;
@@ -45,8 +50,7 @@ pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
     };
     notices.print_unless_in(args.format);
     write_stdout(&text)?;
-    let source = args.records.display().to_string();
-    let properties = vec![("source", source), ("judge", run.name.clone())];
+    let properties = vec![("source", records_names(args)), ("judge", run.name.clone())];
     finish_bounds(junit.as_ref(), properties, &bounds)
 }
 

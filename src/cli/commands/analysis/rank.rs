@@ -46,7 +46,8 @@ fn rank_by_accuracy(args: &RankArgs) -> Result<Exit> {
     }
     let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
     let runs = paths.iter().map(|path| GradedRun::read(path));
-    let runs = runs.collect::<Result<Vec<_>>>()?;
+    let mut runs = runs.collect::<Result<Vec<_>>>()?;
+    runs.sort_by_key(|run| run.run.first_shard());
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
     let notices = notices.with_notes(notes);
     let report = AccuracyReport::new(&runs, args.bootstrap.to_bootstrap())?;

@@ -19,10 +19,15 @@ use crate::analysis::report::{
     ReportData, VerdictTable, build_sections, read_summaries, render_markdown, render_page,
     to_parquet,
 };
+use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::judging::run::manifest::Manifest;
+use crate::judging::run::shards_found::ShardsFound;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
+
+/// Maximum number of judges; each has a letter.
+const MAX_JUDGES: usize = 26;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
@@ -100,24 +105,41 @@ fn read_judges(
 ) -> Result<Vec<JudgeReport>> {
     let mut orientation = PairOrientation::default();
     let mut judges: Vec<JudgeReport> = Vec::new();
-    for (letter, path) in ('A'..='Z').zip(paths) {
-        let mut verdicts = read_verdicts(path, settings.score_kind, &args.bootstrap)?;
+    let runs = group_shards(paths);
+    let n = runs.len();
+    if n > MAX_JUDGES {
+        bail!("{n} runs, the limit is {MAX_JUDGES}\nhint: pass fewer runs");
+    }
+    for (letter, shards) in ('A'..='Z').zip(runs) {
+        let mut all = Vec::new();
+        for path in &shards {
+            all.push(read_verdicts(path, settings.score_kind, &args.bootstrap)?);
+        }
+        let shards: Vec<PathBuf> = all.iter().map(|run| run.path.clone()).collect();
+        let lines: Vec<u64> = all.iter().map(|run| run.run.lines).collect();
+        let mut verdicts = Verdicts::join(all)?;
         if args.run.complete {
             verdicts.run.check_complete()?;
         }
         if let Some(known) = judges.iter().find(|judge| judge.judge == verdicts.judge) {
             bail!(
                 "{} and {}: verdicts of the same judge ({}), expected one run per judge\n\
-                 hint: concatenate the records of one judge into one file",
+                 hint: join the shards of one run with `acem3 merge`, or concatenate the records of one \
+                 judge into one file",
                 known.records,
                 verdicts.path.display(),
                 verdicts.name
             );
         }
-        if paths.len() > 1 {
+        if n > 1 {
             verdicts.name = format!("{letter}: {}", verdicts.name);
         }
-        let summaries = read_summaries(&verdicts.path, |subject| orientation.is_swapped(subject))?;
+        let (mut summaries, mut before) = (Vec::new(), 0);
+        for (path, lines) in shards.iter().zip(lines) {
+            let of_shard = read_summaries(path, |subject| orientation.is_swapped(subject))?;
+            summaries.extend(of_shard.into_iter().map(|summary| summary.after_lines(before)));
+            before += lines;
+        }
         orientation.add_records(&verdicts);
         let has_labels = args.labels.path.is_some() || !verdicts.labels.is_empty();
         let units =
@@ -127,6 +149,39 @@ fn read_judges(
     Ok(judges)
 }
 
+/// The paths of a run: one, or those of its shards with their numbers.
+struct RunPaths {
+    shards: Option<ShardsFound>,
+    paths: Vec<(u64, PathBuf)>,
+}
+
+/// Groups the shards of one run, in their order. Any other run is alone.
+fn group_shards(paths: &[PathBuf]) -> Vec<Vec<PathBuf>> {
+    let mut groups: Vec<RunPaths> = Vec::new();
+    for path in paths {
+        let file = records_file(path);
+        let manifest = file.parent().and_then(|folder| Manifest::read(folder).ok());
+        let shard = manifest.as_ref().and_then(ShardsFound::from_manifest);
+        let index = manifest.and_then(|manifest| Some(manifest.shard?.index)).unwrap_or_default();
+        let known = groups.iter_mut().find(|group| match (&group.shards, &shard) {
+            (Some(known), Some(shard)) => known.belongs_with(shard),
+            _ => false,
+        });
+        match (known, shard) {
+            (Some(RunPaths { shards: Some(known), paths }), Some(shard)) => {
+                known.add(shard);
+                paths.push((index, path.clone()));
+            }
+            (_, shards) => groups.push(RunPaths { shards, paths: vec![(index, path.clone())] }),
+        }
+    }
+    let in_order = |RunPaths { mut paths, .. }: RunPaths| {
+        paths.sort();
+        paths.into_iter().map(|(_, path)| path).collect()
+    };
+    groups.into_iter().map(in_order).collect()
+}
+
 /// Calibrates the scores of the judge that the calibration was fitted on.
 fn add_calibration(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -> Result<()> {
     let map = Calibration::read(path)?;
@@ -134,6 +189,13 @@ fn add_calibration(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -
     let Some(judge) = judges.get_mut(index.unwrap_or_default()) else {
         return Ok(());
     };
+    if judge.run.shards.as_ref().is_some_and(|shards| shards.indices.len() > 1) {
+        bail!(
+            "--calibration {}: not available for several shards\n\
+             hint: join them with `acem3 merge` first",
+            path.display()
+        );
+    }
     // The calibration maps its own type of scores, whichever the other statistics use.
     let verdicts = read_verdicts(&judge.verdicts.path, map.scores, &args.bootstrap)?;
     map.check_judge(&verdicts).with_context(|| {

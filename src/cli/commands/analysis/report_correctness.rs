@@ -28,7 +28,8 @@ pub(super) fn report_correctness(args: &ReportArgs, output: &ReportOutput) -> Re
         if let Some(known) = judges.iter().find(|judge| judge.judge == graded.judge) {
             bail!(
                 "{} and {}: verdicts of the same judge ({}), expected one run per judge\n\
-                 hint: concatenate the records of one judge into one file",
+                 hint: join the shards of one run with `acem3 merge`, or concatenate the records of one \
+                 judge into one file",
                 known.records,
                 graded.path.display(),
                 graded.name

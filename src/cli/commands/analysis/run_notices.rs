@@ -38,7 +38,7 @@ impl RunNotices {
         runs: impl IntoIterator<Item = RunState>,
         args: CompleteArgs,
     ) -> Result<Self> {
-        let runs: Vec<RunState> = runs.into_iter().collect();
+        let runs = RunState::join_shards(runs);
         if args.complete {
             runs.iter().try_for_each(RunState::check_complete)?;
         }

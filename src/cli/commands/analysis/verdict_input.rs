@@ -54,6 +54,8 @@ pub(super) fn read_distinct_verdicts(
     let DistinctRuns { runs, mut notes } = distinct_paths(paths);
     let runs = runs.iter().map(|path| read_verdicts(path, scores, args));
     let mut runs = runs.collect::<Result<Vec<_>>>()?;
+    // Shards in the order of the merged records, so that resampling draws the same clusters.
+    runs.sort_by_key(|run| run.run.first_shard());
     let mut known = HashSet::new();
     for run in &mut runs {
         let all = run.pairs.len();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
-use crate::data::cases::{self, Case, CaseSource};
+use crate::data::cases::{self, Case, CaseResult};
 use crate::data::images::ImageReader;
 use crate::judging::judge::server_report::ServerUsage;
 use crate::judging::judge::{Judge, JudgeJob};
@@ -51,7 +51,7 @@ struct RunEstimate {
 /// The source has nothing to judge, or the judge fails.
 pub(super) fn dry_run(
     args: &JudgeArgs,
-    source: &mut CaseSource,
+    source: impl Iterator<Item = CaseResult>,
     judge: &mut dyn Judge,
 ) -> Result<Exit> {
     let selection = args.form.to_selection(args.baseline.clone());

@@ -1,5 +1,7 @@
 //! End of a run: summary, exit code, or an error if there are no verdicts.
 
+use std::path::Path;
+
 use acem3_experts::prompt::Form;
 use anyhow::{Context, bail};
 use serde::Serialize;
@@ -66,17 +68,22 @@ struct SummaryOutput<'a> {
     accuracy: Option<&'a AccuracyReport>,
 }
 
-/// Prints the summary.
-pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
+/// Prints the summary of a run with its records in folder `out`.
+pub(in crate::cli::commands) fn print_summary(
+    out: &Path,
+    format: OutputFormat,
+    summary: &Summary,
+) -> anyhow::Result<()> {
     let accuracy = match summary.form {
-        Form::Correctness => {
-            let run = GradedRun::read(&args.out)?;
+        // A shard may have no response.
+        Form::Correctness if summary.counts.judged > 0 => {
+            let run = GradedRun::read(out)?;
             Some(AccuracyReport::new(&[run], Bootstrap::default())?)
         }
-        Form::Pair | Form::Single | Form::List => None,
+        Form::Correctness | Form::Pair | Form::Single | Form::List => None,
     };
     let accuracy = accuracy.as_ref();
-    let text = match args.format {
+    let text = match format {
         OutputFormat::Text => {
             let table = accuracy.map(AccuracyReport::model_table);
             summary.to_text(TableStyle::terminal(), table.as_ref())
@@ -89,12 +96,12 @@ pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Resu
     write_stdout(&text)
 }
 
-/// Compares the counts with `--max-unscored`.
-pub(super) fn check_unscored(args: &JudgeArgs, counts: &RunCounts) -> ThresholdResult {
-    let limit = args.max_unscored;
+/// Compares the counts with `--max-unscored`, in percent.
+pub(in crate::cli::commands) fn check_unscored(limit: f64, counts: &RunCounts) -> ThresholdResult {
     let (unscored, unreadable) = (counts.unscored_percent(), counts.unreadable_percent());
     let largest = unscored.max(unreadable);
-    let all_unscored = counts.judged == 0 && limit < 100.0;
+    let is_empty = counts.judged_or_unscored() + counts.unreadable == 0;
+    let all_unscored = counts.judged == 0 && limit < 100.0 && !is_empty;
     let summary = if all_unscored {
         "all records are unscored".to_owned()
     } else if unscored > limit {

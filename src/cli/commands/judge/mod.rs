@@ -2,7 +2,8 @@
 
 mod baseline;
 mod dry_run;
-mod exit;
+pub(super) mod exit;
+mod shard;
 mod warnings;
 
 use std::fs;
@@ -15,6 +16,7 @@ use anyhow::{Context as _, anyhow, bail};
 use self::baseline::check_baseline;
 use self::dry_run::dry_run;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
+use self::shard::{SourceShard, check_same_shard, checked_counts, source_hasher};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::junit::{check_junit, write_junit};
@@ -31,6 +33,7 @@ use crate::judging::run::journal::{Journal, RECORDS};
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunEnd, SourceInfo};
 use crate::judging::run::output::{contains_records, remove_empty_output};
 use crate::judging::run::record::find_records::find_records;
+use crate::judging::run::shard::{HashedCases, ShardCases};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
@@ -49,15 +52,22 @@ use crate::support::text::format_count;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     // A rubric names the criteria that labels of cases may have.
     args.form.to_rubric()?;
-    let mut source = cases::open(&args.source.path, &args.source_options())?;
+    let source = cases::open(&args.source.path, &args.source_options())?;
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
+    let shard = SourceShard::from_args(args)?;
+    check_same_shard(args, shard.as_ref())?;
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     if args.dry_run {
         let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
-        return dry_run(args, &mut source, judge.as_mut());
+        return match &shard {
+            Some(SourceShard { info, scan, .. }) => {
+                dry_run(args, ShardCases::new(source, info, scan), judge.as_mut())
+            }
+            None => dry_run(args, source, judge.as_mut()),
+        };
     }
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, &args.form, verbosity);
@@ -71,12 +81,18 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let lost_digest =
         earlier_digest.filter(|digest| journal.records_digest().ok() != Some(*digest));
     let total = source.total.map(|n| args.limit.map_or(n, |limit| n.min(limit)));
-    let info = SourceInfo::new(&args.source.path, source.kind);
+    let total = shard.as_ref().map(|shard| shard.info.cases).or(total);
+    let digest = shard.as_ref().map(|shard| shard.scan.digest);
+    let info = SourceInfo { digest, ..SourceInfo::new(&args.source.path, source.kind) };
     let mut manifest = Manifest::start(info, judge.as_ref(), total);
     manifest.hub = hub;
+    manifest.shard = shard.as_ref().map(|shard| shard.info.clone());
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     let progress = Progress::new(args.progress, verbosity, total);
+    if let Some(shard) = &shard {
+        progress.note(&shard.note());
+    }
     manifest.warning.iter().for_each(|text| progress.note(&format!("warning: {text}")));
     manifest.servers.iter().for_each(|server| progress.note(&server.describe()));
     if is_manifest_damaged {
@@ -86,6 +102,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let run = JudgeRun {
         args,
         source,
+        shard,
         judge,
         journal,
         manifest,
@@ -102,6 +119,8 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 struct JudgeRun<'a> {
     args: &'a JudgeArgs,
     source: CaseSource,
+    /// The part of the source to judge; `None` for all of it.
+    shard: Option<SourceShard>,
     judge: Box<dyn Judge>,
     journal: Journal,
     manifest: Manifest,
@@ -155,8 +174,9 @@ impl JudgeRun<'_> {
         self.print_notes(&tally, seconds);
         let summary =
             Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path());
-        print_summary(args, &summary)?;
-        let result = check_unscored(args, &tally.counts);
+        print_summary(&args.out, args.format, &summary)?;
+        let counts = checked_counts(&tally.counts, self.shard.is_some());
+        let result = check_unscored(args.max_unscored, &counts);
         let source = args.source.path.display().to_string();
         let properties = vec![("source", source), ("judge", self.judge.name())];
         let results = std::slice::from_ref(&result);
@@ -172,7 +192,7 @@ impl JudgeRun<'_> {
         let config = RunConfig {
             batch_size: args.judge.batch_size as usize,
             baseline: args.baseline.clone(),
-            limit: args.limit,
+            limit: args.limit.filter(|_| self.shard.is_none()),
             root: cases::base_folder(&args.source.path),
         };
         let images = ImageReader::new(config.root.clone(), ImageLimits::default());
@@ -181,7 +201,14 @@ impl JudgeRun<'_> {
         let images = images.with_outside_images(outside.clone());
         let mut run =
             Run::new(self.judge.as_mut(), &mut self.journal, images, &mut self.progress, config);
-        let outcome = run.run(&mut self.source, &interrupt);
+        let outcome = if let Some(SourceShard { info, scan, .. }) = &self.shard {
+            run.run(ShardCases::new(&mut self.source, info, scan), &interrupt)
+        } else {
+            let mut cases = HashedCases::new(&mut self.source, source_hasher(args));
+            let outcome = run.run(&mut cases, &interrupt);
+            self.manifest.source.digest = matches!(outcome, Ok(true)).then(|| cases.digest());
+            outcome
+        };
         let tally = run.tally().clone();
         self.progress.finish();
         if let Some(note) = outside.note() {
@@ -189,8 +216,14 @@ impl JudgeRun<'_> {
         }
         let outcome = match outcome {
             Ok(true) => {
-                warn_after_run(&self.progress, &mut self.source, args);
-                check_not_empty(args, &tally).map(|()| true)
+                // A shard that is not the last one leaves the end of the source unread.
+                if self.shard.as_ref().is_none_or(|shard| shard.info.index == shard.info.of) {
+                    warn_after_run(&self.progress, &mut self.source, args);
+                }
+                // A shard may have no case, or only unreadable ones.
+                let checked =
+                    if self.shard.is_none() { check_not_empty(args, &tally) } else { Ok(()) };
+                checked.map(|()| true)
             }
             other => other,
         };

@@ -1,0 +1,130 @@
+//! Joins the records of all shards of a source to the records of one run.
+//!
+//! Shards are contiguous parts, so their records follow one another. Every line is checked and
+//! copied; memory holds one line and a hash per case.
+
+mod joined_records;
+mod shard_set;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use acem3_experts::prompt::Form;
+use anyhow::{Result, bail};
+
+pub use self::joined_records::JoinedRecords;
+pub use self::shard_set::{ShardRun, ShardSet};
+use crate::judging::judge::server_report::ServerReport;
+use crate::judging::run::manifest::{MANIFEST, Manifest, MergedShard, RunStatus};
+use crate::judging::run::output::contains_records;
+use crate::judging::run::record::RECORDS;
+use crate::judging::run::summary::tally::Tally;
+use crate::support::files::atomic_file::{remove_temporary_files, write_chunks_atomic};
+use crate::support::files::folder::{FolderLock, create_folder, free_sibling_name};
+use crate::support::terminal::clock::format_rfc3339;
+
+/// A run that was joined from shards.
+#[derive(Clone, Debug)]
+pub struct MergedRun {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Counts and sums of its records.
+    pub tally: Tally,
+    /// The form of judging.
+    pub form: Form,
+}
+
+/// Writes the records and the manifest of the joined run to a new folder. Returns the
+/// joined run.
+///
+/// The manifest says `running` until the records are complete, so an interrupted merge can be repeated.
+///
+/// # Errors
+///
+/// The folder has a run already, a shard is damaged, or a file cannot be written.
+pub fn merge(set: &ShardSet, out: &Path) -> Result<MergedRun> {
+    check_free(set, out)?;
+    create_folder(out)?;
+    let _lock = FolderLock::acquire(out)?;
+    remove_temporary_files(out)?;
+    let mut manifest = merged_manifest(set);
+    manifest.write(out)?;
+    let mut joined = JoinedRecords::new(&set.runs);
+    write_chunks_atomic(&out.join(RECORDS), joined.by_ref())?;
+    let (form, records_digest) = (joined.form(), joined.digest());
+    let tally = joined.tally(set);
+    manifest.status = if set.is_complete() { RunStatus::Done } else { RunStatus::Interrupted };
+    manifest.counts = tally.counts.clone();
+    manifest.records_digest = Some(records_digest);
+    manifest.finished = Some(format_rfc3339(SystemTime::now()));
+    let seconds: f64 = set.runs.iter().filter_map(|run| run.manifest.seconds).sum();
+    let rounded = |value: f64| (value * 1e3).round() / 1e3;
+    manifest.seconds = Some(rounded(seconds));
+    let new = tally.counts.judged.saturating_sub(tally.counts.reused);
+    manifest.verdicts_per_second = Some(rounded(new as f64 / seconds.max(1e-9)));
+    manifest.write(out)?;
+    Ok(MergedRun { manifest, tally, form })
+}
+
+/// Checks that the output folder has no run but an interrupted merge, and is no input.
+fn check_free(set: &ShardSet, out: &Path) -> Result<()> {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    let is_input = |run: &ShardRun| canonical(&run.folder) == canonical(out);
+    let manifest = out.join(MANIFEST);
+    let is_interrupted_merge = || {
+        let earlier = Manifest::read(out);
+        earlier.is_ok_and(|m| m.status == RunStatus::Running && !m.merged.is_empty())
+    };
+    let is_free = !out.exists()
+        || !set.runs.iter().any(is_input)
+            && ((!contains_records(out) && !manifest.exists()) || is_interrupted_merge());
+    if is_free {
+        return Ok(());
+    }
+    bail!(
+        "--out {}: already contains a run\nhint: choose another folder, for example --out {}",
+        out.display(),
+        free_sibling_name(out).display()
+    )
+}
+
+/// Creates the manifest of the joined run from those of its shards.
+fn merged_manifest(set: &ShardSet) -> Manifest {
+    let manifests = || set.runs.iter().map(|run| &run.manifest);
+    let devices: BTreeSet<&str> = manifests().map(|m| m.device.as_str()).collect();
+    let devices: Vec<&str> = devices.into_iter().collect();
+    let mut servers: Vec<ServerReport> = Vec::new();
+    for server in manifests().flat_map(|m| &m.servers) {
+        if !servers.contains(server) {
+            servers.push(server.clone());
+        }
+    }
+    let merged = set.runs.iter().map(|run| MergedShard {
+        index: run.info.index,
+        folder: run.folder.display().to_string(),
+        device: run.manifest.device.clone(),
+        started: run.manifest.started.clone(),
+        finished: run.manifest.finished.clone(),
+        seconds: run.manifest.seconds,
+    });
+    let started = format_rfc3339(SystemTime::now());
+    Manifest {
+        version: Manifest::VERSION.to_owned(),
+        argv: Manifest::current_argv(),
+        shard: None,
+        merged: merged.collect(),
+        servers,
+        warning: manifests().find_map(|m| m.warning.clone()),
+        device: devices.join(", "),
+        status: RunStatus::Running,
+        error: None,
+        expected_cases: Some(set.source_cases()),
+        records_digest: None,
+        started,
+        finished: None,
+        seconds: None,
+        verdicts_per_second: None,
+        ..set.first().manifest.clone()
+    }
+}

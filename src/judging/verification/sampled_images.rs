@@ -1,0 +1,75 @@
+//! Images of sampled records, found by name and hash.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use acem3_vision::{DicomView, ImageLimits};
+
+use crate::data::cases;
+use crate::data::cases::{ImageSource, SourceKind, SourceOptions};
+use crate::data::images::{ImageReader, LoadedImage};
+use crate::judging::run::record::{ImageInfo, Record};
+use crate::support::digest::Digest;
+
+/// Reader of the images of sampled records.
+pub struct SampledImages {
+    root: PathBuf,
+    images: ImageReader,
+    /// Images that are embedded in the source, by hash.
+    embedded: HashMap<Digest, Arc<[u8]>>,
+}
+
+impl SampledImages {
+    /// Creates the reader. Image names are relative to the folder of the source, which may contain
+    /// the images itself.
+    pub fn new(source: &Path, view: DicomView, sample: &[(u64, Record)]) -> Self {
+        let root = cases::base_folder(source);
+        let images = ImageReader::new(root.clone(), ImageLimits::default()).with_dicom_view(view);
+        let infos = sample.iter().filter_map(|(_, record)| record.subject.image.as_ref());
+        let is_file = |image: &&ImageInfo| root.join(&image.name).is_file();
+        let wanted: HashSet<Digest> =
+            infos.filter(|image| !is_file(image)).filter_map(|image| image.sha256).collect();
+        let embedded =
+            if wanted.is_empty() { HashMap::new() } else { find_embedded(source, &wanted) };
+        Self { root, images, embedded }
+    }
+
+    /// Reads and decodes an image.
+    ///
+    /// # Errors
+    ///
+    /// The image is not found or cannot be decoded, or it is not the one that was judged.
+    pub fn load(&mut self, image: &ImageInfo) -> Result<Arc<LoadedImage>, String> {
+        let Some(hash) = image.sha256 else {
+            return Err(format!("{}: the record has no hash of the image", image.name));
+        };
+        let source = match self.embedded.get(&hash) {
+            Some(bytes) => {
+                ImageSource::Bytes { name: image.name.clone(), bytes: Arc::clone(bytes) }
+            }
+            None => ImageSource::File(self.root.join(&image.name)),
+        };
+        let encoded = self.images.read(&source)?;
+        if encoded.sha256 != hash {
+            return Err(format!("{}: not the image that was judged", image.name));
+        }
+        encoded.load(self.images.limits())
+    }
+}
+
+/// Finds images in a source that embeds them. A source that cannot be read has none.
+fn find_embedded(source: &Path, wanted: &HashSet<Digest>) -> HashMap<Digest, Arc<[u8]>> {
+    let options = SourceOptions { min_responses: 0, ..SourceOptions::default() };
+    let Ok(cases) = cases::open(source, &options) else {
+        return HashMap::new();
+    };
+    if !matches!(cases.kind, SourceKind::Parquet | SourceKind::Import) {
+        return HashMap::new();
+    }
+    let images = cases.flatten().filter_map(|case| match case.image {
+        Some(ImageSource::Bytes { bytes, .. }) => Some((Digest::sha256(&bytes), bytes)),
+        Some(ImageSource::File(_)) | None => None,
+    });
+    images.filter(|(hash, _)| wanted.contains(hash)).collect()
+}
