@@ -13,7 +13,7 @@ use crate::data::cases::answers::answer_index::AnswerIndex;
 use crate::data::cases::case::Case;
 use crate::data::cases::case_assembler::CaseAssembler;
 use crate::data::cases::draft::{Draft, Drafts};
-use crate::data::cases::image_fields::{find_image_field, ignored_image_message};
+use crate::data::cases::image_fields::{find_case_image_field, ignored_image_message};
 use crate::data::cases::layouts::hub_parquet;
 use crate::data::cases::layouts::{csv, jsonl, slake, vqa_rad};
 use crate::data::cases::misspelt_fields::MisspeltFields;
@@ -213,17 +213,11 @@ fn answer_places(files: &[PathBuf]) -> String {
 
 /// Adds a problem to a case whose image is in an unknown field.
 fn note_ignored_image(draft: &mut Draft, kind: SourceKind) {
-    let fields = match kind {
-        SourceKind::Cases => &draft.case.extra,
-        SourceKind::Questions => &draft.case.meta,
-        SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet | SourceKind::Import => return,
-    };
     if draft.case.image.is_some() {
         return;
     }
-    if let Some(field) = find_image_field(fields.iter()) {
-        let message = ignored_image_message(field, kind);
-        draft.field_problems.push(message);
+    if let Some(field) = find_case_image_field(&draft.case, kind) {
+        draft.field_problems.push(ignored_image_message(&field, kind));
     }
 }
 
