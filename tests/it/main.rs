@@ -73,6 +73,7 @@ mod hub_faults;
 #[cfg(test)]
 mod hub_members;
 #[cfg(test)]
+mod import_names;
 mod imports;
 #[cfg(test)]
 mod imports_refused;

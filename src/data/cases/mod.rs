@@ -20,6 +20,7 @@ mod misspelt_fields;
 mod removed_responses;
 mod source;
 pub(crate) mod source_options;
+mod unknown_file;
 mod unknown_folder;
 
 pub(crate) use crate::data::cases::answers::answer_index::MissingResponse;
@@ -36,5 +37,5 @@ pub use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs}
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
-pub use source::{CaseSource, open, open_imports};
+pub use source::{CaseSource, open, open_imports, open_questions};
 pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};

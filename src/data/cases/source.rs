@@ -173,6 +173,17 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
     open_layout(path, &detect(path, options)?, options)
 }
 
+/// Opens a data set for its questions and images. In contrast to [`open`], a table needs no answers.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_questions(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
+    match ImportFile::find_questions(path) {
+        Some(file) => open_layout(path, &SourceLayout::Import(vec![file]), options),
+        None => open(path, options),
+    }
+}
+
 /// Opens files of other programs about one data set. A name before a path is that of its model.
 ///
 /// # Errors

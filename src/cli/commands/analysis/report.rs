@@ -211,6 +211,10 @@ fn read_manifest(report: &ReportData) -> Option<Manifest> {
     Manifest::read(report.judges.first()?.verdicts.path.parent()?).ok()
 }
 
+/// Hint for images inside the files that were judged.
+const EMBEDDED_HINT: &str = "hint: if the images are inside the files that were judged, convert \
+    these files with `acem3 data import` first, then judge the cases that it writes";
+
 /// Prints the number of images in the page, the reasons for missing ones, and where they were when
 /// the run was made.
 fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, report: &ReportData) {
@@ -229,7 +233,15 @@ fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, report: &Report
         print_lines("hint: pass --allow-outside if the readers of the report may see them");
     }
     if let Some(name) = &images.first_not_found {
-        let source = read_manifest(report).and_then(|manifest| manifest.source.images);
+        let manifest = read_manifest(report);
+        if manifest.as_ref().is_some_and(|manifest| manifest.source.may_embed_images()) {
+            print_lines(EMBEDDED_HINT);
+            // The name of an embedded image is the id of its case.
+            if Path::new(name).extension().is_none() {
+                return;
+            }
+        }
+        let source = manifest.and_then(|manifest| manifest.source.images);
         let origin =
             source.map_or_else(String::new, |path| format!("; the run read it from {path}"));
         print_lines(&format!(
