@@ -1,6 +1,7 @@
 // Opens a report in a browser, operates its controls and fails on any problem.
 // Usage: node report.cjs MODULES CHROMIUM PAGE EXPECTED
-// EXPECTED is JSON: {entries, flips, search, found}; `found` is the number of cases that contain `search`.
+// EXPECTED is JSON: {entries, search, found} and {flips} or, for the form correctness, {grades}: the numbers of entries by
+// value of the filter "Verdict". `found` is the number of cases that contain `search`.
 "use strict";
 const assert = require("node:assert");
 const path = require("node:path");
@@ -50,15 +51,8 @@ const screenshotFolder = process.env.ACEM3_BROWSER_SHOTS;
 const screenshot = (page, name) =>
   (screenshotFolder ? page.screenshot({ path: path.join(screenshotFolder, name + ".png") }) : null);
 
-// Searches, filters, sorts, opens cases and navigates, with the mouse and with the keyboard.
-async function useControls(page) {
-  const firstPage = Math.min(50, expectedCounts.entries);
-  assert.equal(await countListed(page), firstPage);
-  await page.fill("#q", expectedCounts.search);
-  assert.equal(await countListed(page), Math.min(50, expectedCounts.found));
-  assert.match(page.url(), /#cases\?q=/);
-  await page.click("button[type=reset]");
-  assert.equal(await countListed(page), firstPage);
+// Filters pairs by flips and sorts them by score differences.
+async function filterPairs(page) {
   await page.selectOption("#flip", "yes");
   assert.equal(await countListed(page), Math.min(50, expectedCounts.flips));
   await page.reload();
@@ -71,6 +65,36 @@ async function useControls(page) {
     return Math.max(-1, ...found.map(([, a, b]) => Math.abs(a - b)));
   }));
   assert.deepEqual(gaps, [...gaps].sort((a, b) => b - a), "sorted by the difference of scores");
+}
+
+// Filters responses by verdict and sorts them by probability.
+async function filterGrades(page) {
+  assert.ok(await page.locator("#flip").isHidden());
+  for (const [grade, n] of Object.entries(expectedCounts.grades)) {
+    await page.selectOption("#status", grade);
+    assert.equal(await countListed(page), Math.min(50, n), grade);
+  }
+  await page.reload();
+  const last = Object.keys(expectedCounts.grades).pop();
+  assert.equal(await page.inputValue("#status"), last);
+  await page.click("button[type=reset]");
+  await page.selectOption("#sort", "low");
+  const found = await page.locator("#list .scores").allTextContents();
+  const probabilities = found.map((text) => Number(/probability ([\d.]+)/.exec(text)?.[1] ?? 2));
+  assert.deepEqual(probabilities, [...probabilities].sort((a, b) => a - b), "sorted by probability");
+}
+
+// Searches, filters, sorts, opens cases and navigates, with the mouse and with the keyboard.
+async function useControls(page) {
+  const firstPage = Math.min(50, expectedCounts.entries);
+  assert.equal(await countListed(page), firstPage);
+  await page.fill("#q", expectedCounts.search);
+  assert.equal(await countListed(page), Math.min(50, expectedCounts.found));
+  assert.match(page.url(), /#cases\?q=/);
+  await page.click("button[type=reset]");
+  assert.equal(await countListed(page), firstPage);
+  if (expectedCounts.grades) await filterGrades(page);
+  else await filterPairs(page);
 
   // With the keyboard only: from the search to the first case and back.
   await page.selectOption("#sort", "");
@@ -84,7 +108,7 @@ async function useControls(page) {
   await page.keyboard.press("k");
   assert.match(page.url(), /open=1/);
   assert.ok(await page.locator("#case .verdict").count() > 0);
-  assert.ok(await page.locator("#case .bar").count() > 5, "bars of expected scores");
+  assert.ok(await page.locator("#case .bar").count() > (expectedCounts.grades ? 0 : 5), "bars of expected scores");
   await checkAccessibility(page, "with a case open");
   await screenshot(page, "case-" + page.viewportSize().width);
   await page.goBack();

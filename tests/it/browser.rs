@@ -108,3 +108,20 @@ fn report_of_two_judges_works_in_a_browser() {
         json!({"entries": 8, "flips": count_flips(&folder), "search": "nothing, 7", "found": 1});
     check_page(&folder, "two.html", &expected);
 }
+
+#[test]
+fn report_on_correctness_works_in_a_browser() {
+    let folder = judged_folder(20);
+    assert_eq!(folder.judge("graded", &["--form", "correctness"]).exit_code, 0);
+    let output = folder.run(&["report", "graded", "--resamples", "50", "--out", "graded.html"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let records = folder.records("graded");
+    let count = |is: &dyn Fn(&serde_json::Value) -> bool| records.iter().filter(|r| is(r)).count();
+    let grades = json!({
+        "correct": count(&|r| r["scores"] == json!([1.0])),
+        "wrong": count(&|r| r["scores"] == json!([0.0])),
+        "unscored": count(&|r| r["status"] == "unscored"),
+    });
+    let expected = json!({"entries": 40, "grades": grades, "search": "shown in 19?", "found": 2});
+    check_page(&folder, "graded.html", &expected);
+}

@@ -10,7 +10,7 @@ pub(crate) fn checkpoint() -> String {
 }
 
 /// Cases with references, and with responses of which every second one of `alpha` equals it.
-fn folder_with_references(n: usize) -> Folder {
+pub(crate) fn folder_with_references(n: usize) -> Folder {
     let folder = Folder::with_cases(n);
     let cases: Vec<Value> = (0..n)
         .map(|i| {
@@ -76,25 +76,6 @@ fn agreement_on_correctness_needs_labels_of_0_or_1() {
     folder.write("scores.csv", "case,model,score\nc0,alpha,4\n");
     let scores = folder.run(&["agree", "out", "--labels", "scores.csv"]);
     assert!(scores.stderr.contains("scores.csv line 2: expected a final label of 1"));
-}
-
-#[test]
-fn commands_on_pairs_say_that_they_cannot_read_correctness() {
-    let folder = folder_with_references(3);
-    folder.judge("out", &["--form", "correctness"]);
-    for command in [
-        vec!["audit", "out"],
-        vec!["report", "out", "--out", "report.html"],
-        vec!["calibrate", "fit", "out", "--labels", "labels.csv"],
-    ] {
-        let result = folder.run(&command);
-        assert_eq!(result.exit_code, 2, "{command:?}");
-        assert!(
-            result.stderr.contains("whether single responses are correct"),
-            "{}",
-            result.stderr
-        );
-    }
 }
 
 #[test]

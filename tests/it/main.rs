@@ -27,6 +27,7 @@ mod checkpoints;
 #[cfg(test)]
 mod continuous_integration;
 #[cfg(test)]
+mod correctness;
 mod coverage;
 #[cfg(test)]
 mod damaged_records;

@@ -18,7 +18,9 @@ pub use crate::analysis::agreement::by_target::{
 pub use crate::analysis::agreement::judge_comparison::{
     JudgeComparison, StatisticComparison, compare_judges,
 };
-pub use crate::analysis::agreement::statistic_bound::{StatisticBound, StatisticValue};
+pub use crate::analysis::agreement::statistic_bound::{
+    BoundSide, MeasuredStatistic, StatisticBound, StatisticValue, parse_bound,
+};
 pub use crate::analysis::agreement::statistics::agreement_statistic::{
     AgreementStatistic, HumanCeiling, compute_statistics,
 };

@@ -11,7 +11,7 @@ use crate::support::terminal::number::{
 use crate::support::text::format_count;
 
 /// Formats a proportion with its interval.
-pub(super) fn format_proportion(estimate: &Estimate) -> String {
+pub(crate) fn format_proportion(estimate: &Estimate) -> String {
     let formatted = |value| format_percent_with_interval(value, estimate.interval.ok());
     estimate.value.map_or_else(|_| NOT_APPLICABLE.to_owned(), formatted)
 }

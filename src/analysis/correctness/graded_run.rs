@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::Form;
 use anyhow::{Result, bail};
+use serde_json::{Map, Value};
 
 use crate::analysis::metrics::{WordOverlap, is_closed, words_as_in};
 use crate::data::labels::{LabelEntry, labels_from_record};
@@ -47,6 +48,8 @@ pub struct GradedResponse {
     pub is_exact: bool,
     /// Proportion of the words of the reference that are in the response, 0 to 1.
     pub recall: f64,
+    /// Metadata of the case.
+    pub meta: Map<String, Value>,
 }
 
 impl GradedResponse {
@@ -78,6 +81,7 @@ impl GradedResponse {
             probability,
             is_exact: match_.is_exact,
             recall: match_.recall,
+            meta: subject.meta.clone(),
         })
     }
 }

@@ -105,12 +105,21 @@ impl CorrectnessAgreement {
         bootstrap: Bootstrap,
     ) -> Result<Self> {
         let joined = LabelledResponses::join(run, labels, source)?;
-        let all: Vec<LabelledResponse<'_>> = joined.responses;
+        Ok(Self::from_labelled(&joined, &run.name, bootstrap))
+    }
+
+    /// Compares verdicts of the judge with this name with the labels that they were joined with.
+    pub fn from_labelled(
+        joined: &LabelledResponses<'_>,
+        judge: &str,
+        bootstrap: Bootstrap,
+    ) -> Self {
+        let all = &joined.responses;
         let correct = |l: &LabelledResponse<'_>| Some(indicator(l.is_correct));
-        Ok(Self {
-            judge: run.name.clone(),
+        Self {
+            judge: judge.to_owned(),
             n: all.len(),
-            labelled_correct: estimate(&all, correct, bootstrap),
+            labelled_correct: estimate(all, correct, bootstrap),
             raters: joined.raters,
             alpha: joined.alpha,
             ties: joined.ties,
@@ -118,8 +127,8 @@ impl CorrectnessAgreement {
             unmatched: joined.unmatched,
             resamples: bootstrap.resamples,
             seed: bootstrap.seed,
-            graders: GRADERS.iter().map(|g| GraderAgreement::new(g, &all, bootstrap)).collect(),
-        })
+            graders: GRADERS.iter().map(|g| GraderAgreement::new(g, all, bootstrap)).collect(),
+        }
     }
 }
 

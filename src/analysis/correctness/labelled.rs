@@ -11,30 +11,30 @@ use crate::statistics::{DistanceMetric, RatingMatrix, alpha};
 
 /// A response with a verdict and a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct LabelledResponse<'a> {
+pub struct LabelledResponse<'a> {
     /// The response.
-    pub(super) response: &'a GradedResponse,
+    pub response: &'a GradedResponse,
     /// The judge's probability that the response is correct.
-    pub(super) probability: f64,
+    pub probability: f64,
     /// True if most raters call the response correct.
-    pub(super) is_correct: bool,
+    pub is_correct: bool,
 }
 
 /// The responses of a run with labels.
 #[derive(Clone, Debug)]
-pub(super) struct LabelledResponses<'a> {
+pub struct LabelledResponses<'a> {
     /// Responses with a verdict and a majority of the raters.
-    pub(super) responses: Vec<LabelledResponse<'a>>,
+    pub responses: Vec<LabelledResponse<'a>>,
     /// Number of raters.
-    pub(super) raters: usize,
+    pub raters: usize,
     /// Labelled responses without a majority, which are left out.
-    pub(super) ties: usize,
+    pub ties: usize,
     /// Labelled responses without a verdict.
-    pub(super) unscored: usize,
+    pub unscored: usize,
     /// Labels whose case or model is not in the records.
-    pub(super) unmatched: usize,
+    pub unmatched: usize,
     /// Krippendorff's alpha of the raters, for nominal values; `None` with one rater.
-    pub(super) alpha: Option<f64>,
+    pub alpha: Option<f64>,
 }
 
 /// The votes on one response: rater and label.
@@ -46,11 +46,7 @@ impl<'a> LabelledResponses<'a> {
     /// # Errors
     ///
     /// A label is neither 0 nor 1, a rater labelled a response twice, or no label matches.
-    pub(super) fn join(
-        run: &'a GradedRun,
-        labels: &'a [LabelEntry],
-        source: &Path,
-    ) -> Result<Self> {
+    pub fn join(run: &'a GradedRun, labels: &'a [LabelEntry], source: &Path) -> Result<Self> {
         let known: HashMap<(&str, &str), usize> = run
             .responses
             .iter()

@@ -15,6 +15,7 @@ pub(super) fn response(case: usize, model: &str, probability: Option<f64>) -> Gr
         probability,
         is_exact: case.is_multiple_of(4),
         recall: 0.25,
+        meta: serde_json::Map::new(),
     }
 }
 

@@ -33,14 +33,18 @@ pub const MARKDOWN_REPORT: FileForm = FileForm {
 pub const JSON_REPORT: FileForm = FileForm {
     name: "a JSON report of acem3",
     recognise: |file| {
-        has_json_fields(file, &["schema", "version", "target", "scores", "draws", "judges"])
+        Ok(has_json_fields(file, &["schema", "version", "target", "scores", "draws", "judges"])?
+            || has_json_fields(file, &["schema", "version", "form", "draws", "judges"])?)
     },
 };
 
 /// The verdicts as CSV.
 pub const CSV_REPORT: FileForm = FileForm {
     name: "a CSV report of acem3",
-    recognise: |file| starts_with(file, "judge,judge_name,case,line,model_a,model_b,"),
+    recognise: |file| {
+        Ok(starts_with(file, "judge,judge_name,case,line,model_a,model_b,")?
+            || starts_with(file, "judge,judge_name,case,line,model,status,")?)
+    },
 };
 
 /// The verdicts as Parquet. The names of the columns are in the footer.
@@ -48,10 +52,11 @@ pub const PARQUET_REPORT: FileForm = FileForm {
     name: "a Parquet report of acem3",
     recognise: |file| {
         let footer = read_tail(file)?;
+        let has_columns =
+            |names: &[&str]| names.iter().all(|name| contains_bytes(&footer, name.as_bytes()));
         Ok(starts_with(file, "PAR1")?
-            && ["judge_name", "model_a", "answer_b"]
-                .iter()
-                .all(|name| contains_bytes(&footer, name.as_bytes())))
+            && (has_columns(&["judge_name", "model_a", "answer_b"])
+                || has_columns(&["judge_name", "probability", "token_recall"])))
     },
 };
 

@@ -11,6 +11,7 @@
 
 mod audit;
 pub mod baseline;
+pub mod correctness;
 pub mod file_forms;
 mod judge_agreement;
 mod judge_report;
@@ -25,7 +26,7 @@ pub mod verdicts;
 pub use crate::analysis::report::judge_report::{JudgeReport, JudgeReportSettings};
 pub use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser, PairOrientation};
 pub use crate::analysis::report::page::embedded_images::{EmbeddedImages, ImageFolder, Thumbs};
-pub use crate::analysis::report::page::html::render_page;
+pub use crate::analysis::report::page::html::{PageContent, render_page};
 pub use crate::analysis::report::report_data::ReportData;
 pub use crate::analysis::report::verdicts::record_summary::{RecordSummary, read_summaries};
 pub use crate::analysis::report::verdicts::verdict_table::{CellValue, ColumnType, VerdictTable};

@@ -15,5 +15,5 @@ pub use pair_verdict::{OrderScores, PairVerdict, TargetScoreMap};
 pub use read::{from_records, read};
 pub use response_length::length_bin;
 pub use score_kind::ScoreKind;
-pub use subgroup_fields::{meta_fields_hint, subgroup_fields};
+pub use subgroup_fields::{meta_field, meta_fields_hint, metas_of, subgroup_fields};
 pub use verdicts::Verdicts;

@@ -138,8 +138,8 @@ fn check_form(form: Form, path: &Path) -> Result<()> {
     if form == Form::Correctness {
         bail!(
             "{}: the verdicts say whether single responses are correct; they have no scores to compare\n\
-             hint: `acem3 rank` and `acem3 agree` read them; for other commands, judge with --form pair or \
-             --form single",
+             hint: `acem3 rank`, `acem3 agree`, `acem3 report` and `acem3 calibrate fit` read them; for other \
+             commands, judge with --form pair or --form single",
             path.display()
         );
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::pair_verdict::PairVerdict;
 
@@ -20,13 +20,13 @@ const SUBGROUP_FIELDS: [(&str, &[&str]); 6] = [
 /// A field with more values than this makes no subgroups.
 const MAX_VALUES: usize = 40;
 
-/// Finds the subgroup fields of verdicts, each with its display name. A field makes subgroups if it
-/// has at least two and at most 40 values.
-pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
+/// Finds the subgroup fields of cases in their `meta`, each with its display name. A field makes
+/// subgroups if it has at least two and at most 40 values.
+pub fn subgroup_fields(metas: &[&Map<String, Value>]) -> Vec<(String, String)> {
     let mut subgroup_fields = Vec::new();
     for (name, fields) in SUBGROUP_FIELDS {
         let usable: Vec<&str> =
-            fields.iter().copied().filter(|field| makes_subgroups(verdicts, field)).collect();
+            fields.iter().copied().filter(|field| makes_subgroups(metas, field)).collect();
         for field in &usable {
             let name = if usable.len() > 1 { format!("{name} ({field})") } else { name.to_owned() };
             subgroup_fields.push((name, (*field).to_owned()));
@@ -36,8 +36,8 @@ pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
 }
 
 /// Returns a hint that lists the fields of `meta`, for a flag with an unknown field.
-pub fn meta_fields_hint(verdicts: &[PairVerdict]) -> String {
-    let fields = verdicts.iter().flat_map(|verdict| verdict.meta.keys()).map(String::as_str);
+pub fn meta_fields_hint(metas: &[&Map<String, Value>]) -> String {
+    let fields = metas.iter().flat_map(|meta| meta.keys()).map(String::as_str);
     let fields: Vec<&str> = fields.collect::<BTreeSet<&str>>().into_iter().collect();
     if fields.is_empty() {
         return "hint: omit the flag; the cases have no fields in `meta`".to_owned();
@@ -45,9 +45,9 @@ pub fn meta_fields_hint(verdicts: &[PairVerdict]) -> String {
     format!("hint: fields in `meta`: {}", fields.join(", "))
 }
 
-fn makes_subgroups(verdicts: &[PairVerdict], field: &str) -> bool {
+fn makes_subgroups(metas: &[&Map<String, Value>], field: &str) -> bool {
     let mut values: Vec<String> = Vec::new();
-    for value in verdicts.iter().filter_map(|v| v.field(field)) {
+    for value in metas.iter().filter_map(|meta| meta_field(meta, field)) {
         if !values.contains(&value) {
             values.push(value);
         }
@@ -61,11 +61,21 @@ fn makes_subgroups(verdicts: &[PairVerdict], field: &str) -> bool {
 impl PairVerdict {
     /// Returns a field of the case as text; `None` if it is missing, empty, or not a single value.
     pub fn field(&self, name: &str) -> Option<String> {
-        match self.meta.get(name)? {
-            Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(value) => Some(value.to_string()),
-            _ => None,
-        }
+        meta_field(&self.meta, name)
     }
+}
+
+/// Returns a field of `meta` as text; `None` if it is missing, empty, or not a single value.
+pub fn meta_field(meta: &Map<String, Value>, name: &str) -> Option<String> {
+    match meta.get(name)? {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns the `meta` of the case of each verdict.
+pub fn metas_of(verdicts: &[PairVerdict]) -> Vec<&Map<String, Value>> {
+    verdicts.iter().map(|verdict| &verdict.meta).collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use super::pair_verdict::PairVerdict;
-use super::subgroup_fields::meta_fields_hint;
+use super::subgroup_fields::{meta_fields_hint, metas_of};
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::{LabelEntry, ScoreTarget};
 use crate::judging::run::run_state::RunState;
@@ -133,7 +133,7 @@ impl Verdicts {
             bail!(
                 "--cluster-by {field}: no case of {} has this field in `meta`\n{}",
                 self.path.display(),
-                meta_fields_hint(&self.pairs)
+                meta_fields_hint(&metas_of(&self.pairs))
             );
         }
         for pair in &mut self.pairs {

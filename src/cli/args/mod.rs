@@ -28,8 +28,8 @@ pub use man::ManArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
-    BootstrapArgs, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs, LabelArgs,
-    LabelScale, OutputFormat, SourceArgs, TableFormat,
+    BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
+    LabelArgs, LabelScale, OutputFormat, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

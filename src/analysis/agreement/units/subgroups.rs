@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use crate::analysis::verdicts::{PairVerdict, length_bin, meta_fields_hint, subgroup_fields};
+use crate::analysis::verdicts::{
+    PairVerdict, length_bin, meta_fields_hint, metas_of, subgroup_fields,
+};
 
 /// Name of the subgroups by response length.
 const BY_LENGTH: &str = "response length";
@@ -52,12 +54,12 @@ pub(crate) fn find_subgroups(
     verdicts: &[PairVerdict],
     group_by: &[String],
 ) -> Result<Vec<Subgroup>> {
-    let mut fields = subgroup_fields(verdicts);
+    let mut fields = subgroup_fields(&metas_of(verdicts));
     for field in group_by {
         if !verdicts.iter().any(|v| v.field(field).is_some()) {
             bail!(
                 "--group-by {field}: no case has this field in `meta`\n{}",
-                meta_fields_hint(verdicts)
+                meta_fields_hint(&metas_of(verdicts))
             );
         }
         if !fields.iter().any(|(_, known)| known == field) {

@@ -65,11 +65,25 @@ pub struct BrowserEntry {
     /// Label scores of the responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<f64>>,
+    /// What text metrics say about a response that was judged correct or not.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<ResponseMetrics>,
     /// What changed since the run of `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Verdict of each judge; `None` if its records lack this pair.
     pub verdicts: Vec<Option<OutcomeSummary>>,
+}
+
+/// Text metrics of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ResponseMetrics {
+    /// True if the response equals the reference.
+    pub exact: bool,
+    /// Proportion of the words of the reference that are in the response, 0 to 1.
+    pub recall: f64,
+    /// True for a closed question; `None` if unknown.
+    pub closed: Option<bool>,
 }
 
 /// Returns the key of a pair: the case and the two models in alphabetical order.
@@ -130,11 +144,7 @@ impl CaseBrowser {
                 }
             }
         }
-        let json_list = |details: &Vec<Option<&str>>| {
-            let texts: Vec<&str> = details.iter().map(|d| d.unwrap_or("null")).collect();
-            format!("[{}]", texts.join(","))
-        };
-        browser.details = details.iter().map(json_list).collect();
+        browser.details = details.iter().map(|details| json_list(details)).collect();
         browser
     }
 
@@ -165,7 +175,11 @@ impl CaseBrowser {
 }
 
 impl BrowserEntry {
-    fn from_summary(summary: &RecordSummary, judges: usize) -> Self {
+    /// Creates the entry of a record, without the verdicts of the judges.
+    pub(in crate::analysis::report) fn from_summary(
+        summary: &RecordSummary,
+        judges: usize,
+    ) -> Self {
         let subject = &summary.subject;
         let pair = subject.pair.as_ref().map(|pair| pair.to_vec());
         Self {
@@ -180,12 +194,18 @@ impl BrowserEntry {
             meta: subject.meta.clone(),
             label: None,
             labels: None,
+            metrics: None,
             change: None,
             verdicts: vec![None; judges],
         }
     }
 
-    fn set_verdict(&mut self, judge: usize, summary: &RecordSummary) {
+    /// Adds the verdict of a judge.
+    pub(in crate::analysis::report) fn set_verdict(
+        &mut self,
+        judge: usize,
+        summary: &RecordSummary,
+    ) {
         if let Some(verdict) = self.verdicts.get_mut(judge) {
             *verdict = Some(summary.outcome.clone());
         }
@@ -208,6 +228,12 @@ impl BrowserEntry {
             OutcomeSummary::Unscored { .. } => None,
         }
     }
+}
+
+/// Joins the analyses of all judges to a JSON list.
+pub(in crate::analysis::report) fn json_list(details: &[Option<&str>]) -> String {
+    let texts: Vec<&str> = details.iter().map(|d| d.unwrap_or("null")).collect();
+    format!("[{}]", texts.join(","))
 }
 
 /// Labels by record line (orders) and by case and model (scores).

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use acem3_experts::prompt::Form;
 use acem3_experts::{Aspect, Criterion};
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
@@ -11,18 +12,18 @@ use serde::Serialize;
 
 use super::browser::{BrowserEntry, CaseBrowser};
 use crate::analysis::report::page::embedded_images::EmbeddedImages;
-use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::section::{ReportSection, SectionBlock};
-use crate::analysis::report::sections::build_sections;
+use crate::analysis::report::verdicts::record_summary::RecordSummary;
 use crate::support::digest::Digest;
 use crate::support::tables::TableSection;
+use crate::support::text::cut::cut_cell;
 use crate::support::text::escape::{escape_html, escape_json};
 use crate::support::text::format_count;
 
 /// Style sheet of the page.
 const STYLE: &str = include_str!("page.css");
 /// Script of the case browser.
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("page_case.js"));
 /// Markup of the case browser.
 const CASE_BROWSER: &str = include_str!("cases.html");
 /// Number of entries per chunk of analyses. The script parses a chunk when one of its entries is
@@ -33,9 +34,31 @@ const ENTRIES_PER_CHUNK: usize = 100;
 /// as those with a column per model, scroll.
 const MAX_STACKED_COLUMNS: usize = 12;
 
+/// What a page shows.
+#[derive(Clone, Debug)]
+pub struct PageContent<'a> {
+    /// Heading of the page.
+    pub title: &'a str,
+    /// The form of judging of the verdicts.
+    pub form: Form,
+    /// Names of the judges.
+    pub judges: Vec<&'a str>,
+    /// Summaries of the records of each judge.
+    pub summaries: Vec<&'a [RecordSummary]>,
+    /// All sections except the case browser.
+    pub sections: &'a [ReportSection],
+    /// The cases.
+    pub browser: &'a CaseBrowser,
+    /// The images of the cases.
+    pub images: &'a EmbeddedImages,
+}
+
 /// Data that the script reads at start.
 #[derive(Serialize)]
 struct PageIndex<'a> {
+    /// The form of judging, if the script shows its verdicts in another way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'static str>,
     judges: Vec<&'a str>,
     chunk: usize,
     aspects: Vec<[String; 2]>,
@@ -48,35 +71,29 @@ struct PageIndex<'a> {
 /// # Errors
 ///
 /// The cases cannot be serialised as JSON.
-pub fn render_page(
-    title: &str,
-    report: &ReportData,
-    browser: &CaseBrowser,
-    images: &EmbeddedImages,
-) -> Result<String> {
-    let sections = build_sections(report, browser);
+pub fn render_page(content: &PageContent<'_>) -> Result<String> {
     let mut page = String::new();
-    write_head(&mut page, title);
-    let judges: Vec<String> = report.judges.iter().map(|judge| escape_html(&judge.name)).collect();
+    write_head(&mut page, content.title);
+    let judges: Vec<String> = content.judges.iter().map(|name| escape_html(name)).collect();
     let _ = write!(
         page,
         "<header>\n<p class=\"kind\">acem3 report</p>\n<h1>{}</h1>\n<p>{}</p>\n\
          <p><a class=\"jump\" href=\"#cases\">Browse {}</a></p>\n</header>\n",
-        escape_html(title),
+        escape_html(content.title),
         judges.join(" · "),
-        count_entries(browser)
+        count_entries(content)
     );
-    write_navigation(&mut page, &sections);
+    write_navigation(&mut page, content.sections);
     page.push_str("<main id=\"main\">\n");
-    for section in &sections {
+    for section in content.sections {
         // The case browser precedes the last section.
         if section.id == "method" {
-            write_case_browser(&mut page, browser, images);
+            write_case_browser(&mut page, content);
         }
         write_section(&mut page, section);
     }
     page.push_str("</main>\n");
-    write_data(&mut page, report, browser, images)?;
+    write_data(&mut page, content)?;
     let _ = write!(page, "<script>{SCRIPT}</script>\n</body>\n</html>\n");
     Ok(page)
 }
@@ -180,14 +197,14 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
     for cell in &section.table.header {
         let _ = match cell.as_str() {
             "" => write!(page, "<td></td>"),
-            cell => write!(page, "<th scope=\"col\">{}</th>", escape_html(cell)),
+            cell => write!(page, "<th scope=\"col\">{}</th>", escape_html(&cut_cell(cell))),
         };
     }
     page.push_str("</tr>\n</thead>\n<tbody>\n");
     for (i, row) in section.table.rows.iter().enumerate() {
         page.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            let text = escape_html(cell.trim_start());
+            let text = escape_html(&cut_cell(cell.trim_start()));
             let _ = match (column, entries.get(i)) {
                 (0, Some(entry)) => write!(
                     page,
@@ -218,8 +235,8 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
 }
 
 /// Writes the markup of the case browser, which the script fills.
-fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &EmbeddedImages) {
-    let n = count_entries(browser);
+fn write_case_browser(page: &mut String, content: &PageContent<'_>) {
+    let (n, images) = (count_entries(content), content.images);
     let image_count = if images.uris.is_empty() {
         "no image".to_owned()
     } else {
@@ -239,21 +256,23 @@ fn write_case_browser(page: &mut String, browser: &CaseBrowser, images: &Embedde
 }
 
 /// Counts the entries of the case browser: pairs, or verdicts on other numbers of responses.
-fn count_entries(browser: &CaseBrowser) -> String {
-    let are_pairs = browser.entries.iter().all(|entry| entry.models.len() == 2);
-    format_count(browser.entries.len() as u64, if are_pairs { "pair" } else { "verdict" })
+fn count_entries(content: &PageContent<'_>) -> String {
+    let entries = &content.browser.entries;
+    let unit = match content.form {
+        Form::Correctness => content.form.unit(),
+        _ if entries.iter().all(|entry| entry.models.len() == 2) => "pair",
+        _ => "verdict",
+    };
+    format_count(entries.len() as u64, unit)
 }
 
 /// Writes the data of the cases: the index, the chunks of analyses and the images.
-fn write_data(
-    page: &mut String,
-    report: &ReportData,
-    browser: &CaseBrowser,
-    images: &EmbeddedImages,
-) -> Result<()> {
-    let (aspects, criteria) = rubric_index(report);
+fn write_data(page: &mut String, content: &PageContent<'_>) -> Result<()> {
+    let PageContent { form, judges, browser, images, .. } = content;
+    let (aspects, criteria) = rubric_index(&content.summaries);
     let index = PageIndex {
-        judges: report.judges.iter().map(|judge| judge.name.as_str()).collect(),
+        form: (*form == Form::Correctness).then_some(form.name()),
+        judges: judges.clone(),
         chunk: ENTRIES_PER_CHUNK,
         aspects,
         criteria,
@@ -280,8 +299,8 @@ fn write_data(
 
 /// Returns key and name of each aspect, and key, name and aspect of each criterion, of ACE-M³ and of the
 /// rubrics of the records.
-fn rubric_index(report: &ReportData) -> (Vec<[String; 2]>, Vec<[String; 3]>) {
-    let summaries = report.judges.iter().flat_map(|judge| &judge.summaries);
+fn rubric_index(summaries: &[&[RecordSummary]]) -> (Vec<[String; 2]>, Vec<[String; 3]>) {
+    let summaries = summaries.iter().copied().flatten();
     let others = summaries.flat_map(|summary| summary.criteria_of_rubric.iter().copied());
     let others: BTreeSet<(Aspect, Criterion)> = others.collect();
     let known = Criterion::ALL.into_iter().filter_map(|c| Some((c.aspect()?, c)));

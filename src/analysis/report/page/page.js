@@ -6,6 +6,8 @@ const PAGE = 50;
 const byId = (id) => document.getElementById(id);
 const index = JSON.parse(byId("index").textContent);
 const judges = index.judges;
+// True if the verdicts say whether single responses are correct.
+const isGraded = index.form === "correctness";
 const fields = ["q", "status", "model", "flip", "label", "judges", "change", "field", "sort"];
 
 /* ---- elements ---- */
@@ -26,17 +28,28 @@ function el(tag, properties, ...children) {
 // Creates an element with untrusted text; its text direction follows its script.
 const untrusted = (tag, text, properties) => el(tag, { dir: "auto", ...properties }, text);
 const option = (value, text) => el("option", { value }, text);
+// Returns a name for display. A long one is cut, so that it does not widen the page.
+const displayName = (name) => (name.length > 60 ? [...name].slice(0, 60).join("") + "…" : name);
+const namesOf = (entry) => entry.models.map(displayName);
 const number = (value) => String(Math.round(value * 100) / 100);
 
 /* ---- properties of an entry ---- */
 
 const isJudged = (verdict) => Boolean(verdict) && verdict.status === "judged";
 const judgedVerdicts = (entry) => entry.verdicts.filter(isJudged);
+// The verdict of the form correctness: score 1 is correct, the expected score is the probability.
+const grade = (verdict) => (verdict.scores[0] === 1 ? "correct" : "wrong");
+const probability = (verdict) => verdict.expected[0].toFixed(2);
+const differsFromExactMatch = (entry) => judgedVerdicts(entry).some((v) => (v.scores[0] === 1) !== entry.exact);
+// The verdict as a value that can be compared with labels and other judges.
+const outcome = (verdict) => (isGraded ? verdict.scores[0] : verdict.order);
+const labelOutcome = (entry) => (isGraded ? entry.labels && entry.labels[0] : entry.label);
+const isKnown = (label) => label !== null && label !== undefined;
 const mark = (order) => ({ ">": "better", "=": "tie", "<": "worse" })[order];
 
 function preferenceText(entry, order) {
   if (order === "=") return "Tie";
-  return (order === ">" ? entry.models[0] : entry.models[1]) + " is better";
+  return namesOf(entry)[order === ">" ? 0 : 1] + " is better";
 }
 
 function searchText(entry) {
@@ -59,17 +72,20 @@ const filters = {
   change: (entry, choice) => Boolean(entry.change) === (choice === "yes"),
   status(entry, choice) {
     if (choice === "unscored") return entry.verdicts.some((v) => v && v.status === "unscored");
+    if (choice === "correct" || choice === "wrong") return judgedVerdicts(entry).some((v) => grade(v) === choice);
+    if (choice === "inexact") return differsFromExactMatch(entry);
     if (choice === "tie") return judgedVerdicts(entry).some((v) => v.order === "=");
     return judgedVerdicts(entry).length > 0;
   },
   label(entry, choice) {
-    if (choice === "unknown") return !entry.label;
-    if (!entry.label || !judgedVerdicts(entry).length) return false;
-    const differs = judgedVerdicts(entry).some((v) => v.order !== entry.label);
+    const label = labelOutcome(entry);
+    if (choice === "unknown") return !isKnown(label);
+    if (!isKnown(label) || !judgedVerdicts(entry).length) return false;
+    const differs = judgedVerdicts(entry).some((v) => outcome(v) !== label);
     return differs === (choice === "differ");
   },
   judges(entry, choice) {
-    const orders = judgedVerdicts(entry).map((v) => v.order);
+    const orders = judgedVerdicts(entry).map(outcome);
     if (orders.length < 2) return false;
     return orders.some((order) => order !== orders[0]) === (choice === "differ");
   },
@@ -84,6 +100,7 @@ const lowestScore = (entry) => {
   const scores = judgedVerdicts(entry).flatMap((v) => v.scores);
   return scores.length ? Math.min(...scores) : null;
 };
+const firstProbability = (entry) => (judgedVerdicts(entry).length ? judgedVerdicts(entry)[0].expected[0] : null);
 const compareBy = (value, sign) => (a, b) => {
   const [x, y] = [value(a), value(b)];
   if (x === null || y === null) return (x === null) - (y === null) || a.number - b.number;
@@ -92,7 +109,9 @@ const compareBy = (value, sign) => (a, b) => {
 const sorts = {
   gap: compareBy(largestScoreGap, -1),
   close: compareBy(largestScoreGap, 1),
-  low: compareBy(lowestScore, 1),
+  low: compareBy(isGraded ? firstProbability : lowestScore, 1),
+  high: compareBy(firstProbability, -1),
+  undecided: compareBy((entry) => (firstProbability(entry) === null ? null : Math.abs(firstProbability(entry) - 0.5)), 1),
   case: (a, b) => (a.case || "").localeCompare(b.case || "", "en", { numeric: true }) || a.number - b.number,
 };
 
@@ -141,12 +160,16 @@ function filterEntries() {
 }
 
 // Formats the final score of each response of a verdict.
-const scoresByModel = (entry, verdict) => entry.models.map((model, i) => model + " " + number(verdict.scores[i])).join(", ");
+const scoresByModel = (entry, verdict) => namesOf(entry).map((model, i) => model + " " + number(verdict.scores[i])).join(", ");
 
 // Formats the scores: with one judge next to the model names, with several judges after them.
 function scoreSummary(entry) {
-  const [first, second] = entry.models;
-  if (!judgedVerdicts(entry).length) return entry.models.join(" / ");
+  const [first, second] = namesOf(entry);
+  if (isGraded) {
+    const graded = entry.verdicts.map((v) => (isJudged(v) ? grade(v) + ", probability " + probability(v) : "unscored"));
+    return [...namesOf(entry), graded.join(" · ")].join(": ");
+  }
+  if (!judgedVerdicts(entry).length) return namesOf(entry).join(" / ");
   if (entry.models.length !== 2) {
     return entry.verdicts.map((v) => (isJudged(v) ? scoresByModel(entry, v) : "unscored")).join(" · ");
   }
@@ -160,6 +183,7 @@ function flagElements(entry) {
   const flags = [];
   if (!judgedVerdicts(entry).length) flags.push("unscored");
   if (judgedVerdicts(entry).some((v) => v.flip)) flags.push("flip");
+  if (isGraded && differsFromExactMatch(entry)) flags.push("differs from exact match");
   if (filters.label(entry, "differ")) flags.push("differs from labels");
   if (filters.judges(entry, "differ")) flags.push("judges disagree");
   if (entry.change) flags.push("changed");
@@ -192,317 +216,12 @@ function showList() {
   const list = byId("list");
   list.start = from + 1;
   list.replaceChildren(...shown.slice(from, from + PAGE).map(listItem));
+  const units = isGraded ? " responses." : " pairs.";
   byId("found").textContent = shown.length === entries.length
-    ? "Showing all " + entries.length + " pairs."
-    : "Showing " + shown.length + " of " + entries.length + " pairs.";
+    ? "Showing all " + entries.length + units
+    : "Showing " + shown.length + " of " + entries.length + units;
   byId("page").textContent = "Page " + state.page + " of " + pages;
   byId("before").disabled = state.page <= 1;
   byId("after").disabled = state.page >= pages;
   byId("pages").hidden = pages === 1;
 }
-
-/* ---- one case ---- */
-
-const chunks = new Map();
-
-// Returns the analyses of an entry. Their chunk of the data is parsed on first use; one chunk is kept.
-function entryDetails(entry) {
-  const chunkIndex = Math.floor((entry.number - 1) / index.chunk);
-  if (!chunks.has(chunkIndex)) {
-    chunks.clear();
-    chunks.set(chunkIndex, JSON.parse(byId("details-" + chunkIndex).textContent));
-  }
-  return chunks.get(chunkIndex)[(entry.number - 1) % index.chunk];
-}
-
-// Creates a bar for a score from 0 to 5. It is hidden from screen readers: the score is next to it as text.
-function scoreBar(value) {
-  const inner = el("span", {});
-  inner.style.width = Math.max(0, Math.min(100, value * 20)) + "%";
-  return el("span", { class: "bar", "aria-hidden": "true" }, inner);
-}
-
-function scoreElements(score, expected, spread) {
-  const text = "expected " + expected.toFixed(2) + (spread === undefined ? "" : "\u00a0±\u00a0" + spread.toFixed(2));
-  return [el("strong", { class: "score" }, number(score)), scoreBar(expected), el("span", { class: "expected" }, text)];
-}
-
-function probabilityChart(probabilities) {
-  const text = probabilities.map((p, score) => score + ": " + p + " %").join(", ");
-  const columns = probabilities.map((p, score) => {
-    const column = el("span", { class: "column" });
-    column.style.height = Math.max(p, 1) + "%";
-    return el("span", { class: "chance" }, el("span", { class: "tall" }, column), el("span", {}, String(score)));
-  });
-  return el("span", { class: "chances", role: "img", "aria-label": "Probability of each score: " + text }, columns);
-}
-
-// Creates a heading row and a row with one cell per response.
-function titledRows(title, level, cells) {
-  return [
-    el("tr", { class: level }, el("th", { scope: "rowgroup", colspan: String(cells.length) }, title)),
-    el("tr", {}, cells.map((cell) => el("td", {}, cell))),
-  ];
-}
-
-function scoreRows(title, level, scores) {
-  return titledRows(title, level, scores.scores.map((score, side) => [
-    el("p", { class: "line" }, scoreElements(score, scores.expected[side], scores.spread[side])),
-    scores.probabilities ? probabilityChart(scores.probabilities[side]) : null,
-    scores.analyses ? untrusted("p", scores.analyses[side] + (scores.cut && scores.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
-  ]));
-}
-
-function pairTable(entry, caption, bodies) {
-  const headers = entry.models.map((model) => el("th", { scope: "col" }, model));
-  return el("div", { class: "scroll" }, el("table", { class: "pair" },
-    el("caption", {}, caption), el("thead", {}, el("tr", {}, headers)), bodies.map((body) => el("tbody", {}, body))));
-}
-
-// The model whose response was shown first.
-const firstShown = (entry, order) => entry.models[order.first_shown ?? (order.swapped ? 1 : 0)];
-
-// The evaluations of one presentation order: the conclusion, then each aspect's criteria.
-function evaluationTable(entry, order) {
-  const bodies = [scoreRows("Conclusion", "aspect", order.conclusion)];
-  for (const [aspect, title] of index.aspects) {
-    if (!index.criteria.some(([key, , criterionAspect]) => criterionAspect === aspect && order.criteria[key])) continue;
-    const body = [el("tr", { class: "aspect" }, el("th", { scope: "rowgroup", colspan: String(entry.models.length) }, title))];
-    for (const [key, name, criterionAspect] of index.criteria) {
-      if (criterionAspect === aspect && order.criteria[key]) body.push(scoreRows(name, "criterion", order.criteria[key]));
-    }
-    bodies.push(body.flat());
-  }
-  return pairTable(entry, orderTitle(entry, order), bodies);
-}
-
-// Names a presentation order; a response alone has only one.
-const orderTitle = (entry, order) => (entry.models.length === 1 ? "Shown alone" : firstShown(entry, order) + " shown first");
-
-function combinedTable(entry, verdict, detail) {
-  const meanRows = (title, level, pair) => titledRows(title, level, pair.map((value) =>
-    el("p", { class: "line" }, el("strong", { class: "score" }, number(value)), scoreBar(value))));
-  const final = titledRows("Final score", "aspect", verdict.scores.map((score, side) =>
-    el("p", { class: "line" }, scoreElements(score, verdict.expected[side]))));
-  const bodies = [final];
-  for (const [aspect, title] of index.aspects) {
-    if (detail.aspects[aspect]) bodies.push(meanRows(title, "criterion", detail.aspects[aspect]));
-  }
-  return pairTable(entry, "Combined scores (mean over presentation orders)", bodies);
-}
-
-// Names the criteria in which the preferred response leads most, with their scores.
-function decidingText(verdict, detail) {
-  if (!verdict.order || verdict.order === "=") return null;
-  const sign = verdict.order === ">" ? 1 : -1;
-  const leads = index.criteria.filter(([key]) => detail.criteria[key]).map(([key, name]) => {
-    const [a, b] = detail.criteria[key];
-    return { text: name + " (" + number(a) + " to " + number(b) + ")", lead: sign * (a - b) };
-  });
-  const largest = Math.max(0, ...leads.map(({ lead }) => lead));
-  if (largest < 1e-6) return "The preferred response leads in no criterion: the conclusion model prefers it all the same.";
-  const deciding = leads.filter(({ lead }) => lead > largest - 1e-6).map(({ text }) => text);
-  return "Largest lead of the preferred response: " + deciding.join(", ") + ".";
-}
-
-function verdictSection(entry, i, detail) {
-  const verdict = entry.verdicts[i];
-  const parts = [el("h4", {}, judges.length > 1 ? judges[i] : "Verdict")];
-  if (!verdict) {
-    parts.push(el("p", {}, "This judge has no record of this pair."));
-  } else if (!isJudged(verdict)) {
-    parts.push(el("p", {}, "Unscored (" + verdict.reason + "): " + verdict.message));
-  } else {
-    const flipTexts = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
-    parts.push(el("p", {}, verdict.order
-      ? preferenceText(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
-        + (flipTexts[verdict.flip] || "Judged in one presentation order only.")
-      : "Final scores: " + scoresByModel(entry, verdict) + "."));
-    const deciding = decidingText(verdict, detail);
-    if (deciding) parts.push(el("p", {}, deciding));
-    parts.push(combinedTable(entry, verdict, detail));
-    parts.push(el("p", { class: "keys" }, "Final score: given by the conclusion model; it is not the mean of the aspects. Aspects: means of their criteria. All from 0 to 5."));
-    detail.orders.forEach((order, k) => {
-      const open = k === 0 ? { open: "" } : {};
-      const title = orderTitle(entry, order);
-      const summary = "Analyses" + (entry.models.length === 1 ? "" : ", " + title);
-      parts.push(el("details", open, el("summary", {}, summary), evaluationTable(entry, order)));
-    });
-  }
-  return el("section", { class: "verdict" }, parts);
-}
-
-function imageFigure(entry) {
-  if (!entry.image) return null;
-  const caption = el("figcaption", {}, entry.image);
-  if (entry.picture === undefined) return el("figure", {}, el("p", { class: "absent" }, "Image not in this file"), caption);
-  const src = byId("picture-" + entry.picture).textContent;
-  return el("figure", {}, el("img", { src, alt: "Image of the case" }), caption);
-}
-
-function labelElements(entry) {
-  if (!entry.label && !entry.labels) return null;
-  if (!entry.label) {
-    const text = entry.models.map((model, i) => model + " " + number(entry.labels[i])).join(", ");
-    return [el("dt", {}, "Label"), el("dd", {}, text)];
-  }
-  const scores = entry.labels ? " (" + entry.labels.map(number).join(" to ") + ")" : "";
-  return [el("dt", {}, "Label"), el("dd", {}, preferenceText(entry, entry.label) + scores)];
-}
-
-function showCase(focus) {
-  const article = byId("case");
-  const entry = state.open ? entries[state.open - 1] : null;
-  article.hidden = !entry;
-  byId("browser").classList.toggle("opened", Boolean(entry));
-  if (!entry) return article.replaceChildren();
-  const position = shown.findIndex((other) => other.number === entry.number);
-  const stepButton = (name, other) => {
-    const button = el("button", { type: "button" }, name);
-    button.disabled = !other;
-    if (other) button.addEventListener("click", () => openCase(other.number));
-    return button;
-  };
-  const back = el("button", { type: "button", id: "back" }, "Back to the list");
-  back.addEventListener("click", closeCase);
-  const facts = [];
-  if (entry.question) facts.push(el("dt", {}, "Question"), untrusted("dd", entry.question));
-  if (entry.reference) facts.push(el("dt", {}, "Reference"), untrusted("dd", entry.reference));
-  facts.push(labelElements(entry));
-  if (entry.change) facts.push(el("dt", {}, "Change"), el("dd", {}, entry.change));
-  for (const [name, value] of metaEntries(entry)) facts.push(el("dt", { class: "meta" }, name), untrusted("dd", String(value)));
-  const answers = entry.answers
-    ? pairTable(entry, "Responses", [[el("tr", {}, entry.answers.map((text) => untrusted("td", text, { class: "answer" })))]])
-    : null;
-  const detail = entryDetails(entry);
-  article.replaceChildren(
-    el("p", { class: "steps" }, back, stepButton("Previous", shown[position - 1]), stepButton("Next", position < 0 ? shown[0] : shown[position + 1])),
-    el("h3", { id: "case-h" }, entry.case || "Line " + entry.line),
-    el("div", { class: "asked" }, ...[imageFigure(entry), el("dl", {}, facts.flat())].filter(Boolean)),
-    ...(answers ? [answers] : []),
-    el("div", { class: "verdicts" }, entry.verdicts.map((_, i) => verdictSection(entry, i, detail[i]))));
-  updateTabStops();
-  const current = document.querySelector("#list [aria-current]");
-  if (current) current.scrollIntoView({ block: "nearest" });
-  if (focus) {
-    article.focus({ preventScroll: true });
-    article.scrollIntoView({ block: "start" });
-  }
-}
-
-let focusNext = false;
-
-function openCase(n) {
-  focusNext = true;
-  const position = shown.findIndex((entry) => entry.number === n);
-  navigate({ open: n, page: position < 0 ? state.page : Math.floor(position / PAGE) + 1 }, true);
-}
-
-function closeCase() {
-  const last = state.open;
-  navigate({ open: null }, true);
-  const link = document.querySelector('[data-open="' + last + '"]') || byId("q");
-  link.focus();
-}
-
-/* ---- page ---- */
-
-function update() {
-  state = stateFromUrl();
-  for (const name of fields) {
-    const control = byId("filters").elements[name];
-    if (control.value !== state[name]) control.value = state[name];
-    // Ignore values from the URL that the control does not offer.
-    if (control.value !== state[name]) state[name] = "";
-  }
-  filterEntries();
-  showList();
-  showCase(focusNext);
-  focusNext = false;
-}
-
-function fillSelects() {
-  const models = [...new Set(entries.flatMap((entry) => entry.models))].sort();
-  byId("model").append(...models.map((model) => option(model, model)));
-  const values = new Map();
-  for (const entry of entries) {
-    for (const [name, value] of metaEntries(entry)) {
-      if (!values.has(name)) values.set(name, new Set());
-      values.get(name).add(String(value));
-    }
-  }
-  for (const [name, all] of [...values].sort()) {
-    // Skip fields with one value or more than 40 values.
-    if (all.size < 2 || all.size > 40) continue;
-    const group = el("optgroup", { label: name }, [...all].sort().map((value) => option(name + "=" + value, value)));
-    byId("field").append(group);
-  }
-  byId("judges-p").hidden = judges.length < 2;
-  byId("change-p").hidden = !entries.some((entry) => entry.change);
-}
-
-function onKey(event) {
-  const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === "Escape" && state.open) return closeCase();
-  if (isTyping) return;
-  const position = shown.findIndex((entry) => entry.number === state.open);
-  const next = { j: position + 1, k: position - 1 }[event.key];
-  if (event.key === "/") {
-    byId("q").focus();
-    event.preventDefault();
-  } else if (next !== undefined && shown[next]) {
-    openCase(shown[next].number);
-    event.preventDefault();
-  }
-}
-
-// Only tables that scroll sideways get a tab stop.
-function updateTabStops() {
-  for (const region of document.querySelectorAll(".scroll")) {
-    if (region.scrollWidth > region.clientWidth + 1) region.setAttribute("tabindex", "0");
-    else region.removeAttribute("tabindex");
-  }
-}
-
-function start() {
-  fillSelects();
-  byId("off").remove();
-  byId("browser").hidden = false;
-  const form = byId("filters");
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", () => {
-    const values = {};
-    for (const name of fields) values[name] = form.elements[name].value;
-    navigate({ ...values, page: 1 }, false);
-  });
-  form.addEventListener("reset", (event) => {
-    event.preventDefault();
-    navigate({ ...Object.fromEntries(fields.map((name) => [name, ""])), page: 1 }, false);
-  });
-  byId("before").addEventListener("click", () => navigate({ page: state.page - 1 }, true));
-  byId("after").addEventListener("click", () => navigate({ page: state.page + 1 }, true));
-  byId("list").addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-open]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    openCase(Number(link.dataset.open));
-  });
-  byId("browser").addEventListener("keydown", onKey);
-  addEventListener("popstate", () => { if (/^#cases|^$/.test(location.hash)) update(); });
-  addEventListener("hashchange", () => {
-    if (location.hash.startsWith("#cases?")) {
-      focusNext = true;
-      update();
-    }
-  });
-  addEventListener("resize", updateTabStops);
-  focusNext = location.hash.includes("open=");
-  update();
-  // No element has this id with parameters, so the browser stays at the top.
-  if (location.hash.startsWith("#cases?") && !state.open) byId("cases").scrollIntoView();
-  updateTabStops();
-}
-
-start();
-})();

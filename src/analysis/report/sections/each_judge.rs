@@ -11,10 +11,21 @@ pub(super) fn section_per_judge(
     [id, title]: [&'static str; 2],
     add_content: impl Fn(&mut ReportSection, &JudgeReport),
 ) -> ReportSection {
+    let named = report.judges.iter().map(|judge| (judge.name.as_str(), judge));
+    section_of_judges(named, [id, title], add_content)
+}
+
+/// Returns a section with the same content for every judge of a list of names and judges.
+pub(in crate::analysis::report) fn section_of_judges<'a, J: 'a>(
+    judges: impl ExactSizeIterator<Item = (&'a str, &'a J)>,
+    [id, title]: [&'static str; 2],
+    add_content: impl Fn(&mut ReportSection, &J),
+) -> ReportSection {
     let mut section = ReportSection::new(id, title);
-    for judge in &report.judges {
-        if report.has_several_judges() {
-            section.blocks.push(SectionBlock::Judge(judge.name.clone()));
+    let are_several = judges.len() > 1;
+    for (name, judge) in judges {
+        if are_several {
+            section.blocks.push(SectionBlock::Judge(name.to_owned()));
         }
         add_content(&mut section, judge);
     }

@@ -6,8 +6,8 @@ use crate::analysis::agreement::{Agreement, Statistic};
 use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;
 use crate::analysis::report::audit::ReportAudit;
-use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
+use crate::analysis::report::verdicts::counts::RecordCounts;
 use crate::statistics::Estimate;
 use crate::support::text::format_count;
 
@@ -28,7 +28,7 @@ pub(super) fn summary_section(report: &ReportData) -> ReportSection {
         for finding in bias_findings.filter(|finding| finding.outcome != FindingOutcome::NotRun) {
             findings.push((finding.probe.key().to_owned(), finding.describe()));
         }
-        findings.push(("unscored".to_owned(), describe_unscored(judge)));
+        findings.push(("unscored".to_owned(), describe_unscored(&judge.counts)));
         section.blocks.push(SectionBlock::Findings(findings));
     });
     if let Some(audit) = &report.audit {
@@ -123,8 +123,8 @@ fn describe_agreement(agreement: Option<&Agreement>) -> String {
     )
 }
 
-fn describe_unscored(judge: &JudgeReport) -> String {
-    let counts = &judge.counts;
+/// Counts the records without a verdict, by reason.
+pub(in crate::analysis::report) fn describe_unscored(counts: &RecordCounts) -> String {
     let all = counts.count_unscored();
     if all == 0 {
         return format!(

@@ -13,7 +13,7 @@ const MAX_LISTED: usize = 20;
 
 /// Lists the first entries for which `describe` returns a text, with this text. `None` if there is
 /// no such entry.
-fn list_entries(
+pub(crate) fn list_entries(
     browser: &CaseBrowser,
     title: &str,
     column: &str,
@@ -21,6 +21,8 @@ fn list_entries(
 ) -> Option<SectionBlock> {
     let mut table = Table::new(["case", "models", column]).with_text_columns(3);
     let (mut entries, mut count) = (Vec::new(), 0);
+    let are_alone = browser.entries.iter().all(|entry| entry.models.len() == 1);
+    let unit = if are_alone { "response" } else { "pair" };
     for (index, entry) in browser.entries.iter().enumerate() {
         let Some(text) = describe(entry) else {
             continue;
@@ -37,7 +39,7 @@ fn list_entries(
     if count > MAX_LISTED {
         notes.push(format!("first {MAX_LISTED} of {count}; the case browser shows all"));
     }
-    let title = format!("{title}: {}", format_count(count as u64, "pair"));
+    let title = format!("{title}: {}", format_count(count as u64, unit));
     let section = TableSection::new(title, table).with_notes(notes);
     (count > 0).then_some(SectionBlock::Cases(section, entries))
 }
@@ -58,15 +60,20 @@ pub(crate) fn judge_lists(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlo
         (order != label)
             .then(|| format!("{}, {}", entry.preferred_model(order), entry.preferred_model(label)))
     });
-    let unscored = list_entries(browser, "unscored", "reason", |entry| {
+    let unscored = unscored_list(browser, judge);
+    [flips, labels, unscored].into_iter().flatten().collect()
+}
+
+/// Lists what a judge has no verdict on, with the reasons; `None` if it is nothing.
+pub(crate) fn unscored_list(browser: &CaseBrowser, judge: usize) -> Option<SectionBlock> {
+    list_entries(browser, "unscored", "reason", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
             OutcomeSummary::Unscored { reason, message } => {
                 Some(format!("{}: {message}", reason.name()))
             }
             OutcomeSummary::Judged { .. } => None,
         }
-    });
-    [flips, labels, unscored].into_iter().flatten().collect()
+    })
 }
 
 /// Lists the pairs on which two judges disagree; `None` without such a pair.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::scores::{ModelScores, compute_model_scores};
-use crate::analysis::verdicts::{PairVerdict, subgroup_fields};
+use crate::analysis::verdicts::{PairVerdict, metas_of, subgroup_fields};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
@@ -23,8 +24,11 @@ pub struct GroupScores {
 }
 
 /// Returns the names and keys of the subgroup fields: data set fields, then the requested fields.
-pub(crate) fn group_fields(verdicts: &[PairVerdict], group_by: &[String]) -> Vec<(String, String)> {
-    let mut fields = subgroup_fields(verdicts);
+pub(crate) fn group_fields(
+    metas: &[&Map<String, Value>],
+    group_by: &[String],
+) -> Vec<(String, String)> {
+    let mut fields = subgroup_fields(metas);
     for field in group_by {
         if !fields.iter().any(|(_, known)| known == field) {
             fields.push((field.clone(), field.clone()));
@@ -41,7 +45,7 @@ pub(crate) fn compute_groups(
     bootstrap: Bootstrap,
 ) -> Vec<GroupScores> {
     let mut groups = Vec::new();
-    for (name, field) in group_fields(verdicts, group_by) {
+    for (name, field) in group_fields(&metas_of(verdicts), group_by) {
         let mut values: BTreeMap<String, Vec<&PairVerdict>> = BTreeMap::new();
         for verdict in verdicts {
             if let Some(value) = verdict.field(&field) {

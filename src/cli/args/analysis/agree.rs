@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use crate::analysis::agreement::StatisticValue;
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
-use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs, TableFormat};
+use crate::cli::args::shared::{BootstrapArgs, BoundValue, CompleteArgs, LabelArgs, TableFormat};
 use crate::data::labels::ScoreTarget;
 
 const EXAMPLES: &str = "\
@@ -23,6 +22,8 @@ Examples:
       Compare subgroups by the value of `meta.patient`; print CSV
   acem3 agree verdicts --min accuracy=60 --min kappa=0.3 --junit agree.xml
       Fail below 60 % accuracy or a kappa of 0.3; write JUnit XML for CI
+  acem3 agree graded --labels grades.csv --min agreement=80 --min sensitivity=75
+      The same for verdicts of the form correctness, and labels of 1 and 0
 
 Label files are CSV (columns separated by comma, semicolon or tab) or JSONL (one object per \
 line with the same fields, or with the `labels` of a case). Each row names a case by its id in the \
@@ -101,9 +102,9 @@ pub struct AgreeArgs {
         value_name = "NAME=VALUE",
         env = "ACEM3_MIN",
         value_delimiter = ',',
-        value_parser = StatisticValue::parse
+        value_parser = BoundValue::parse
     )]
-    pub min: Vec<StatisticValue>,
+    pub min: Vec<BoundValue>,
     /// Fail if a statistic is above VALUE on the first target, for example bias=0.5 (repeatable;
     /// exit code 1)
     #[arg(
@@ -111,9 +112,9 @@ pub struct AgreeArgs {
         value_name = "NAME=VALUE",
         env = "ACEM3_MAX",
         value_delimiter = ',',
-        value_parser = StatisticValue::parse
+        value_parser = BoundValue::parse
     )]
-    pub max: Vec<StatisticValue>,
+    pub max: Vec<BoundValue>,
     /// Write the results of the thresholds to FILE as JUnit XML, one test case each
     #[arg(long, value_name = "FILE", env = "ACEM3_JUNIT")]
     pub junit: Option<PathBuf>,

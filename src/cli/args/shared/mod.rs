@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 mod bootstrap;
+mod bound_value;
 mod complete;
 mod device;
 mod dicom;
@@ -12,6 +13,7 @@ mod source;
 pub(super) mod value_parsers;
 
 pub use bootstrap::BootstrapArgs;
+pub use bound_value::BoundValue;
 pub use complete::CompleteArgs;
 pub use device::DeviceArgs;
 pub use dicom::DicomArgs;

@@ -1,24 +1,21 @@
 //! `acem3 agree`: agreement between a judge and human labels.
 
-use std::path::{Path, PathBuf};
-
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 
+use super::agree_bounds::{check_junit_file, finish_bounds};
+use super::agree_correctness::agree_on_correctness;
 use super::run_notices::RunNotices;
-use super::verdict_input::{read_labels, read_verdicts, records_file};
+use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::{
     Agreement, AgreementConfig, JudgeComparison, StatisticBound, compare_judges, compute_agreement,
 };
 use crate::analysis::audit::ThresholdResult;
-use crate::analysis::correctness::{CorrectnessAgreement, GradedRun};
+use crate::analysis::correctness::GradedRun;
 use crate::analysis::verdicts::Verdicts;
-use crate::cli::args::{AgreeArgs, TableFormat};
-use crate::cli::commands::junit::{check_junit, write_junit};
+use crate::cli::args::{AgreeArgs, BoundValue, TableFormat};
 use crate::cli::commands::output::write_stdout;
-use crate::data::labels;
-use crate::data::labels::{LabelOptions, ScoreTarget};
-use crate::support::files::out_file::OutFile;
+use crate::data::labels::ScoreTarget;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -76,7 +73,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         }
         _ => None,
     };
-    let bounds = evaluate_bounds(args, &result);
+    let bounds = evaluate_bounds(args, &result)?;
     let text = match args.format {
         TableFormat::Json => {
             let output = AgreementOutput {
@@ -99,79 +96,20 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     write_stdout(&text)?;
     let source = args.records.display().to_string();
     let properties = vec![("source", source), ("judge", verdicts.name.clone())];
-    write_junit(junit.as_ref(), "acem3 agree", properties, &bounds)?;
-    let mut failed = bounds.iter().filter(|bound| bound.failed).peekable();
-    let exit = if failed.peek().is_some() { Exit::Failed } else { Exit::Done };
-    failed.for_each(|bound| print_lines(&bound.summary));
-    Ok(exit)
-}
-
-/// Checks the file of `--junit`.
-fn check_junit_file(args: &AgreeArgs) -> Result<Option<OutFile>> {
-    let records = records_file(&args.records);
-    let against = args.against.as_deref().map(records_file);
-    let inputs = [Some(&records), against.as_ref(), args.labels.path.as_ref()];
-    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
-    check_junit(args.junit.as_ref(), &inputs)
+    finish_bounds(junit.as_ref(), properties, &bounds)
 }
 
 /// Compares the agreement on the first target with the bounds.
-fn evaluate_bounds(args: &AgreeArgs, agreement: &Agreement) -> Vec<ThresholdResult> {
-    let minima = args.min.iter().copied().map(StatisticBound::Min);
-    let bounds = minima.chain(args.max.iter().copied().map(StatisticBound::Max));
-    bounds.map(|bound| bound.evaluate(agreement.sections.first())).collect()
-}
-
-/// Compares verdicts on the correctness of single responses with labels.
-fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
-    let ignored = [
-        (!args.target.is_empty(), "--target"),
-        (!args.group_by.is_empty(), "--group-by"),
-        (args.round, "--round"),
-        (args.labels.scale.is_some(), "--scale"),
-        (args.bootstrap.cluster_by.is_some(), "--cluster-by"),
-    ];
-    if let Some((_, flag)) = ignored.into_iter().find(|(is_given, _)| *is_given) {
-        bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it");
-    }
-    if args.against.is_some() {
-        bail!(
-            "--against: two judges of correctness cannot be compared yet\n\
-             hint: run `acem3 agree` for each of them with the same labels"
-        );
-    }
-    if !(args.min.is_empty() && args.max.is_empty() && args.junit.is_none()) {
-        bail!(
-            "--min, --max, --junit: not available for verdicts on correctness\n\
-             hint: read the statistics from `acem3 agree --format json`"
-        );
-    }
-    let run = GradedRun::read(&args.records)?;
-    let notices = RunNotices::new([run.run.clone()], args.run)?;
-    let options = LabelOptions { rater_columns: args.labels.rater_columns.clone(), scale: None };
-    let file = args.labels.path.as_ref().map(|path| labels::read(path, &options)).transpose()?;
-    let (entries, source) = match (&file, &args.labels.path) {
-        (Some(file), Some(path)) => (&file.entries, path),
-        _ => (&run.labels, &run.path),
+fn evaluate_bounds(args: &AgreeArgs, agreement: &Agreement) -> Result<Vec<ThresholdResult>> {
+    let of_pairs = |bound: &BoundValue| {
+        bound.pairs.context(
+            "--min, --max: closed, open, sensitivity, specificity, agreement and auc are statistics of the \
+             form correctness\n\
+             hint: name a statistic of the JSON output, for example accuracy or kappa",
+        )
     };
-    if entries.is_empty() {
-        bail!(
-            "{}: no labels\n\
-             hint: pass a file with the columns case, model and score, 1 for correct and 0 for wrong, \
-             with --labels FILE",
-            source.display()
-        );
-    }
-    let bootstrap = args.bootstrap.to_bootstrap();
-    let result = CorrectnessAgreement::new(&run, entries, source, bootstrap)?;
-    let text = match args.format {
-        TableFormat::Json => notices.to_json(&result)?,
-        TableFormat::Csv => result.csv_table().to_csv()?,
-        TableFormat::Text | TableFormat::Markdown => {
-            notices.render(&result.intro(), &result.tables(), args.format)
-        }
-    };
-    notices.print_unless_in(args.format);
-    write_stdout(&text)?;
-    Ok(Exit::Done)
+    let minima = args.min.iter().map(|bound| of_pairs(bound).map(StatisticBound::Min));
+    let maxima = args.max.iter().map(|bound| of_pairs(bound).map(StatisticBound::Max));
+    let first = agreement.sections.first();
+    minima.chain(maxima).map(|bound| Ok(bound?.evaluate(first))).collect()
 }

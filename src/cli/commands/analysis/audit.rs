@@ -12,6 +12,7 @@ use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{
     AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, run_passes,
 };
+use crate::analysis::correctness::GradedRun;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, FormArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
@@ -108,6 +109,16 @@ fn audit_records(
     request: &AuditRequest,
     verbosity: Verbosity,
 ) -> Result<(AuditResult, RunNotices)> {
+    if GradedRun::is_graded(records) {
+        bail!(
+            "{}: the verdicts say whether single responses are correct; the biases that an audit measures need \
+             verdicts on pairs of responses\n\
+             hint: `acem3 agree` measures the errors of the judge against labels, and `acem3 report` lists the \
+             responses on which judge and exact match differ; to audit the judge, judge with --form pair or \
+             --form single",
+            records.display()
+        );
+    }
     let verdicts = read_verdicts(records, ScoreKind::Chosen, &args.bootstrap)?;
     let notices = RunNotices::new([verdicts.run.clone()], args.run)?;
     let units = read_optional_labels(args, &verdicts, verbosity)?;

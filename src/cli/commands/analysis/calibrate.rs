@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
+use super::calibrate_correctness::fit_probabilities;
 use super::run_notices::RunNotices;
 use super::verdict_input::{read_labels, read_verdicts, records_file};
 use crate::analysis::calibration::{
     CALIBRATED_RECORDS_FORM, Calibration, FitConfig, calibrated_means, fit_calibration,
     means_csv_table, means_table,
 };
+use crate::analysis::correctness::GradedRun;
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
@@ -22,6 +24,9 @@ use crate::support::terminal::verbosity::Verbosity;
 /// Runs the command.
 pub(crate) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
     match &args.command {
+        CalibrateCommand::Fit(args) if GradedRun::is_graded(&args.records) => {
+            fit_probabilities(args)
+        }
         CalibrateCommand::Fit(args) => fit_maps(args, verbosity),
         CalibrateCommand::Apply(args) => apply_maps(args),
     }
@@ -72,6 +77,14 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 fn apply_maps(args: &CalibrateApplyArgs) -> Result<Exit> {
+    if GradedRun::is_graded(&args.records) {
+        bail!(
+            "{}: verdicts of the form correctness cannot be calibrated with a file yet\n\
+             hint: `acem3 calibrate fit` prints how reliable the probabilities are; `acem3 rank` prints \
+             the accuracy",
+            args.records.display()
+        );
+    }
     let map = Calibration::read(&args.calibration)?;
     let verdicts = read_verdicts(&args.records, map.scores, &args.bootstrap)?;
     let notices = RunNotices::new([verdicts.run.clone()], args.run)?;

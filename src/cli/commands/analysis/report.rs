@@ -1,39 +1,38 @@
 //! `acem3 report`: the results of a run as an HTML page or a file.
 
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
+use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, bail};
 
+use super::report_correctness::report_correctness;
+use super::report_output::ReportOutput;
 use super::run_notices::RunNotices;
 use super::verdict_input::{
     DistinctRuns, distinct_paths, read_labels, read_verdicts, records_file,
 };
 use crate::analysis::calibration::{Calibration, calibrated_means};
+use crate::analysis::correctness::GradedRun;
 use crate::analysis::report::baseline::BaselineComparison;
-use crate::analysis::report::file_forms::{
-    CSV_REPORT, HTML_REPORT, JSON_REPORT, MARKDOWN_REPORT, PARQUET_REPORT,
-};
 use crate::analysis::report::{
-    CaseBrowser, EmbeddedImages, ImageFolder, JudgeReport, JudgeReportSettings, PairOrientation,
-    ReportAudit, ReportData, Thumbs, VerdictTable, build_sections, read_summaries, render_markdown,
-    render_page, to_parquet,
+    CaseBrowser, JudgeReport, JudgeReportSettings, PageContent, PairOrientation, ReportAudit,
+    ReportData, VerdictTable, build_sections, read_summaries, render_markdown, render_page,
+    to_parquet,
 };
 use crate::cli::args::{ReportArgs, ReportFormat};
-use crate::cli::commands::output::write_stdout;
-use crate::data::images::outside_images::OUTSIDE_REASON;
 use crate::judging::run::manifest::Manifest;
-use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::number::format_bytes;
-use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::support::text::format_count;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
-    let format = report_format(args)?;
-    let out = check_out(args, format)?;
+    let output = ReportOutput::new(args, verbosity)?;
+    if let (Some(path), Some(first)) = (&args.baseline, args.records.first()) {
+        check_same_question(first, path)?;
+    }
+    if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
+        return report_correctness(args, &output);
+    }
     let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
     let settings = JudgeReportSettings {
         target: args.target.resolved(),
@@ -46,13 +45,10 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let baseline = args.baseline.as_ref();
     let baseline = baseline.map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let baseline = baseline.transpose()?;
-    if let (Some(path), Some(first)) = (&args.baseline, args.records.first()) {
-        check_same_question(first, path)?;
-    }
     let states = judges.iter().map(|judge| &judge.run).chain(baseline.as_ref().map(|b| &b.run));
     let notices = RunNotices::new(states.cloned(), args.run)?;
     let notices = notices.with_notes(notes);
-    if args.out.is_some() || format != ReportFormat::Markdown {
+    if output.needs_notices() {
         notices.print();
     }
     let hashes: Vec<String> = judges.iter().map(|judge| judge.judge.clone()).collect();
@@ -68,7 +64,7 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         browser.add_changes(&comparison);
         report.baseline = Some(comparison);
     }
-    let bytes = match format {
+    let bytes = match output.format {
         ReportFormat::Json => (serde_json::to_string_pretty(&report)? + "\n").into_bytes(),
         ReportFormat::Markdown => {
             render_markdown(&args.title, &build_sections(&report, &browser)).into_bytes()
@@ -78,74 +74,21 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         }
         ReportFormat::Parquet => to_parquet(&VerdictTable::new(&report, &browser))?,
         ReportFormat::Html => {
-            let folder = ImageFolder {
-                path: image_folder(args, &report),
-                allow_outside: args.allow_outside,
+            let records = report.judges.first().map(|judge| judge.verdicts.path.as_path());
+            let images = output.embed_images(args, &mut browser, records);
+            let content = PageContent {
+                title: &args.title,
+                form: Form::Pair,
+                judges: report.judges.iter().map(|judge| judge.name.as_str()).collect(),
+                summaries: report.judges.iter().map(|judge| judge.summaries.as_slice()).collect(),
+                sections: &build_sections(&report, &browser),
+                browser: &browser,
+                images: &images,
             };
-            let images = EmbeddedImages::new(&browser.images, &folder, args.thumbnails);
-            for (entry, index) in browser.entries.iter_mut().zip(&images.indices) {
-                entry.embedded_image = *index;
-            }
-            if !verbosity.quiet {
-                print_image_notes(&images, args, &report);
-            }
-            render_page(&args.title, &report, &browser, &images)?.into_bytes()
+            render_page(&content)?.into_bytes()
         }
     };
-    let Some(out) = out else {
-        write_stdout(&bytes)?;
-        return Ok(Exit::Done);
-    };
-    out.write(&bytes)?;
-    if !verbosity.quiet {
-        print_lines(&format!("{}: {}", out.path().display(), format_bytes(bytes.len())));
-    }
-    Ok(Exit::Done)
-}
-
-/// Checks the output file, which must not be an input.
-fn check_out(args: &ReportArgs, format: ReportFormat) -> Result<Option<OutFile>> {
-    let Some(path) = &args.out else {
-        return Ok(None);
-    };
-    let form = match format {
-        ReportFormat::Html => HTML_REPORT,
-        ReportFormat::Markdown => MARKDOWN_REPORT,
-        ReportFormat::Json => JSON_REPORT,
-        ReportFormat::Csv => CSV_REPORT,
-        ReportFormat::Parquet => PARQUET_REPORT,
-    };
-    let records = args.records.iter().chain(&args.baseline);
-    let records: Vec<PathBuf> = records.map(|path| records_file(path)).collect();
-    let files = [&args.audit, &args.calibration, &args.labels.path, &args.images];
-    let inputs: Vec<&Path> =
-        records.iter().chain(files.into_iter().flatten()).map(PathBuf::as_path).collect();
-    OutFile::check(path, form, &inputs).map(Some)
-}
-
-/// Returns the format from the flag or the file extension.
-fn report_format(args: &ReportArgs) -> Result<ReportFormat> {
-    let extension = args.out.as_ref().and_then(|path| path.extension());
-    let extension = extension.map(|e| e.to_string_lossy().into_owned());
-    let format = match (args.format, &extension) {
-        (Some(format), _) => format,
-        (None, Some(extension)) => ReportFormat::from_extension(extension).with_context(|| {
-            format!(
-                "--out: unknown report format .{extension}, expected .html, .md, .json, .csv or \
-                 .parquet\n\
-                 hint: change the extension or pass --format"
-            )
-        })?,
-        (None, None) => ReportFormat::Html,
-    };
-    let needs_file = matches!(format, ReportFormat::Html | ReportFormat::Parquet);
-    if args.out.is_none() && needs_file && std::io::stdout().is_terminal() {
-        bail!(
-            "this format cannot be printed on a terminal\n\
-             hint: pass a file, for example --out report.html"
-        );
-    }
-    Ok(format)
+    output.write(&bytes)
 }
 
 /// Computes the statistics of every judge.
@@ -198,57 +141,6 @@ fn add_calibration(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -
     })?;
     judge.calibrated = Some(calibrated_means(&map, &verdicts, args.bootstrap.to_bootstrap()));
     Ok(())
-}
-
-/// Returns the folder of the images.
-fn image_folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
-    let named = args.images.clone();
-    named.or_else(|| Some(read_manifest(report)?.source.find_images())).unwrap_or_default()
-}
-
-/// Reads the manifest of the first judge.
-fn read_manifest(report: &ReportData) -> Option<Manifest> {
-    Manifest::read(report.judges.first()?.verdicts.path.parent()?).ok()
-}
-
-/// Hint for images inside the files that were judged.
-const EMBEDDED_HINT: &str = "hint: if the images are inside the files that were judged, convert \
-    these files with `acem3 data import` first, then judge the cases that it writes";
-
-/// Prints the number of images in the page, the reasons for missing ones, and where they were when
-/// the run was made.
-fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, report: &ReportData) {
-    if args.thumbnails == Thumbs::None {
-        return;
-    }
-    print_lines(&format!(
-        "{} in the page, {}",
-        format_count(images.uris.len() as u64, "image"),
-        format_bytes(images.total_bytes())
-    ));
-    for (reason, n) in &images.missing {
-        print_lines(&format!("{} not shown: {reason}", format_count(*n as u64, "image")));
-    }
-    if images.missing.iter().any(|(reason, _)| reason == OUTSIDE_REASON) {
-        print_lines("hint: pass --allow-outside if the readers of the report may see them");
-    }
-    if let Some(name) = &images.first_not_found {
-        let manifest = read_manifest(report);
-        if manifest.as_ref().is_some_and(|manifest| manifest.source.may_embed_images()) {
-            print_lines(EMBEDDED_HINT);
-            // The name of an embedded image is the id of its case.
-            if Path::new(name).extension().is_none() {
-                return;
-            }
-        }
-        let source = manifest.and_then(|manifest| manifest.source.images);
-        let origin =
-            source.map_or_else(String::new, |path| format!("; the run read it from {path}"));
-        print_lines(&format!(
-            "hint: pass the folder of the cases with --images DIR, so that {name} is in DIR{origin}; or \
-             leave out the images with --thumbnails none"
-        ));
-    }
 }
 
 /// Checks that two runs have the same form, use of the reference, and rubric.

@@ -1,0 +1,92 @@
+//! `acem3 agree` for verdicts on the correctness of single responses.
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+
+use super::agree_bounds::{check_junit_file, finish_bounds};
+use super::graded_input::read_grade_labels;
+use super::run_notices::RunNotices;
+use crate::analysis::agreement::BoundSide;
+use crate::analysis::audit::ThresholdResult;
+use crate::analysis::correctness::{CorrectnessAgreement, GradeStatisticValue, GradedRun};
+use crate::cli::args::{AgreeArgs, TableFormat};
+use crate::cli::commands::output::write_stdout;
+use crate::support::terminal::exit::Exit;
+
+/// The JSON output.
+#[derive(Serialize)]
+struct GradeAgreementOutput<'a> {
+    #[serde(flatten)]
+    agreement: &'a CorrectnessAgreement,
+    #[serde(rename = "limits", skip_serializing_if = "<[ThresholdResult]>::is_empty")]
+    bounds: &'a [ThresholdResult],
+}
+
+/// Compares verdicts on the correctness of single responses with labels.
+pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
+    check_flags(args)?;
+    let junit = check_junit_file(args)?;
+    let run = GradedRun::read(&args.records)?;
+    let notices = RunNotices::new([run.run.clone()], args.run)?;
+    let (entries, source) = read_grade_labels(&run, &args.labels)?;
+    let bootstrap = args.bootstrap.to_bootstrap();
+    let result = CorrectnessAgreement::new(&run, &entries, &source, bootstrap)?;
+    let bounds = evaluate_bounds(args, &result)?;
+    let text = match args.format {
+        TableFormat::Json => {
+            notices.to_json(&GradeAgreementOutput { agreement: &result, bounds: &bounds })?
+        }
+        TableFormat::Csv => result.csv_table().to_csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            let lines = bounds.iter().map(ThresholdResult::to_line);
+            let intro: Vec<String> = std::iter::once(result.intro()).chain(lines).collect();
+            notices.render(&intro.join("\n"), &result.tables(), args.format)
+        }
+    };
+    notices.print_unless_in(args.format);
+    write_stdout(&text)?;
+    let source = args.records.display().to_string();
+    let properties = vec![("source", source), ("judge", run.name.clone())];
+    finish_bounds(junit.as_ref(), properties, &bounds)
+}
+
+/// Checks that no flag asks for what these verdicts lack.
+fn check_flags(args: &AgreeArgs) -> Result<()> {
+    let ignored = [
+        (!args.target.is_empty(), "--target"),
+        (!args.group_by.is_empty(), "--group-by"),
+        (args.round, "--round"),
+        (args.labels.scale.is_some(), "--scale"),
+        (args.bootstrap.cluster_by.is_some(), "--cluster-by"),
+    ];
+    if let Some((_, flag)) = ignored.into_iter().find(|(is_given, _)| *is_given) {
+        bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it");
+    }
+    if args.against.is_some() {
+        bail!(
+            "--against: two judges of correctness cannot be compared yet\n\
+             hint: run `acem3 agree` for each of them with the same labels"
+        );
+    }
+    Ok(())
+}
+
+/// Compares the agreement of the judge with the bounds.
+fn evaluate_bounds(
+    args: &AgreeArgs,
+    agreement: &CorrectnessAgreement,
+) -> Result<Vec<ThresholdResult>> {
+    let minima = args.min.iter().map(|bound| (BoundSide::Min, bound));
+    let all = minima.chain(args.max.iter().map(|bound| (BoundSide::Max, bound)));
+    all.map(|(side, bound)| {
+        let bound = bound.grades.with_context(|| {
+            format!(
+                "--min, --max: a statistic of pairs; verdicts of the form correctness have {}\n\
+                 hint: use one of these names",
+                GradeStatisticValue::names().join(", ")
+            )
+        })?;
+        Ok(bound.evaluate(side, agreement))
+    })
+    .collect()
+}
