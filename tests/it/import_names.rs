@@ -1,9 +1,11 @@
-//! Names of models, tables of questions and folders in imports.
+//! Names of models, unread images, tables of questions and folders in imports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::folder::{Folder, ProgramOutput};
+use serde_json::{Value, json};
+
+use crate::folder::{Folder, ProgramOutput, valid_case};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/imports").join(name)
@@ -53,7 +55,8 @@ fn equal_tables_are_noted() {
     folder.write("one.csv", table);
     folder.write("two.csv", table);
     let output = import(&folder, &["one.csv", "two.csv"]);
-    let note = "3 answers repeated with the same text, which counts once: first model a, id 0, two.csv";
+    let note =
+        "3 answers repeated with the same text, which counts once: first model a, id 0, two.csv";
     assert!(output.stderr.contains(note), "{}", output.stderr);
 }
 
@@ -95,4 +98,73 @@ fn hint_about_embedded_images_in_a_report_names_the_import() {
     let output = folder.run(&["report", "out", "--out", "r.html"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(output.stderr.contains("with `acem3 data import` first"), "{}", output.stderr);
+}
+
+#[test]
+fn images_in_unknown_fields_and_in_meta_are_problems() {
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
+    let folder = Folder::empty();
+    let fields = [
+        ("xray", json!(PNG)),
+        ("image_b64", json!(PNG)),
+        ("url", json!("https://foo.org/x.png?sz=1")),
+        ("image_list", json!(["q"])),
+        ("meta", json!({"image": "x"})),
+    ];
+    let cases: Vec<Value> = fields
+        .iter()
+        .map(|(name, value)| {
+            let mut case = valid_case(0);
+            case["id"] = json!(name);
+            case.as_object_mut().unwrap().remove("image");
+            case[*name] = value.clone();
+            case
+        })
+        .collect();
+    folder.write_cases(&cases);
+    let output = folder.run(&["data", "check", "cases"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stdout);
+    for name in ["xray", "image_b64", "url", "image_list", "meta.image"] {
+        let problem = format!("the field `{name}` looks like an image and is not read");
+        assert!(output.stdout.contains(&problem), "{name}: {}", output.stdout);
+    }
+}
+
+#[test]
+fn long_names_are_cut_in_tables_and_complete_in_records() {
+    let folder = Folder::with_cases(2);
+    let name = "m".repeat(50_000);
+    let cases: Vec<Value> = (0..2)
+        .map(|i| {
+            let mut case = valid_case(i);
+            case["responses"][0]["model"] = json!(name);
+            case.as_object_mut().unwrap().remove("labels");
+            case
+        })
+        .collect();
+    folder.write_cases(&cases);
+    let judged = folder.judge("out", &[]);
+    assert_eq!(judged.exit_code, 0, "{}", judged.stderr);
+    assert!(judged.stdout.contains("mmm…") && judged.stdout.len() < 5000, "{}", judged.stdout);
+    assert_eq!(folder.records("out")[0]["pair"][0].as_str(), Some(name.as_str()));
+    let report = folder.run(&["report", "out", "--out", "r.html"]);
+    assert_eq!(report.exit_code, 0, "{}", report.stderr);
+    let page = folder.read("r.html");
+    // Cells of tables have no word that widens the page.
+    let cells = page.split("<th").skip(1).chain(page.split("<td").skip(1));
+    let widest = cells.filter_map(|cell| cell.split("</t").next()).map(str::len).max();
+    assert!(widest.is_some_and(|width| width < 500), "{widest:?}");
+}
+
+#[test]
+fn trained_panel_says_that_its_prompts_speak_of_an_image() {
+    let folder = Folder::with_cases(1);
+    let mut case = valid_case(0);
+    case.as_object_mut().unwrap().remove("image");
+    folder.write_cases(&[case]);
+    let judged = folder.run(&["judge", "cases", "--out", "out", "--scores-only"]);
+    assert_eq!(judged.exit_code, 0, "{}", judged.stderr);
+    assert!(judged.stderr.contains("the prompts of this panel speak of one"), "{}", judged.stderr);
+    let judged = folder.judge("scripted", &[]);
+    assert!(!judged.stderr.contains("the prompts of this panel"), "{}", judged.stderr);
 }

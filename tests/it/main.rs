@@ -75,6 +75,7 @@ mod hub_faults;
 mod hub_members;
 #[cfg(test)]
 mod import_names;
+#[cfg(test)]
 mod imports;
 #[cfg(test)]
 mod imports_refused;

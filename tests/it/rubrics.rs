@@ -110,7 +110,8 @@ fn rubric_with_the_keys_but_not_the_texts_of_a_panel_is_an_error() {
     for rubric in ["narrow.toml", "other.toml"] {
         let result = judge(rubric);
         assert_eq!(result.exit_code, 2, "{rubric}: {}", result.stderr);
-        let expected = "trained for the rubric ace_m3; the texts, scores or instructions of this one differ";
+        let expected =
+            "trained for the rubric ace_m3; the texts, scores or instructions of this one differ";
         assert!(result.stderr.contains(expected), "{}", result.stderr);
     }
     folder.write("same.toml", &format!("# A comment.\n{own}"));

@@ -102,8 +102,7 @@ impl PanelDefinition {
                 Self::read_panel(files, rubric, &mut weight_files)?
             }
             PanelFiles::Members(path) => {
-                check_members(rubric)
-                    .with_context(|| path.display().to_string())?;
+                check_members(rubric).with_context(|| path.display().to_string())?;
                 let file = MembersFile::read(path)?;
                 let sources = file.sources(path, &mut weight_files.downloads)?;
                 Self::read_published(

@@ -13,7 +13,7 @@ use super::training::{EncodersArgs, TrainArgs};
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Judge every pair of responses in a folder, a JSONL file or a data set
+    /// Judge the responses of a folder, file or data set: in pairs, alone, in lists, or for correctness
     Judge(Box<JudgeArgs>),
     /// Measure agreement between a judge and human labels, and among raters
     Agree(Box<AgreeArgs>),

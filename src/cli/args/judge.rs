@@ -22,7 +22,7 @@ Examples:
   acem3 judge cases --out verdicts --baseline gpt-x --format json > out.json
       Compare every model with one baseline; write the summary as JSON
 
-Run the same command again to resume. `DIR/records.jsonl` has one JSON line per pair; \
+Run the same command again to resume. `DIR/records.jsonl` has one JSON line per verdict; \
 `DIR/run.json` describes the judge and the input.";
 
 /// Arguments of `acem3 judge`.

@@ -50,7 +50,9 @@ pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::R
     let result = convert(args, verbosity);
     if result.is_err() {
         // `remove_dir` does not remove a folder with files.
-        missing.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+        for folder in missing {
+            let _ = fs::remove_dir(folder);
+        }
     }
     result
 }

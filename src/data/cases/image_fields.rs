@@ -60,9 +60,8 @@ pub(crate) fn find_image_field<'a>(
 pub(super) fn find_case_image_field(case: &Case, kind: SourceKind) -> Option<String> {
     let own = || find_image_field(case.extra.iter()).map(str::to_owned);
     match kind {
-        SourceKind::Cases => own().or_else(|| {
-            find_image_field(case.meta.iter()).map(|field| format!("meta.{field}"))
-        }),
+        SourceKind::Cases => own()
+            .or_else(|| find_image_field(case.meta.iter()).map(|field| format!("meta.{field}"))),
         SourceKind::Questions => find_image_field(case.meta.iter()).map(str::to_owned),
         SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet | SourceKind::Import => None,
     }

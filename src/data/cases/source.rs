@@ -106,6 +106,11 @@ impl CaseSource {
         self.queued.iter().flatten().any(|case| case.image.is_some())
     }
 
+    /// Returns true if one of the cases that were read in advance has no image.
+    pub fn has_text_only_ahead(&self) -> bool {
+        self.queued.iter().flatten().any(|case| case.image.is_none())
+    }
+
     /// Returns the number of answers that match no question so far. Questions of unreadable cases
     /// and questions in other languages are matched too. A number above zero after the last case
     /// means that some question ids do not match.

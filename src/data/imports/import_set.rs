@@ -177,8 +177,9 @@ impl ImportSet {
         let layouts =
             layouts.iter().map(|(name, n)| format!("{name} ({})", format_count(*n, "file")));
         let counts = self.rows.answer_counts();
-        let shown = counts.iter().take(LISTED_MODELS);
-        let models = shown.map(|(model, n)| format!("{model} ({})", format_count(*n, "answer")));
+        let listed = counts.iter().take(LISTED_MODELS);
+        let models =
+            listed.map(|(model, n)| format!("{} ({})", shown(model), format_count(*n, "answer")));
         let mut models: Vec<String> = models.collect();
         if counts.len() > LISTED_MODELS {
             models.push(format!("and {} more", counts.len() - LISTED_MODELS));

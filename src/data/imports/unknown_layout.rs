@@ -64,7 +64,8 @@ fn object_hint(path: &Path) -> Option<String> {
     if fields.names.is_empty() {
         return None;
     }
-    let names: Vec<String> = fields.names.iter().take(LISTED_COLUMNS).map(|n| cut_name(n)).collect();
+    let names: Vec<String> =
+        fields.names.iter().take(LISTED_COLUMNS).map(|n| cut_name(n)).collect();
     let hint = match fields.arrays.as_slice() {
         [] => "write the rows as an array of objects, or one object per line",
         [_] => return None,

@@ -18,9 +18,8 @@ const KNOWN: [&str; 7] = [
     "Please answer directly with only the letter of the correct option and nothing else.",
 ];
 /// Starts of instructions, in lower case.
-const STARTS: [&str; 9] = [
-    "answer", "please", "respond", "reply", "choose", "select", "give", "provide", "output",
-];
+const STARTS: [&str; 9] =
+    ["answer", "please", "respond", "reply", "choose", "select", "give", "provide", "output"];
 /// Words of instructions on the format of an answer, in lower case.
 const FORMAT_WORDS: [&str; 7] =
     ["answer", "option", "letter", "choice", "word", "phrase", "yes or no"];
@@ -113,7 +112,10 @@ mod tests {
         assert_eq!(without_post_prompt(&format!("Why?\n{own}"), &found.cut), "Why?");
         // The last line may be the question.
         for inputs in [
-            ["Report: a\nPlease summarise the findings.", "Report: b\nPlease summarise the findings."],
+            [
+                "Report: a\nPlease summarise the findings.",
+                "Report: b\nPlease summarise the findings.",
+            ],
             ["You are a doctor.\nPlease answer.", "You are a doctor.\nPlease answer."],
         ] {
             let found = find(&inputs);

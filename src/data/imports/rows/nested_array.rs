@@ -126,7 +126,9 @@ mod tests {
     #[test]
     fn fields_of_one_object_are_listed() {
         let list = |text: &str| list_fields(&mut text.as_bytes()).unwrap();
-        let fields = list(r#"{"n": 1, "rows": [ {"a": [{}]}, {"b:": 2}], "tags": ["{"], "x": {"y": [{}]}} "#);
+        let fields = list(
+            r#"{"n": 1, "rows": [ {"a": [{}]}, {"b:": 2}], "tags": ["{"], "x": {"y": [{}]}} "#,
+        );
         let fields = fields.unwrap();
         assert_eq!(fields.names, ["n", "rows", "tags", "x"]);
         assert_eq!(fields.arrays, ["rows"]);
