@@ -199,23 +199,6 @@ impl Rubric {
         criteria == Criterion::ALL && self.aspects.iter().map(|a| a.key).eq(Aspect::ALL)
     }
 
-    /// Returns what reaches prompts and verdicts as canonical text: score range, instructions,
-    /// aspects and criteria with names, definitions and anchors. Comments, layout, key and name of the
-    /// rubric are left out.
-    pub fn content(&self) -> String {
-        let Self { version: _, key: _, name: _, scores, instructions, aspects, source: _ } = self;
-        let instructions = instructions.trim();
-        let mut text = format!("{scores:?}\n{instructions:?}\n");
-        for RubricAspect { key, name, criteria } in aspects {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{} {name:?}", key.key());
-            for RubricCriterion { key, name, definition, anchors } in criteria {
-                let _ = writeln!(text, "{} {name:?} {definition:?} {anchors:?}", key.key());
-            }
-        }
-        text
-    }
-
     /// Returns the words of the scores.
     pub fn score_words(&self) -> ScoreWords {
         ScoreWords::Points(self.scores)
@@ -365,25 +348,6 @@ mod tests {
         }
         assert_eq!(Rubric::built_in_keys()?, ["ace_m3", "hdceval", "automedeval"]);
         assert_eq!(Rubric::by_key("automedeval")?.map(|rubric| rubric.criteria().count()), Some(3));
-        Ok(())
-    }
-
-    #[test]
-    fn content_covers_all_texts_of_prompts() -> Result<(), Error> {
-        let rubric = Rubric::built_in()?;
-        let changed = |from: &str, to: &str| {
-            assert!(BUILT_IN[0].contains(from), "{from}");
-            Ok::<_, Error>(Rubric::parse(&BUILT_IN[0].replacen(from, to, 1))?.content())
-        };
-        for (from, to) in [
-            ("Is the response easy to follow?", "Is it long?"),
-            ("cannot be understood", "is wrong"),
-            ("name = \"Expression\"", "name = \"Style\""),
-            ("scores = [0, 5]", "scores = [0, 5]\ninstructions = \"Be strict.\""),
-        ] {
-            assert_ne!(changed(from, to)?, rubric.content(), "{from}");
-        }
-        assert_eq!(changed("# The ten criteria", "# Ten criteria")?, rubric.content());
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! `DATE_samples_TASK.jsonl` of lmms-eval with `--log_samples`.
 
 use super::lm_eval::first_text;
-use super::post_prompt::without_post_prompt;
+use super::post_prompt::{input_text, without_post_prompt};
 use super::row_context::RowContext;
 use crate::data::cases::case::case_id::parse_id;
 use crate::data::imports::image_value::image_of;
@@ -36,9 +36,4 @@ pub(super) fn read_row(row: &TableRow, context: &RowContext) -> Result<ImportedR
     }
     imported.id = Some(id);
     Ok(imported)
-}
-
-/// Returns the text of an input without its image placeholders.
-pub(super) fn input_text(input: &str) -> String {
-    input.replace("<image>", "").trim().to_owned()
 }

@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use super::lm_eval::first_text;
-use super::lmms_eval::input_text;
 use crate::data::imports::rows::table_row::TableRow;
 
 /// Instructions of lmms-eval's task files (`lmms_eval/tasks/*/*.yaml`).
@@ -67,6 +66,11 @@ impl PostPrompts {
         }
         found
     }
+}
+
+/// Returns the text of an input without its image placeholders.
+pub(super) fn input_text(input: &str) -> String {
+    input.replace("<image>", "").trim().to_owned()
 }
 
 fn is_instruction(line: &str) -> bool {
