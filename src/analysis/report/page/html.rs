@@ -217,7 +217,11 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
                 (0, None) => write!(page, "<th scope=\"row\">{text}</th>"),
                 _ if is_narrow => {
                     let header = section.table.header.get(column).map_or("", String::as_str);
-                    write!(page, "<td data-label=\"{}\">{text}</td>", escape_html(header))
+                    write!(
+                        page,
+                        "<td data-label=\"{}\">{text}</td>",
+                        escape_html(&cut_cell(header))
+                    )
                 }
                 _ => write!(page, "<td>{text}</td>"),
             };
