@@ -329,8 +329,9 @@ mod tests {
     #[test]
     fn files_are_detected_by_content() {
         let dir = create_files(&[
-            ("a.json", "\u{feff} [\n{\"img_name\""),
-            ("b.json", "[{\"image_name\""),
+            ("a.json", "\u{feff} [\n{\"img_name\": 1}]"),
+            ("b.json", "[{\"image_name\": 1}]"),
+            ("damaged.json", "\u{feff}[\n{\"img_name\""),
             ("c.json", "{\"id\": 1}"),
             ("d.bin", "PAR1"),
             ("e.json", "[{\"id\": 1}]"),
@@ -338,6 +339,11 @@ mod tests {
         let detect_in_dir = |name: &str| detect(&dir.path().join(name), &SourceOptions::default());
         assert!(matches!(detect_in_dir("a.json").unwrap(), SourceLayout::Slake(_)));
         assert!(matches!(detect_in_dir("b.json").unwrap(), SourceLayout::VqaRad(_)));
+        let damaged = detect_in_dir("damaged.json").unwrap_err().to_string();
+        assert!(
+            damaged.contains("damaged JSON: EOF while parsing an object at line 2"),
+            "{damaged}"
+        );
         assert!(matches!(detect_in_dir("c.json").unwrap(), SourceLayout::Cases(_)));
         assert!(matches!(detect_in_dir("d.bin").unwrap(), SourceLayout::Hub(_)));
         assert!(detect_in_dir("e.json").unwrap_err().to_string().contains("found the columns id"));

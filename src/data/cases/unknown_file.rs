@@ -1,6 +1,6 @@
 //! The errors for a file that is no source of cases.
 
-use std::io::BufReader;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -9,6 +9,9 @@ use serde::de::IgnoredAny;
 use crate::data::imports::import_file::FileSample;
 use crate::data::imports::unknown_layout;
 use crate::support::files::regular_file;
+
+/// Mark at the start of some UTF-8 files.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Returns the error for a file with an unknown layout.
 pub(super) fn unknown_file_error(path: &Path) -> anyhow::Error {
@@ -35,7 +38,10 @@ pub(super) fn damaged_json_error(path: &Path) -> Result<Option<anyhow::Error>> {
         return Ok(None);
     }
     let unreadable = || format!("{} cannot be read", path.display());
-    let reader = BufReader::new(regular_file::open(path).with_context(unreadable)?);
+    let mut reader = BufReader::new(regular_file::open(path).with_context(unreadable)?);
+    if reader.fill_buf().with_context(unreadable)?.starts_with(BYTE_ORDER_MARK) {
+        reader.consume(BYTE_ORDER_MARK.len());
+    }
     let mut values = serde_json::Deserializer::from_reader(reader).into_iter::<IgnoredAny>();
     Ok(match values.next() {
         Some(Err(error)) if error.is_io() => None,
