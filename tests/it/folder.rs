@@ -60,6 +60,13 @@ impl Folder {
         fs::write(path, text).unwrap();
     }
 
+    /// Writes a file of bytes.
+    pub(crate) fn write_bytes(&self, name: &str, bytes: &[u8]) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
     /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()

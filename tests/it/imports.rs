@@ -76,6 +76,11 @@ fn samples_of_lmms_eval_are_read() {
     let cases = read("lmms_eval");
     check_squares(&cases, ["org__model-a", "org__model-b"], [0, 1, 2, 3]);
     assert_eq!(references(&cases), REFERENCES);
+    // The task's instruction for the model is no part of the question.
+    assert_eq!(cases[0].question, "Is the square bright?");
+    let notes = open(&fixture("lmms_eval"), &SourceOptions::default()).unwrap().take_field_notes();
+    let note = "cut the instruction `Answer the question using a single word or phrase.`";
+    assert_eq!(notes.iter().filter(|text| text.contains(note)).count(), 2, "{notes:?}");
 }
 
 #[test]

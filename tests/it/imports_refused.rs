@@ -151,3 +151,65 @@ fn lists_with_one_image_are_read_from_parquet_and_others_refused() {
         assert!(output.stderr.contains("the row has 2 images"), "{}", output.stderr);
     }
 }
+
+/// Returns the error of `acem3 judge` for a file.
+fn judge_error(folder: &Folder, file: &str) -> String {
+    let output = folder.run(&["judge", file, "--out", "out", "--panel", "scripted:"]);
+    assert_eq!(output.exit_code, 2, "{file}: {}", output.stderr);
+    output.stderr
+}
+
+#[test]
+fn error_for_an_unknown_file_says_what_was_seen_and_what_is_read() {
+    let folder = Folder::empty();
+    folder.write("unk.txt", "a text of notes\nmore\n");
+    let error = judge_error(&folder, "unk.txt");
+    for text in [
+        "the first line is `a text of notes`",
+        "acem3 data import FILE --columns",
+        "lm-evaluation-harness",
+        ".xlsx",
+    ] {
+        assert!(error.contains(text), "{text}: {error}");
+    }
+    folder.write_bytes("x.pkl", b"\x80\x04\x95\0\0\0\0\n");
+    let error = judge_error(&folder, "x.pkl");
+    assert!(error.contains("not text") && error.contains("write the rows as .jsonl"), "{error}");
+    folder.write_bytes("x.xls", b"\xd0\xcf\x11\xe0\0\0");
+    let error = judge_error(&folder, "x.xls");
+    assert!(error.contains("save the table as .xlsx or .csv"), "{error}");
+    folder.write("hdr.csv", "qid,question,answer_a\n");
+    let error = judge_error(&folder, "hdr.csv");
+    assert!(error.contains("no rows below the header qid, question, answer_a"), "{error}");
+    folder.write("two.json", r#"{"a": [{"x": 1}], "b": [{"y": 2}]}"#);
+    let error = judge_error(&folder, "two.json");
+    assert!(error.contains("one object with the fields a, b"), "{error}");
+    assert!(error.contains("hint: write one of its arrays"), "{error}");
+}
+
+#[test]
+fn truncated_json_is_damaged_json() {
+    let folder = Folder::empty();
+    for text in [
+        "{\"results\": [{\"question\": \"Why?\", \"answ",
+        "[{\"question\": \"Why?\", \"answ",
+        "[\n{\"question\": \"Why?\",\n\"answer\": ",
+    ] {
+        folder.write("bad.json", text);
+        let error = judge_error(&folder, "bad.json");
+        assert!(error.contains("bad.json: damaged JSON: EOF"), "{error}");
+    }
+    folder.write("bad.json", "{\n \"name\": \"x\",\n \"n\": 3\n}\n");
+    let error = judge_error(&folder, "bad.json");
+    assert!(error.contains("one object with the fields name, n"), "{error}");
+}
+
+#[test]
+fn the_only_array_of_objects_in_an_object_is_read() {
+    let folder = Folder::empty();
+    let rows = r#"[{"qid": 1, "question": "Why?", "answer_a": "x", "answer_b": "y"}]"#;
+    folder.write("nested.json", &format!("{{\"model\": \"m\", \"results\": {rows}}}"));
+    let output = import(&folder, &["nested.json"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("1 case with 2 responses"), "{}", output.stdout);
+}

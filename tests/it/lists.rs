@@ -93,3 +93,14 @@ fn list_of_one_or_nine_responses_is_unscored() {
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
     assert_eq!(folder.records("list")[0]["orders"].as_array().map(Vec::len), Some(4));
 }
+
+#[test]
+fn prompts_of_a_list_name_its_models() {
+    let folder = Folder::with_cases(1);
+    folder.write_cases(&[case_of_four(0)]);
+    let panel = checkpoint();
+    let prompts = ["panel", "prompts", "cases", "--form", "list", "--panel", &panel];
+    let prompts = folder.run(&prompts);
+    let first = "case c0, responses of alpha, beta, gamma and delta\n";
+    assert!(prompts.stdout.starts_with(first), "{}{}", prompts.stdout, prompts.stderr);
+}

@@ -74,6 +74,8 @@ mod hub_faults;
 #[cfg(test)]
 mod hub_members;
 #[cfg(test)]
+mod import_names;
+#[cfg(test)]
 mod imports;
 #[cfg(test)]
 mod imports_refused;

@@ -1,5 +1,7 @@
 //! Rubrics as data: judged, compared with labels, ranked and reported.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, valid_case};
@@ -85,6 +87,63 @@ fn rubric_that_a_panel_does_not_know_is_an_error() {
     assert!(error("broken.toml", &[]).contains("scores = [4, 1]"));
     let correctness = ["--form", "correctness", "--panel", "scripted:"];
     assert!(error("safety.toml", &correctness).contains("has no criteria"));
+}
+
+/// Returns the text of a file of the package.
+fn package_file(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+#[test]
+fn rubric_with_the_keys_but_not_the_texts_of_a_panel_is_an_error() {
+    let folder = Folder::with_cases(2);
+    let own = package_file("experts/data/rubrics/ace_m3.toml");
+    let lines = own.lines().filter(|line| !line.starts_with("  \"") && *line != "]");
+    let narrow = lines.filter(|line| !line.starts_with("anchors"));
+    let narrow = narrow.collect::<Vec<_>>().join("\n").replace("[0, 5]", "[1, 3]");
+    folder.write("narrow.toml", &narrow);
+    folder.write("other.toml", &own.replace("easy to follow", "long"));
+    let judge = |rubric: &str| {
+        let args = ["judge", "cases", "--out", "out", "--rubric", rubric, "--limit", "1"];
+        folder.run(&[&args[..], &["--scores-only"]].concat())
+    };
+    for rubric in ["narrow.toml", "other.toml"] {
+        let result = judge(rubric);
+        assert_eq!(result.exit_code, 2, "{rubric}: {}", result.stderr);
+        let expected =
+            "trained for the rubric ace_m3; the texts, scores or instructions of this one differ";
+        assert!(result.stderr.contains(expected), "{}", result.stderr);
+    }
+    folder.write("same.toml", &format!("# A comment.\n{own}"));
+    let result = judge("same.toml");
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+}
+
+#[test]
+fn panel_declares_its_rubrics() {
+    let folder = Folder::with_cases(1);
+    let inspect = |more: &[&str]| {
+        let output = folder.run(&[&["panel", "inspect"], more].concat());
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        output.stdout
+    };
+    assert!(inspect(&[]).contains("trained for the rubric ace_m3\n"));
+    let json: Value = serde_json::from_str(&inspect(&["--format", "json"])).unwrap();
+    assert_eq!(json["rubrics"]["ace_m3"].as_str().map(str::len), Some(64));
+    // A panel that was trained for another version of the rubric.
+    let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
+    for entry in mini.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        folder.write_bytes(
+            &format!("panel/{}", path.file_name().unwrap().display()),
+            &std::fs::read(&path).unwrap(),
+        );
+    }
+    let declared = format!("\n[rubrics]\nace_m3 = \"{}\"\n", "0".repeat(64));
+    folder.write("panel/panel.toml", &(package_file("assets/mini/panel.toml") + &declared));
+    let result = folder.run(&["judge", "cases", "--out", "out", "--panel", "panel"]);
+    assert_eq!(result.exit_code, 2, "{}", result.stderr);
+    assert!(result.stderr.contains("trained for the rubric ace_m3"), "{}", result.stderr);
 }
 
 #[test]

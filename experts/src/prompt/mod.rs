@@ -9,6 +9,7 @@ mod layout;
 mod parse;
 mod prompt_tokens;
 mod rubric;
+mod rubric_content;
 mod score_words;
 mod staged_prompt;
 mod template;

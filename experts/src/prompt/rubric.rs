@@ -192,8 +192,9 @@ impl Rubric {
         self.aspects.iter().flat_map(|aspect| &aspect.criteria)
     }
 
-    /// Returns true if the rubric has the aspects and criteria of ACE-M³.
-    pub fn is_ace_m3(&self) -> bool {
+    /// Returns true if the rubric has the keys of the aspects and criteria of ACE-M³. The texts may
+    /// differ.
+    pub fn has_keys_of_ace_m3(&self) -> bool {
         let criteria: Vec<Criterion> = self.criteria().map(|criterion| criterion.key).collect();
         criteria == Criterion::ALL && self.aspects.iter().map(|a| a.key).eq(Aspect::ALL)
     }
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn built_in_rubric_has_all_criteria_and_anchors() -> Result<(), Error> {
         let rubric = Rubric::built_in()?;
-        assert!(rubric.is_ace_m3());
+        assert!(rubric.has_keys_of_ace_m3());
         for aspect in &rubric.aspects {
             assert_eq!(aspect.name, aspect.key.name());
             let names = aspect.criteria.iter().map(|criterion| criterion.name.clone());

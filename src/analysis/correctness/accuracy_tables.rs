@@ -74,7 +74,8 @@ impl AccuracyReport {
             "closed, open: accuracy on closed questions (yes or no, or a short list of answers) and on \
              the others",
             "exact match: the response equals the reference, without case, punctuation and articles",
-            "token recall: mean proportion of the words of the reference that are in the response",
+            "token recall: mean proportion of the words of the reference that are in the response; \
+             each character of a Chinese reference is a word",
             "n: responses with a verdict; coverage: their proportion",
         ];
         TableSection::new("accuracy, best first", table)

@@ -7,7 +7,7 @@ use acem3_experts::prompt::Form;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
-use crate::analysis::metrics::{WordOverlap, is_closed, words};
+use crate::analysis::metrics::{WordOverlap, is_closed, words_as_in};
 use crate::data::labels::{LabelEntry, labels_from_record};
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::record_reader::open_records;
@@ -94,7 +94,8 @@ struct ReferenceMatch {
 
 impl ReferenceMatch {
     fn new(response: &str, reference: &str) -> Self {
-        let (response_words, reference_words) = (words(response), words(reference));
+        let [response_words, reference_words] =
+            [response, reference].map(|text| words_as_in(reference, text));
         if reference_words.is_empty() {
             // The reference is an article, such as the choice A, or a sign.
             let plain = |text: &str| text.trim().trim_end_matches('.').to_lowercase();
@@ -200,6 +201,18 @@ impl GradedRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_of_chinese_references_are_words() {
+        let found = |response, reference| {
+            let found = ReferenceMatch::new(response, reference);
+            (found.is_exact, found.recall)
+        };
+        assert_eq!(found("这是左肺。", "左肺"), (false, 1.0));
+        assert_eq!(found("左肺。", "左肺"), (true, 1.0));
+        assert_eq!(found("右肺", "左肺"), (false, 0.5));
+        assert_eq!(found("MRI图像", "MRI"), (false, 0.0));
+    }
 
     #[test]
     fn choice_that_is_an_article_can_match() {

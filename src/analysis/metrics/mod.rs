@@ -16,6 +16,7 @@ mod tables;
 
 pub use crate::analysis::metrics::answers::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 pub use crate::analysis::metrics::lexical::bleu::BleuCounts;
+pub use crate::analysis::metrics::lexical::chinese::words_as_in;
 pub use crate::analysis::metrics::lexical::closed::is_closed;
 pub use crate::analysis::metrics::lexical::overlap::{PrecisionRecall, WordOverlap};
 pub use crate::analysis::metrics::lexical::words::words;

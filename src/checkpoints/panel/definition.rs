@@ -14,6 +14,7 @@ use super::files::PanelFiles;
 use super::limits::PanelLimits;
 use super::members_file::MembersFile;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use super::trained_rubrics::{check_trained, trained_rubrics};
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer, VisionSetup};
 use crate::checkpoints::published::CheckpointSource;
@@ -32,17 +33,20 @@ pub(crate) struct PanelDefinition {
     pub names: Vec<&'static str>,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
+    /// The rubrics that the panel was trained for, with the hashes of their content; empty for
+    /// published models, which take any rubric.
+    pub rubrics: BTreeMap<String, String>,
     /// What the panel is known to judge badly; no part of the hashes.
     pub limits: Option<PanelLimits>,
     /// Snapshots downloaded from the hub.
     pub hub: Vec<HubSource>,
 }
 
-/// Checks that a rubric has the aspects and criteria of ACE-M³, for panels with one member for each.
-fn check_members(rubric: &Rubric, why: &str) -> Result<()> {
+/// Checks that a file of members has the member of each aspect of a rubric.
+fn check_members(rubric: &Rubric) -> Result<()> {
     anyhow::ensure!(
-        rubric.is_ace_m3(),
-        "--rubric {}: {why} the rubric ace_m3, another one would give meaningless verdicts\n\
+        rubric.has_keys_of_ace_m3(),
+        "--rubric {}: the file names the members of the rubric ace_m3, which has other aspects or criteria\n\
          hint: judge with one published checkpoint, which takes the part of every member, such as \
          --panel FOLDER of a LLaVA checkpoint, or omit --rubric",
         rubric.key
@@ -95,12 +99,10 @@ impl PanelDefinition {
         let mut weight_files = WeightFiles::new(placement, downloads);
         let mut definition = match files {
             PanelFiles::Embedded | PanelFiles::Folder(_) => {
-                check_members(rubric, "the panel was trained for")?;
-                Self::read_panel(files, &mut weight_files)?
+                Self::read_panel(files, rubric, &mut weight_files)?
             }
             PanelFiles::Members(path) => {
-                check_members(rubric, "the file names the members of")
-                    .with_context(|| path.display().to_string())?;
+                check_members(rubric).with_context(|| path.display().to_string())?;
                 let file = MembersFile::read(path)?;
                 let sources = file.sources(path, &mut weight_files.downloads)?;
                 Self::read_published(
@@ -131,10 +133,16 @@ impl PanelDefinition {
     }
 
     /// Reads a folder with a `panel.toml`, or the embedded panel.
-    fn read_panel(files: &PanelFiles, weight_files: &mut WeightFiles) -> Result<Self> {
+    fn read_panel(
+        files: &PanelFiles,
+        rubric: &Rubric,
+        weight_files: &mut WeightFiles,
+    ) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
         let spec = std::str::from_utf8(&text).context("not UTF-8").and_then(PanelSpec::parse);
         let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
+        let rubrics = trained_rubrics(&spec)?;
+        check_trained(rubric, &rubrics)?;
         let json = files.read(TOKENIZER_FILE)?;
         let file = files.describe(TOKENIZER_FILE);
         let tokenizer = MemberTokenizer {
@@ -185,6 +193,7 @@ impl PanelDefinition {
             members,
             names: MEMBERS.into(),
             hashes,
+            rubrics,
             limits: PanelLimits::read(files)?,
             hub: Vec::new(),
         })
@@ -219,7 +228,8 @@ impl PanelDefinition {
         let prompt_bytes = prompt_bytes.context("cannot serialize the prompt configuration")?;
         let prompt_digest = Digest::sha256(&prompt_bytes);
         hashes.insert("asking".to_owned(), prompt_digest.to_string());
-        Ok(Self { prompt_config, members, names, hashes, limits: None, hub: Vec::new() })
+        let (rubrics, hub) = (BTreeMap::new(), Vec::new());
+        Ok(Self { prompt_config, members, names, hashes, rubrics, limits: None, hub })
     }
 }
 

@@ -8,3 +8,4 @@ pub mod member;
 pub mod members_file;
 pub mod prompt_config;
 pub mod spec;
+pub(crate) mod trained_rubrics;

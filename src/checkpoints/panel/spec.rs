@@ -28,6 +28,10 @@ pub struct PanelSpec {
     pub rubric: RubricDetail,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
+    /// The rubrics that it was trained for: the hash of the content of each by its key. Empty in
+    /// panels of earlier versions, which were trained for `ace_m3`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rubrics: BTreeMap<String, String>,
     /// Reward tokens by member name, for members that were trained with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward_tokens: BTreeMap<String, String>,

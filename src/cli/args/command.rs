@@ -15,7 +15,7 @@ use super::verify::VerifyArgs;
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Judge every pair of responses in a folder, a JSONL file or a data set
+    /// Judge the responses of a folder, file or data set: in pairs, alone, in lists, or for correctness
     Judge(Box<JudgeArgs>),
     /// Join the runs over all shards of the cases, which `judge --shard I/N` wrote
     Merge(MergeArgs),

@@ -28,7 +28,7 @@ Examples:
       Judge on two machines; assets/guide/scale.md has scripts for Slurm and
       Kubernetes
 
-Run the same command again to resume. `DIR/records.jsonl` has one JSON line per pair; \
+Run the same command again to resume. `DIR/records.jsonl` has one JSON line per verdict; \
 `DIR/run.json` describes the judge and the input.";
 
 /// Arguments of `acem3 judge`.

@@ -1,8 +1,9 @@
 //! `acem3 data import`: converts the files of other programs to cases.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 use crate::cli::args::ImportArgs;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
@@ -12,6 +13,7 @@ use crate::data::imports::import_file::FileSample;
 use crate::data::imports::imported_row::WITHOUT_IMAGE;
 use crate::data::imports::question_images::QuestionImages;
 use crate::data::imports::unknown_layout::columns_example;
+use crate::support::files::folder::create_folder;
 use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
@@ -37,8 +39,26 @@ struct ImportCounts {
     last_hint: String,
 }
 
-/// Runs the command.
+/// Runs the command. Creates the folder of the output if it is missing.
 pub(super) fn import_cases(args: &ImportArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let folders = args.out.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    let missing: Vec<&Path> = folders.take_while(|folder| !folder.exists()).collect();
+    if let Some(folder) = missing.first() {
+        create_folder(folder)
+            .with_context(|| format!("--out {}: cannot create its folder", args.out.display()))?;
+    }
+    let result = convert(args, verbosity);
+    if result.is_err() {
+        // `remove_dir` does not remove a folder with files.
+        for folder in missing {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    result
+}
+
+/// Reads the files and writes the cases.
+fn convert(args: &ImportArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let paths = args.named_paths();
     let inputs: Vec<&Path> = paths.iter().map(|(_, path)| path.as_path()).collect();
     OutFile::check(&args.out, CASES_FORM, &inputs)?;

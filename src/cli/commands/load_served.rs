@@ -73,7 +73,7 @@ pub(super) fn connect_members(
         return Ok(None);
     };
     let rubric = options.to_rubric()?;
-    if !rubric.is_ace_m3() {
+    if !rubric.has_keys_of_ace_m3() {
         bail!(
             "--rubric {}: {} names one member for each aspect of the rubric ace_m3\n\
              hint: pass --panel URL --model MODEL, which takes any rubric",

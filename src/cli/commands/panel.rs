@@ -63,7 +63,7 @@ fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Resul
         OutputFormat::Json => serde_json::to_string_pretty(&prompts)? + "\n",
         OutputFormat::Text => {
             let models: Vec<&str> = responses.iter().map(|r| r.model.as_str()).collect();
-            let mut text = format!("case {}, responses of {}\n", case.id, models.join(" and "));
+            let mut text = format!("case {}, responses of {}\n", case.id, join_names(&models));
             for prompt in &prompts {
                 text.extend([
                     "\n===== ",
@@ -102,6 +102,14 @@ fn find_case(args: &PanelPromptsArgs) -> anyhow::Result<Case> {
             path.display()
         ),
         (None, None) => bail!("{}: {NO_CASES}", path.display()),
+    }
+}
+
+/// Joins names: `a`, `a and b`, `a, b and c`.
+fn join_names(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
     }
 }
 

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::source_options::SourceOptions;
+use super::unknown_file::{damaged_json_error, unknown_file_error};
 use super::unknown_folder::no_cases_error;
 use crate::data::imports::import_file::{FileSample, ImportFile};
-use crate::data::imports::unknown_layout;
+use crate::data::imports::unknown_layout::{self, KNOWN_LAYOUTS};
 use crate::support::files::regular_file;
 
 /// A source layout.
@@ -28,10 +29,6 @@ pub(super) enum SourceLayout {
     /// Files of other programs.
     Import(Vec<ImportFile>),
 }
-
-const KNOWN_LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answers/*.jsonl; \
-    a .jsonl file of cases; VQA-RAD's json with images/; SLAKE's json with imgs/; \
-    .parquet files with image, question and answer";
 
 /// Detects the layout of the source at a path. A split selects one of several in a folder.
 ///
@@ -56,14 +53,14 @@ fn detect_file(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
         Some("jsonl" | "ndjson") => Ok(SourceLayout::Cases(path.to_path_buf())),
         Some("csv" | "tsv") => Ok(SourceLayout::Questions(path.to_path_buf())),
         Some("parquet") => Ok(SourceLayout::Hub(vec![path.to_path_buf()])),
-        _ => match detect_by_content(path)? {
-            Some(layout) => Ok(layout),
-            None => bail!(
-                "{}: unknown layout\nhint: expected {KNOWN_LAYOUTS}; \
-                 write cases one per line in a .jsonl file, not as an array",
-                path.display()
-            ),
-        },
+        extension => {
+            if extension == Some("json")
+                && let Some(error) = damaged_json_error(path)?
+            {
+                return Err(error);
+            }
+            detect_by_content(path)?.ok_or_else(|| unknown_file_error(path))
+        }
     }
 }
 
@@ -87,7 +84,7 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
         return Ok(None);
     };
     // A table with answers keeps them beside those of answers files.
-    let is_own = columns.is_none() && (sample.has_cases() || has_own_columns(path, &sample));
+    let is_own = columns.is_none() && (sample.has_cases() || sample.has_own_columns(path));
     if is_own && !is_workbook(path) {
         return Ok(None);
     }
@@ -112,19 +109,6 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
 /// Returns true for a workbook, which can only be imported.
 fn is_workbook(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xlsx"))
-}
-
-/// Returns true for the columns of Path-VQA and VQA-RAD as Parquet files, or of SLAKE and VQA-RAD
-/// as released, without answers of models.
-fn has_own_columns(path: &Path, sample: &FileSample) -> bool {
-    let columns = sample.columns();
-    let has = |name: &str| columns.iter().any(|column| column == name);
-    let is_own = if path.extension().is_some_and(|e| e == "parquet") {
-        (has("image.bytes") || has("image")) && has("question")
-    } else {
-        has("img_name") || has("image_name")
-    };
-    is_own && !sample.has_answers()
 }
 
 /// Detects the layout from the first bytes of a file.
@@ -202,7 +186,7 @@ fn is_own_shard(found: &BTreeMap<String, SourceLayout>) -> bool {
     };
     let sample = shards.first().and_then(|shard| FileSample::read(shard).ok().flatten());
     let shard = shards.first().map_or(Path::new(""), PathBuf::as_path);
-    sample.is_none_or(|sample| has_own_columns(shard, &sample) || sample.layout(None).is_none())
+    sample.is_none_or(|sample| sample.has_own_columns(shard) || sample.layout(None).is_none())
 }
 
 fn select_split(
@@ -345,8 +329,9 @@ mod tests {
     #[test]
     fn files_are_detected_by_content() {
         let dir = create_files(&[
-            ("a.json", "\u{feff} [\n{\"img_name\""),
-            ("b.json", "[{\"image_name\""),
+            ("a.json", "\u{feff} [\n{\"img_name\": 1}]"),
+            ("b.json", "[{\"image_name\": 1}]"),
+            ("damaged.json", "\u{feff}[\n{\"img_name\""),
             ("c.json", "{\"id\": 1}"),
             ("d.bin", "PAR1"),
             ("e.json", "[{\"id\": 1}]"),
@@ -354,9 +339,14 @@ mod tests {
         let detect_in_dir = |name: &str| detect(&dir.path().join(name), &SourceOptions::default());
         assert!(matches!(detect_in_dir("a.json").unwrap(), SourceLayout::Slake(_)));
         assert!(matches!(detect_in_dir("b.json").unwrap(), SourceLayout::VqaRad(_)));
+        let damaged = detect_in_dir("damaged.json").unwrap_err().to_string();
+        assert!(
+            damaged.contains("damaged JSON: EOF while parsing an object at line 2"),
+            "{damaged}"
+        );
         assert!(matches!(detect_in_dir("c.json").unwrap(), SourceLayout::Cases(_)));
         assert!(matches!(detect_in_dir("d.bin").unwrap(), SourceLayout::Hub(_)));
-        assert!(detect_in_dir("e.json").unwrap_err().to_string().contains("one per line"));
+        assert!(detect_in_dir("e.json").unwrap_err().to_string().contains("found the columns id"));
         assert!(detect_in_dir("none").unwrap_err().to_string().contains("does not exist"));
         let empty =
             detect(create_files(&[]).path(), &SourceOptions::default()).unwrap_err().to_string();

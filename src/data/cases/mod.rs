@@ -21,6 +21,7 @@ mod misspelt_fields;
 mod removed_responses;
 mod source;
 pub(crate) mod source_options;
+mod unknown_file;
 mod unknown_folder;
 
 pub(crate) use crate::data::cases::answers::answer_index::MissingResponse;
@@ -38,5 +39,5 @@ pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
 pub use case_digest::CaseHasher;
-pub use source::{CaseSource, open, open_imports};
+pub use source::{CaseSource, open, open_imports, open_questions};
 pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};

@@ -13,7 +13,7 @@ use crate::data::cases::answers::answer_index::AnswerIndex;
 use crate::data::cases::case::Case;
 use crate::data::cases::case_assembler::CaseAssembler;
 use crate::data::cases::draft::{Draft, Drafts};
-use crate::data::cases::image_fields::{find_image_field, ignored_image_message};
+use crate::data::cases::image_fields::{find_case_image_field, ignored_image_message};
 use crate::data::cases::layouts::hub_parquet;
 use crate::data::cases::layouts::{csv, jsonl, slake, vqa_rad};
 use crate::data::cases::misspelt_fields::MisspeltFields;
@@ -106,6 +106,11 @@ impl CaseSource {
         self.queued.iter().flatten().any(|case| case.image.is_some())
     }
 
+    /// Returns true if one of the cases that were read in advance has no image.
+    pub fn has_text_only_ahead(&self) -> bool {
+        self.queued.iter().flatten().any(|case| case.image.is_none())
+    }
+
     /// Returns the number of answers that match no question so far. Questions of unreadable cases
     /// and questions in other languages are matched too. A number above zero after the last case
     /// means that some question ids do not match.
@@ -173,6 +178,17 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
     open_layout(path, &detect(path, options)?, options)
 }
 
+/// Opens a data set for its questions and images. In contrast to [`open`], a table needs no answers.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_questions(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
+    match ImportFile::find_questions(path) {
+        Some(file) => open_layout(path, &SourceLayout::Import(vec![file]), options),
+        None => open(path, options),
+    }
+}
+
 /// Opens files of other programs about one data set. A name before a path is that of its model.
 ///
 /// # Errors
@@ -213,17 +229,11 @@ fn answer_places(files: &[PathBuf]) -> String {
 
 /// Adds a problem to a case whose image is in an unknown field.
 fn note_ignored_image(draft: &mut Draft, kind: SourceKind) {
-    let fields = match kind {
-        SourceKind::Cases => &draft.case.extra,
-        SourceKind::Questions => &draft.case.meta,
-        SourceKind::VqaRad | SourceKind::Slake | SourceKind::Parquet | SourceKind::Import => return,
-    };
     if draft.case.image.is_some() {
         return;
     }
-    if let Some(field) = find_image_field(fields.iter()) {
-        let message = ignored_image_message(field, kind);
-        draft.field_problems.push(message);
+    if let Some(field) = find_case_image_field(&draft.case, kind) {
+        draft.field_problems.push(ignored_image_message(&field, kind));
     }
 }
 

@@ -16,6 +16,9 @@ use crate::data::cases::case::ImageSource;
 /// Texts of at least this length without the name of a file are base64. VLMEvalKit has the same
 /// limit.
 const MIN_BASE64_CHARS: usize = 65;
+/// Number of characters of base64 text that are decoded to detect the format. The signature of
+/// DICOM ends at byte 132.
+const HEAD_CHARS: usize = 176;
 /// Number of characters of a text in messages.
 const SHOWN_CHARS: usize = 80;
 /// Base64 with or without padding.
@@ -179,21 +182,23 @@ fn image_of_text(
             many => Err(several_images(many.len())),
         };
     }
-    if is_base64(text) {
+    if is_base64_image(text) {
         return decode(text, name).map(Some);
     }
     Ok(Some(folders.resolve(text)))
 }
 
-/// Returns true for base64 text, as opposed to a path: it is long, has only characters of base64
-/// and starts like an encoded image.
-fn is_base64(text: &str) -> bool {
+/// Returns true for base64 text of an image, as opposed to a path: it is long, has only characters
+/// of base64 and starts like an encoded image.
+pub(crate) fn is_base64_image(text: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"+/=\r\n".contains(&b);
-    text.len() >= MIN_BASE64_CHARS
-        && text.bytes().all(is_plain)
-        && BASE64
-            .decode(text.get(..64).unwrap_or_default())
-            .is_ok_and(|head| detect_format(&head).is_ok())
+    if text.len() < MIN_BASE64_CHARS || !text.bytes().all(is_plain) {
+        return false;
+    }
+    let head: String = text.chars().filter(|c| !c.is_ascii_whitespace()).take(HEAD_CHARS).collect();
+    // Whole groups of four characters decode on their own.
+    let head = head.get(..head.len() / 4 * 4).unwrap_or_default();
+    BASE64.decode(head).is_ok_and(|head| detect_format(&head).is_ok())
 }
 
 fn decode(text: &str, name: &str) -> Result<ImageSource, String> {

@@ -11,6 +11,7 @@ use super::columns::column_roles::ColumnRoles;
 use super::image_value::ImageFolders;
 use super::imported_row::ImportedRow;
 use super::layouts::import_layout::ImportLayout;
+use super::layouts::post_prompt::PostPrompts;
 use super::layouts::row_context::RowContext;
 use super::rows::row_format::{RowFormat, detect_format, open_rows};
 use super::rows::table_row::{TableRow, text_of};
@@ -36,6 +37,8 @@ pub(crate) struct ImportFile {
     pub(crate) is_guessed: bool,
     /// The model that the user named.
     pub(crate) model: Option<String>,
+    /// Instructions at the end of questions that are cut off.
+    pub(crate) post_prompts: Vec<String>,
 }
 
 /// The first rows of a file.
@@ -50,7 +53,7 @@ impl FileSample {
         let Some(format) = detect_format(path)? else {
             return Ok(None);
         };
-        let rows = open_rows(path, format)?.take(SAMPLE_ROWS);
+        let rows = open_rows(path, &format)?.take(SAMPLE_ROWS);
         let rows: Vec<TableRow> = rows.filter_map(|(_, row)| row.ok()).collect();
         Ok((!rows.is_empty()).then_some(Self { format, rows }))
     }
@@ -111,6 +114,19 @@ impl FileSample {
         !guess_roles(&self.columns()).answers.is_empty()
     }
 
+    /// Returns true for the columns of Path-VQA and VQA-RAD as Parquet files, or of SLAKE and VQA-RAD
+    /// as released, without answers of models.
+    pub(crate) fn has_own_columns(&self, path: &Path) -> bool {
+        let columns = self.columns();
+        let has = |name: &str| columns.iter().any(|column| column == name);
+        let is_own = if path.extension().is_some_and(|e| e == "parquet") {
+            (has("image.bytes") || has("image")) && has("question")
+        } else {
+            has("img_name") || has("image_name")
+        };
+        is_own && !self.has_answers()
+    }
+
     /// Returns the layout: the columns that the user named, that of another program, or a table
     /// whose columns can be guessed. The flag is true for a guess.
     pub(crate) fn layout(&self, columns: Option<&ColumnRoles>) -> Option<(ImportLayout, bool)> {
@@ -156,8 +172,31 @@ impl ImportFile {
         columns: Option<&ColumnRoles>,
     ) -> Option<Self> {
         let (layout, is_guessed) = sample.layout(columns)?;
-        let (path, format) = (path.to_owned(), sample.format);
-        Some(Self { path, format, layout, is_guessed, model: None })
+        Some(Self::new(path, sample.format.clone(), layout, is_guessed))
+    }
+
+    /// Recognises a table of questions without answers that is no source of cases: a data set of
+    /// VLMEvalKit, or columns that can be guessed.
+    pub(crate) fn find_questions(path: &Path) -> Option<Self> {
+        let sample = FileSample::read(path).ok()??;
+        if sample.has_answers() || sample.layout(None).is_some() {
+            return None;
+        }
+        let roles = guess_roles(&sample.columns());
+        let is_own = sample.has_cases() || sample.has_own_columns(path);
+        let layout = if sample.has_fields(&["index", "question", "image"]) {
+            ImportLayout::VlmQuestions
+        } else if roles.question.is_some() && !is_own {
+            ImportLayout::Table(roles)
+        } else {
+            return None;
+        };
+        Some(Self::new(path, sample.format, layout, true))
+    }
+
+    fn new(path: &Path, format: RowFormat, layout: ImportLayout, is_guessed: bool) -> Self {
+        let path = path.to_owned();
+        Self { path, format, layout, is_guessed, model: None, post_prompts: Vec::new() }
     }
 
     /// Returns true for a table with the columns `id`, `image` and `question`, which may have answers
@@ -190,10 +229,19 @@ impl ImportFile {
         let named = images.map(Path::to_owned);
         let folders = ImageFolders { named, own, is_skipped: !with_images };
         let task = self.layout.task(&self.path);
-        match self.layout {
+        let mut context = match self.layout {
             ImportLayout::VlmEval => RowContext::new(folders, None, task.as_deref()),
+            ImportLayout::VlmQuestions => RowContext::of_questions(folders, &self.path),
             _ => RowContext::new(folders, task, None),
-        }
+        };
+        context.post_prompts.clone_from(&self.post_prompts);
+        context
+    }
+
+    /// Finds the instructions at the end of its questions.
+    pub(crate) fn find_post_prompts(&self) -> Result<PostPrompts> {
+        let rows = open_rows(&self.path, &self.format)?;
+        Ok(PostPrompts::find(rows.filter_map(|(_, row)| row.ok())))
     }
 
     /// Reads its rows: line, and the row, a message, or `None` for a row to be left out.
@@ -202,7 +250,7 @@ impl ImportFile {
         mut context: RowContext,
     ) -> Result<impl Iterator<Item = (u64, Result<Option<ImportedRow>, String>)> + Send + use<>>
     {
-        let rows = open_rows(&self.path, self.format)?;
+        let rows = open_rows(&self.path, &self.format)?;
         let layout = self.layout.clone();
         Ok(rows.enumerate().map(move |(index, (line, row))| {
             let row = row.and_then(|row| layout.read_row(&row, &mut context)).map(|row| {

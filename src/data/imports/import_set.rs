@@ -9,13 +9,18 @@ use super::import_file::ImportFile;
 use super::imported_row::ImportedRow;
 use super::join::JoinedRows;
 use super::layouts::import_layout::ImportLayout;
+use super::layouts::post_prompt::PostPrompts;
 use super::model_names::name_models;
 use crate::data::cases::case::{Case, InputProblem, ProblemScope, UnscoredReason};
 use crate::data::cases::draft::{Draft, Drafts};
-use crate::support::text::format_count;
+use crate::data::cases::image_fields::is_ignored_image;
+use crate::support::text::{escape_control_chars, format_count};
 
 /// Number of models that a note lists.
 const LISTED_MODELS: usize = 8;
+
+/// Number of characters of a name or line in notes.
+const SHOWN_CHARS: usize = 120;
 
 /// Joined files.
 #[derive(Debug)]
@@ -25,6 +30,10 @@ pub(crate) struct ImportSet {
     rows: Arc<JoinedRows>,
     /// Number of rows that cannot be read.
     unreadable: u64,
+    /// True if a row has an image in a field that is not read.
+    has_ignored_images: bool,
+    /// Notes on names of models and texts that are not used.
+    file_notes: Vec<String>,
 }
 
 impl ImportSet {
@@ -34,38 +43,106 @@ impl ImportSet {
     /// # Errors
     /// A file cannot be opened, or the files do not belong together.
     pub(crate) fn open(files: Vec<ImportFile>, images: Option<PathBuf>) -> Result<Self> {
-        let names = name_models(&files);
+        let mut set = Self {
+            file_notes: Vec::new(),
+            files,
+            images,
+            rows: Arc::default(),
+            unreadable: 0,
+            has_ignored_images: false,
+        };
+        set.cut_post_prompts()?;
+        let names = name_models(&set.files);
         let mut rows = JoinedRows::default();
-        let mut unreadable = 0;
-        for (index, (file, model)) in files.iter().zip(&names).enumerate() {
-            let mut named: Vec<String> = Vec::new();
-            let mut unnamed: Vec<(u64, ImportedRow)> = Vec::new();
-            for (line, row) in file.read_rows(file.context(images.as_deref(), false))? {
-                match row {
-                    Ok(Some(row)) if row.answers.iter().any(|answer| answer.model.is_none()) => {
-                        unnamed.push((line, row));
-                    }
-                    Ok(Some(row)) => {
-                        let models = row.answers.iter().filter_map(|answer| answer.model.as_ref());
-                        models.for_each(|model| {
-                            if !named.contains(model) {
-                                named.push(model.clone());
-                            }
-                        });
-                        rows.add((index, line), row, model, &files)?;
-                    }
-                    Ok(None) => {}
-                    Err(_) => unreadable += 1,
+        for (index, model) in names.iter().enumerate() {
+            set.join_file(index, model, &mut rows)?;
+        }
+        rows.check(&set.files)?;
+        Ok(Self { rows: Arc::new(rows), ..set })
+    }
+
+    /// Finds the instructions at the end of the questions of lmms-eval, so that they are cut off.
+    fn cut_post_prompts(&mut self) -> Result<()> {
+        for file in &mut self.files {
+            if file.layout != ImportLayout::LmmsEval {
+                continue;
+            }
+            let PostPrompts { cut, kept } = file.find_post_prompts()?;
+            let path = file.path.display();
+            self.file_notes.extend(cut.iter().map(|line| {
+                format!("{path}: cut the instruction `{}` from the questions", shown(line))
+            }));
+            self.file_notes.extend(kept.iter().map(|line| {
+                format!(
+                    "{path}: all questions end with the line `{}`, which the judge will read",
+                    shown(line)
+                )
+            }));
+            file.post_prompts = cut;
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of a file. `model` is the name of its model if the rows do not name it.
+    fn join_file(&mut self, index: usize, model: &str, rows: &mut JoinedRows) -> Result<()> {
+        let Some(file) = self.files.get(index) else {
+            return Ok(());
+        };
+        let mut named: Vec<String> = Vec::new();
+        let mut later: Vec<(u64, ImportedRow)> = Vec::new();
+        for (line, row) in file.read_rows(file.context(self.images.as_deref(), false))? {
+            let row = match row {
+                Ok(Some(row)) => row,
+                Ok(None) => continue,
+                Err(_) => {
+                    self.unreadable += 1;
+                    continue;
+                }
+            };
+            self.has_ignored_images |= row.note.as_deref().is_some_and(is_ignored_image);
+            for model in row.answers.iter().filter_map(|answer| answer.model.as_ref()) {
+                if !named.contains(model) {
+                    named.push(model.clone());
                 }
             }
-            // A failed request does not name its model; the other rows of its file do.
-            let model = if let [only] = named.as_slice() { only } else { model };
-            for (line, row) in unnamed {
-                rows.add((index, line), row, model, &files)?;
+            if file.model.is_some() || row.answers.iter().any(|answer| answer.model.is_none()) {
+                later.push((line, row));
+            } else {
+                rows.add((index, line), row, model, &self.files)?;
             }
         }
-        rows.check(&files)?;
-        Ok(Self { files, images, rows: Arc::new(rows), unreadable })
+        let model = match (&file.model, named.as_slice()) {
+            (Some(given), [only]) => {
+                for answer in later.iter_mut().flat_map(|(_, row)| &mut row.answers) {
+                    answer.model = None;
+                }
+                if given != only {
+                    self.file_notes.push(format!(
+                        "{}: the model {} is named {}",
+                        file.path.display(),
+                        shown(only),
+                        shown(given)
+                    ));
+                }
+                given
+            }
+            (Some(given), [_, _, ..]) => {
+                self.file_notes.push(format!(
+                    "{}: the name {} is not used, because the file names {}",
+                    file.path.display(),
+                    shown(given),
+                    format_count(named.len() as u64, "model")
+                ));
+                model
+            }
+            // A failed request does not name its model; the other rows of its file do.
+            (None, [only]) => only,
+            (_, _) => model,
+        };
+        for (line, row) in later {
+            rows.add((index, line), row, model, &self.files)?;
+        }
+        Ok(())
     }
 
     /// Returns the paths of the files.
@@ -80,7 +157,7 @@ impl ImportSet {
 
     /// Returns notes on how the files are read.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes = self.file_notes.clone();
         for file in &self.files {
             if let (ImportLayout::Table(roles), true) = (&file.layout, file.is_guessed) {
                 notes.push(format!(
@@ -100,8 +177,9 @@ impl ImportSet {
         let layouts =
             layouts.iter().map(|(name, n)| format!("{name} ({})", format_count(*n, "file")));
         let counts = self.rows.answer_counts();
-        let shown = counts.iter().take(LISTED_MODELS);
-        let models = shown.map(|(model, n)| format!("{model} ({})", format_count(*n, "answer")));
+        let listed = counts.iter().take(LISTED_MODELS);
+        let models =
+            listed.map(|(model, n)| format!("{} ({})", shown(model), format_count(*n, "answer")));
         let mut models: Vec<String> = models.collect();
         if counts.len() > LISTED_MODELS {
             models.push(format!("and {} more", counts.len() - LISTED_MODELS));
@@ -125,7 +203,14 @@ impl ImportSet {
                 format_count(self.rows.repeated, "answer")
             ));
         }
-        if !self.files.iter().any(|file| file.layout.has_images()) {
+        if let Some(first) = &self.rows.first_equal {
+            notes.push(format!(
+                "{} repeated with the same text, which counts once: first {first}",
+                format_count(self.rows.equal, "answer")
+            ));
+        }
+        // An image in a field that is not read has a note of its own.
+        if !self.has_ignored_images && !self.files.iter().any(|file| file.layout.has_images()) {
             notes.push(
                 "these files name no images\nhint: pass the data set with --questions to `acem3 data import`, or name a column with \
                  --columns image=COLUMN"
@@ -160,6 +245,11 @@ impl ImportSet {
         }
         Ok(Box::new(drafts.into_iter().flatten()))
     }
+}
+
+/// Returns the start of a name or line, for notes.
+fn shown(text: &str) -> String {
+    escape_control_chars(&text.chars().take(SHOWN_CHARS).collect::<String>())
 }
 
 fn to_draft(

@@ -36,6 +36,10 @@ pub(super) struct JoinedRows {
     pub(super) repeated: u64,
     /// The first of them.
     pub(super) first_repeated: Option<String>,
+    /// Answers that repeat the text of an earlier one of the model.
+    pub(super) equal: u64,
+    /// The first of them.
+    pub(super) first_equal: Option<String>,
 }
 
 /// Rows that differ from the first row with their id.
@@ -156,10 +160,14 @@ impl JoinedRows {
             }
             match case.answers.iter().find(|(known, _)| *known == index) {
                 None => case.answers.push((index, answer.text.into())),
-                Some((_, text)) if **text == *answer.text => {}
-                Some(_) => {
-                    self.repeated += 1;
-                    self.first_repeated.get_or_insert_with(|| {
+                Some((_, text)) => {
+                    let (count, first) = match **text == *answer.text {
+                        true if text.is_empty() => continue,
+                        true => (&mut self.equal, &mut self.first_equal),
+                        false => (&mut self.repeated, &mut self.first_repeated),
+                    };
+                    *count += 1;
+                    first.get_or_insert_with(|| {
                         format!(
                             "model {name}, id {}, {} line {}",
                             escape_control_chars(&id),

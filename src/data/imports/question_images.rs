@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::data::cases::{Case, CaseSource, SourceOptions, open};
+use crate::data::cases::{Case, CaseSource, SourceOptions, open_questions};
 use crate::support::text::escape_control_chars;
 
 /// Number of characters of a question in messages.
@@ -23,7 +23,7 @@ impl QuestionImages {
     /// Opens a data set.
     ///
     /// # Errors
-    /// As [`open`].
+    /// As [`open_questions`].
     pub fn open(path: &Path, options: &SourceOptions) -> Result<Self> {
         let options = SourceOptions {
             min_responses: 0,
@@ -31,7 +31,7 @@ impl QuestionImages {
             columns: None,
             ..options.clone()
         };
-        Ok(Self { path: path.to_owned(), source: open(path, &options)?, position: 0 })
+        Ok(Self { path: path.to_owned(), source: open_questions(path, &options)?, position: 0 })
     }
 
     /// Adds the image and the missing fields of the question at the position that is the id of a

@@ -51,6 +51,12 @@ pub trait Judge {
     /// layout, decoding settings, and presentation orders. It is part of the key of every verdict.
     fn provenance(&self) -> Provenance;
 
+    /// Returns true if the prompts speak of an image even if a case has none, because the judge was
+    /// trained on these prompts.
+    fn assumes_image(&self) -> bool {
+        false
+    }
+
     /// Returns what the judge is known to judge badly; `None` if nothing is known.
     fn limits(&self) -> Option<&PanelLimits> {
         None

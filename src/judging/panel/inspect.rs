@@ -27,6 +27,9 @@ pub struct Inspection {
     pub name: String,
     /// Prompt layout of its members.
     pub layout: String,
+    /// The rubrics that it was trained for, with the hashes of their content; empty for published
+    /// models, which take any rubric.
+    pub rubrics: BTreeMap<String, String>,
     /// The four members.
     pub members: Vec<MemberReport>,
     /// Trunks, with the names of the members that share them.
@@ -163,6 +166,7 @@ pub fn inspect(
             .collect(),
         trunks,
         sizes: WeightSizes::new(&definition.members),
+        rubrics: definition.rubrics,
         warning: definition.limits.map(|limits| limits.warning.trim().to_owned()),
         panel_sha256: judge_digest(&definition.hashes).to_string(),
         hashes: definition.hashes,
@@ -251,8 +255,12 @@ impl Inspection {
     /// Returns the report as text.
     pub fn to_text(&self) -> String {
         let mut text = format!("panel {}, layout {}\n", self.name, self.layout);
-        text.extend(self.warning.iter().map(|warning| format!("warning: {warning}\n")));
         // Writing to a string cannot fail.
+        let rubrics: Vec<&str> = self.rubrics.keys().map(String::as_str).collect();
+        if !rubrics.is_empty() {
+            let _ = writeln!(text, "trained for the rubric {}", rubrics.join(", "));
+        }
+        text.extend(self.warning.iter().map(|warning| format!("warning: {warning}\n")));
         for m in &self.members {
             let _ = write!(
                 text,

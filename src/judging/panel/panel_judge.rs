@@ -259,6 +259,10 @@ impl Judge for PanelJudge {
         provenance
     }
 
+    fn assumes_image(&self) -> bool {
+        self.panel.prompt_config.is_trained
+    }
+
     fn limits(&self) -> Option<&PanelLimits> {
         self.panel.limits.as_ref()
     }

@@ -133,6 +133,11 @@ pub struct MergedShard {
 }
 
 impl SourceInfo {
+    /// Returns true if the images may be inside the files of the source.
+    pub fn may_embed_images(&self) -> bool {
+        self.kind == "import"
+    }
+
     /// Describes a source.
     pub fn new(path: &Path, kind: SourceKind) -> Self {
         let kind = serde_json::to_value(kind).ok();

@@ -3,6 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::wrap::{longest_word, protect_spaces, wrap};
+use crate::support::text::cut::cut_cell;
 use crate::support::text::escape_control_chars;
 
 /// Number of spaces between columns.
@@ -55,7 +56,7 @@ pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> 
 impl Cells {
     fn new(rows: &[&[String]], text_columns: usize) -> Self {
         let prepare = |row: &&[String]| {
-            row.iter().map(|cell| protect_spaces(&escape_control_chars(cell))).collect()
+            row.iter().map(|cell| protect_spaces(&escape_control_chars(&cut_cell(cell)))).collect()
         };
         let rows: Vec<Vec<String>> = rows.iter().map(prepare).collect();
         let count = rows.first().map_or(0, Vec::len);

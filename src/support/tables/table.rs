@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use super::layout::lay_out;
 use super::style::TableStyle;
 use crate::support::files::csv_formula;
+use crate::support::text::cut::cut_cell;
 use crate::support::text::markdown::escape_markdown_cell;
 
 /// Header and rows of text cells, rendered in several formats.
@@ -94,7 +95,7 @@ impl Table {
 fn markdown_cell(cell: &str) -> String {
     let text = cell.trim_start_matches(' ');
     let indent = "&nbsp;".repeat(cell.len() - text.len());
-    indent + &escape_markdown_cell(text)
+    indent + &escape_markdown_cell(&cut_cell(text))
 }
 
 #[cfg(test)]

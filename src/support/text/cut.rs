@@ -21,6 +21,33 @@ pub(crate) fn cut_message(message: &str) -> Cow<'_, str> {
     if cut == message { Cow::Borrowed(message) } else { Cow::Owned(cut) }
 }
 
+/// Longest word of a cell of a table that stays complete, in characters.
+const MAX_CELL_WORD: usize = 80;
+/// Characters of a longer word that stay.
+const CELL_WORD_START: usize = 60;
+/// Longest cell that stays complete, in characters.
+const MAX_CELL: usize = 400;
+/// Characters of a longer cell that stay.
+const CELL_START: usize = 300;
+
+/// Cuts the long words of a cell of a table, such as names of models, and a long cell.
+pub(crate) fn cut_cell(cell: &str) -> Cow<'_, str> {
+    if cell.len() <= MAX_CELL_WORD {
+        return Cow::Borrowed(cell);
+    }
+    let cut_word = |word: &str| {
+        if word.chars().count() <= MAX_CELL_WORD {
+            return word.to_owned();
+        }
+        word.chars().take(CELL_WORD_START).chain(['…']).collect()
+    };
+    let cut: String = cell.split_inclusive(char::is_whitespace).map(cut_word).collect();
+    if cut.chars().count() <= MAX_CELL {
+        return Cow::Owned(cut);
+    }
+    Cow::Owned(cut.chars().take(CELL_START).chain(['…']).collect())
+}
+
 fn cut_words(line: &str) -> String {
     let cut_word = |word: &str| {
         let characters = word.chars().count();
@@ -68,6 +95,16 @@ mod tests {
         let named = format!("model {word} has two responses\nhint: use one");
         let cut = cut_message(&named);
         assert!(cut.ends_with("… (120001 characters) has two responses\nhint: use one"), "{cut}");
+    }
+
+    #[test]
+    fn cells_keep_usual_names_and_cut_long_ones() {
+        let usual = "organisation/a-model-with-a-very-long-name-v1.6-mistral-7b-finetuned";
+        assert_eq!(cut_cell(usual), usual);
+        assert_eq!(cut_cell(&format!("{usual} - {usual}")), format!("{usual} - {usual}"));
+        let cut = cut_cell(&"é".repeat(50_000)).into_owned();
+        assert_eq!(cut, "é".repeat(60) + "…");
+        assert_eq!(cut_cell(&"many words ".repeat(5000)).chars().count(), 301);
     }
 
     #[test]

@@ -56,6 +56,17 @@ pub(crate) fn characters(text: &str) -> Vec<String> {
     words
 }
 
+/// Returns true if a text has an ideograph.
+pub(crate) fn has_ideograph(text: &str) -> bool {
+    let is_ideograph = |c| matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
+    text.contains(is_ideograph)
+}
+
+/// Returns the words of a text: its characters if the reference is Chinese.
+pub fn words_as_in(reference: &str, text: &str) -> Vec<String> {
+    if has_ideograph(reference) { characters(text) } else { words(text) }
+}
+
 /// Returns true if the answer contains the reference (without a final `的`) and does not negate it.
 /// A negation that is part of the reference is allowed.
 pub(crate) fn is_correct(answer: &[String], reference: &[String]) -> bool {

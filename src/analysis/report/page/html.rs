@@ -16,13 +16,14 @@ use crate::analysis::report::section::{ReportSection, SectionBlock};
 use crate::analysis::report::verdicts::record_summary::RecordSummary;
 use crate::support::digest::Digest;
 use crate::support::tables::TableSection;
+use crate::support::text::cut::cut_cell;
 use crate::support::text::escape::{escape_html, escape_json};
 use crate::support::text::format_count;
 
 /// Style sheet of the page.
 const STYLE: &str = include_str!("page.css");
 /// Script of the case browser.
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("page_case.js"));
 /// Markup of the case browser.
 const CASE_BROWSER: &str = include_str!("cases.html");
 /// Number of entries per chunk of analyses. The script parses a chunk when one of its entries is
@@ -196,14 +197,14 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
     for cell in &section.table.header {
         let _ = match cell.as_str() {
             "" => write!(page, "<td></td>"),
-            cell => write!(page, "<th scope=\"col\">{}</th>", escape_html(cell)),
+            cell => write!(page, "<th scope=\"col\">{}</th>", escape_html(&cut_cell(cell))),
         };
     }
     page.push_str("</tr>\n</thead>\n<tbody>\n");
     for (i, row) in section.table.rows.iter().enumerate() {
         page.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            let text = escape_html(cell.trim_start());
+            let text = escape_html(&cut_cell(cell.trim_start()));
             let _ = match (column, entries.get(i)) {
                 (0, Some(entry)) => write!(
                     page,
@@ -216,7 +217,11 @@ fn write_table(page: &mut String, section: &TableSection, entries: &[usize]) {
                 (0, None) => write!(page, "<th scope=\"row\">{text}</th>"),
                 _ if is_narrow => {
                     let header = section.table.header.get(column).map_or("", String::as_str);
-                    write!(page, "<td data-label=\"{}\">{text}</td>", escape_html(header))
+                    write!(
+                        page,
+                        "<td data-label=\"{}\">{text}</td>",
+                        escape_html(&cut_cell(header))
+                    )
                 }
                 _ => write!(page, "<td>{text}</td>"),
             };

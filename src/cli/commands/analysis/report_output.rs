@@ -21,6 +21,10 @@ use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
 
+/// Hint for images inside the files that were judged.
+const EMBEDDED_HINT: &str = "hint: if the images are inside the files that were judged, convert \
+    these files with `acem3 data import` first, then judge the cases that it writes";
+
 /// Where a report goes.
 pub(super) struct ReportOutput {
     /// The format.
@@ -141,6 +145,13 @@ fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, manifest: Optio
         print_lines("hint: pass --allow-outside if the readers of the report may see them");
     }
     if let Some(name) = &images.first_not_found {
+        if manifest.is_some_and(|manifest| manifest.source.may_embed_images()) {
+            print_lines(EMBEDDED_HINT);
+            // The name of an embedded image is the id of its case.
+            if Path::new(name).extension().is_none() {
+                return;
+            }
+        }
         let source = manifest.and_then(|manifest| manifest.source.images.as_ref());
         let origin =
             source.map_or_else(String::new, |path| format!("; the run read it from {path}"));

@@ -138,7 +138,8 @@ impl JudgeRun<'_> {
     /// Judges all cases, writes the manifest and prints the summary.
     fn finish(mut self) -> anyhow::Result<Exit> {
         let args = self.args;
-        warn_before_run(&self.progress, &mut self.source, args);
+        let assumes_image = self.judge.assumes_image();
+        warn_before_run(&self.progress, &mut self.source, args, assumes_image);
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();

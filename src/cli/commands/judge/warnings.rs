@@ -6,15 +6,26 @@ use crate::data::cases::{self, CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
 
-/// Warns before the first case: misspelt fields, flags without effect, and answers beyond the rows
+/// Warns before the first case: cases without an image, misspelt fields, flags without effect, and answers beyond the rows
 /// of the data set.
-pub(super) fn warn_before_run(progress: &Progress, source: &mut CaseSource, args: &JudgeArgs) {
+pub(super) fn warn_before_run(
+    progress: &Progress,
+    source: &mut CaseSource,
+    args: &JudgeArgs,
+    assumes_image: bool,
+) {
     source.take_field_notes().iter().for_each(|note| progress.note(note));
     for warning in ignored_flags(&args.source, source.kind) {
         progress.note(&warning);
     }
     warn_answers_beyond_rows(progress, source, args);
     warn_without_images(progress, source, args);
+    if assumes_image && source.has_text_only_ahead() {
+        progress.note(
+            "some cases have no image, but the prompts of this panel speak of one, as in its training\n\
+             hint: judge such cases with a published model, whose prompts leave out the image",
+        );
+    }
 }
 
 /// Warns if no case has an image. Reads all cases if the first ones have none.

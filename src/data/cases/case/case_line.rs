@@ -27,7 +27,8 @@ pub struct CaseLine {
     /// Responses of two or more models. Answers files may add more.
     #[schemars(with = "Option<Vec<Response>>")]
     pub responses: Vec<Response>,
-    /// The known correct answer. The judge never sees it.
+    /// The known correct answer. The judge sees it only with `--reference show` or `rival`, and in the
+    /// form `correctness`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// Known scores of the responses.

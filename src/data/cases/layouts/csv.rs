@@ -30,8 +30,15 @@ struct QuestionColumns {
 /// # Errors
 /// The file cannot be opened, or a column is missing.
 pub(crate) fn read_drafts(path: &Path) -> Result<Drafts> {
-    let sheet = CsvSheet::open(path)?;
-    let columns = find_columns(&sheet, path)?;
+    let mut sheet = CsvSheet::open(path)?;
+    let columns = match find_columns(&sheet, path) {
+        Err(_) if sheet.rows.next().is_none() => bail!(
+            "{}: no rows below the header {}\nhint: write one row per question",
+            path.display(),
+            sheet.names.join(", ")
+        ),
+        columns => columns?,
+    };
     let file: Arc<Path> = path.into();
     Ok(Box::new(sheet.rows.map(move |(line, row)| {
         let draft = match row {

@@ -22,6 +22,8 @@ pub(crate) enum ImportLayout {
     BatchOutput,
     /// Predictions of VLMEvalKit.
     VlmEval,
+    /// A data set of VLMEvalKit: questions and images without predictions.
+    VlmQuestions,
     /// Results of MedEvalKit.
     MedEval,
     /// Scenario state of HELM.
@@ -70,6 +72,7 @@ impl ImportLayout {
             Self::BatchInput => "OpenAI batch input",
             Self::BatchOutput => "OpenAI batch output",
             Self::VlmEval => "VLMEvalKit predictions",
+            Self::VlmQuestions => "VLMEvalKit data set",
             Self::MedEval => "MedEvalKit results",
             Self::Helm => "HELM scenario state",
             Self::LlavaQuestions => "LLaVA questions",
@@ -128,6 +131,10 @@ impl ImportLayout {
             Self::BatchInput => batch::read_input(row, context).map(Some),
             Self::BatchOutput => batch::read_output(row).map(Some),
             Self::VlmEval => vlm_eval::read_row(row, context).map(Some),
+            Self::VlmQuestions => {
+                let row = vlm_eval::read_row(row, context)?;
+                Ok(Some(ImportedRow { answers: Vec::new(), ..row }))
+            }
             Self::MedEval => med_eval::read_row(row).map(Some),
             Self::Helm => helm::read_row(row, context),
             Self::LlavaQuestions => llava::read_question(row, context).map(Some),

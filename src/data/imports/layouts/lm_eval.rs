@@ -50,7 +50,7 @@ pub(super) fn read_row(
         // The answer to a multiple-choice question is the continuation with the highest likelihood.
         Some(index) => {
             let choice = |index: usize| argument(index, 1).and_then(text_of);
-            let right = target.as_ref().and_then(|target| target.parse().ok()).and_then(choice);
+            let right = target.as_deref().and_then(|target| right_choice(target, choice));
             (choice(index), right.or(target))
         }
         None => (first_text(responses), target),
@@ -85,8 +85,20 @@ pub(super) fn first_text(value: &Value) -> Option<String> {
     }
 }
 
+/// Returns the choice whose index is the target; `None` if there is no such choice, or if the target
+/// is the text of a choice, such as a number.
+fn right_choice(target: &str, choice: impl Fn(usize) -> Option<String>) -> Option<String> {
+    let target = target.trim();
+    let is_text = |choice: String| choice.trim().eq_ignore_ascii_case(target);
+    if (0..).map_while(&choice).any(is_text) {
+        return None;
+    }
+    choice(target.parse().ok()?)
+}
+
 /// Returns the index of the continuation with the highest log-likelihood, if the responses are
-/// pairs of a log-likelihood and whether decoding would choose it.
+/// pairs of a log-likelihood and whether decoding would choose it. The first of equal ones counts,
+/// as in `numpy.argmax`.
 fn most_probable(responses: &Value) -> Option<usize> {
     let pairs = responses.as_array().filter(|pairs| pairs.len() > 1)?;
     let likelihood = |pair: &Value| {
@@ -95,7 +107,8 @@ fn most_probable(responses: &Value) -> Option<usize> {
     };
     let values: Option<Vec<f64>> = pairs.iter().map(likelihood).collect();
     let values = values?;
-    let best = values.iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    // `max_by` returns the last of equal values.
+    let best = values.iter().enumerate().rev().max_by(|(_, a), (_, b)| a.total_cmp(b));
     best.map(|(index, _)| index)
 }
 
@@ -116,6 +129,24 @@ mod tests {
         let stem = "samples_medqa_4options_2026-11-24T02-50-34.123456";
         assert_eq!(task_of(stem).as_deref(), Some("medqa_4options"));
         assert_eq!(task_of("samples_x").as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn first_of_equal_choices_is_the_answer_and_a_number_may_be_a_text() {
+        let read_choices = |choices: [&str; 3], target: &str| {
+            let choice = |text: &str| json!({"arg_0": "How many?", "arg_1": text});
+            let [a, b, c] = choices.map(choice);
+            let row = read(json!({
+                "doc_id": 3, "doc": {}, "target": target, "filter": "none",
+                "arguments": {"gen_args_0": a, "gen_args_1": b, "gen_args_2": c},
+                "filtered_resps": [["-0.5", "False"], ["-0.5", "False"], ["-3.0", "False"]]
+            }));
+            (row.answers[0].text.clone(), row.reference.unwrap())
+        };
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(read_choices([" one", " two", " three"], "2"), pair("one", "three"));
+        assert_eq!(read_choices([" 1", " 2", " 3"], "2"), pair("1", "2"));
+        assert_eq!(read_choices([" one", " two", " three"], "7"), pair("one", "7"));
     }
 
     #[test]

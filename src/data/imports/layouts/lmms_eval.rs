@@ -1,6 +1,7 @@
 //! `DATE_samples_TASK.jsonl` of lmms-eval with `--log_samples`.
 
 use super::lm_eval::first_text;
+use super::post_prompt::{input_text, without_post_prompt};
 use super::row_context::RowContext;
 use crate::data::cases::case::case_id::parse_id;
 use crate::data::imports::image_value::image_of;
@@ -18,9 +19,11 @@ pub(super) fn read_row(row: &TableRow, context: &RowContext) -> Result<ImportedR
     let id = row.field("doc_id").and_then(parse_id).ok_or("field `doc_id` is missing")?;
     let id = context.task_id(&id);
     let input = row.field("input").and_then(first_text).ok_or("field `input` has no text")?;
+    let input = input_text(&input);
+    let question = without_post_prompt(&input, &context.post_prompts);
     let answer = row.field("filtered_resps").and_then(first_text).unwrap_or_default();
     let mut imported = ImportedRow {
-        question: Some(input.replace("<image>", "").trim().to_owned()),
+        question: Some(question.to_owned()),
         reference: row.field("target").and_then(text_of),
         answers: vec![ImportedAnswer { model: None, text: answer }],
         ..ImportedRow::default()

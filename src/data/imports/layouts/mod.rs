@@ -7,6 +7,7 @@ mod llava;
 mod lm_eval;
 mod lmms_eval;
 mod med_eval;
+pub(crate) mod post_prompt;
 pub(crate) mod row_context;
 mod table;
 mod vlm_eval;

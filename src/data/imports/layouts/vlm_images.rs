@@ -57,6 +57,12 @@ impl VlmImages {
         Self { folders, table, ..Self::default() }
     }
 
+    /// Finds the images of a data set whose table is known.
+    pub(super) fn of_table(table: &Path, named: Option<&Path>) -> Self {
+        let dataset = table.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Self { table: Some(table.to_owned()), ..Self::new(named, dataset.as_deref()) }
+    }
+
     /// Returns the image of a row.
     pub(super) fn find(
         &mut self,
@@ -67,7 +73,9 @@ impl VlmImages {
         if folders.is_skipped {
             return Ok(None);
         }
-        if let Some(image) = row.field("image").filter(|image| !image.is_null()) {
+        let image = row.field("image").filter(|image| !image.is_null());
+        let same_as = image.and_then(index_of_other_row).filter(|_| self.table.is_some());
+        if let (Some(image), None) = (image, &same_as) {
             return image_of(image, index, folders);
         }
         let named = row.field("image_path").and_then(Value::as_str);
@@ -78,7 +86,7 @@ impl VlmImages {
         if let Some(image) = first_existing(files) {
             return Ok(Some(image));
         }
-        let mut index = index.to_owned();
+        let mut index = same_as.unwrap_or_else(|| index.to_owned());
         for _ in 0..2 {
             match self.find_in_table(&index, folders)? {
                 TableImage::Image(image) => return Ok(Some(image)),
@@ -109,7 +117,7 @@ impl VlmImages {
                         table.display()
                     ));
                 }
-                let rows = open_rows(table, RowFormat::Csv).map_err(|e| format!("{e:#}"))?;
+                let rows = open_rows(table, &RowFormat::Csv).map_err(|e| format!("{e:#}"))?;
                 self.rows = Some(rows);
             }
             while let Some((_, row)) = self.rows.as_mut().and_then(Iterator::next) {
@@ -118,8 +126,8 @@ impl VlmImages {
                     continue;
                 }
                 let image = row.field("image").unwrap_or(&Value::Null);
-                if let Some(other) = image.as_str().filter(|text| text.len() <= MAX_INDEX_CHARS) {
-                    return Ok(TableImage::SameAs(other.trim().to_owned()));
+                if let Some(other) = index_of_other_row(image) {
+                    return Ok(TableImage::SameAs(other));
                 }
                 return Ok(match image_of(image, index, folders)? {
                     Some(image) => {
@@ -133,6 +141,13 @@ impl VlmImages {
         }
         Ok(TableImage::Missing)
     }
+}
+
+/// Returns the index in a field that names the row with the image.
+fn index_of_other_row(image: &Value) -> Option<String> {
+    let text = image.as_str()?.trim();
+    let is_index = text.len() <= MAX_INDEX_CHARS && !text.contains(['/', '.']);
+    (is_index && !text.is_empty()).then(|| text.to_owned())
 }
 
 /// What the table has for a row.

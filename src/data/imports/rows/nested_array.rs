@@ -4,6 +4,8 @@ use std::io::{self, BufRead};
 
 /// Maximum length of a field name that is compared.
 const MAX_NAME_BYTES: usize = 256;
+/// Maximum number of fields that are listed.
+const MAX_FIELDS: usize = 1000;
 
 /// Moves a reader to the bracket that opens the array in the field `name` of a JSON object. Returns
 /// false if there is no such field.
@@ -44,6 +46,71 @@ pub(crate) fn seek_array(reader: &mut impl BufRead, name: &str) -> io::Result<bo
     }
 }
 
+/// The fields of one JSON object, without their content.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectFields {
+    /// Names of all fields.
+    pub(crate) names: Vec<String>,
+    /// Names of the fields with an array whose first element is an object.
+    pub(crate) arrays: Vec<String>,
+}
+
+/// Lists the fields of the JSON object in a file; `None` if another value follows it, as in a file
+/// with one object per line. An object that is cut off counts up to its end.
+pub(crate) fn list_fields(reader: &mut impl BufRead) -> io::Result<Option<ObjectFields>> {
+    let mut fields = ObjectFields::default();
+    let mut depth = 0_u32;
+    let mut string: Option<Vec<u8>> = None;
+    let mut escaped = false;
+    let mut last_string = Vec::new();
+    // The byte that is not white space before this one.
+    let mut previous = 0;
+    let mut is_ended = false;
+    loop {
+        let Some(byte) = reader.fill_buf()?.first().copied() else {
+            return Ok(Some(fields));
+        };
+        reader.consume(1);
+        if let Some(text) = &mut string {
+            if !escaped && byte == b'"' {
+                last_string = std::mem::take(text);
+                string = None;
+            } else {
+                escaped = !escaped && byte == b'\\';
+                if text.len() < MAX_NAME_BYTES {
+                    text.push(byte);
+                }
+            }
+            continue;
+        }
+        if byte.is_ascii_whitespace() {
+            continue;
+        }
+        if is_ended {
+            return Ok(None);
+        }
+        match byte {
+            b'"' => string = Some(Vec::new()),
+            b':' if depth == 1 && fields.names.len() < MAX_FIELDS => {
+                fields.names.push(String::from_utf8_lossy(&last_string).into_owned());
+            }
+            b'{' | b'[' => {
+                let is_first = depth == 2 && byte == b'{' && previous == b'[';
+                if let Some(name) = fields.names.last().filter(|_| is_first) {
+                    fields.arrays.push(name.clone());
+                }
+                depth += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                is_ended = depth == 0;
+            }
+            _ => {}
+        }
+        previous = byte;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +122,17 @@ mod tests {
         assert!(seek_array(&mut reader, "rows").unwrap());
         assert_eq!(reader, b"[2, 3]}");
         assert!(!seek_array(&mut &b"{\"rows\": 1}"[..], "rows").unwrap());
+    }
+    #[test]
+    fn fields_of_one_object_are_listed() {
+        let list = |text: &str| list_fields(&mut text.as_bytes()).unwrap();
+        let fields = list(
+            r#"{"n": 1, "rows": [ {"a": [{}]}, {"b:": 2}], "tags": ["{"], "x": {"y": [{}]}} "#,
+        );
+        let fields = fields.unwrap();
+        assert_eq!(fields.names, ["n", "rows", "tags", "x"]);
+        assert_eq!(fields.arrays, ["rows"]);
+        assert_eq!(list("{\"rows\": [{\"a\": ").unwrap().arrays, ["rows"]);
+        assert_eq!(list("{\"a\": 1}\n{\"a\": 2}"), None);
     }
 }

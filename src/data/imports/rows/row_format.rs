@@ -2,12 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
 
 use super::isolated_table::{self, BinaryTable};
-use super::nested_array::seek_array;
+use super::nested_array::{ObjectFields, list_fields, seek_array};
 use super::table_row::{TableRow, TableRows};
 use crate::data::cases::case::case_id::json_type;
 use crate::data::cases::formats::csv_rows::CsvSheet;
@@ -17,7 +18,7 @@ use crate::data::cases::formats::python_json;
 use crate::support::files::regular_file;
 
 /// The file format of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RowFormat {
     /// Separated by commas, semicolons or tabs.
     Csv,
@@ -26,13 +27,16 @@ pub(crate) enum RowFormat {
     /// One array of objects.
     JsonArray,
     /// An object with this field, an array of objects.
-    NestedArray(&'static str),
+    NestedArray(Arc<str>),
     /// An Excel workbook or a Parquet file.
     Binary(BinaryTable),
 }
 
-/// Fields of the objects that are read as tables.
-const NESTED_ARRAYS: [&str; 1] = ["request_states"];
+/// The array of HELM's objects, which have several.
+const HELM_ARRAY: &str = "request_states";
+/// Fields of an object that is a row itself. Some programs write one object per line to a `.json`
+/// file, which may have one line.
+const ROW_FIELDS: [&str; 6] = ["id", "question", "question_id", "doc_id", "custom_id", "responses"];
 /// Bytes at the start of a file that decide its format.
 const HEAD_BYTES: u64 = 1 << 16;
 
@@ -55,20 +59,29 @@ pub(crate) fn detect_format(path: &Path) -> Result<Option<RowFormat>> {
     })
 }
 
-/// Returns the array of an object in a `.json` file, or `JsonLines` if it has none: some programs
-/// write one object per line to such a file.
+/// Returns the array of an object in a `.json` file: that of HELM, or the only array of objects. If
+/// there is none, the file has one object per line.
 fn find_nested_array(path: &Path) -> Result<RowFormat> {
-    for name in NESTED_ARRAYS {
-        let mut reader = BufReader::new(regular_file::open(path)?);
-        if seek_array(&mut reader, name)? {
-            return Ok(RowFormat::NestedArray(name));
-        }
-    }
-    Ok(RowFormat::JsonLines)
+    let Some(fields) = object_fields(path)? else {
+        return Ok(RowFormat::JsonLines);
+    };
+    let is_row = fields.names.iter().any(|name| ROW_FIELDS.contains(&name.as_str()));
+    let array = match fields.arrays.as_slice() {
+        arrays if arrays.iter().any(|name| name == HELM_ARRAY) => HELM_ARRAY,
+        [only] if !is_row => only,
+        _ => return Ok(RowFormat::JsonLines),
+    };
+    Ok(RowFormat::NestedArray(array.into()))
+}
+
+/// Lists the fields of a file that is one JSON object; `None` for any other file.
+pub(crate) fn object_fields(path: &Path) -> Result<Option<ObjectFields>> {
+    let mut reader = BufReader::new(regular_file::open(path)?);
+    Ok(list_fields(&mut reader)?)
 }
 
 /// Opens the rows of a table.
-pub(crate) fn open_rows(path: &Path, format: RowFormat) -> Result<TableRows> {
+pub(crate) fn open_rows(path: &Path, format: &RowFormat) -> Result<TableRows> {
     let unreadable = || format!("{} cannot be opened", path.display());
     let open = || regular_file::open(path).map(BufReader::new).with_context(unreadable);
     Ok(match format {
@@ -85,7 +98,7 @@ pub(crate) fn open_rows(path: &Path, format: RowFormat) -> Result<TableRows> {
             }
             open_elements(reader)
         }
-        RowFormat::Binary(format) => isolated_table::open(path, format)?,
+        RowFormat::Binary(format) => isolated_table::open(path, *format)?,
     })
 }
 

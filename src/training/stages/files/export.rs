@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use acem3_experts::prompt::Rubric;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
 use crate::training::config::train_config::TrainConfig;
@@ -41,7 +43,7 @@ pub(crate) fn export(
     let bytes = std::fs::read(&tokenizer)
         .with_context(|| format!("cannot read {}", tokenizer.display()))?;
     atomic_file::write_atomic(&folder.join(TOKENIZER_FILE), &bytes)?;
-    let spec = panel_spec(config, members);
+    let spec = panel_spec(config, members)?;
     let text = toml::to_string_pretty(&spec).context("cannot write the panel's file")?;
     atomic_file::write_atomic(&folder.join(PANEL_FILE), text.as_bytes())
 }
@@ -74,21 +76,22 @@ fn shared_weights(members: &[BTreeMap<String, Tensor>]) -> HashMap<String, Tenso
 }
 
 /// Returns the content of `panel.toml`.
-fn panel_spec(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> PanelSpec {
+fn panel_spec(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> Result<PanelSpec> {
     let prefixes = MEMBERS.iter().zip(members);
     let prefixes =
         prefixes.filter_map(|(name, m)| Some(((*name).to_owned(), m.completion_prefix.clone()?)));
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
-    PanelSpec {
+    Ok(PanelSpec {
         schema: PanelSpec::SCHEMA,
         name: config.name.clone(),
         layout: config.layout,
         rubric: config.rubric,
         analysis_tokens: ANALYSIS_TOKENS,
+        rubrics: BTreeMap::from([declare_rubric(&Rubric::built_in()?)]),
         reward_tokens: prefixes.collect(),
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),
         members: MEMBERS.map(files).into(),
-    }
+    })
 }
