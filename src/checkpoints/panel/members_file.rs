@@ -32,6 +32,9 @@ pub(crate) struct MembersFile {
     rubric: Option<RubricDetail>,
     /// Token budget of one analysis.
     analysis_tokens: Option<usize>,
+    /// True if served members were trained on the prompts of acem3, as those of `acem3 panel export`.
+    #[serde(default)]
+    trained: bool,
     /// Chat template of members that set none.
     dialogue: Option<String>,
     /// Reward token before the text of every member (`"[Good]"`), if they were trained with one.
@@ -135,6 +138,13 @@ impl MembersFile {
         if file.schema != 1 {
             bail!("{name}: schema is {}, expected 1", file.schema);
         }
+        let has_folder = file.members.in_member_order().iter().any(|entry| entry.folder().is_some());
+        if file.trained && has_folder {
+            bail!(
+                "{name}: trained = true is for served members, and a member is a checkpoint\n\
+                 hint: remove `trained`; a panel that acem3 trained is the folder `panel`"
+            );
+        }
         let tokens = file.analysis_tokens.unwrap_or(DEFAULT_ANALYSIS_TOKENS);
         check_analysis_tokens(tokens).with_context(|| name.to_string())?;
         Ok(file)
@@ -158,7 +168,7 @@ impl MembersFile {
         let name = self.name.clone().or(stem);
         let default = Self::default_prompt_config(name.unwrap_or_default());
         PromptConfig {
-            is_trained: false,
+            is_trained: self.trained,
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),

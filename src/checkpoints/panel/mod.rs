@@ -6,5 +6,6 @@ pub mod initial_model;
 pub mod limits;
 pub mod member;
 pub mod members_file;
+pub mod peft;
 pub mod prompt_config;
 pub mod spec;

@@ -47,6 +47,7 @@ pub(super) fn connect_model(
         name: model.model.clone(),
         layout: PromptLayout::CaseFirst,
         detail: RubricDetail::Full,
+        is_trained: false,
         analysis_tokens: ANALYSIS_TOKENS,
         completion_prefixes: Vec::new(),
         text_only: args.served.text_only,
@@ -98,9 +99,11 @@ pub(super) fn connect_members(
     };
     let members: Result<Vec<_>> = entries.iter().map(to_model).collect();
     let config = file.prompt_config(path);
+    config.check_form(options.form, options.shows_reference)?;
     let settings = ServedPanelSettings {
         layout: file.named_layout().unwrap_or(PromptLayout::CaseFirst),
         detail: config.rubric,
+        is_trained: config.is_trained,
         analysis_tokens: config.analysis_tokens,
         completion_prefixes: config.completion_prefixes,
         name: config.name,

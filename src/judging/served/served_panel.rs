@@ -39,6 +39,8 @@ pub struct ServedPanelSettings {
     pub layout: PromptLayout,
     /// Level of detail of the rubric in prompts.
     pub detail: RubricDetail,
+    /// True if the members were trained on the prompts of acem3.
+    pub is_trained: bool,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
     /// Text at the start of each member's evaluation: a reward token, or nothing.
@@ -280,7 +282,7 @@ impl ServedPanelSettings {
             form: self.options.form,
             layout: self.layout,
             shows_reference: self.options.shows_reference,
-            is_trained: false,
+            is_trained: self.is_trained,
         }
     }
 }
