@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub(crate) struct MembersFile {
     /// True if served members were trained on the prompts of acem3, as those of `acem3 panel export`.
     #[serde(default)]
     trained: bool,
+    /// `tokenizer.json` of served members: the server writes the tokens of a local member (vLLM only).
+    tokenizer: Option<PathBuf>,
     /// Chat template of members that set none.
     dialogue: Option<String>,
     /// Reward token before the text of every member (`"[Good]"`), if they were trained with one.
@@ -138,7 +141,8 @@ impl MembersFile {
         if file.schema != 1 {
             bail!("{name}: schema is {}, expected 1", file.schema);
         }
-        let has_folder = file.members.in_member_order().iter().any(|entry| entry.folder().is_some());
+        let has_folder =
+            file.members.in_member_order().iter().any(|entry| entry.folder().is_some());
         if file.trained && has_folder {
             bail!(
                 "{name}: trained = true is for served members, and a member is a checkpoint\n\
@@ -218,7 +222,8 @@ impl MembersFile {
             );
         }
         let entries = MEMBERS.iter().zip(entries).map(|(name, entry)| {
-            self.endpoint_entry(entry).with_context(|| format!("{}: members.{name}", path.display()))
+            self.endpoint_entry(entry)
+                .with_context(|| format!("{}: members.{name}", path.display()))
         });
         entries.collect::<Result<_>>().map(Some)
     }
@@ -227,7 +232,8 @@ impl MembersFile {
         let MemberEntry::Table(entry) = entry else {
             bail!("expected a table with endpoint and model")
         };
-        let (Some(url), Some(model)) = (entry.endpoint.as_ref().or(self.endpoint.as_ref()), &entry.model)
+        let (Some(url), Some(model)) =
+            (entry.endpoint.as_ref().or(self.endpoint.as_ref()), &entry.model)
         else {
             bail!(
                 "a served member needs endpoint and model\n\
@@ -242,6 +248,21 @@ impl MembersFile {
             api_key_env: entry.api_key_env.clone().or(self.api_key_env.clone()),
             adapters: entry.adapters.clone(),
         })
+    }
+
+    /// Reads the tokenizer of served members, if the file names one.
+    pub(crate) fn tokenizer(&self, path: &Path) -> Result<Option<TextTokenizer>> {
+        let Some(name) = &self.tokenizer else {
+            return Ok(None);
+        };
+        let file = path.parent().unwrap_or(Path::new("")).join(name);
+        let read = || {
+            let json = regular_file::read(&file).context("cannot be read")?;
+            Ok::<_, anyhow::Error>(TextTokenizer::parse(&json)?)
+        };
+        read()
+            .with_context(|| format!("{}: tokenizer {}", path.display(), file.display()))
+            .map(Some)
     }
 
     /// Returns true if served members see no images.

@@ -10,7 +10,6 @@ use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
-use super::endpoint::ServedModel;
 use super::handshake::shake_hands;
 use super::served_member::{MemberError, ServedMember};
 use super::served_panel::{ServedPanel, ServedPanelSettings};
@@ -62,7 +61,7 @@ impl ServedJudge {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
         let runtime = runtime.context("cannot set up the HTTP client")?;
         let usage = Arc::new(UsageCounter::default());
-        let members = runtime.block_on(connect_members(&settings.members, limits, &usage))?;
+        let members = runtime.block_on(connect_members(&settings, limits, &usage))?;
         let panel = Arc::new(ServedPanel::new(settings, members)?);
         let provenance = panel.provenance()?;
         let (sender, receiver) = channel();
@@ -89,13 +88,14 @@ impl ServedJudge {
 
 /// Connects to each server once, and tests each model once.
 async fn connect_members(
-    models: &[ServedModel],
+    settings: &ServedPanelSettings,
     limits: RequestLimits,
     usage: &Arc<UsageCounter>,
 ) -> Result<Vec<ServedMember>> {
     let mut transports: HashMap<String, Arc<Transport>> = HashMap::new();
     let mut members: Vec<ServedMember> = Vec::new();
-    for model in models {
+    let tokens = settings.token_constraint()?.map(Arc::new);
+    for model in &settings.members {
         if let Some(twin) = members.iter().find(|member| member.model == *model) {
             members.push(twin.clone());
             continue;
@@ -108,7 +108,10 @@ async fn connect_members(
         transports.insert(url, Arc::clone(&transport));
         let capabilities = shake_hands(model, &transport).await?;
         let usage = Arc::clone(usage);
-        members.push(ServedMember { model: model.clone(), transport, capabilities, usage });
+        let (model, token_constraint) = (model.clone(), tokens.clone());
+        let member = ServedMember { model, transport, capabilities, token_constraint, usage };
+        member.check_token_constraint().await?;
+        members.push(member);
     }
     Ok(members)
 }

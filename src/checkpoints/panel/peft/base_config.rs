@@ -216,10 +216,9 @@ fn decoder_config(
         "mistral" => set("sliding_window", json!(decoder.sliding_window)),
         _ => set("attention_bias", json!(decoder.attention_bias)),
     }
-    if let Some(kind) = fields.get("rope_scaling").and_then(|scaling| scaling.get("rope_type")) {
-        if kind == "table" {
-            bail!("rope_scaling is a table of factors, which `config.json` cannot express\n{HINT}");
-        }
+    let rope_type = fields.get("rope_scaling").and_then(|scaling| scaling.get("rope_type"));
+    if rope_type.is_some_and(|kind| kind == "table") {
+        bail!("rope_scaling is a table of factors, which `config.json` cannot express\n{HINT}");
     }
     Ok(config)
 }

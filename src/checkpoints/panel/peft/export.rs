@@ -57,8 +57,9 @@ impl PeftExport<'_> {
         check_folder(self.out)?;
         let panel = AdaptedPanel::read(files, self.panel, downloads)?;
         let rank = served_rank(panel.max_rank()).with_context(|| self.panel.to_owned())?;
-        let base = self.base_files(&panel).with_context(|| self.panel.to_owned())?;
-        let adapters = panel.adapters.iter().map(|adapters| AdapterFiles::of_member(&panel, adapters));
+        let base = BaseFiles::of_panel(&panel).with_context(|| self.panel.to_owned())?;
+        let adapters =
+            panel.adapters.iter().map(|adapters| AdapterFiles::of_member(&panel, adapters));
         let adapters = adapters.collect::<Result<Vec<_>>>()?;
         create_folder(self.out)?;
         remove_temporary_files(self.out)?;
@@ -66,7 +67,10 @@ impl PeftExport<'_> {
         for (name, files) in MEMBERS.iter().zip(&adapters) {
             let folder = self.out.join(name);
             create_folder(&folder)?;
-            write_tensors(&files.tensors.iter().collect(), &folder.join("adapter_model.safetensors"))?;
+            write_tensors(
+                &files.tensors.iter().collect(),
+                &folder.join("adapter_model.safetensors"),
+            )?;
             write_json(&folder.join("adapter_config.json"), &files.config)?;
         }
         let text = readme(&panel, rank, self.endpoint);
@@ -80,16 +84,25 @@ impl PeftExport<'_> {
             judge: judge_command(&folder),
         })
     }
+}
 
+/// Files of the base.
+struct BaseFiles {
+    tensors: BTreeMap<String, Tensor>,
+    json: Vec<(&'static str, Value)>,
+    texts: Vec<(&'static str, String)>,
+}
+
+impl BaseFiles {
     /// Converts the base.
-    fn base_files(&self, panel: &AdaptedPanel) -> Result<BaseFiles> {
+    fn of_panel(panel: &AdaptedPanel) -> Result<Self> {
         let member = panel.first_member()?;
         let decoder = &member.decoder;
         let vision = VisionConfigs::of_member(member, tower_layers(panel)?)?;
         let tokenizer = ServedTokenizer::new(&member.tokenizer.text, decoder.vocab_size)?;
         let chat_template = tokenizer.chat_template(&member.chat_template)?;
         let context = decoder.max_position_embeddings;
-        Ok(BaseFiles {
+        Ok(Self {
             tensors: base_tensors(panel, tokenizer.vocabulary)?,
             json: vec![
                 ("config.json", vision.model(decoder, &tokenizer, dtype_name(panel)?)?),
@@ -103,16 +116,7 @@ impl PeftExport<'_> {
             ],
         })
     }
-}
 
-/// Files of the base.
-struct BaseFiles {
-    tensors: BTreeMap<String, Tensor>,
-    json: Vec<(&'static str, Value)>,
-    texts: Vec<(&'static str, String)>,
-}
-
-impl BaseFiles {
     fn write(&self, folder: &Path) -> Result<()> {
         create_folder(folder)?;
         remove_temporary_files(folder)?;

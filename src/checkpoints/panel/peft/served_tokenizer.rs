@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tokenizers::{AddedToken, Tokenizer};
 
 /// Tokens that end a text, those of chat models first.
-const END_TOKENS: [&str; 5] = ["<|eot_id|>", "<|im_end|>", "</s>", "<|end_of_text|>", "<|endoftext|>"];
+const END_TOKENS: [&str; 5] =
+    ["<|eot_id|>", "<|im_end|>", "</s>", "<|end_of_text|>", "<|endoftext|>"];
 /// The end of a text in a tokenizer that has none.
 const NEW_END_TOKEN: &str = END_TOKENS[2];
 /// Rows that a table of tokens grows by.
@@ -101,7 +102,8 @@ impl ServedTokenizer {
              {{%- endfor -%}}"
         );
         // As `ChatTemplate::wrap`: no line breaks before the text after the prompt.
-        let prompt = if template.close.is_empty() { "prompt.text" } else { "prompt.text.rstrip('\\n')" };
+        let prompt =
+            if template.close.is_empty() { "prompt.text" } else { "prompt.text.rstrip('\\n')" };
         let close = literal(&template.close)?;
         Ok(format!(
             "{{%- set prompt = namespace(text='') -%}}{parts}{{{{- {open} + {prompt} + {close} -}}}}"

@@ -24,6 +24,7 @@ struct ServedFile<'a> {
     analysis_tokens: usize,
     endpoint: &'a str,
     engine: &'static str,
+    tokenizer: &'static str,
     members: ServedMembers,
 }
 
@@ -66,6 +67,7 @@ pub(super) fn served_file(panel: &AdaptedPanel, endpoint: &ServiceUrl) -> Result
         analysis_tokens: config.analysis_tokens,
         endpoint: endpoint.as_str(),
         engine: "vllm",
+        tokenizer: "base/tokenizer.json",
         members: ServedMembers { expression, medical_knowledge, patient_relevance, conclusion },
     };
     toml::to_string(&file).context("cannot write the panel file")
@@ -73,7 +75,8 @@ pub(super) fn served_file(panel: &AdaptedPanel, endpoint: &ServiceUrl) -> Result
 
 /// Returns the command that serves the panel. `folder`: the folder of the export, as a word of a shell.
 pub(super) fn serve_command(folder: &str, rank: usize, endpoint: &ServiceUrl) -> String {
-    let mut command = format!("vllm serve {folder}/base");
+    // XGrammar 0.2.8 mixes up the tokens of constraints that it keeps.
+    let mut command = format!("VLLM_XGRAMMAR_CACHE_MB=0 vllm serve {folder}/base");
     let url = endpoint.url();
     // Writing to a string cannot fail.
     if endpoint.is_local() {
@@ -108,8 +111,11 @@ pub(super) fn readme(panel: &AdaptedPanel, rank: usize, endpoint: &ServiceUrl) -
          ```\n{serve}\n{judge}\n```\n\n\
          - If the server runs elsewhere, change `endpoint` in `{SERVED_FILE}` and pass \
          `--allow-host HOST`.\n\
+         - `tokenizer` makes the server write the tokens that a panel on this machine writes. It needs \
+         vLLM 0.32 or later, and `VLLM_XGRAMMAR_CACHE_MB=0`: XGrammar 0.2.8 mixes up the tokens of \
+         constraints that it keeps. `acem3 judge` tests the server before the first case.\n\
          - A panel on this machine judges in f32. `--dtype float32` makes the server do so too.\n\
-         - On a CPU, vLLM up to 0.33 mixes up adapters and base in one batch. Send no requests to the \
+         - On a CPU, vLLM 0.32 mixes up adapters and base in one batch. Send no requests to the \
          base while a run is in progress.\n"
     )
 }

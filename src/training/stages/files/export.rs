@@ -59,9 +59,9 @@ fn trunk_and_heads(members: &[MemberState<'_>; 4]) -> Result<(Tensors, Vec<Tenso
     });
     let weights = weights.collect::<Result<Vec<_>>>()?;
     let trunk = shared_weights(&weights);
-    let heads = weights.into_iter().map(|tensors| {
-        tensors.into_iter().filter(|(name, _)| !trunk.contains_key(name)).collect()
-    });
+    let heads = weights
+        .into_iter()
+        .map(|tensors| tensors.into_iter().filter(|(name, _)| !trunk.contains_key(name)).collect());
     let heads = heads.collect();
     Ok((trunk, heads))
 }
