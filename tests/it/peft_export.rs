@@ -3,6 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use acem3_experts::prompt::{
+    BranchPrompts, ChatTemplate, JudgeInput, PAIR_TEXTS, PromptLayout, PromptPiece, PromptToken,
+    Rubric, RubricDetail, StagedPrompt,
+};
+use acem3_experts::{Aspect, TextTokenizer, parse_tokenizer};
 use candle::{DType, Device, Tensor};
 use serde_json::Value;
 
@@ -226,6 +231,51 @@ fn check_served_prompts(folder: &Folder, engine: &MockEngine) {
     assert!(bodies.iter().any(starts_with_lead), "{bodies:#?}");
 }
 
+/// A server tokenises a prompt as a whole, and a local member piece by piece.
+fn check_prompt_tokens(folder: &Folder) {
+    let read = |name: &str| std::fs::read(folder.path(name)).unwrap();
+    let local = TextTokenizer::parse(&read("RUN/panel/tokenizer.json")).unwrap();
+    let served = parse_tokenizer(&read("served/base/tokenizer.json")).unwrap();
+    let rubric = Rubric::built_in().unwrap();
+    let prompts = BranchPrompts::new(PromptLayout::CaseFirst, rubric, RubricDetail::Names).unwrap();
+    let prompts = prompts.with_chat_template(ChatTemplate::by_name("vicuna").unwrap());
+    let input = JudgeInput::pair(true, "Is it large?", ["Yes, 3 cm.", " A mass (left)!\n"]);
+    let pieces = prompts.pieces(Aspect::EXPRESSION, &input).unwrap();
+    let staged = StagedPrompt::new(&pieces, PAIR_TEXTS, &local).unwrap();
+    let image = served.token_to_id("<image>").unwrap();
+    let local_ids = staged.tokens().map(|token| match token {
+        PromptToken::Image => image,
+        PromptToken::Token(id) => id,
+    });
+    let texts = pieces.iter().map(|piece| match piece {
+        PromptPiece::Trusted(text) | PromptPiece::Quoted(text) => text.as_str(),
+        PromptPiece::Image => "<image>",
+    });
+    let text: String = std::iter::once("<s>").chain(texts).collect();
+    let served_ids = served.encode(text, false).unwrap();
+    assert_eq!(served_ids.get_ids(), local_ids.collect::<Vec<u32>>());
+}
+
+/// A training that starts from adapters starts from their sum with the base.
+fn check_start_from_adapters(folder: &Folder) {
+    let more = TRAINING.split("[[stages]]\nname = \"second\"").next().unwrap();
+    let more = more
+        .replace("\"expression\", \"medical_knowledge\", \"patient_relevance\"", "\"conclusion\"");
+    folder.write("more.toml", &format!("start = \"RUN/panel\"\n{more}"));
+    let trained = folder.run(&["train", "run", "more.toml", "--out", "MORE"]);
+    assert_eq!(trained.exit_code, 0, "{}", trained.stderr);
+    let head = load(&folder.path("MORE/panel/expression.safetensors"));
+    let adapted = apply_adapter(&folder.path("served"), "expression");
+    assert_eq!(head.len(), 2 * 7);
+    for (name, tensor) in &head {
+        assert!(largest_difference(&adapted[name], tensor) < 1e-3, "{name}");
+    }
+    let exported = folder.run(&["panel", "export", "MORE/panel", "--peft", "--out", "more"]);
+    assert_eq!(exported.exit_code, 2);
+    let expected = "expected members that differ by adapters only";
+    assert!(exported.stderr.contains(expected), "{}", exported.stderr);
+}
+
 #[test]
 fn exported_files_have_the_weights_and_prompts_of_the_panel() {
     let folder = Folder::with_cases(2);
@@ -243,6 +293,8 @@ fn exported_files_have_the_weights_and_prompts_of_the_panel() {
     check_weights(&folder);
     check_merged_scores(&folder);
     check_served_prompts(&folder, &engine);
+    check_prompt_tokens(&folder);
+    check_start_from_adapters(&folder);
     // The base is a checkpoint that acem3 reads, with all its tensors.
     let base = folder.run(&[
         "judge",
