@@ -15,9 +15,8 @@ use crate::checkpoints::store::tensor_store::StoredTensor;
 use crate::support::device::Placement;
 
 /// What to do with a panel that cannot be exported.
-const HINT: &str = "hint: train the members with [stages.lora] in every stage after the last joint one; \
-                    members that are whole models can be served one by one (`acem3 panel export` is not \
-                    needed for that): name their servers in a panel file";
+const HINT: &str = "hint: train with [stages.lora] in every stage after the last joint one; if members are \
+                    whole models, serve each one and name their endpoints in a panel file";
 
 /// Adapter of a matrix: adds `scale · B · A`.
 pub(super) struct MatrixAdapter {

@@ -43,8 +43,8 @@ impl AdapterFiles {
     /// Converts the adapters of a member. All get the largest rank of the member, filled with zeros,
     /// and their scale is multiplied into `B`: `lora_alpha` is the rank.
     ///
-    /// A member without adapters gets adapters of zeros for the matrices that others adapt, because
-    /// servers do not batch requests to an adapter and to the base equally well.
+    /// A member without adapters gets adapters of zeros for the matrices that others adapt: vLLM 0.32
+    /// on a CPU mixes up adapters and base in one batch.
     pub(super) fn of_member(panel: &AdaptedPanel, adapters: &MatrixAdapters) -> Result<Self> {
         let zeros;
         let adapters = if adapters.is_empty() {
