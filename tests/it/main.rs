@@ -107,6 +107,8 @@ mod packaging;
 #[cfg(test)]
 mod panel;
 #[cfg(test)]
+mod peft_export;
+#[cfg(test)]
 mod phantoms;
 #[cfg(test)]
 mod planted_text;

@@ -8,6 +8,11 @@ use candle_nn::VarBuilder;
 /// (`tuners/lora/layer.py`), and `alpha`.
 pub const ADAPTER_SUFFIXES: [&str; 3] = ["lora_A.weight", "lora_B.weight", "lora_alpha"];
 
+/// Returns true for the names of an adapter's tensors.
+pub fn is_adapter(name: &str) -> bool {
+    ADAPTER_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
 /// A matrix `(c_out, c_in)` with an optional adapter.
 #[derive(Clone, Debug)]
 pub struct AdaptedLinear {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::{Parameters, TrainableSet, init_weight};
 use crate::decoder::DecoderConfig;
-use crate::ops::ADAPTER_SUFFIXES;
+use crate::ops::{ADAPTER_SUFFIXES, is_adapter};
 
 /// Names of the matrices of a decoder layer.
 const MATRICES: [&str; 7] = [
@@ -158,13 +158,18 @@ impl Parameters {
         })
     }
 
+    /// Returns the tensors of the adapters by name: `A`, `B` and `alpha` of each adapted matrix.
+    pub fn adapters(&self) -> Vec<(String, Tensor)> {
+        let weights = self.lock_weights();
+        let adapters = weights.iter().filter(|(name, _)| is_adapter(name));
+        adapters.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect()
+    }
+
     /// Merges the adapters into their matrices (`W + alpha / rank · B · A`). Returns all weights by
     /// name, in the layout of a model without adapters.
     pub fn merge_adapters(&self) -> Result<Vec<(String, Tensor)>> {
         let weights = self.lock_weights();
-        let base_weights = weights
-            .iter()
-            .filter(|(name, _)| !ADAPTER_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)));
+        let base_weights = weights.iter().filter(|(name, _)| !is_adapter(name));
         let merged = base_weights.map(|(name, var)| {
             let adapter = adapter_names(name).and_then(|names| {
                 let [lora_a, lora_b, alpha] = &names;

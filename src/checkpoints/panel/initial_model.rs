@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use acem3_experts::ops::is_adapter;
 use acem3_experts::prompt::Rubric;
 use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
+use acem3_experts::train::Parameters;
 use acem3_experts::{ModelConfig, TextTokenizer};
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
@@ -98,10 +100,10 @@ impl InitialModel {
     /// Returns the tensor names of all members.
     pub(crate) fn weight_names(&self) -> BTreeSet<String> {
         let tensors = self.members.iter().flat_map(|member| member.tensors.keys());
-        tensors.cloned().collect()
+        tensors.filter(|name| !is_adapter(name)).cloned().collect()
     }
 
-    /// Returns the weights of a member by name, in f32.
+    /// Returns the weights of a member by name, in f32, with its adapters merged.
     pub(crate) fn weights(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
         let checkpoint = self.members.get(member).context("no such member")?;
         let tensors = checkpoint.tensors.iter();
@@ -109,7 +111,11 @@ impl InitialModel {
             let tensor = stored.values.to_dtype(DType::F32);
             Ok((name.clone(), tensor.with_context(|| name.clone())?))
         });
-        f32_tensors.collect()
+        let f32_tensors: Vec<(String, Tensor)> = f32_tensors.collect::<Result<_>>()?;
+        if f32_tensors.iter().any(|(name, _)| is_adapter(name)) {
+            return Ok(Parameters::from_tensors(f32_tensors)?.merge_adapters()?);
+        }
+        Ok(f32_tensors)
     }
 
     /// Returns true if all four members have the same weights.

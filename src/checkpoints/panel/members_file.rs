@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,11 @@ pub(crate) struct MembersFile {
     rubric: Option<RubricDetail>,
     /// Token budget of one analysis.
     analysis_tokens: Option<usize>,
+    /// True if served members were trained on the prompts of acem3, as those of `acem3 panel export`.
+    #[serde(default)]
+    trained: bool,
+    /// `tokenizer.json` of served members: the server writes the tokens of a local member (vLLM only).
+    tokenizer: Option<PathBuf>,
     /// Chat template of members that set none.
     dialogue: Option<String>,
     /// Reward token before the text of every member (`"[Good]"`), if they were trained with one.
@@ -135,6 +141,14 @@ impl MembersFile {
         if file.schema != 1 {
             bail!("{name}: schema is {}, expected 1", file.schema);
         }
+        let has_folder =
+            file.members.in_member_order().iter().any(|entry| entry.folder().is_some());
+        if file.trained && has_folder {
+            bail!(
+                "{name}: trained = true is for served members, and a member is a checkpoint\n\
+                 hint: remove `trained`; a panel that acem3 trained is the folder `panel`"
+            );
+        }
         let tokens = file.analysis_tokens.unwrap_or(DEFAULT_ANALYSIS_TOKENS);
         check_analysis_tokens(tokens).with_context(|| name.to_string())?;
         Ok(file)
@@ -158,7 +172,7 @@ impl MembersFile {
         let name = self.name.clone().or(stem);
         let default = Self::default_prompt_config(name.unwrap_or_default());
         PromptConfig {
-            is_trained: false,
+            is_trained: self.trained,
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
@@ -234,6 +248,21 @@ impl MembersFile {
             api_key_env: entry.api_key_env.clone().or(self.api_key_env.clone()),
             adapters: entry.adapters.clone(),
         })
+    }
+
+    /// Reads the tokenizer of served members, if the file names one.
+    pub(crate) fn tokenizer(&self, path: &Path) -> Result<Option<TextTokenizer>> {
+        let Some(name) = &self.tokenizer else {
+            return Ok(None);
+        };
+        let file = path.parent().unwrap_or(Path::new("")).join(name);
+        let read = || {
+            let json = regular_file::read(&file).context("cannot be read")?;
+            Ok::<_, anyhow::Error>(TextTokenizer::parse(&json)?)
+        };
+        read()
+            .with_context(|| format!("{}: tokenizer {}", path.display(), file.display()))
+            .map(Some)
     }
 
     /// Returns true if served members see no images.

@@ -6,6 +6,7 @@ pub mod initial_model;
 pub mod limits;
 pub mod member;
 pub mod members_file;
+pub mod peft;
 pub mod prompt_config;
 pub mod spec;
 pub(crate) mod trained_rubrics;

@@ -39,7 +39,7 @@ pub enum Command {
     Train(TrainArgs),
     /// Compare vision encoders with the same training budget
     Encoders(EncodersArgs),
-    /// Inspect a panel: the four models that judge together
+    /// Inspect or export a panel: the four models that judge together
     Panel(PanelArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),

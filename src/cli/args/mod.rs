@@ -28,7 +28,7 @@ pub use data::{
 pub use judge::JudgeArgs;
 pub use man::ManArgs;
 pub use merge::MergeArgs;
-pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
+pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,

@@ -1,5 +1,7 @@
 //! Arguments of `acem3 panel`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::shared::{FormArgs, OutputFormat, SourceArgs};
@@ -18,8 +20,44 @@ pub struct PanelArgs {
 pub enum PanelCommand {
     /// Load a panel and list its members, sizes, tokenizers, encoders and hashes
     Inspect(PanelInspectArgs),
+    /// Write a panel of LoRA adapters as files that servers such as vLLM load
+    Export(PanelExportArgs),
     /// Print what each member reads about a case, and the format of what it writes
     Prompts(Box<PanelPromptsArgs>),
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  acem3 panel export RUN/panel --peft --out served
+      Write the base and four adapters, and print the command that serves them
+  acem3 judge cases --panel served/served.toml --out judged
+      Judge with the served panel
+
+The panel is one that `acem3 train` wrote with [stages.lora], from a LLaVA checkpoint (`start`).";
+
+/// Arguments of `acem3 panel export`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct PanelExportArgs {
+    /// Panel, as for `acem3 judge --panel`
+    pub panel: String,
+    /// Write the base once in the layout of the hub, and an adapter of PEFT for each member
+    #[arg(long, required = true)]
+    pub peft: bool,
+    /// Write to folder DIR
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// Base URL where the panel will be served
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8000/v1",
+        env = "ACEM3_ENDPOINT"
+    )]
+    pub endpoint: String,
+    /// Access to the hub, for panels with a hub id.
+    #[command(flatten)]
+    pub hub: HubArgs,
 }
 
 const PROMPTS_EXAMPLES: &str = "\

@@ -47,7 +47,9 @@ pub(super) fn connect_model(
         name: model.model.clone(),
         layout: PromptLayout::CaseFirst,
         detail: RubricDetail::Full,
+        is_trained: false,
         analysis_tokens: ANALYSIS_TOKENS,
+        tokenizer: None,
         completion_prefixes: Vec::new(),
         requests_label_mass: args.served.label_mass,
         text_only: args.served.text_only,
@@ -99,10 +101,13 @@ pub(super) fn connect_members(
     };
     let members: Result<Vec<_>> = entries.iter().map(to_model).collect();
     let config = file.prompt_config(path);
+    config.check_form(options.form, options.shows_reference)?;
     let settings = ServedPanelSettings {
         layout: file.named_layout().unwrap_or(PromptLayout::CaseFirst),
         detail: config.rubric,
+        is_trained: config.is_trained,
         analysis_tokens: config.analysis_tokens,
+        tokenizer: file.tokenizer(path)?,
         completion_prefixes: config.completion_prefixes,
         name: config.name,
         requests_label_mass: args.served.label_mass,

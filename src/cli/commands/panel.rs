@@ -1,4 +1,4 @@
-//! `acem3 panel`: inspection of panels and of their prompts.
+//! `acem3 panel`: inspection of panels and of their prompts, and export for serving.
 
 use acem3_experts::prompt::JudgeInput;
 use anyhow::{Context as _, bail};
@@ -6,11 +6,15 @@ use anyhow::{Context as _, bail};
 use super::output::{NO_CASES, write_stdout};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
+use crate::checkpoints::panel::peft::{ExportedPanel, PeftExport};
+use crate::cli::args::{
+    OutputFormat, PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs,
+};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::judging::panel::{PanelOptions, inspect, member_prompts};
 use crate::support::device::Placement;
+use crate::support::network::service_url::{ServiceUrl, UrlRules};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::escape_control_chars;
@@ -19,6 +23,7 @@ use crate::support::text::escape_control_chars;
 pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         PanelCommand::Inspect(args) => inspect_panel(args, verbosity),
+        PanelCommand::Export(args) => export_panel(args, verbosity),
         PanelCommand::Prompts(args) => print_prompts(args, verbosity),
     }
 }
@@ -32,6 +37,18 @@ fn inspect_panel(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Resul
         OutputFormat::Json => serde_json::to_string_pretty(&inspection)? + "\n",
     };
     write_stdout(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Writes a panel for serving, and prints how to serve it.
+fn export_panel(args: &PanelExportArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
+    let rules = UrlRules { key_variable: "api_key_env", allow_http: args.hub.allow_http };
+    let endpoint = ServiceUrl::parse(&args.endpoint, rules).context("--endpoint")?;
+    let files = PanelFiles::resolve("PANEL", &args.panel, &mut downloads)?;
+    let export = PeftExport { panel: &args.panel, out: &args.out, endpoint: &endpoint };
+    let ExportedPanel { serve, judge } = export.write(&files, downloads)?;
+    write_stdout(&format!("{serve}\n{judge}\n"))?;
     Ok(Exit::Done)
 }
 

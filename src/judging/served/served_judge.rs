@@ -94,6 +94,7 @@ async fn connect_members(
 ) -> Result<Vec<ServedMember>> {
     let mut transports: HashMap<String, Arc<Transport>> = HashMap::new();
     let mut members: Vec<ServedMember> = Vec::new();
+    let tokens = settings.token_constraint()?.map(Arc::new);
     for model in &settings.members {
         if let Some(twin) = members.iter().find(|member| member.model == *model) {
             members.push(twin.clone());
@@ -107,13 +108,16 @@ async fn connect_members(
         transports.insert(url, Arc::clone(&transport));
         let capabilities = shake_hands(model, &transport).await?;
         let usage = Arc::clone(usage);
-        members.push(ServedMember {
+        let member = ServedMember {
             model: model.clone(),
             transport,
             capabilities,
+            token_constraint: tokens.clone(),
             usage,
             requests_label_mass: settings.requests_label_mass,
-        });
+        };
+        member.check_token_constraint().await?;
+        members.push(member);
     }
     Ok(members)
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use acem3_experts::Rating;
 use acem3_experts::prompt::{EvaluationFormat, PromptPiece, ScoreWords};
+use anyhow::{Result, bail};
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::endpoint::ServedModel;
+use super::endpoint::engine::ServingEngine;
 use super::exchange::constraint::TextLimit;
 use super::exchange::message::{ContentPart, content_parts};
 use super::exchange::read_rating::ReadRating;
@@ -18,6 +20,7 @@ use super::exchange::request::{
     CHAT_PATH, RequestSettings, evaluation_options, render_body, sampling_options,
 };
 use super::exchange::score_probabilities::{LogprobKind, TokenPlaces, label_mass};
+use super::exchange::token_constraint::TokenConstraint;
 use super::handshake::Capabilities;
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestError, Transport};
@@ -33,6 +36,8 @@ pub(super) struct ServedMember {
     pub(super) transport: Arc<Transport>,
     /// What the server can do.
     pub(super) capabilities: Capabilities,
+    /// The constraint on tokens; `None` to constrain the text.
+    pub(super) token_constraint: Option<Arc<TokenConstraint>>,
     /// The counts of all members.
     pub(super) usage: Arc<UsageCounter>,
     /// True to request the label mass of every score if the server excludes other tokens before it
@@ -59,7 +64,11 @@ impl ServedMember {
         limit: TextLimit,
     ) -> Result<Vec<Rating>, MemberError> {
         let Capabilities { engine, settings, .. } = &self.capabilities;
-        let options = evaluation_options(&self.model, *engine, format, limit, settings);
+        let mut options = evaluation_options(&self.model, *engine, format, limit, settings);
+        if let Some(tokens) = &self.token_constraint {
+            let constraint = tokens.render(format).map_err(to_unusable)?;
+            options.insert(TOKEN_OPTION.to_owned(), constraint);
+        }
         let content = content_parts(pieces, image);
         let reply = self.post(&content, None, options).await?;
         let mut ratings = self.read_ratings(&reply, format, limit)?;
@@ -140,14 +149,63 @@ impl ServedMember {
                     format!("the evaluation does not match its format: {expected}, got `{text}`"),
                 )
             })?;
+        let cut = match &self.token_constraint {
+            Some(tokens) => tokens.cut_analyses(format, &reply.tokens).map_err(to_unusable)?,
+            None => ratings.iter().map(|rating| rating.is_cut).collect(),
+        };
         let text = reply.visible_token_bytes();
-        let to_rating = |rating: ReadRating| {
+        let to_rating = |(rating, cut): (ReadRating, bool)| {
             let place = ScorePlace::new(&text, &places, &rating);
             let score = places.score(&rating, self.capabilities.logprobs);
-            (Rating { score, analysis: rating.analysis, cut: rating.is_cut }, place)
+            (Rating { score, analysis: rating.analysis, cut }, place)
         };
-        Ok(ratings.into_iter().map(to_rating).collect())
+        Ok(ratings.into_iter().zip(cut).map(to_rating).collect())
     }
+
+    /// Checks that the server obeys the constraint on tokens, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// It does not.
+    pub(super) async fn check_token_constraint(&self) -> Result<()> {
+        if self.token_constraint.is_none() {
+            return Ok(());
+        }
+        let hint = "hint: start vLLM 0.32 or later with VLLM_XGRAMMAR_CACHE_MB=0 in its environment, or \
+                    remove `tokenizer` from the panel file; scores then differ from those of the panel \
+                    on this machine";
+        if self.capabilities.engine != ServingEngine::Vllm {
+            bail!("{}: the constraint on tokens (`tokenizer`) needs vLLM\n{hint}", self.model);
+        }
+        let pieces = [PromptPiece::Trusted("Write the word: yes".to_owned())];
+        let limit = TextLimit { characters: 0 };
+        // Two formats: XGrammar 0.2.8 takes the tokens of the first for those of the second if it keeps
+        // compiled constraints.
+        let formats = [1, 2].map(|n| EvaluationFormat::for_final_scores(n, ScoreWords::DEFAULT));
+        for format in formats {
+            let result = self.evaluate(&pieces, &format, None, limit).await;
+            let Err(
+                MemberError::Unscored(Unscored { message, .. }) | MemberError::Unusable(message),
+            ) = result
+            else {
+                continue;
+            };
+            let message = message.lines().next().unwrap_or_default();
+            bail!(
+                "{}: the server does not obey a constraint on tokens: {message}\n{hint}",
+                self.model
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The option with the constraint on tokens.
+const TOKEN_OPTION: &str = "structured_outputs";
+
+/// Returns the error of a tokenizer.
+fn to_unusable(error: impl std::fmt::Display) -> MemberError {
+    MemberError::Unusable(error.to_string())
 }
 
 /// Where a score stands in a text.

@@ -8,13 +8,14 @@ use acem3_experts::prompt::{
     BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptForm, PromptLayout, PromptPiece,
     Rubric, RubricDetail,
 };
-use acem3_experts::{BranchExperts, Rating};
+use acem3_experts::{BranchExperts, Rating, TextTokenizer};
 use anyhow::{Context as _, Result};
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 
 use super::endpoint::ServedModel;
 use super::exchange::constraint::TextLimit;
+use super::exchange::token_constraint::TokenConstraint;
 use super::image_urls::ImageUrls;
 use super::served_member::{MemberError, ServedMember};
 use crate::data::cases::UnscoredReason;
@@ -39,8 +40,12 @@ pub struct ServedPanelSettings {
     pub layout: PromptLayout,
     /// Level of detail of the rubric in prompts.
     pub detail: RubricDetail,
+    /// True if the members were trained on the prompts of acem3.
+    pub is_trained: bool,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
+    /// The tokenizer of the members, if the server shall write the tokens of a local member.
+    pub tokenizer: Option<TextTokenizer>,
     /// Text at the start of each member's evaluation: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,
     /// True to request the label mass of every score from servers that return probabilities after the
@@ -133,6 +138,9 @@ impl ServedPanel {
         let asking =
             serde_json::to_string(&asking).context("cannot serialise the prompt settings")?;
         set("asking".to_owned(), digest(&asking));
+        if let Some(tokenizer) = &self.settings.tokenizer {
+            set("tokenizer".to_owned(), digest(&tokenizer.to_json()?));
+        }
         for (name, member) in self.member_names().into_iter().zip(&self.members) {
             let report = &member.capabilities.report;
             let version = report.version.as_deref().unwrap_or("of unknown version");
@@ -278,12 +286,19 @@ impl ServedPanel {
 }
 
 impl ServedPanelSettings {
+    /// Returns the constraint on tokens, if there is a tokenizer.
+    pub(super) fn token_constraint(&self) -> Result<Option<TokenConstraint>> {
+        let budget = if self.options.scores_only { 0 } else { self.analysis_tokens };
+        let constraint = self.tokenizer.clone().map(|t| TokenConstraint::new(t, budget));
+        constraint.transpose().context("the tokenizer cannot be used")
+    }
+
     fn prompt_form(&self) -> PromptForm {
         PromptForm {
             form: self.options.form,
             layout: self.layout,
             shows_reference: self.options.shows_reference,
-            is_trained: false,
+            is_trained: self.is_trained,
         }
     }
 }

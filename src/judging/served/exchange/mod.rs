@@ -9,3 +9,4 @@ pub(super) mod read_reply;
 pub(super) mod reply;
 pub(super) mod request;
 pub(super) mod score_probabilities;
+pub(super) mod token_constraint;

@@ -35,7 +35,8 @@ pub(in crate::judging::served) fn read_plain_text(
                 let line = String::from_utf8_lossy(&rest[..end]);
                 let written = line.strip_prefix(' ').unwrap_or(&line);
                 is_cut = limit.characters > 0 && written.chars().count() >= limit.characters;
-                written.trim().clone_into(&mut analysis);
+                // As local members write it: one line, with single spaces.
+                analysis = written.split_whitespace().collect::<Vec<_>>().join(" ");
                 position += end + 1;
             }
             FormatStep::Score(words) => {

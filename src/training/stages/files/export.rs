@@ -13,7 +13,11 @@ use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
 use crate::training::config::train_config::TrainConfig;
+use crate::training::stages::files::member_adapters::read_member_adapters;
 use crate::training::stages::files::member_state::{MemberState, is_equal};
+
+/// Tensors by name.
+type Tensors = HashMap<String, Tensor>;
 
 /// File of the weights that all members share.
 const TRUNK: &str = "trunk.safetensors";
@@ -21,8 +25,9 @@ const TRUNK: &str = "trunk.safetensors";
 /// tokens.
 const ANALYSIS_TOKENS: usize = 48;
 
-/// Writes the panel's folder in half precision: one file with the weights that are equal in all
-/// members, and one file per member with the others.
+/// Writes the panel's folder: one file with the weights that are equal in all members, and one file
+/// per member with the others, in half precision. If the members are adapters of one model, their
+/// files have the adapters, in f32.
 pub(crate) fn export(
     config: &TrainConfig,
     members: &[MemberState<'_>; 4],
@@ -31,13 +36,13 @@ pub(crate) fn export(
     let folder = out.join("panel");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
-    let weights = half_precision_weights(members)?;
-    let trunk = shared_weights(&weights);
+    let (trunk, heads) = match adapted_model(members)? {
+        Some(adapted) => adapted,
+        None => trunk_and_heads(members)?,
+    };
     write_tensors(&trunk, &folder.join(TRUNK))?;
-    for (name, tensors) in MEMBERS.iter().zip(&weights) {
-        let head = tensors.iter().filter(|(name, _)| !trunk.contains_key(*name));
-        let head: HashMap<String, Tensor> = head.map(|(n, t)| (n.clone(), t.clone())).collect();
-        write_tensors(&head, &folder.join(format!("{name}.safetensors")))?;
+    for (name, head) in MEMBERS.iter().zip(&heads) {
+        write_tensors(head, &folder.join(format!("{name}.safetensors")))?;
     }
     let tokenizer = out.join(TOKENIZER_FILE);
     let bytes = std::fs::read(&tokenizer)
@@ -48,22 +53,46 @@ pub(crate) fn export(
     atomic_file::write_atomic(&folder.join(PANEL_FILE), text.as_bytes())
 }
 
-/// Returns the weights of each member that belong to a panel, as f16.
-fn half_precision_weights(members: &[MemberState<'_>; 4]) -> Result<Vec<BTreeMap<String, Tensor>>> {
+/// Returns the weights that all members share, and the other weights of each member.
+fn trunk_and_heads(members: &[MemberState<'_>; 4]) -> Result<(Tensors, Vec<Tensors>)> {
     let weights = MEMBERS.iter().zip(members).map(|(name, member)| {
         let tensors = member.tensors()?;
-        let mut tensors = tensors.with_context(|| format!("no stage trained {name}"))?;
-        tensors.retain(|(name, _)| name.starts_with("model.") || name.starts_with("lm_head."));
-        let half_precision = tensors.into_iter();
-        let half_precision =
-            half_precision.map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F16)?)));
-        half_precision.collect()
+        half_precision_weights(tensors.with_context(|| format!("no stage trained {name}"))?)
     });
-    weights.collect()
+    let weights = weights.collect::<Result<Vec<_>>>()?;
+    let trunk = shared_weights(&weights);
+    let heads = weights
+        .into_iter()
+        .map(|tensors| tensors.into_iter().filter(|(name, _)| !trunk.contains_key(name)).collect());
+    let heads = heads.collect();
+    Ok((trunk, heads))
+}
+
+/// Returns the weights of the model whose adapters the members are, and the adapters of each member;
+/// `None` if the members do not have adapters of one model.
+fn adapted_model(members: &[MemberState<'_>; 4]) -> Result<Option<(Tensors, Vec<Tensors>)>> {
+    let [first, others @ ..] = members;
+    let has_one_base = others.iter().all(|other| first.base.is_same_location(&other.base));
+    if !has_one_base || members.iter().all(|member| member.adapters.is_empty()) {
+        return Ok(None);
+    }
+    let Some(base) = first.base.tensors()? else {
+        return Ok(None);
+    };
+    let adapters = members.iter().map(|member| read_member_adapters(&member.adapters));
+    let base = half_precision_weights(base)?.into_iter().collect();
+    Ok(Some((base, adapters.collect::<Result<_>>()?)))
+}
+
+/// Returns the weights of a member that belong to a panel, as f16.
+fn half_precision_weights(tensors: Vec<(String, Tensor)>) -> Result<BTreeMap<String, Tensor>> {
+    let is_kept = |name: &str| name.starts_with("model.") || name.starts_with("lm_head.");
+    let kept = tensors.into_iter().filter(|(name, _)| is_kept(name));
+    kept.map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F16)?))).collect()
 }
 
 /// Returns the weights that are equal in all members.
-fn shared_weights(members: &[BTreeMap<String, Tensor>]) -> HashMap<String, Tensor> {
+fn shared_weights(members: &[BTreeMap<String, Tensor>]) -> Tensors {
     let Some((first, others)) = members.split_first() else {
         return HashMap::new();
     };

@@ -16,6 +16,11 @@ use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
 pub(crate) struct MemberState<'a> {
     /// Location of the weights.
     pub(crate) weights: MemberWeights<'a>,
+    /// Location of the weights before the last stages, if those trained adapters of this member only;
+    /// otherwise the location of the weights.
+    pub(crate) base: MemberWeights<'a>,
+    /// Files with the adapters of those stages, in order.
+    pub(crate) adapters: Vec<PathBuf>,
     /// Text that begins the completions, if any.
     pub(crate) completion_prefix: Option<String>,
 }
@@ -39,23 +44,30 @@ impl<'a> MemberState<'a> {
             None => Self::default(),
             Some(initial_model) => Self {
                 weights: MemberWeights::Initial(initial_model, i),
+                base: MemberWeights::Initial(initial_model, i),
+                adapters: Vec::new(),
                 completion_prefix: Some(initial_model.completion_prefixes[i].clone())
                     .filter(|prefix| !prefix.is_empty()),
             },
         })
     }
 
+    /// Returns the state after a stage. `checkpoint`: its weights. `adapters`: their adapters, if the
+    /// stage trained adapters of this member only.
+    pub(crate) fn after_stage(&self, checkpoint: PathBuf, adapters: Option<PathBuf>) -> Self {
+        let weights = MemberWeights::Stage(checkpoint);
+        let (base, adapters) = match adapters {
+            Some(file) => {
+                (self.base.clone(), self.adapters.iter().cloned().chain([file]).collect())
+            }
+            None => (weights.clone(), Vec::new()),
+        };
+        Self { weights, base, adapters, completion_prefix: None }
+    }
+
     /// Reads the weights with their names; `None` if they are still random.
     pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
-        match &self.weights {
-            MemberWeights::Random => Ok(None),
-            MemberWeights::Initial(initial_model, member) => {
-                initial_model.weights(*member).map(Some)
-            }
-            MemberWeights::Stage(path) => {
-                Ok(Some(load_checkpoint(path, None)?.into_iter().collect()))
-            }
-        }
+        self.weights.tensors()
     }
 
     /// Reads the weights as trainable parameters.
@@ -68,12 +80,28 @@ impl<'a> MemberState<'a> {
 
     /// Returns true if both members have their weights from the same location.
     fn is_same_location(&self, other: &Self) -> bool {
-        match (&self.weights, &other.weights) {
-            (MemberWeights::Random, MemberWeights::Random) => true,
-            (MemberWeights::Initial(initial_model, a), MemberWeights::Initial(_, b)) => {
+        self.weights.is_same_location(&other.weights)
+    }
+}
+
+impl MemberWeights<'_> {
+    /// Reads the weights with their names; `None` if they are still random.
+    pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
+        match self {
+            Self::Random => Ok(None),
+            Self::Initial(initial_model, member) => initial_model.weights(*member).map(Some),
+            Self::Stage(path) => Ok(Some(load_checkpoint(path, None)?.into_iter().collect())),
+        }
+    }
+
+    /// Returns true if both are the same weights by their location.
+    pub(crate) fn is_same_location(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Random, Self::Random) => true,
+            (Self::Initial(initial_model, a), Self::Initial(_, b)) => {
                 a == b || initial_model.is_single_model()
             }
-            (MemberWeights::Stage(a), MemberWeights::Stage(b)) => a == b,
+            (Self::Stage(a), Self::Stage(b)) => a == b,
             _ => false,
         }
     }

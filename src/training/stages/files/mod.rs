@@ -1,6 +1,7 @@
 //! Files that a training run reads and writes.
 
 pub(crate) mod export;
+pub(crate) mod member_adapters;
 pub(crate) mod member_state;
 pub(crate) mod run_folder;
 pub(crate) mod stage_files;

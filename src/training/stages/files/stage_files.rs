@@ -19,6 +19,9 @@ pub(crate) const BEST_STEP_EXTENSION: &str = "best.json";
 /// Extension of the reference model's log-likelihoods.
 pub(crate) const REFERENCES_EXTENSION: &str = "reference.safetensors";
 
+/// Extension of the adapters of a finished stage, which its weights contain merged.
+pub(crate) const ADAPTERS_EXTENSION: &str = "adapters.safetensors";
+
 /// Returns the path of the finished weights of a learner.
 pub(crate) fn checkpoint_path(out: &Path, name: &str) -> PathBuf {
     stage_file(out, name, "safetensors")

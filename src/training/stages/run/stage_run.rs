@@ -13,7 +13,7 @@ use crate::training::config::precision::Precision;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::stages::context::StageContext;
 use crate::training::stages::files::stage_files::{
-    BEST_EXTENSION, REFERENCES_EXTENSION, checkpoint_path, stage_file,
+    ADAPTERS_EXTENSION, BEST_EXTENSION, REFERENCES_EXTENSION, checkpoint_path, stage_file,
 };
 use crate::training::stages::run::training_loop::{StageState, TrainingLoop};
 use crate::training::stages::tasks::attribute_task::AttributeTask;
@@ -56,6 +56,11 @@ impl StageRun<'_> {
     /// Returns the file of the finished weights.
     pub(crate) fn checkpoint(&self) -> PathBuf {
         checkpoint_path(self.out, &self.name)
+    }
+
+    /// Returns the file of the adapters of a stage that trains them.
+    pub(crate) fn adapters(&self) -> PathBuf {
+        stage_file(self.out, &self.name, ADAPTERS_EXTENSION)
     }
 
     /// Trains from the weights that `init` reads, or resumes an interrupted run. Returns false if
@@ -156,6 +161,10 @@ impl StageRun<'_> {
             Precision::Bf16 => init()?.with_init_seed(config.seed),
         };
         let complete = state.parameters.to_f32_cpu(values, &initial)?;
+        if stage.lora.is_some() && self.member.is_some() {
+            // Before the checkpoint, which marks the stage as finished.
+            save_checkpoint(&self.adapters(), complete.adapters(), None)?;
+        }
         save_checkpoint(&self.checkpoint(), complete.merge_adapters()?, None)?;
         Ok(true)
     }

@@ -15,7 +15,7 @@ use crate::training::examples::sequence_builder::SequenceBuilder;
 use crate::training::stages::context::StageContext;
 use crate::training::stages::files::export::export;
 use crate::training::stages::files::member_state::{
-    MemberState, MemberWeights, check_equal_frozen_weights, check_joint_stages,
+    MemberState, check_equal_frozen_weights, check_joint_stages,
 };
 use crate::training::stages::files::run_folder::{check_same_data, claim_folder};
 use crate::training::stages::files::stage_files::{is_finished, remove_intermediate};
@@ -111,9 +111,12 @@ fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) 
             return Ok(false);
         }
         remove_intermediate(out, &run.name)?;
+        // A folder of an earlier version has no file with the adapters.
+        let is_adapted = stage.lora.is_some() && learner.member.is_some();
+        let adapters = Some(run.adapters()).filter(|file| is_adapted && file.exists());
         let trained = MemberState {
-            weights: MemberWeights::Stage(run.checkpoint()),
             completion_prefix: stage.completion_prefix().map(str::to_owned),
+            ..initial.after_stage(run.checkpoint(), adapters)
         };
         match learner.member {
             Some(i) => members[i] = trained,
