@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::checkpoints::panel::members_file::{EndpointEntry, MembersFile};
 use crate::cli::args::JudgePanelArgs;
-use crate::judging::panel::PanelOptions;
+use crate::judging::panel::{JudgeOptions, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
 use crate::judging::served::{ServedJudge, ServedPanelSettings};
@@ -55,7 +55,7 @@ pub(super) fn connect_model(
         text_only: args.served.text_only,
         members: vec![model; aspects + 1],
         options,
-        single_order: args.single_order,
+        run: JudgeOptions { single_order: args.single_order },
     };
     connect(settings, args)
 }
@@ -114,7 +114,7 @@ pub(super) fn connect_members(
         text_only: args.served.text_only || file.is_text_only(),
         members: members.with_context(|| path.display().to_string())?,
         options: options.clone(),
-        single_order: args.single_order,
+        run: JudgeOptions { single_order: args.single_order },
     };
     connect(settings, args).map(Some)
 }

@@ -21,7 +21,7 @@ use super::served_member::{MemberError, ServedMember};
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::{JudgeJob, Unscored};
-use crate::judging::panel::PanelOptions;
+use crate::judging::panel::{JudgeOptions, PanelOptions};
 use crate::judging::provenance::{Provenance, add_form};
 use crate::support::digest::Digest;
 
@@ -57,8 +57,8 @@ pub struct ServedPanelSettings {
     pub members: Vec<ServedModel>,
     /// Form, rubric, and what is shown.
     pub options: PanelOptions,
-    /// True to judge one presentation order instead of both.
-    pub single_order: bool,
+    /// Options of the run.
+    pub run: JudgeOptions,
 }
 
 /// A panel of served members.
@@ -157,7 +157,7 @@ impl ServedPanel {
             );
         }
         set("engine".to_owned(), "served, greedy, version 1".to_owned());
-        let orders = if self.settings.single_order { "single" } else { "both" };
+        let orders = if self.settings.run.single_order { "single" } else { "both" };
         set("orders".to_owned(), orders.to_owned());
         let texts = if options.scores_only { "scores-only" } else { "analyses" };
         set("texts".to_owned(), texts.to_owned());
@@ -204,7 +204,7 @@ impl ServedPanel {
         let image = self.encode_image(&job).await?;
         let options = &self.settings.options;
         let reference = job.case.reference.as_deref().filter(|_| options.shows_reference);
-        let rotations = options.form.rotations(job.responses.len(), self.settings.single_order);
+        let rotations = options.form.rotations(job.responses.len(), self.settings.run.single_order);
         let orders = rotations.map(|rotation| {
             let mut responses = job.texts();
             responses.rotate_left(rotation);

@@ -118,19 +118,17 @@ impl Writer {
         for (name, property) in schema["properties"].as_object()? {
             self.literal(&format!("{separator}\"{name}\": "));
             separator = ", ";
-            match (&property["enum"], property["type"].as_str()?) {
-                (Value::Array(values), kind) => {
-                    let quote = if kind == "string" { "\"" } else { "" };
-                    self.literal(quote);
-                    let word = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
-                    self.choice(values.iter().map(word).collect());
-                    self.literal(quote);
-                }
-                _ => {
-                    self.literal("\"");
-                    self.analysis();
-                    self.literal("\"");
-                }
+            let kind = property["type"].as_str()?;
+            if let Some(values) = property["enum"].as_array() {
+                let quote = if kind == "string" { "\"" } else { "" };
+                self.literal(quote);
+                let word = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+                self.choice(values.iter().map(word).collect());
+                self.literal(quote);
+            } else {
+                self.literal("\"");
+                self.analysis();
+                self.literal("\"");
             }
         }
         self.literal("}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::mock_engine::{EngineSettings, MockEngine};
+use super::mock_engine::{EngineFlaw, EngineSettings, MockEngine};
 use crate::folder::{Folder, ProgramOutput, valid_case};
 
 fn judge(folder: &Folder, engine: &MockEngine, out: &str, flags: &[&str]) -> ProgramOutput {
@@ -94,7 +94,7 @@ fn unsuitable_servers_are_refused_before_the_first_case() {
     let folder = Folder::with_cases(2);
     let ignoring = MockEngine::start(EngineSettings {
         owner: "vllm",
-        ignores_constraint: true,
+        flaws: &[EngineFlaw::IgnoresConstraint],
         ..EngineSettings::default()
     });
     let result = judge(&folder, &ignoring, "out", &[]);
@@ -119,7 +119,7 @@ fn unsuitable_servers_are_refused_before_the_first_case() {
 fn model_that_does_not_see_images_judges_texts_only_if_told_to() {
     let blind = MockEngine::start(EngineSettings {
         owner: "llamacpp",
-        is_blind: true,
+        flaws: &[EngineFlaw::DropsImages],
         ..EngineSettings::default()
     });
     let folder = Folder::with_cases(2);
@@ -139,7 +139,7 @@ fn model_that_does_not_see_images_judges_texts_only_if_told_to() {
 fn host_without_probabilities_gives_scores_marked_as_partial() {
     let engine = MockEngine::start(EngineSettings {
         owner: "someone",
-        has_no_logprobs: true,
+        flaws: &[EngineFlaw::HasNoLogprobs],
         ..EngineSettings::default()
     });
     let folder = Folder::with_cases(1);

@@ -25,18 +25,31 @@ pub(crate) struct EngineSettings {
     pub(crate) delay: Duration,
     /// Of a hundred requests, this many get an error, a closed connection, or a slow or cut answer.
     pub(crate) faults_percent: u64,
-    /// True to write text without regard to the constraint.
-    pub(crate) ignores_constraint: bool,
-    /// True to drop images, with status 200.
-    pub(crate) is_blind: bool,
+    /// What is wrong with it.
+    pub(crate) flaws: &'static [EngineFlaw],
     /// True to count the tokens of texts: one per word.
     pub(crate) tokenizes: bool,
-    /// True to return no probabilities.
-    pub(crate) has_no_logprobs: bool,
     /// The key that requests must have.
     pub(crate) key: Option<&'static str>,
     /// Answer requests that contain this text with status 400.
     pub(crate) rejects: Option<&'static str>,
+}
+
+/// What a mock does wrong, with status 200.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineFlaw {
+    /// It writes text without regard to the constraint.
+    IgnoresConstraint,
+    /// It drops images.
+    DropsImages,
+    /// It returns no probabilities.
+    HasNoLogprobs,
+}
+
+impl EngineSettings {
+    fn has(&self, flaw: EngineFlaw) -> bool {
+        self.flaws.contains(&flaw)
+    }
 }
 
 /// A running mock. It ends with the test.
@@ -250,14 +263,15 @@ impl Shared {
                 text: "The".to_owned(),
                 choices: ["The", "4", "5"].map(str::to_owned).to_vec(),
             }],
-            Some(parts) if !self.settings.ignores_constraint => parts,
+            Some(parts) if !self.settings.has(EngineFlaw::IgnoresConstraint) => parts,
             _ => ignored(),
         };
         let content: String = parts.iter().map(|part| part.text.as_str()).collect();
         let tokens: Vec<Value> = parts.iter().map(token).collect();
-        let image_tokens = if self.settings.is_blind { 0 } else { 16 };
+        let image_tokens = if self.settings.has(EngineFlaw::DropsImages) { 0 } else { 16 };
         let images = messages.matches("image_url\":{").count() * image_tokens;
-        let logprobs = (!self.settings.has_no_logprobs).then(|| json!({"content": tokens}));
+        let logprobs =
+            (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
         json!({
             "model": "judge",
             "choices": [{

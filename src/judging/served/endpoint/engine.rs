@@ -60,7 +60,7 @@ impl ServingEngine {
         }
     }
 
-    /// Returns the number of alternatives per token to request. Servers of `OpenAI`'s interface return at
+    /// Returns the number of alternatives per token to request. Servers of OpenAI's interface return at
     /// most 20; llama.cpp has no limit, and returns probabilities before the constraint, in which
     /// the scores may be improbable.
     pub fn alternatives(self) -> u32 {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 /// Longest text between angle brackets that may be a special token, in bytes.
 const MAX_SPECIAL_BYTES: usize = 48;
 
-/// Part of a message, as in the interface of `OpenAI`.
+/// Part of a message, as in the interface of OpenAI.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(in crate::judging::served) enum ContentPart<'a> {

@@ -8,7 +8,7 @@ use crate::support::text::escape_control_chars;
 /// Maximum characters of a message.
 const MAX_CHARACTERS: usize = 300;
 
-/// Returns the message of an error response on one line: that of `error.message` (`OpenAI`, vLLM,
+/// Returns the message of an error response on one line: that of `error.message` (OpenAI, vLLM,
 /// llama.cpp), `error` or `message` (SGLang), `detail` (`FastAPI`), or the start of the body.
 pub(super) fn error_message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);

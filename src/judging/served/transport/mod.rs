@@ -198,11 +198,10 @@ impl Transport {
             Err(AttemptError::Final(RequestError::Unusable(reason))) => {
                 Err(RequestError::Unusable(reason))
             }
-            Err(AttemptError::Final(_)) => Ok(None),
             Err(AttemptError::Transient { reason, is_server_error: false, .. }) => {
                 Err(RequestError::Unusable(format!("{}: {reason}", self.base)))
             }
-            Err(AttemptError::Transient { .. }) => Ok(None),
+            Err(AttemptError::Final(_) | AttemptError::Transient { .. }) => Ok(None),
         }
     }
 
