@@ -1,8 +1,9 @@
 //! Overhead of the client for served judges: ten thousand cases and a server that answers in 50 ms,
 //! with faults in five of a hundred requests.
 //!
-//! `cargo bench --bench served -- CASES` prints the time of a run, the least time that the server needs
-//! for its answers with as many requests at a time, the difference in percent, and the peak memory.
+//! `cargo bench --bench served -- CASES` prints the time of a run, the time of all answers of the server
+//! divided by the number of requests at a time, the difference in percent, and the peak memory. The
+//! server runs in the process of the bench, on the same cores.
 
 #![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
 #![expect(clippy::print_stdout, reason = "the times are the result")]
@@ -21,8 +22,6 @@ use mock_engine::{EngineSettings, MockEngine};
 
 const DELAY: Duration = Duration::from_millis(50);
 const CONCURRENCY: u64 = 64;
-/// Requests per case: four members in two orders.
-const REQUESTS: u64 = 8;
 
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
@@ -45,9 +44,9 @@ fn main() {
         let mut child = command.spawn().unwrap();
         let peak = watch_memory(&mut child);
         let seconds = start.elapsed().as_secs_f64();
-        let least = (cases * REQUESTS) as f64 * DELAY.as_secs_f64() / CONCURRENCY as f64;
+        let least = engine.busy().as_secs_f64() / CONCURRENCY as f64;
         println!(
-            "{cases} cases, {faults_percent} % faults: {seconds:.1} s, server at least {least:.1} s, \
+            "{cases} cases, {faults_percent} % faults: {seconds:.1} s, answers {least:.1} s, \
              overhead {:.1} %, {} requests, peak memory {} MiB",
             (seconds / least - 1.0) * 100.0,
             engine.requests(),

@@ -12,9 +12,9 @@ use crate::cli::args::{
 };
 use crate::data::cases;
 use crate::data::cases::Case;
-use crate::judging::panel::{PanelOptions, inspect, member_prompts};
+use crate::judging::panel::{PanelOptions, PromptedPanel, inspect, member_prompts};
 use crate::support::device::Placement;
-use crate::support::network::service_url::{ServiceUrl, UrlRules};
+use crate::support::network::service_url::{ServiceUrl, UrlRules, looks_like_url};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::escape_control_chars;
@@ -68,14 +68,17 @@ fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Resul
         responses: responses.iter().map(|response| response.text.as_str()).collect(),
     };
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
-    let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
+    // The prompts of a served model do not depend on its server.
+    let is_served = args.panel.as_deref().is_some_and(looks_like_url);
+    let files = PanelFiles::locate(args.panel.as_deref().filter(|_| !is_served), &mut downloads)?;
+    let panel = if is_served { PromptedPanel::Model } else { PromptedPanel::Files(&files) };
     let options = PanelOptions {
         scores_only: false,
         form: selection.form,
         shows_reference: selection.shows_reference,
         rubric: args.form.to_rubric()?,
     };
-    let prompts = member_prompts(&files, &options, &input, downloads)?;
+    let prompts = member_prompts(panel, &options, &input, downloads)?;
     let text = match args.format {
         OutputFormat::Json => serde_json::to_string_pretty(&prompts)? + "\n",
         OutputFormat::Text => {

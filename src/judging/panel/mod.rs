@@ -16,4 +16,4 @@ pub use crate::judging::panel::panel_judge::{JudgeOptions, PanelJudge};
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
 pub use options::PanelOptions;
-pub use prompts::{MemberPrompt, member_prompts};
+pub use prompts::{MemberPrompt, PromptedPanel, member_prompts};

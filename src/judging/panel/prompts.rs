@@ -2,13 +2,18 @@
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
-use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptPiece};
+use acem3_experts::prompt::{
+    BranchPrompts, ChatTemplate, EvaluationFormat, Form, JudgeInput, PromptLayout, PromptPiece,
+    Rubric,
+};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::members_file::MembersFile;
+use crate::checkpoints::panel::prompt_config::{CONCLUSION, PromptConfig};
 use crate::judging::panel::options::PanelOptions;
 use crate::support::device::Placement;
 
@@ -24,32 +29,96 @@ pub struct MemberPrompt {
     pub format: String,
 }
 
+/// A panel whose prompts are rendered.
+#[derive(Clone, Copy, Debug)]
+pub enum PromptedPanel<'a> {
+    /// A panel of checkpoints, or a file with served members.
+    Files(&'a PanelFiles),
+    /// A served model that takes the part of every member.
+    Model,
+}
+
+/// Prompt settings and members of a panel.
+struct PromptMembers {
+    config: PromptConfig,
+    members: Vec<PromptMember>,
+}
+
+/// What the prompts of a member depend on.
+struct PromptMember {
+    name: &'static str,
+    chat_template: ChatTemplate,
+    sees_images: bool,
+}
+
+impl PromptMembers {
+    fn read(panel: PromptedPanel<'_>, rubric: &Rubric, downloads: HubDownloads) -> Result<Self> {
+        let files = match panel {
+            PromptedPanel::Files(files) => files,
+            PromptedPanel::Model => {
+                let config = MembersFile::default_prompt_config(String::new());
+                return Ok(Self::served(config, rubric, None, true));
+            }
+        };
+        if let PanelFiles::Members(path) = files {
+            let file = MembersFile::read(path)?;
+            if file.endpoints(path)?.is_some() {
+                let sees_images = !file.is_text_only();
+                let config = file.prompt_config(path);
+                return Ok(Self::served(config, rubric, file.named_layout(), sees_images));
+            }
+        }
+        let definition = PanelDefinition::read(files, rubric, &Placement::cpu(), downloads)?;
+        let members = definition.members.iter().zip(&definition.names);
+        let members = members.map(|(member, name)| PromptMember {
+            name,
+            chat_template: member.chat_template.clone(),
+            sees_images: member.vision.is_some(),
+        });
+        Ok(Self { members: members.collect(), config: definition.prompt_config })
+    }
+
+    /// The server adds its chat template.
+    fn served(
+        mut config: PromptConfig,
+        rubric: &Rubric,
+        layout: Option<PromptLayout>,
+        sees_images: bool,
+    ) -> Self {
+        config.layout = layout.unwrap_or(PromptLayout::CaseFirst);
+        let names = rubric.aspects.iter().map(|aspect| aspect.key.key()).chain([CONCLUSION]);
+        let chat_template = ChatTemplate::default();
+        let member =
+            |name| PromptMember { name, chat_template: chat_template.clone(), sees_images };
+        Self { config, members: names.map(member).collect() }
+    }
+}
+
 /// Renders the prompts of a panel about one input.
 ///
 /// # Errors
 ///
 /// The panel cannot be read, or was trained for another form.
 pub fn member_prompts(
-    files: &PanelFiles,
+    panel: PromptedPanel<'_>,
     options: &PanelOptions,
     input: &JudgeInput<'_>,
     downloads: HubDownloads,
 ) -> Result<Vec<MemberPrompt>> {
     let rubric = options.to_rubric()?;
-    let definition = PanelDefinition::read(files, &rubric, &Placement::cpu(), downloads)?;
-    let config = &definition.prompt_config;
+    let PromptMembers { config, members } = PromptMembers::read(panel, &rubric, downloads)?;
     config.check_form(options.form, options.shows_reference)?;
-    let prompt_form = options.prompt_form(config);
+    let prompt_form = options.prompt_form(&config);
     let branches = BranchPrompts::for_form(prompt_form, rubric.clone(), config.rubric)?;
     let mut prompts = Vec::new();
     let experts = rubric.experts(options.form).into_iter();
     let experts = experts.map(|(i, aspect)| (i, Some(aspect)));
     let conclusion = (options.form != Form::Correctness).then_some((rubric.aspects.len(), None));
     for (i, aspect) in experts.chain(conclusion) {
-        let member = definition.members.get(i).context("the panel has too few members")?;
+        let member = members.get(i).context("the panel has too few members")?;
         let chat_template = member.chat_template.clone();
         // A text-only member does not see the image.
-        let has_image = input.has_image && member.vision.is_some();
+        let has_image = input.has_image && member.sees_images;
         let input = JudgeInput { has_image, ..input.clone() };
         let (words, responses) = (rubric.score_words(), input.responses.len());
         let (pieces, format) = if let Some(aspect) = aspect {
@@ -69,7 +138,7 @@ pub fn member_prompts(
         let prefix = config.completion_prefixes.get(i).cloned().unwrap_or_default();
         let format = format.with_prefix(&prefix).with_prefix(&chat_template.lead);
         prompts.push(MemberPrompt {
-            member: definition.names.get(i).copied().unwrap_or_default(),
+            member: member.name,
             prompt: to_text(&pieces),
             format: format.to_instructions(),
         });

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -63,6 +63,8 @@ struct Shared {
     requests: AtomicU64,
     in_progress: AtomicU64,
     most_in_progress: AtomicU64,
+    /// Time of all answers together, in microseconds.
+    busy_micros: AtomicU64,
     is_down: AtomicBool,
     /// Bodies of the requests for completions, if they are kept.
     bodies: Mutex<Vec<Value>>,
@@ -79,6 +81,7 @@ impl MockEngine {
             requests: AtomicU64::new(0),
             in_progress: AtomicU64::new(0),
             most_in_progress: AtomicU64::new(0),
+            busy_micros: AtomicU64::new(0),
             is_down: AtomicBool::new(false),
             bodies: Mutex::default(),
             keeps_bodies: AtomicBool::new(false),
@@ -103,6 +106,11 @@ impl MockEngine {
     /// Returns the largest number of requests at one time.
     pub(crate) fn most_in_progress(&self) -> u64 {
         self.shared.most_in_progress.load(Ordering::SeqCst)
+    }
+
+    /// Returns the time of all answers together.
+    pub(crate) fn busy(&self) -> Duration {
+        Duration::from_micros(self.shared.busy_micros.load(Ordering::SeqCst))
     }
 
     /// Closes all connections from now on, or no longer.
@@ -195,7 +203,9 @@ impl Shared {
                 let number = self.requests.fetch_add(1, Ordering::SeqCst);
                 let now = self.in_progress.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most_in_progress.fetch_max(now, Ordering::SeqCst);
+                let start = Instant::now();
                 let result = self.complete(stream, body, self.fault(number));
+                self.busy_micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::SeqCst);
                 self.in_progress.fetch_sub(1, Ordering::SeqCst);
                 return result;
             }

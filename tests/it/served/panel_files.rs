@@ -21,12 +21,12 @@ fn members_of_a_file_are_served_under_their_own_names() {
         engine.url,
         lines.join("\n")
     );
-    folder.write("panel.toml.txt", "");
     folder.write("four.toml", &file);
     engine.keep_bodies();
     let result = super::judge(&folder, "out", &["--panel", "four.toml", "--single-order"]);
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
     assert!(result.stdout.contains("served four"), "{}", result.stdout);
+    check_prompts(&folder, &engine);
     let bodies: Vec<Value> = engine.bodies();
     let of = |name: &str| {
         let is_evaluation = |b: &&Value| b["messages"].to_string().contains("Response 1");
@@ -37,6 +37,28 @@ fn members_of_a_file_are_served_under_their_own_names() {
     let regex = last["structured_outputs"]["regex"].as_str().unwrap();
     assert!(regex.starts_with("\\[Good\\]Response 1:"), "{regex}");
     assert!(regex.contains("{1,20}"), "{regex}");
+}
+
+/// `panel prompts` shows what the server got.
+fn check_prompts(folder: &Folder, engine: &MockEngine) {
+    let shown = folder
+        .run(&["panel", "prompts", "cases", "--panel", "four.toml", "--format", "json"])
+        .stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let expert = shown[0]["prompt"].as_str().unwrap();
+    let sent: Vec<String> = engine
+        .bodies()
+        .iter()
+        .filter(|body| body["model"] == "expression")
+        .map(|body| {
+            let parts = body["messages"][0]["content"].as_array().unwrap();
+            parts.iter().map(|part| part["text"].as_str().unwrap_or("<image>")).collect()
+        })
+        .collect();
+    assert!(sent.iter().any(|text| text == expert), "{expert}\n{sent:?}");
+    assert!(shown[0]["format"].as_str().unwrap().starts_with("[Good]Response 1:"));
+    let model = folder.run(&["panel", "prompts", "cases", "--panel", &engine.url]).stdout;
+    assert!(model.contains("patient_relevance reads"), "{model}");
 }
 
 #[test]
