@@ -9,6 +9,7 @@ mod layout;
 mod parse;
 mod prompt_tokens;
 mod rubric;
+mod rubric_toml;
 mod score_words;
 mod staged_prompt;
 mod template;
