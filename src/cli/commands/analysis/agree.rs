@@ -14,8 +14,10 @@ use crate::analysis::audit::ThresholdResult;
 use crate::analysis::correctness::GradedRun;
 use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, BoundValue, TableFormat};
+use crate::cli::commands::junit::with_junit;
 use crate::cli::commands::output::write_stdout;
 use crate::data::labels::ScoreTarget;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -33,10 +35,18 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
-    if GradedRun::is_graded(&args.records) {
-        return agree_on_correctness(args);
-    }
     let junit = check_junit_file(args)?;
+    with_junit(junit.as_ref(), "acem3 agree", &args.records, |junit| {
+        if GradedRun::is_graded(&args.records) {
+            agree_on_correctness(args, junit)
+        } else {
+            agree_on_pairs(args, verbosity, junit)
+        }
+    })
+}
+
+/// Compares verdicts on pairs with labels.
+fn agree_on_pairs(args: &AgreeArgs, verbosity: Verbosity, junit: Option<&OutFile>) -> Result<Exit> {
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let targets: Vec<ScoreTarget> = args.target.iter().map(|target| target.resolved()).collect();
     targets.iter().try_for_each(|target| verdicts.check_target(*target))?;
@@ -96,7 +106,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     write_stdout(&text)?;
     let source = args.records.display().to_string();
     let properties = vec![("source", source), ("judge", verdicts.name.clone())];
-    finish_bounds(junit.as_ref(), properties, &bounds)
+    finish_bounds(junit, properties, &bounds)
 }
 
 /// Compares the agreement on the first target with the bounds.

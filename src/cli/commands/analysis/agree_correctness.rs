@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::agree_bounds::{check_junit_file, finish_bounds};
+use super::agree_bounds::finish_bounds;
 use super::graded_input::read_grade_labels;
 use super::run_notices::RunNotices;
 use crate::analysis::agreement::BoundSide;
@@ -11,6 +11,7 @@ use crate::analysis::audit::ThresholdResult;
 use crate::analysis::correctness::{CorrectnessAgreement, GradeStatisticValue, GradedRun};
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 
 /// The JSON output.
@@ -23,9 +24,8 @@ struct GradeAgreementOutput<'a> {
 }
 
 /// Compares verdicts on the correctness of single responses with labels.
-pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
+pub(super) fn agree_on_correctness(args: &AgreeArgs, junit: Option<&OutFile>) -> Result<Exit> {
     check_flags(args)?;
-    let junit = check_junit_file(args)?;
     let run = GradedRun::read(&args.records)?;
     let notices = RunNotices::new([run.run.clone()], args.run)?;
     let (entries, source) = read_grade_labels(&run, &args.labels)?;
@@ -47,7 +47,7 @@ pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
     write_stdout(&text)?;
     let source = args.records.display().to_string();
     let properties = vec![("source", source), ("judge", run.name.clone())];
-    finish_bounds(junit.as_ref(), properties, &bounds)
+    finish_bounds(junit, properties, &bounds)
 }
 
 /// Checks that no flag asks for what these verdicts lack.

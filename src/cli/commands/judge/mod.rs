@@ -15,7 +15,7 @@ use self::baseline::check_baseline;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
-use crate::cli::commands::junit::{check_junit, write_junit};
+use crate::cli::commands::junit::{check_junit, with_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::panel_warning::panel_warning;
 use crate::data::cases;
@@ -45,13 +45,24 @@ use crate::support::text::format_count;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
+    with_junit(junit.as_ref(), "acem3 judge", &args.source.path, |junit| {
+        judge_source(args, verbosity, junit)
+    })
+}
+
+/// Judges the source. `junit`: the file of `--junit`.
+fn judge_source(
+    args: &JudgeArgs,
+    verbosity: Verbosity,
+    junit: Option<&OutFile>,
+) -> anyhow::Result<Exit> {
     // A rubric names the criteria that labels of cases may have.
     args.form.to_rubric()?;
     let source = cases::open(&args.source.path, &args.source_options())?;
     let is_new_folder = !args.out.exists();
     let is_manifest_damaged = check_manifest(&args.out)?;
     check_run_files(args)?;
-    let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     create_run_folder(args)?;
     let loaded = load_judge(&args.judge, &args.form, verbosity);
@@ -105,7 +116,7 @@ struct JudgeRun<'a> {
     /// Digest of the records of an earlier, finished run, if they were changed since.
     lost_digest: Option<Digest>,
     /// The file of `--junit`.
-    junit: Option<OutFile>,
+    junit: Option<&'a OutFile>,
 }
 
 impl JudgeRun<'_> {
@@ -146,13 +157,14 @@ impl JudgeRun<'_> {
         }
         self.print_notes(&tally, seconds);
         let summary =
-            Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path());
+            Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path())
+                .with_range(self.judge.score_range());
         print_summary(args, &summary)?;
         let result = check_unscored(args, &tally.counts);
         let source = args.source.path.display().to_string();
         let properties = vec![("source", source), ("judge", self.judge.name())];
         let results = std::slice::from_ref(&result);
-        write_junit(self.junit.as_ref(), "acem3 judge", properties, results)?;
+        write_junit(self.junit, "acem3 judge", properties, results)?;
         Ok(exit_status(&result, &self.progress))
     }
 
