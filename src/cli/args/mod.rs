@@ -29,7 +29,7 @@ pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs, PanelPromptsArgs};
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
-    LabelArgs, LabelScale, OutputFormat, SourceArgs, TableFormat,
+    LabelArgs, LabelScale, OutputFormat, ReferenceUse, SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,
