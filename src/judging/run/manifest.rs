@@ -47,6 +47,9 @@ pub struct Manifest {
     pub judge_sha256: Digest,
     /// Everything about the judge that can change a verdict.
     pub provenance: Provenance,
+    /// Lowest and highest score of the rubric; `None` in runs of earlier versions.
+    #[serde(default)]
+    pub score_range: Option<[u8; 2]>,
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubSource>,
@@ -171,6 +174,7 @@ impl Manifest {
             judge: judge.name(),
             judge_sha256: judge_digest(&provenance),
             provenance,
+            score_range: Some(judge.score_range()),
             hub: Vec::new(),
             warning: None,
             device: judge.device(),
