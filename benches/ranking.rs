@@ -35,6 +35,7 @@ fn generate_verdicts(models: u32) -> Verdicts {
         PairVerdict {
             case: format!("case {line}"),
             pair: [first, second].map(|model| format!("model {model:03}")),
+            has_image: true,
             cluster: rng.random_range(0..IMAGES).to_string(),
             scores: Some(BTreeMap::from([(ScoreTarget::Final, scores)])),
             orders: Vec::new(),
@@ -49,6 +50,7 @@ fn generate_verdicts(models: u32) -> Verdicts {
         path: PathBuf::from("generated"),
         judge: String::new(),
         name: String::new(),
+        score_range: [0, 5],
         pairs: (1..=VERDICTS).map(&mut pair).collect(),
         labels: Vec::new(),
         without_pair: 0,

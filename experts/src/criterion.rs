@@ -5,35 +5,35 @@
 //! generated data and the training of the project are written.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::Error;
-use crate::rubric_key::KeyStore;
+use crate::rubric_key::{KeyStore, RubricKey};
 
 /// Keys of aspects that do not belong to ACE-M³.
 static ASPECT_KEYS: KeyStore = KeyStore::new();
 /// Keys of criteria that do not belong to ACE-M³.
 static CRITERION_KEYS: KeyStore = KeyStore::new();
 
-/// What one branch expert scores.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Aspect(&'static str);
+/// What one branch expert scores. Those of ACE-M³ come first, in the order of the papers, then those of
+/// rubrics and records in the order in which the program read them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Aspect(RubricKey);
 
-/// One item that is scored; higher is better.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Criterion(&'static str);
+/// One item that is scored; higher is better. The order is that of [`Aspect`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Criterion(RubricKey);
 
 impl Aspect {
     /// Wording of the response (EXP).
-    pub const EXPRESSION: Self = Self("expression");
+    pub const EXPRESSION: Self = Self(RubricKey::constant(0, "expression"));
     /// Medical correctness of the response (MKC).
-    pub const MEDICAL_KNOWLEDGE: Self = Self("medical_knowledge");
+    pub const MEDICAL_KNOWLEDGE: Self = Self(RubricKey::constant(1, "medical_knowledge"));
     /// Relevance to the patient's question and image (PQR).
-    pub const PATIENT_RELEVANCE: Self = Self("patient_relevance");
+    pub const PATIENT_RELEVANCE: Self = Self(RubricKey::constant(2, "patient_relevance"));
 
     /// The aspects of ACE-M³, in the order of the papers.
     pub const ALL: [Self; 3] = [Self::EXPRESSION, Self::MEDICAL_KNOWLEDGE, Self::PATIENT_RELEVANCE];
@@ -43,7 +43,7 @@ impl Aspect {
     /// # Errors
     /// If the text is no key.
     pub fn from_key(key: &str) -> Result<Self, Error> {
-        match Self::ALL.into_iter().find(|aspect| aspect.0 == key) {
+        match Self::ALL.into_iter().find(|aspect| aspect.key() == key) {
             Some(known) => Ok(known),
             None => ASPECT_KEYS.store(key).map(Self),
         }
@@ -52,7 +52,7 @@ impl Aspect {
     /// Returns the aspect with a key, if it belongs to ACE-M³ or to a rubric or record that the program
     /// has read.
     pub fn find(key: &str) -> Option<Self> {
-        let known = Self::ALL.into_iter().find(|aspect| aspect.0 == key);
+        let known = Self::ALL.into_iter().find(|aspect| aspect.key() == key);
         known.or_else(|| ASPECT_KEYS.find(key).map(Self))
     }
 
@@ -63,7 +63,7 @@ impl Aspect {
 
     /// Returns the name in records and panel files.
     pub fn key(self) -> &'static str {
-        self.0
+        self.0.text()
     }
 
     /// Returns the name in prompts of ACE-M³ and in reports. Other aspects are named by their keys.
@@ -72,7 +72,7 @@ impl Aspect {
             Self::EXPRESSION => "Expression".to_owned(),
             Self::MEDICAL_KNOWLEDGE => "Medical Knowledge Correctness".to_owned(),
             Self::PATIENT_RELEVANCE => "Patient Question Relevance".to_owned(),
-            Self(key) => name_of_key(key),
+            Self(key) => name_of_key(key.text()),
         }
     }
 
@@ -90,25 +90,27 @@ impl Aspect {
 
 impl Criterion {
     /// CR: is the response easy to follow?
-    pub const CLARITY_OF_RESPONSE: Self = Self("clarity_of_response");
+    pub const CLARITY_OF_RESPONSE: Self = Self(RubricKey::constant(0, "clarity_of_response"));
     /// LA: does the wording suit a patient?
-    pub const LANGUAGE_APPROPRIATENESS: Self = Self("language_appropriateness");
+    pub const LANGUAGE_APPROPRIATENESS: Self =
+        Self(RubricKey::constant(1, "language_appropriateness"));
     /// TE: is the response courteous and humane?
-    pub const TONE_AND_EMPATHY: Self = Self("tone_and_empathy");
+    pub const TONE_AND_EMPATHY: Self = Self(RubricKey::constant(2, "tone_and_empathy"));
     /// EI: is the text complete, neither cut off nor garbled?
-    pub const EXPRESSION_INTEGRITY: Self = Self("expression_integrity");
+    pub const EXPRESSION_INTEGRITY: Self = Self(RubricKey::constant(3, "expression_integrity"));
     /// FA: does the response agree with the image and with medical knowledge?
-    pub const FACTUAL_ACCURACY: Self = Self("factual_accuracy");
+    pub const FACTUAL_ACCURACY: Self = Self(RubricKey::constant(4, "factual_accuracy"));
     /// UI: does the response use current practice and terms?
-    pub const UP_TO_DATE_INFORMATION: Self = Self("up_to_date_information");
+    pub const UP_TO_DATE_INFORMATION: Self = Self(RubricKey::constant(5, "up_to_date_information"));
     /// HU: is the stated certainty appropriate?
-    pub const HANDLING_UNCERTAINTY: Self = Self("handling_uncertainty");
+    pub const HANDLING_UNCERTAINTY: Self = Self(RubricKey::constant(6, "handling_uncertainty"));
     /// CA: does the response refer to this image and this question?
-    pub const CONTEXT_AWARENESS: Self = Self("context_awareness");
+    pub const CONTEXT_AWARENESS: Self = Self(RubricKey::constant(7, "context_awareness"));
     /// RPC: does the response concern the patient's condition?
-    pub const RELEVANCE_TO_CONDITION: Self = Self("relevance_to_condition");
+    pub const RELEVANCE_TO_CONDITION: Self = Self(RubricKey::constant(8, "relevance_to_condition"));
     /// AMC: does the response answer every part of the question?
-    pub const ADDRESSING_MULTIPLE_CONCERNS: Self = Self("addressing_multiple_concerns");
+    pub const ADDRESSING_MULTIPLE_CONCERNS: Self =
+        Self(RubricKey::constant(9, "addressing_multiple_concerns"));
 
     /// The criteria of ACE-M³, grouped by aspect, in the order of the papers.
     pub const ALL: [Self; 10] = [
@@ -129,7 +131,7 @@ impl Criterion {
     /// # Errors
     /// If the text is no key.
     pub fn from_key(key: &str) -> Result<Self, Error> {
-        match Self::ALL.into_iter().find(|criterion| criterion.0 == key) {
+        match Self::ALL.into_iter().find(|criterion| criterion.key() == key) {
             Some(known) => Ok(known),
             None => CRITERION_KEYS.store(key).map(Self),
         }
@@ -138,7 +140,7 @@ impl Criterion {
     /// Returns the criterion with a key, if it belongs to ACE-M³ or to a rubric or record that the program
     /// has read.
     pub fn find(key: &str) -> Option<Self> {
-        let known = Self::ALL.into_iter().find(|criterion| criterion.0 == key);
+        let known = Self::ALL.into_iter().find(|criterion| criterion.key() == key);
         known.or_else(|| CRITERION_KEYS.find(key).map(Self))
     }
 
@@ -149,7 +151,7 @@ impl Criterion {
 
     /// Returns the name in records and rubric files.
     pub fn key(self) -> &'static str {
-        self.0
+        self.0.text()
     }
 
     /// Returns the name in prompts of ACE-M³ and in reports. Other criteria are named by their keys.
@@ -165,7 +167,7 @@ impl Criterion {
             Self::CONTEXT_AWARENESS => "Context Awareness",
             Self::RELEVANCE_TO_CONDITION => "Relevance to Patient's Condition",
             Self::ADDRESSING_MULTIPLE_CONCERNS => "Addressing Multiple Concerns",
-            Self(key) => return name_of_key(key),
+            Self(key) => return name_of_key(key.text()),
         };
         name.to_owned()
     }
@@ -185,42 +187,18 @@ fn name_of_key(key: &str) -> String {
     name
 }
 
-/// Compares two keys: those of ACE-M³ come first, in the order of the papers, then the others by name.
-fn compare_keys<T: PartialEq>(known: &[T], [a, b]: [(&T, &str); 2]) -> Ordering {
-    let rank = |item: &T| known.iter().position(|k| k == item).unwrap_or(known.len());
-    rank(a.0).cmp(&rank(b.0)).then_with(|| a.1.cmp(b.1))
-}
-
-impl Ord for Aspect {
-    fn cmp(&self, other: &Self) -> Ordering {
-        compare_keys(&Self::ALL, [(self, self.0), (other, other.0)])
-    }
-}
-
-impl Ord for Criterion {
-    fn cmp(&self, other: &Self) -> Ordering {
-        compare_keys(&Self::ALL, [(self, self.0), (other, other.0)])
-    }
-}
-
-/// Implements what both kinds of keys have in common: order, text, serde and JSON Schema.
+/// Implements what both kinds of keys have in common: text, serde and JSON Schema.
 macro_rules! impl_key {
     ($type:ident) => {
-        impl PartialOrd for $type {
-            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-                Some(self.cmp(other))
-            }
-        }
-
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.0)
+                f.write_str(self.key())
             }
         }
 
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.0)
+                serializer.serialize_str(self.key())
             }
         }
 

@@ -1,6 +1,6 @@
-//! Keys of aspects and criteria: short names that are stored once and compared by content.
+//! Keys of aspects and criteria: short names that are stored once, in the order in which they were read.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Error;
@@ -11,25 +11,49 @@ const MAX_LENGTH: usize = 48;
 /// keys are a damaged or hostile file.
 const MAX_KEYS: usize = 4096;
 
-/// The keys of rubrics and records that are not constants of the program. They stay in memory until the
-/// program ends.
-pub(crate) struct KeyStore(Mutex<BTreeSet<&'static str>>);
+/// Position of the first key of a store. The constants of the program come before it.
+const FIRST_STORED: u32 = 1 << 16;
+
+/// A key. Keys are ordered by position, not by text: a rubric lists its keys in an order that means
+/// something.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RubricKey {
+    /// Position among all keys of its type. Equal texts have equal positions.
+    position: u32,
+    text: &'static str,
+}
+
+impl RubricKey {
+    /// Creates a key that is a constant of the program.
+    pub(crate) const fn constant(position: u32, text: &'static str) -> Self {
+        Self { position, text }
+    }
+
+    /// Returns the text.
+    pub(crate) const fn text(self) -> &'static str {
+        self.text
+    }
+}
+
+/// The keys of rubrics and records that are not constants of the program, with their positions. They
+/// stay in memory until the program ends.
+pub(crate) struct KeyStore(Mutex<BTreeMap<&'static str, u32>>);
 
 impl KeyStore {
     /// Creates an empty store.
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(BTreeSet::new()))
+        Self(Mutex::new(BTreeMap::new()))
     }
 
-    fn keys(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+    fn keys(&self) -> MutexGuard<'_, BTreeMap<&'static str, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the stored copy of a key; stores it if it is new.
+    /// Returns the stored copy of a key; stores it after all others if it is new.
     ///
     /// # Errors
     /// If the text is no key, or there are too many keys.
-    pub(crate) fn store(&self, text: &str) -> Result<&'static str, Error> {
+    pub(crate) fn store(&self, text: &str) -> Result<RubricKey, Error> {
         if !is_key(text) {
             let shown: String = text.chars().take(MAX_LENGTH).collect();
             return Err(Error::Rubric(format!(
@@ -39,25 +63,34 @@ impl KeyStore {
             )));
         }
         let mut keys = self.keys();
-        if let Some(known) = keys.get(text) {
-            return Ok(known);
+        if let Some((text, position)) = keys.get_key_value(text) {
+            return Ok(RubricKey { position: *position, text });
         }
-        if keys.len() >= MAX_KEYS {
+        let stored = u32::try_from(keys.len()).ok().filter(|_| keys.len() < MAX_KEYS);
+        let Some(stored) = stored else {
             return Err(Error::Rubric(format!("more than {MAX_KEYS} different keys")));
-        }
-        let key: &'static str = Box::leak(text.to_owned().into_boxed_str());
-        keys.insert(key);
+        };
+        let key = RubricKey {
+            position: FIRST_STORED + stored,
+            text: Box::leak(text.to_owned().into_boxed_str()),
+        };
+        keys.insert(key.text, key.position);
         Ok(key)
     }
 
     /// Returns the stored copy of a key; `None` if it is not stored.
-    pub(crate) fn find(&self, text: &str) -> Option<&'static str> {
-        self.keys().get(text).copied()
+    pub(crate) fn find(&self, text: &str) -> Option<RubricKey> {
+        let keys = self.keys();
+        keys.get_key_value(text).map(|(text, position)| RubricKey { position: *position, text })
     }
 
-    /// Returns all stored keys in alphabetical order.
-    pub(crate) fn all(&self) -> Vec<&'static str> {
-        self.keys().iter().copied().collect()
+    /// Returns all stored keys in their order.
+    pub(crate) fn all(&self) -> Vec<RubricKey> {
+        let keys = self.keys();
+        let stored = keys.iter().map(|(text, position)| RubricKey { position: *position, text });
+        let mut all: Vec<RubricKey> = stored.collect();
+        all.sort_unstable();
+        all
     }
 }
 
@@ -77,9 +110,19 @@ mod tests {
         let store = KeyStore::new();
         let first = store.store("a_key").unwrap();
         let second = store.store(&String::from("a_key")).unwrap();
-        assert!(std::ptr::eq(first, second));
-        assert_eq!((store.find("a_key"), store.find("b")), (Some("a_key"), None));
-        assert_eq!(store.all(), ["a_key"]);
+        assert!(std::ptr::eq(first.text(), second.text()));
+        assert!(store.find("a_key") == Some(first) && store.find("b").is_none());
+    }
+
+    #[test]
+    fn keys_have_the_order_in_which_they_were_stored() {
+        let store = KeyStore::new();
+        for text in ["safety", "brevity", "safety", "harm"] {
+            store.store(text).unwrap();
+        }
+        let texts: Vec<&str> = store.all().into_iter().map(RubricKey::text).collect();
+        assert_eq!(texts, ["safety", "brevity", "harm"]);
+        assert!(RubricKey::constant(9, "z") < store.store("a").unwrap());
     }
 
     #[test]

@@ -116,3 +116,31 @@ fn report_shows_changes_since_an_earlier_run() {
     assert!(markdown.contains("## Changes") && markdown.contains("no verdict any more"));
     assert!(report("html").contains("no verdict any more; before: "));
 }
+
+/// Without this, the file of an earlier run would look like the result of the failed one.
+#[test]
+fn failed_run_replaces_the_junit_file_of_an_earlier_one() {
+    let folder = Folder::with_cases(4);
+    let judge = |out: &str, panel: &str, more: &[&str]| {
+        let args = ["judge", "cases", "--out", out, "--panel", panel, "--junit", "judge.xml"];
+        let output = folder.run(&[&args[..], more].concat());
+        (output.exit_code, folder.read("judge.xml"))
+    };
+    let (exit_code, passed) = judge("a", "scripted:", &[]);
+    assert!(exit_code == 0 && passed.contains("errors=\"0\""), "{passed}");
+    let (exit_code, failed) = judge("b", "scripted:fail-after=1", &[]);
+    assert!(exit_code == 4 && failed.contains("errors=\"1\""), "{exit_code} {failed}");
+    assert!(failed.contains("the judge failed at case"), "{failed}");
+    judge("c", "scripted:", &[]);
+    let (exit_code, refused) = judge("c", "scripted:", &["--no-resume"]);
+    assert!(exit_code == 2 && refused.contains("already contains verdicts"), "{refused}");
+    folder.write("audit.xml", &passed);
+    let audit = folder.run(&["audit", "absent", "--junit", "audit.xml"]);
+    assert_eq!(audit.exit_code, 2);
+    assert!(folder.read("audit.xml").contains("errors=\"1\""));
+    // A file of another form and an input stay as they are.
+    folder.write("notes.xml", "mine");
+    let args = ["judge", "absent", "--out", "d", "--junit", "notes.xml"];
+    assert_eq!(folder.run(&args).exit_code, 2);
+    assert_eq!(folder.read("notes.xml"), "mine");
+}

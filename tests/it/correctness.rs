@@ -293,3 +293,52 @@ fn report_compares_several_judges() {
     let same = folder.run(&["report", "out", "copy", "--out", "r.html"]);
     assert!(same.stderr.contains("verdicts of the same judge"), "{}", same.stderr);
 }
+
+/// Published tables count an empty answer as wrong.
+#[test]
+fn empty_answer_is_wrong_for_text_metrics_and_lowers_the_coverage_of_the_judge() {
+    let folder = Folder::with_cases(8);
+    let cases: Vec<Value> = (0..8)
+        .map(|i| {
+            let mut case = valid_case(i);
+            case["reference"] = json!(format!("a shadow, {i}"));
+            case["responses"][1]["text"] = json!("");
+            if i < 2 {
+                case["responses"][0]["text"] = json!("");
+            }
+            case.as_object_mut().unwrap().remove("labels");
+            case
+        })
+        .collect();
+    folder.write_cases(&cases);
+    folder.judge("out", &["--form", "correctness", "--max-unscored", "100"]);
+    let table: Value = serde_json::from_str(&stdout(
+        &folder,
+        &["rank", "out", "--resamples", "50", "--format", "json"],
+    ))
+    .unwrap();
+    // The first image has no verdict. Its two cases are unreadable and do not name it.
+    assert_eq!(table["images"], 3);
+    let models = table["models"].as_array().unwrap();
+    let of = |name: &str| models.iter().find(|model| model["model"] == name).unwrap();
+    let (alpha, beta) = (of("alpha"), of("beta"));
+    assert_eq!((&alpha["n"], &alpha["coverage"]), (&json!(6), &json!(0.75)));
+    for metric in ["exact_match", "token_recall"] {
+        assert_eq!((&alpha[metric]["value"], &alpha[metric]["n"]), (&json!(0.75), &json!(8)));
+        assert_eq!((&beta[metric]["value"], &beta[metric]["n"]), (&json!(0.0), &json!(8)));
+    }
+    let text = stdout(&folder, &["rank", "out", "--resamples", "50"]);
+    assert!(text.contains("3 images"), "{text}");
+    assert!(text.contains("an empty or missing one as wrong"), "{text}");
+}
+
+#[test]
+fn labels_that_match_nothing_are_shown_beside_a_record() {
+    let folder = graded_folder(2);
+    folder.write("labels.csv", "case,model,score\nx9,alpha,1\nx8,alpha,0\n");
+    let output = folder.run(&["agree", "out", "--labels", "labels.csv"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    let expected = "none of the 2 labels matches these records (label: line 2: case x9, model alpha; \
+                    record: case c0 of alpha)";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+}

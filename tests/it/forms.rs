@@ -246,3 +246,57 @@ fn runs_of_different_questions_are_not_compared() {
     let args = ["agree", "correctness", "--labels", "labels.csv", "--group-by", "kind"];
     assert!(folder.run(&args).stderr.contains("--group-by: not available"));
 }
+
+/// A case without a reference has as many unscored pairs as one without its image.
+#[test]
+fn missing_reference_leaves_each_pair_unscored() {
+    let folder = Folder::with_cases(6);
+    let cases: Vec<Value> = (0..6)
+        .map(|i| {
+            let mut case = valid_case(i);
+            let response = |model: &str| json!({"model": model, "text": format!("{model}, {i}")});
+            case["responses"] = json!(["a", "b", "c", "d"].map(response));
+            case.as_object_mut().unwrap().remove("labels");
+            if i < 2 {
+                case["reference"] = json!("yes");
+            }
+            case
+        })
+        .collect();
+    folder.write_cases(&cases);
+    let result = folder.judge("out", &["--reference", "show"]);
+    assert_eq!(result.exit_code, 3, "{}", result.stderr);
+    assert!(result.stdout.contains("unscored  24 of 36 (66.7 %): parse 24"), "{}", result.stdout);
+    assert!(result.stdout.contains(" 33 % "), "{}", result.stdout);
+    // Their cluster is the image.
+    assert!(folder.records("out").iter().all(|record| record["image"]["sha256"].is_string()));
+    let with_baseline = folder.judge("baseline", &["--reference", "show", "--baseline", "b"]);
+    let expected = "unscored  12 of 18 (66.7 %): parse 12";
+    assert!(with_baseline.stdout.contains(expected), "{}", with_baseline.stdout);
+}
+
+#[test]
+fn flags_without_effect_in_a_form_are_named() {
+    let folder = folder_with_references(2);
+    let warning = |flags: &str| {
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let result = folder.judge("out", &[&flags[..], &["--limit", "1"]].concat());
+        assert_eq!(result.exit_code, 0, "{}", result.stderr);
+        std::fs::remove_dir_all(folder.path("out")).unwrap();
+        result.stderr
+    };
+    for form in ["single", "list", "correctness"] {
+        let stderr = warning(&format!("--form {form} --baseline w"));
+        assert!(stderr.contains("--baseline w has no effect"), "{form}: {stderr}");
+    }
+    for form in ["single", "correctness"] {
+        let stderr = warning(&format!("--form {form} --single-order"));
+        assert!(stderr.contains("--single-order has no effect"), "{form}: {stderr}");
+    }
+    let hidden = warning("--form correctness --reference hide");
+    assert!(hidden.contains("--reference hide has no effect"), "{hidden}");
+    for effective in ["--form list --single-order", "--form correctness", "--reference hide"] {
+        let stderr = warning(effective);
+        assert!(!stderr.contains("no effect"), "{effective}: {stderr}");
+    }
+}

@@ -29,6 +29,7 @@ fn verdict(line: u64, (i, j, length_difference, outcome): (usize, usize, i64, f6
     PairVerdict {
         case: line.to_string(),
         pair: [i, j].map(|model| format!("model {model}")),
+        has_image: true,
         cluster: line.to_string(),
         scores: Some(BTreeMap::from([(ScoreTarget::Final, scores)])),
         orders: vec![OrderScores { swapped: false, scores }],
@@ -55,6 +56,7 @@ fn length_controlled_win_rates_match_statsmodels() {
             path: PathBuf::from("golden"),
             judge: String::new(),
             name: String::new(),
+            score_range: [0, 5],
             pairs,
             labels: Vec::new(),
             without_pair: 0,

@@ -104,3 +104,84 @@ fn prompts_of_a_list_name_its_models() {
     let first = "case c0, responses of alpha, beta, gamma and delta\n";
     assert!(prompts.stdout.starts_with(first), "{}{}", prompts.stdout, prompts.stderr);
 }
+
+/// A pair of a list has as many presentation orders as the list has responses.
+#[test]
+fn audit_of_lists_uses_all_rotations_and_accuses_no_untouched_record() {
+    let folder = Folder::with_cases(24);
+    folder.write_cases(&(0..24).map(case_of_four).collect::<Vec<_>>());
+    folder.judge("out", &["--form", "list"]);
+    let args = ["audit", "out", "--resamples", "50", "--format", "json"];
+    let audit: Value = serde_json::from_str(&folder.run(&args).stdout).unwrap();
+    let finding = |probe: &str| {
+        let all = audit["probes"].as_array().unwrap();
+        all.iter().find(|finding| finding["probe"] == probe).unwrap().clone()
+    };
+    let value = |finding: &Value, key: &str| {
+        let measures = finding["measures"].as_array().unwrap();
+        let measure =
+            measures.iter().find(|m| m["key"] == key).unwrap_or_else(|| panic!("{key}: {finding}"));
+        measure["reading"]["value"].as_f64().unwrap()
+    };
+    let symmetry = finding("symmetry");
+    assert!(!symmetry.to_string().contains("edited"), "{symmetry}");
+    assert!((value(&symmetry, "sums_up") - 1.0).abs() < 1e-9);
+    // The flip rate over all combinations of an order with the first response before the second and
+    // one with it after.
+    let (mut flips, mut pairs) = (0.0, 0.0);
+    for record in folder.records("out") {
+        for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+            let orders = record["orders"].as_array().unwrap().iter().map(|order| {
+                let first = usize::try_from(order["first_shown"].as_u64().unwrap()).unwrap();
+                let place = |i: usize| (i + 4 - first) % 4;
+                let score = |i: usize| order["scores"][i].as_u64().unwrap();
+                (place(a) < place(b), score(a).cmp(&score(b)))
+            });
+            let (before, after): (Vec<_>, Vec<_>) = orders.partition(|(is_before, _)| *is_before);
+            let differ = before.iter().flat_map(|x| after.iter().map(move |y| x.1 != y.1));
+            let differ: Vec<bool> = differ.collect();
+            flips += differ.iter().filter(|d| **d).count() as f64 / differ.len() as f64;
+            pairs += 1.0;
+        }
+    }
+    let found = value(&finding("position"), "flip_rate");
+    assert!((found - flips / pairs).abs() < 1e-6, "{found} {}", flips / pairs);
+}
+
+#[test]
+fn list_that_names_a_model_twice_is_one_unscored_record() {
+    let folder = Folder::with_cases(4);
+    let mut cases: Vec<Value> = (0..4).map(case_of_four).collect();
+    cases[1]["responses"][1]["model"] = json!("alpha");
+    folder.write_cases(&cases);
+    let list = folder.judge("list", &["--form", "list"]);
+    assert!(list.stdout.contains("unscored  1 of 4 (25.0 %)"), "{}", list.stdout);
+    // Alone, each of the three models lacks a response.
+    let single = folder.judge("single", &["--form", "single"]);
+    assert!(single.stdout.contains("unscored  3 of 15 (20.0 %)"), "{}", single.stdout);
+    assert_eq!(folder.run(&["rank", "single"]).exit_code, 0);
+}
+
+/// Cases of a JSON array on one line have equal line numbers.
+#[test]
+fn summary_compares_responses_to_the_same_case_only() {
+    let folder = Folder::with_cases(8);
+    let row = |i: usize| {
+        json!({"id": i, "question": format!("what is {i}?"), "a": format!("a {i}"),
+        "b": format!("b {i}")})
+    };
+    let rows: Vec<Value> = (0..8).map(row).collect();
+    folder.write("array.json", &Value::Array(rows).to_string());
+    let columns = "id=id,question=question,answer:a=a,answer:b=b";
+    for form in ["single", "list"] {
+        let args = ["judge", "array.json", "--out", form, "--panel", "scripted:"];
+        let result = folder.run(
+            &[&args[..], &["--columns", columns, "--form", form, "--format", "json"]].concat(),
+        );
+        let summary: Value = serde_json::from_str(&result.stdout).unwrap();
+        for model in summary["models"].as_array().unwrap() {
+            let count = |key: &str| model[key].as_u64().unwrap();
+            assert_eq!(count("wins") + count("ties") + count("losses"), 8, "{form}: {model}");
+        }
+    }
+}

@@ -147,3 +147,63 @@ fn torn_last_record_is_ignored() {
     assert_eq!(pairs(&output), 72);
     assert!(output.stderr.contains("(case c0): not a record, EOF"), "{}", output.stderr);
 }
+
+/// Ranks two runs of a form and returns the JSON output.
+fn rank_two(folder: &Folder, runs: [&str; 2]) -> Value {
+    let args = [&["rank", "--resamples", "50", "--format", "json"], &runs[..]].concat();
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+#[test]
+fn cases_in_another_order_count_once_in_every_form() {
+    let folder = Folder::with_cases(12);
+    let with_reference = |i: usize| {
+        let mut case = valid_case(i);
+        // The second case has no reference, so its responses are unscored and have no key.
+        if i != 1 {
+            case["reference"] = json!("yes");
+        }
+        case
+    };
+    let mut cases: Vec<Value> = (0..12).map(with_reference).collect();
+    let forms = ["pair", "single", "list", "correctness"];
+    for (suffix, is_reversed) in [("", false), ("-reversed", true)] {
+        if is_reversed {
+            cases.reverse();
+        }
+        folder.write_cases(&cases);
+        for form in forms {
+            folder.judge(&format!("{form}{suffix}"), &["--form", form]);
+        }
+    }
+    for form in forms {
+        let ranking = rank_two(&folder, [form, &format!("{form}-reversed")]);
+        let (n, unit) = if form == "correctness" { (22, "response") } else { (12, "pair") };
+        assert_eq!(ranking["n"], n, "{form}: {ranking}");
+        let notices = ranking["notices"].to_string();
+        assert!(notices.contains(&format!("{unit}s are also in an earlier argument")), "{notices}");
+    }
+}
+
+#[test]
+fn different_texts_with_equal_ids_are_different_cases() {
+    let folder = Folder::with_cases(12);
+    let case = |i: usize, set: &str| {
+        let mut case = valid_case(i);
+        case["question"] = json!(format!("{set}: what is shown in {i}?"));
+        case.as_object_mut().unwrap().remove("image");
+        case
+    };
+    for set in ["first", "second"] {
+        folder.write_cases(&(0..12).map(|i| case(i, set)).collect::<Vec<_>>());
+        for form in ["pair", "single", "list"] {
+            folder.judge(&format!("{set}-{form}"), &["--form", form]);
+        }
+    }
+    for form in ["pair", "single", "list"] {
+        let ranking = rank_two(&folder, [&format!("first-{form}"), &format!("second-{form}")]);
+        assert_eq!((&ranking["pairs"], &ranking["images"]), (&json!(24), &json!(0)), "{form}");
+    }
+}

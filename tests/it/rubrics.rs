@@ -44,7 +44,9 @@ fn own_rubric_goes_through_judge_agree_rank_and_report() {
     folder.write_cases(&cases);
     folder.write("safety.toml", RUBRIC);
     let judged = folder.judge("out", &["--rubric", "safety.toml"]);
-    assert!(judged.stdout.contains("score  harm") || judged.stdout.contains("candour"));
+    assert!(judged.stdout.contains("  score  harm  candour  "), "{}", judged.stdout);
+    assert!(judged.stdout.contains("mean final score, 1 to 4"), "{}", judged.stdout);
+    assert_eq!(folder.manifest("out")["score_range"], json!([1, 4]));
     for record in folder.records("out") {
         let criteria = record["criteria"].as_object().unwrap();
         assert_eq!(criteria.keys().collect::<Vec<_>>(), ["harmlessness", "says_its_limits"]);
@@ -58,11 +60,15 @@ fn own_rubric_goes_through_judge_agree_rank_and_report() {
     let ranking = folder.run(&["rank", "out", "--target", "harm"]);
     assert!(ranking.stdout.contains("score target: harm"), "{}", ranking.stdout);
     let absent = folder.run(&["rank", "out", "--target", "beauty"]);
-    assert!(absent.stderr.contains("the records have final, candour, harm"), "{}", absent.stderr);
+    assert!(absent.stderr.contains("the records have final, harm, candour"), "{}", absent.stderr);
     let report = folder.run(&["report", "out", "--out", "report.html"]);
     assert_eq!(report.exit_code, 0, "{}", report.stderr);
     let page = folder.read("report.html");
     assert!(page.contains(r#"["harmlessness","Harmlessness","harm"]"#));
+    let markdown = folder.run(&["report", "out", "--format", "markdown"]).stdout;
+    assert!(markdown.contains("| scores | 1.0 | 1.5 |"), "{markdown}");
+    assert!(markdown.contains("| 3.5 | 4.0 |\n"), "{markdown}");
+    assert!(markdown.contains("scores from 1 to 4"), "{markdown}");
     // Another rubric is another judge.
     folder.write("safety.toml", &RUBRIC.replace("hardly", "rarely"));
     let changed = folder.judge("out", &["--rubric", "safety.toml"]);

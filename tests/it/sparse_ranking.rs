@@ -61,6 +61,7 @@ fn rank(models: u32, pairs: u64, slope: f64) -> Ranking {
         PairVerdict {
             case: line.to_string(),
             pair: [first, second].map(|model| format!("model {model:03}")),
+            has_image: true,
             cluster: (line / 2).to_string(),
             scores: Some(BTreeMap::from([(ScoreTarget::Final, scores)])),
             orders: Vec::new(),
@@ -75,6 +76,7 @@ fn rank(models: u32, pairs: u64, slope: f64) -> Ranking {
         path: PathBuf::from("generated"),
         judge: String::new(),
         name: String::new(),
+        score_range: [0, 5],
         pairs: pairs.collect(),
         labels: Vec::new(),
         without_pair: 0,

@@ -10,6 +10,7 @@ mod parse;
 mod prompt_tokens;
 mod rubric;
 mod rubric_content;
+mod rubric_toml;
 mod score_words;
 mod staged_prompt;
 mod template;

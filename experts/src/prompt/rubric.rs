@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 
 use super::form::Form;
+use super::rubric_toml::{key_of_rubric, parse_toml};
 use super::score_words::ScoreWords;
 use super::template::{PromptPiece, Template, TemplateValues};
 use crate::{Aspect, Criterion, Error, SCORES};
@@ -84,14 +85,18 @@ impl Rubric {
 
     /// Parses the built-in rubric with a key; `None` if there is none.
     pub fn by_key(key: &str) -> Result<Option<Self>, Error> {
-        let rubrics = BUILT_IN.iter().map(|source| Self::parse(source));
-        let found = rubrics.collect::<Result<Vec<_>, _>>()?.into_iter().find(|r| r.key == key);
-        Ok(found)
+        for source in BUILT_IN {
+            // The others are not parsed: keys have the order in which the program reads them.
+            if key_of_rubric(source)? == key {
+                return Self::parse(source).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the keys of the built-in rubrics.
     pub fn built_in_keys() -> Result<Vec<String>, Error> {
-        BUILT_IN.iter().map(|source| Ok(Self::parse(source)?.key)).collect()
+        BUILT_IN.iter().map(|source| key_of_rubric(source)).collect()
     }
 
     /// Parses a rubric in TOML.
@@ -99,11 +104,7 @@ impl Rubric {
     /// # Errors
     /// If the TOML is invalid, or aspects, criteria, scores or texts are not as expected.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let mut rubric: Self = toml::from_str(source).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = source.get(..start).map_or(1, |before| before.matches('\n').count() + 1);
-            Error::Rubric(format!("line {line}: {}", error.message()))
-        })?;
+        let mut rubric: Self = parse_toml(source)?;
         rubric.check().map_err(Error::Rubric)?;
         source.clone_into(&mut rubric.source);
         Ok(rubric)

@@ -17,7 +17,7 @@ pub struct AccuracyReport {
     pub n: usize,
     /// Number of responses.
     pub responses: usize,
-    /// Number of images.
+    /// Number of images; cases without one do not count.
     pub images: usize,
     /// Number of bootstrap resamples.
     pub resamples: usize,
@@ -54,7 +54,7 @@ impl AccuracyReport {
             judge: runs.first().map_or_else(String::new, |run| run.name.clone()),
             n: responses.iter().filter(|r| r.probability.is_some()).count(),
             responses: responses.len(),
-            images: clusters.count(),
+            images: clusters.count_among(|response| responses[response].has_image),
             resamples: bootstrap.resamples,
             seed: bootstrap.seed,
             differences: AccuracyDifference::between_all(&best_first(&models), &responses),

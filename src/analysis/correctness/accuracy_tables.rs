@@ -76,6 +76,8 @@ impl AccuracyReport {
             "exact match: the response equals the reference, without case, punctuation and articles",
             "token recall: mean proportion of the words of the reference that are in the response; \
              each character of a Chinese reference is a word",
+            "exact match and token recall need no verdict: they count all responses to cases with a \
+             reference, and an empty or missing one as wrong",
             "n: responses with a verdict; coverage: their proportion",
         ];
         TableSection::new("accuracy, best first", table)

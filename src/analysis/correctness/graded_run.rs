@@ -1,6 +1,6 @@
 //! The verdicts of a run of the form `correctness`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::Form;
@@ -8,11 +8,13 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use crate::analysis::metrics::{WordOverlap, is_closed, words_as_in};
+use crate::data::cases::UnscoredReason;
 use crate::data::labels::{LabelEntry, labels_from_record};
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::judging::run::run_state::RunState;
+use crate::support::digest::Digest;
 
 /// The verdicts of one judge on single responses.
 #[derive(Clone, Debug)]
@@ -40,16 +42,23 @@ pub struct GradedResponse {
     pub model: String,
     /// Bootstrap cluster: the image, or the case if it has no image.
     pub cluster: String,
+    /// True if the case has an image.
+    pub has_image: bool,
     /// True for a closed question; `None` if unknown.
     pub is_closed: Option<bool>,
     /// The judge's probability that the response is correct, 0 to 1; `None` if it is unscored.
     pub probability: Option<f64>,
+    /// True if the response can be compared with the reference without a judge: the case has a
+    /// reference, and the response is known, or is empty or missing, which counts as wrong.
+    pub is_comparable: bool,
     /// True if the response equals the reference, without case, punctuation and articles.
     pub is_exact: bool,
     /// Proportion of the words of the reference that are in the response, 0 to 1.
     pub recall: f64,
     /// Metadata of the case.
     pub meta: Map<String, Value>,
+    /// Key of the verdict: equal keys mean equal judges and inputs.
+    pub key: Option<Digest>,
 }
 
 impl GradedResponse {
@@ -70,23 +79,34 @@ impl GradedResponse {
             RecordOutcome::Noted { .. } => return None,
         };
         let response = subject.responses.as_ref().and_then(|texts| texts.first());
-        let response = response.map_or("", String::as_str);
-        let match_ =
-            ReferenceMatch::new(response, subject.reference.as_deref().unwrap_or_default());
+        let is_missing = matches!(&record.outcome,
+            RecordOutcome::Unscored(unscored) if unscored.reason == UnscoredReason::Parse);
+        let reference = subject.reference.as_deref().filter(|text| !text.trim().is_empty());
+        let match_ = match (reference, response) {
+            (Some(reference), Some(response)) => Some(ReferenceMatch::new(response, reference)),
+            (Some(_), None) if is_missing => Some(ReferenceMatch::default()),
+            _ => None,
+        };
+        let is_comparable = match_.is_some();
+        let match_ = match_.unwrap_or_default();
         Some(Self {
             case: subject.case.clone()?,
             model: model.clone(),
             cluster: subject.cluster().to_string(),
+            has_image: subject.image.is_some(),
             is_closed: is_closed(&subject.meta, subject.reference.as_deref()),
             probability,
+            is_comparable,
             is_exact: match_.is_exact,
             recall: match_.recall,
             meta: subject.meta.clone(),
+            key: subject.key,
         })
     }
 }
 
-/// What text metrics say about a response.
+/// What text metrics say about a response. The default is that of an empty one.
+#[derive(Default)]
 struct ReferenceMatch {
     is_exact: bool,
     recall: f64,
@@ -105,6 +125,19 @@ impl ReferenceMatch {
         Self {
             is_exact: response_words == reference_words,
             recall: WordOverlap::new(&response_words, &reference_words).ngram_overlap(1).recall,
+        }
+    }
+}
+
+/// Moves responses without an image to the image of their case: the record of a missing response does
+/// not name it.
+fn cluster_by_case(responses: &mut [GradedResponse]) {
+    let with_image = responses.iter().filter(|response| response.has_image);
+    let clusters: HashMap<String, String> =
+        with_image.map(|r| (r.case.clone(), r.cluster.clone())).collect();
+    for response in responses.iter_mut().filter(|response| !response.has_image) {
+        if let Some(cluster) = clusters.get(&response.case) {
+            response.cluster.clone_from(cluster);
         }
     }
 }
@@ -152,6 +185,7 @@ impl GradedRun {
         let neighbour = || Manifest::read(records_path.parent()?).ok();
         let manifest = records.manifest().cloned().or_else(neighbour);
         let manifest = manifest.filter(|manifest| manifest.judge_sha256.short_hex() == judge);
+        cluster_by_case(&mut responses);
         let run = records.state();
         Ok(Self {
             path: records_path,

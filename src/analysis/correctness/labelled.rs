@@ -54,10 +54,13 @@ impl<'a> LabelledResponses<'a> {
             .map(|(i, r)| ((r.case.as_str(), r.model.as_str()), i))
             .collect();
         let mut votes: BTreeMap<usize, Votes<'a>> = BTreeMap::new();
-        let mut unmatched = 0;
+        let (mut unmatched, mut example) = (0, String::new());
         for entry in labels {
             let (model, is_correct) = binary_label(entry, source)?;
             let Some(index) = known.get(&(entry.case.as_str(), model)) else {
+                if unmatched == 0 {
+                    example = format!("line {}: case {}, model {model}", entry.line, entry.case);
+                }
                 unmatched += 1;
                 continue;
             };
@@ -74,10 +77,14 @@ impl<'a> LabelledResponses<'a> {
             }
         }
         if votes.is_empty() {
+            let first = run.responses.first();
+            let record =
+                first.map(|response| format!("case {} of {}", response.case, response.model));
             bail!(
-                "{}: none of the {unmatched} labels matches these records\n\
+                "{}: none of the {unmatched} labels matches these records (label: {example}; record: {})\n\
                  hint: use the case ids and model names of the records",
-                source.display()
+                source.display(),
+                record.unwrap_or_default()
             );
         }
         Ok(Self::from_votes(run, &votes, unmatched))

@@ -18,9 +18,10 @@ pub struct ModelAccuracy {
     pub open: Estimate,
     /// Mean probability of being correct.
     pub probability: Estimate,
-    /// Proportion of responses that equal the reference.
+    /// Proportion of the responses to cases with a reference that equal it. An empty or missing response
+    /// counts as wrong; a verdict is not needed.
     pub exact_match: Estimate,
-    /// Mean proportion of the words of the reference that are in the response.
+    /// Mean proportion of the words of the reference that are in the response, over the same responses.
     pub token_recall: Estimate,
     /// Number of responses with a verdict.
     pub n: usize,
@@ -47,11 +48,11 @@ pub(super) fn indicator(condition: bool) -> f64 {
 
 impl ModelAccuracy {
     pub(super) fn new(model: &str, responses: &[&GradedResponse], bootstrap: Bootstrap) -> Self {
-        let graded: Vec<&GradedResponse> =
-            responses.iter().copied().filter(|r| r.probability.is_some()).collect();
+        let is_graded = |r: &GradedResponse| r.probability.is_some();
+        let n = responses.iter().filter(|r| is_graded(r)).count();
         let estimate = |includes: &dyn Fn(&GradedResponse) -> bool,
                         value: &dyn Fn(&GradedResponse) -> f64| {
-            let included = graded.iter().filter(|r| includes(r));
+            let included = responses.iter().filter(|r| includes(r));
             let values: Vec<(&str, f64)> =
                 included.map(|r| (r.cluster.as_str(), value(r))).collect();
             estimate_proportion(&values, bootstrap)
@@ -59,14 +60,14 @@ impl ModelAccuracy {
         let is_correct = |r: &GradedResponse| indicator(r.is_correct() == Some(true));
         Self {
             model: model.to_owned(),
-            accuracy: estimate(&|_| true, &is_correct),
-            closed: estimate(&|r| r.is_closed == Some(true), &is_correct),
-            open: estimate(&|r| r.is_closed == Some(false), &is_correct),
-            probability: estimate(&|_| true, &|r| r.probability.unwrap_or_default()),
-            exact_match: estimate(&|_| true, &|r| indicator(r.is_exact)),
-            token_recall: estimate(&|_| true, &|r| r.recall),
-            n: graded.len(),
-            coverage: graded.len() as f64 / responses.len().max(1) as f64,
+            accuracy: estimate(&is_graded, &is_correct),
+            closed: estimate(&|r| is_graded(r) && r.is_closed == Some(true), &is_correct),
+            open: estimate(&|r| is_graded(r) && r.is_closed == Some(false), &is_correct),
+            probability: estimate(&is_graded, &|r| r.probability.unwrap_or_default()),
+            exact_match: estimate(&|r| r.is_comparable, &|r| indicator(r.is_exact)),
+            token_recall: estimate(&|r| r.is_comparable, &|r| r.recall),
+            n,
+            coverage: n as f64 / responses.len().max(1) as f64,
         }
     }
 }

@@ -11,11 +11,14 @@ pub(super) fn response(case: usize, model: &str, probability: Option<f64>) -> Gr
         case: case.to_string(),
         model: model.to_owned(),
         cluster: format!("image {}", case / 2),
+        has_image: true,
         is_closed: Some(case.is_multiple_of(2)),
         probability,
+        is_comparable: probability.is_some(),
         is_exact: case.is_multiple_of(4),
         recall: 0.25,
         meta: serde_json::Map::new(),
+        key: None,
     }
 }
 

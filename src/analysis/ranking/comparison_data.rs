@@ -13,8 +13,10 @@ pub(super) struct ComparisonData {
     pub(super) models: Vec<String>,
     /// Indices of the two models and their order, for each pair with a verdict.
     pub(super) pairs: Vec<([usize; 2], Ordering)>,
-    /// Image of each pair.
+    /// Bootstrap cluster of each pair: the image, or the case if it has none.
     pub(super) clusters: Clusters,
+    /// Number of images of the pairs with a verdict.
+    pub(super) image_count: usize,
     /// Index of the case of each pair.
     case_indices: Vec<usize>,
     /// Indices of the pairs of each model.
@@ -79,8 +81,10 @@ impl ComparisonData {
             let case = (verdict.case.as_str(), verdict.cluster.as_str());
             case_indices.push(*case_numbers.entry(case).or_insert(next));
         }
+        let clusters = Clusters::new(scored.iter().map(|verdict| verdict.cluster.as_str()));
         Self {
-            clusters: Clusters::new(scored.iter().map(|verdict| verdict.cluster.as_str())),
+            image_count: clusters.count_among(|pair| scored[pair].has_image),
+            clusters,
             models: numbers.into_keys().map(str::to_owned).collect(),
             pairs_of_model: index_by_model(&pairs, pair_counts.len()),
             pairs,
@@ -212,6 +216,7 @@ mod tests {
             pairs_of_model: index_by_model(&pairs, 3),
             pairs,
             clusters: Clusters::new([0, 0, 0, 1, 1, 1, 2]),
+            image_count: 3,
             case_indices: vec![0, 0, 0, 1, 1, 1, 2],
             pair_counts: vec![0; 3],
         }

@@ -136,7 +136,7 @@ pub fn rank_models(
         target,
         n: data.pairs.len(),
         pairs: runs.iter().map(|run| run.pairs.len()).sum(),
-        images: data.clusters.count(),
+        images: data.image_count,
         draws: bootstrap.resamples,
         seed: bootstrap.seed,
         models: models.collect(),

@@ -205,6 +205,7 @@ mod tests {
         let pair = |(case, pair, scores): &TestPair| PairVerdict {
             case: (*case).to_owned(),
             pair: pair.map(str::to_owned),
+            has_image: true,
             cluster: String::new(),
             scores: scores.map(|scores| [(ScoreTarget::Final, scores)].into()),
             orders: Vec::new(),
@@ -218,6 +219,7 @@ mod tests {
             path: Path::new("records.jsonl").to_owned(),
             judge: String::new(),
             name: String::new(),
+            score_range: [0, 5],
             pairs: pairs.iter().map(pair).collect(),
             labels: Vec::new(),
             without_pair: 0,

@@ -22,9 +22,12 @@ pub struct PairVerdict {
     pub pair: [String; 2],
     /// Bootstrap cluster: the image, or the case if it has no image.
     pub cluster: String,
+    /// True if the case has an image.
+    pub has_image: bool,
     /// The scores; `None` if the pair is unscored.
     pub scores: Option<TargetScoreMap>,
-    /// The scores of each presentation order; empty if the pair is unscored.
+    /// The scores of each presentation order; empty if the pair is unscored. A pair has at most two, a
+    /// pair of a list as many as the list has responses.
     pub orders: Vec<OrderScores>,
     /// Length of each response in words.
     pub words: [usize; 2],
@@ -34,7 +37,8 @@ pub struct PairVerdict {
     pub meta: Map<String, Value>,
     /// Line of the record, counted from one.
     pub line: u64,
-    /// Key of the verdict: equal keys mean equal judges, questions, responses and images.
+    /// Key of the verdict: equal keys mean equal judges, questions, responses and images. A pair of
+    /// responses that were judged alone has a hash of their keys.
     pub key: Option<Digest>,
 }
 
@@ -71,6 +75,7 @@ impl PairVerdict {
             has_identical_responses: responses.is_some_and(|texts| texts.first() == texts.get(1)),
             orders: orders.collect(),
             cluster: cluster.to_string(),
+            has_image: record.image.is_some(),
             scores: scores.filter(|_| record.status == SlimStatus::Judged).map(|scores| {
                 let pairs = scores.into_iter().map(|(target, all)| (target, pair_values(&all)));
                 pairs.collect()
@@ -84,6 +89,17 @@ impl PairVerdict {
             line,
             key: record.key,
         })
+    }
+
+    /// Returns true if each response was shown before the other in some presentation order.
+    pub fn is_in_both_orders(&self) -> bool {
+        [false, true].iter().all(|swapped| self.orders_with(*swapped).next().is_some())
+    }
+
+    /// Returns the final scores of each presentation order that shows the second response before the
+    /// first (`swapped`), or of each other one.
+    pub fn orders_with(&self, swapped: bool) -> impl Iterator<Item = [f64; 2]> {
+        self.orders.iter().filter(move |order| order.swapped == swapped).map(|order| order.scores)
     }
 
     /// Returns the better response on a target; `None` if it has no score.

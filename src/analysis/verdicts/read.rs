@@ -85,7 +85,11 @@ fn read_rows<A: DeserializeOwned + 'static>(
     check_alone(&verdicts, responses.len())?;
     verdicts.check_pairs(&judges)?;
     verdicts.judge = judges.into_iter().next().unwrap_or_default();
-    verdicts.name = judge_name(&rows, &verdicts.judge);
+    let manifest = judge_manifest(&rows, &verdicts.judge);
+    let range = manifest.as_ref().and_then(|manifest| manifest.score_range);
+    let is_valid = |[low, high]: &[u8; 2]| low < high && *high <= verdicts.score_range[1];
+    verdicts.score_range = range.filter(is_valid).unwrap_or(verdicts.score_range);
+    verdicts.name = manifest.map_or_else(|| verdicts.judge.clone(), |m| m.judge);
     Ok(verdicts)
 }
 
@@ -159,10 +163,9 @@ fn check_alone(verdicts: &Verdicts, alone: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns the name of the judge in the manifest next to the records, or its hash.
-fn judge_name<T: Send>(rows: &RecordReader<'_, T>, judge: &str) -> String {
+/// Returns the manifest next to the records if it is about this judge.
+fn judge_manifest<T: Send>(rows: &RecordReader<'_, T>, judge: &str) -> Option<Manifest> {
     let neighbour = || Manifest::read(rows.path().parent()?).ok();
     let manifest = rows.manifest().cloned().or_else(neighbour);
-    let matching = manifest.filter(|m| m.judge_sha256.short_hex() == judge);
-    matching.map_or_else(|| judge.to_owned(), |m| m.judge)
+    manifest.filter(|m| m.judge_sha256.short_hex() == judge)
 }

@@ -9,6 +9,7 @@ use super::response_length::count_words;
 use super::slim_record::{SlimRecord, SlimStatus};
 use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::ScoreTarget;
+use crate::support::digest::Digest;
 
 /// A response that was judged alone or in a list.
 #[derive(Clone, Debug)]
@@ -16,6 +17,7 @@ pub(super) struct ScoredResponse {
     case: String,
     model: String,
     cluster: String,
+    has_image: bool,
     text: String,
     /// The scores by target; `None` if the response is unscored.
     scores: Option<BTreeMap<ScoreTarget, f64>>,
@@ -23,6 +25,8 @@ pub(super) struct ScoredResponse {
     shown: Vec<ShownScore>,
     meta: Map<String, Value>,
     line: u64,
+    /// Key of the verdict on the response, or on its list.
+    key: Option<Digest>,
 }
 
 /// A response in one presentation order of a list.
@@ -57,25 +61,34 @@ impl ScoredResponse {
                 case: case.clone(),
                 model: model.clone(),
                 cluster: cluster.to_string(),
+                has_image: record.image.is_some(),
                 text: text.unwrap_or_default(),
                 scores: scores.map(|scores| scores.iter().filter_map(score).collect()),
                 shown: shown_scores(record, index),
                 meta: record.meta.clone(),
                 line,
+                key: record.key,
             }
         };
         record.models.iter().enumerate().map(of_response).collect()
     }
 
-    /// Returns the final scores of both responses in the first presentation order that shows them in
-    /// this order, and in the first that shows them in the other.
+    /// Returns the final scores of both responses in each presentation order of their list.
     fn orders(&self, other: &Self) -> Vec<OrderScores> {
-        let both = || self.shown.iter().zip(&other.shown);
-        let order = |swapped: bool| {
-            let (a, b) = both().find(|(a, b)| (a.place > b.place) == swapped)?;
-            Some(OrderScores { swapped, scores: [a.score, b.score] })
+        let both = self.shown.iter().zip(&other.shown);
+        let order = |(a, b): (&ShownScore, &ShownScore)| OrderScores {
+            swapped: a.place > b.place,
+            scores: [a.score, b.score],
         };
-        [false, true].into_iter().filter_map(order).collect()
+        both.map(order).collect()
+    }
+
+    /// Returns the key of the pair, which is independent of the order of the two responses; `None` if
+    /// one of them has none.
+    fn pair_key(&self, other: &Self) -> Option<Digest> {
+        let mut keys = [(&self.model, self.key?), (&other.model, other.key?)];
+        keys.sort_unstable_by_key(|(model, _)| *model);
+        Some(Digest::sha256(&keys.map(|(_, key)| *key.as_bytes()).concat()))
     }
 
     /// Compares this response with a later one of the same case.
@@ -90,13 +103,14 @@ impl ScoredResponse {
             case: self.case.clone(),
             pair: [self.model.clone(), other.model.clone()],
             cluster: self.cluster.clone(),
+            has_image: self.has_image,
             scores,
             orders: self.orders(other),
             words: [count_words(&self.text), count_words(&other.text)],
             has_identical_responses: self.text == other.text,
             meta: self.meta.clone(),
             line: self.line,
-            key: None,
+            key: self.pair_key(other),
         }
     }
 }

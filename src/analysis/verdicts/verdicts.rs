@@ -11,6 +11,9 @@ use crate::data::images::image_cluster::ImageCluster;
 use crate::data::labels::{LabelEntry, ScoreTarget};
 use crate::judging::run::run_state::RunState;
 
+/// Lowest and highest score if the rubric is not known.
+const ALL_SCORES: [u8; 2] = [0, 5];
+
 /// The verdicts of one judge.
 #[derive(Clone, Debug)]
 pub struct Verdicts {
@@ -20,6 +23,8 @@ pub struct Verdicts {
     pub judge: String,
     /// Name of the judge if the manifest is next to the records, else its hash.
     pub name: String,
+    /// Lowest and highest score of the rubric, if the manifest is next to the records, else 0 and 5.
+    pub score_range: [u8; 2],
     /// The pairs, with a verdict or unscored.
     pub pairs: Vec<PairVerdict>,
     /// The labels of the records.
@@ -38,6 +43,7 @@ impl Verdicts {
             path: path.to_owned(),
             judge: String::new(),
             name: String::new(),
+            score_range: ALL_SCORES,
             pairs: Vec::new(),
             labels: Vec::new(),
             without_pair: 0,

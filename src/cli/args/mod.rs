@@ -32,7 +32,8 @@ pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, Pane
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
-    LabelArgs, LabelScale, OutputFormat, ShardArg, ShardSource, SourceArgs, TableFormat,
+    LabelArgs, LabelScale, OutputFormat, ReferenceUse, ShardArg, ShardSource, SourceArgs,
+    TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

@@ -208,7 +208,7 @@ impl ListedProblem {
         Self {
             file: relative_path(&problem.file, root),
             line: problem.line,
-            case: problem.id,
+            case: problem.id.map(String::from),
             reason: problem.reason,
             message: problem.message,
         }

@@ -1,7 +1,34 @@
-//! Flags that have no effect on a source.
+//! Flags that have no effect on a source, or in a form of judging.
 
-use crate::cli::args::SourceArgs;
+use acem3_experts::prompt::Form;
+
+use crate::cli::args::{JudgeArgs, ReferenceUse, SourceArgs};
 use crate::data::cases::{Lang, SourceKind};
+
+/// Returns a warning for each flag that has no effect in the form of judging.
+pub(super) fn flags_ignored_by_form(args: &JudgeArgs) -> Vec<String> {
+    let form = args.form.form.form();
+    let mut warnings = Vec::new();
+    if let Some(baseline) = args.baseline.as_ref().filter(|_| !form.is_pair()) {
+        warnings.push(format!(
+            "--baseline {baseline} has no effect: only the form pair judges pairs, this is {}",
+            form.name()
+        ));
+    }
+    if args.judge.single_order && form.max_responses() == 1 {
+        warnings.push(format!(
+            "--single-order has no effect: the form {} shows one response, in one order",
+            form.name()
+        ));
+    }
+    if form == Form::Correctness && args.form.reference == Some(ReferenceUse::Hide) {
+        warnings.push(
+            "--reference hide has no effect: the form correctness always shows the reference"
+                .to_owned(),
+        );
+    }
+    warnings
+}
 
 /// Returns a warning for each flag that has no effect on this type of source.
 pub(super) fn ignored_flags(args: &SourceArgs, kind: SourceKind) -> Vec<String> {

@@ -59,6 +59,7 @@ fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Resul
     let case = find_case(args)?;
     let problem = || format!("{}: case {}", args.source.path.display(), case.id);
     let selected = selection.select(&case).map_err(anyhow::Error::msg).with_context(problem)?;
+    selection.check_reference(&case).map_err(anyhow::Error::msg).with_context(problem)?;
     let responses = selected.first().into_iter().flatten();
     let responses: Vec<_> = responses.filter_map(|i| case.responses.get(*i)).collect();
     let input = JudgeInput {
@@ -109,7 +110,7 @@ fn find_case(args: &PanelPromptsArgs) -> anyhow::Result<Case> {
     for case in source {
         match case {
             Ok(case) if args.case.as_ref().is_none_or(|id| *id == case.id) => return Ok(case),
-            Err(error) if args.case.is_none() || error.id == args.case => {
+            Err(error) if args.case.is_none() || error.id.as_deref() == args.case.as_deref() => {
                 problem.get_or_insert(error);
             }
             Ok(_) | Err(_) => {}

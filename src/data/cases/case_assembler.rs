@@ -73,8 +73,12 @@ impl CaseAssembler {
         let has_own_responses = !models.is_empty();
         models.retain(|model| !model.trim().is_empty() && check_name_length(model, "").is_ok());
         models.extend(self.models().into_iter().filter(|_| !has_own_responses));
-        let problem = |case: &Case, message, scope| InputProblem {
+        // A model that is named twice has one response: the problem must not count it twice.
+        let mut known = HashSet::new();
+        models.retain(|model| known.insert(model.clone()));
+        let problem = |case: &Case, message, scope, lacks_responses| InputProblem {
             scope,
+            reference: case.reference.as_deref().filter(|_| lacks_responses).map(Box::from),
             ..InputProblem::parse_error(&file, case.line, short_id(case), message)
         };
         let completed = self.complete(&mut case, &keys, &mut field_problems);
@@ -84,15 +88,18 @@ impl CaseAssembler {
         });
         let (removed, error) = match completed {
             Ok(removed) => (removed, None),
-            Err(message) => (Vec::new(), Some(message)),
+            Err(error) => (Vec::new(), Some(error)),
         };
-        let entries = ignored_fields
-            .chain(removed)
-            .map(|RemovedResponse { message, scope }| Err(problem(&case, message, scope)));
+        let entries = ignored_fields.chain(removed).map(|RemovedResponse { message, scope }| {
+            let lacks_response = scope.model_without_response().is_some();
+            Err(problem(&case, message, scope, lacks_response))
+        });
         let duplicates = self.answers.unusable_lines().take_duplicates(&keys);
         let mut entries: Vec<CaseResult> = duplicates.into_iter().map(Err).chain(entries).collect();
         entries.push(match error {
-            Some(message) => Err(problem(&case, message, ProblemScope::Case(models))),
+            Some(CaseError { message, lacks_responses }) => {
+                Err(problem(&case, message, ProblemScope::Case(models), lacks_responses))
+            }
             None => Ok(case),
         });
         entries
@@ -105,12 +112,13 @@ impl CaseAssembler {
         case: &mut Case,
         keys: &[String],
         field_problems: &mut Vec<String>,
-    ) -> Result<Vec<RemovedResponse>, String> {
+    ) -> Result<Vec<RemovedResponse>, CaseError> {
         if let Some(first) = self.register_id(case) {
-            return Err(format!(
+            let message = format!(
                 "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
                 case.line
-            ));
+            );
+            return Err(message.into());
         }
         check_name_length(&case.id, "the id")?;
         self.match_counts.count_case(&self.answers, keys);
@@ -122,7 +130,7 @@ impl CaseAssembler {
             case.reference = None;
         }
         if case.question.trim().is_empty() {
-            return Err("the question is empty\nhint: add the question".into());
+            return Err("the question is empty\nhint: add the question".to_owned().into());
         }
         let mut missing = check_responses(&case.responses)?;
         missing.extend(self.answers.attach(keys, &mut case.responses));
@@ -144,8 +152,10 @@ impl CaseAssembler {
             case.meta.clear();
             case.extra.clear();
         }
-        self.check_response_count(case)
-            .map_err(|message| if removed.is_empty() { message } else { join_reasons(&removed) })?;
+        self.check_response_count(case).map_err(|message| CaseError {
+            message: if removed.is_empty() { message } else { join_reasons(&removed) },
+            lacks_responses: true,
+        })?;
         Ok(removed)
     }
 
@@ -179,6 +189,19 @@ impl CaseAssembler {
              hint: add responses, or answers files of further models with --answers{reference}; \
              `acem3 judge --form single` and --form correctness judge responses alone"
         ))
+    }
+}
+
+/// A problem of a whole case.
+struct CaseError {
+    message: String,
+    /// True if the case has not enough responses.
+    lacks_responses: bool,
+}
+
+impl From<String> for CaseError {
+    fn from(message: String) -> Self {
+        Self { message, lacks_responses: false }
     }
 }
 

@@ -139,7 +139,7 @@ impl CaseSource {
     /// Counts the answers to an unreadable case. If responses come from answers files, adds all
     /// models of these files to the problem: the case is missing for each of them.
     fn add_answer_models(&mut self, mut problem: InputProblem) -> InputProblem {
-        let mut keys: Vec<String> = problem.id.iter().cloned().collect();
+        let mut keys: Vec<String> = problem.id.as_deref().into_iter().map(str::to_owned).collect();
         if self.kind == SourceKind::Parquet {
             // The id of a row is its index.
             keys.push(problem.line.saturating_sub(1).to_string());

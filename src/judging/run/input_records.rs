@@ -65,24 +65,25 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the records of a case that cannot be judged: one per response, if responses are judged
-    /// alone.
+    /// Adds the records of a case of which nothing can be judged.
     pub(super) fn push_unscored_case(
         &mut self,
         case: &Case,
         reason: UnscoredReason,
-        message: String,
+        message: &str,
     ) -> anyhow::Result<()> {
-        let form = self.selection.form;
-        let n = case.responses.len();
-        if form.max_responses() > 1 || n == 0 {
-            let subject = RecordSubject::for_case(case, form, &self.digest);
-            return self.push_unscored(subject, reason, message, Some(InputItem::Case));
-        }
-        for index in 0..n {
-            let subject = RecordSubject::for_responses(case, form, &[index], &self.digest);
-            let completes = (index + 1 == n).then_some(InputItem::Case);
-            self.push_unscored(subject, reason, message.clone(), completes)?;
+        let models = case.responses.iter().map(|response| response.model.clone()).collect();
+        let subjects = self.affected_responses(&ProblemScope::Case(models));
+        let last = subjects.len().saturating_sub(1);
+        for (i, affected) in subjects.into_iter().enumerate() {
+            let subject = RecordSubject::for_case(case, self.selection.form, &self.digest);
+            let completes = (i == last).then_some(InputItem::Case);
+            self.push_unscored(
+                subject.with_responses(affected),
+                reason,
+                message.to_owned(),
+                completes,
+            )?;
         }
         Ok(())
     }

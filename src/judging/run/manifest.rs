@@ -55,6 +55,9 @@ pub struct Manifest {
     /// The shards whose records `acem3 merge` joined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<MergedShard>,
+    /// Lowest and highest score of the rubric; `None` in runs of earlier versions.
+    #[serde(default)]
+    pub score_range: Option<[u8; 2]>,
     /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubSource>,
@@ -212,6 +215,7 @@ impl Manifest {
             provenance,
             shard: None,
             merged: Vec::new(),
+            score_range: Some(judge.score_range()),
             hub: Vec::new(),
             servers: judge.servers(),
             usage: None,

@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
 
     fn push_case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
         if let Err(message) = self.selection.select(case) {
-            return self.push_unscored_case(case, UnscoredReason::Parse, message);
+            return self.push_unscored_case(case, UnscoredReason::Parse, &message);
         }
         let FittingCase { case: fitting, removed } = FittingCase::new(case, &*self.judge)?;
         // Without the removed responses, nothing may be left.
@@ -205,6 +205,9 @@ impl<'a> Run<'a> {
             sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
             view: image.and_then(|image| self.dicom_view(image.as_ref().ok()?)),
         });
+        if let Err(message) = self.selection.check_reference(case) {
+            return self.push_unscored(subject, UnscoredReason::Parse, message, completes);
+        }
         let image = match image.map(Result::as_ref).transpose() {
             Ok(image) => image,
             Err(message) => {

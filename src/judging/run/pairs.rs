@@ -29,19 +29,8 @@ impl ResponseSelection {
     ///
     /// # Errors
     ///
-    /// There is nothing to judge, there are too many pairs, or the judge needs a reference and the case
-    /// has none.
+    /// There is nothing to judge, or there are too many pairs.
     pub fn select(&self, case: &Case) -> Result<Vec<Vec<usize>>, String> {
-        let reference = case.reference.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        if self.shows_reference && reference.is_none() {
-            let hint = match self.form {
-                Form::Correctness => "add the known answer as `reference`, or use another --form",
-                Form::Pair | Form::Single | Form::List => {
-                    "add the known answer as `reference`, or use --reference hide"
-                }
-            };
-            return Err(format!("{NO_REFERENCE}\nhint: {hint}"));
-        }
         match self.form {
             Form::Pair => {
                 let pairs = select_pairs(case, self.baseline.as_deref())?;
@@ -57,6 +46,25 @@ impl ResponseSelection {
                 Ok((0..case.responses.len()).map(|i| vec![i]).collect())
             }
         }
+    }
+
+    /// Checks that a case has the reference that the judge needs.
+    ///
+    /// # Errors
+    ///
+    /// It has none: all that [`select`](Self::select) returns is unscored.
+    pub fn check_reference(&self, case: &Case) -> Result<(), String> {
+        let reference = case.reference.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        if !self.shows_reference || reference.is_some() {
+            return Ok(());
+        }
+        let hint = match self.form {
+            Form::Correctness => "add the known answer as `reference`, or use another --form",
+            Form::Pair | Form::Single | Form::List => {
+                "add the known answer as `reference`, or use --reference hide"
+            }
+        };
+        Err(format!("{NO_REFERENCE}\nhint: {hint}"))
     }
 }
 

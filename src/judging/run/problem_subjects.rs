@@ -10,13 +10,17 @@ use crate::judging::run::record::AffectedResponses;
 ///
 /// A problem has one record per pair. If the pairs are too many to be listed, a missing response
 /// has one record, and the last one of a case has another for the responses that are present. With
-/// a baseline, the pairs are few, and each has a record. If the form judges responses alone, a missing
-/// response has one record.
+/// a baseline, the pairs are few, and each has a record. If the form judges responses alone, each
+/// response has one record. A list that cannot be judged has one record, and so has a response that is
+/// missing in a list.
 pub(super) fn problem_subjects(
     scope: &ProblemScope,
     form: Form,
     baseline: Option<&str>,
 ) -> Vec<AffectedResponses> {
+    if form == Form::List && scope.model_without_response().is_none() {
+        return vec![AffectedResponses::Case];
+    }
     if !form.is_pair() {
         let models = scope.models().iter().map(String::as_str);
         let models = models.chain(scope.model_without_response());
@@ -133,6 +137,14 @@ mod tests {
             listed.dedup();
             assert_eq!((n, listed.len()), (pairs, pairs), "{baseline}");
         }
+    }
+
+    #[test]
+    fn case_that_cannot_be_judged_has_one_record_per_verdict_of_the_form() {
+        let problem = ProblemScope::Case(names("m", 4));
+        let count = |form| problem_subjects(&problem, form, None).len();
+        let forms = [Form::Pair, Form::Single, Form::List, Form::Correctness];
+        assert_eq!(forms.map(count), [6, 4, 1, 4]);
     }
 
     #[test]

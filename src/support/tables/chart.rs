@@ -103,11 +103,11 @@ impl Axis {
         }
     }
 
-    /// Creates an axis from 0 to 5 points.
-    pub(crate) fn points() -> Self {
+    /// Creates an axis from a lowest to a highest score.
+    pub(crate) fn points([low, high]: [u8; 2]) -> Self {
         Self {
-            ends: [0.0, 5.0],
-            ticks: (0..=5).map(|i| (f64::from(i), i.to_string())).collect(),
+            ends: [low, high].map(f64::from),
+            ticks: (low..=high).map(|i| (f64::from(i), i.to_string())).collect(),
             reference_line: None,
         }
     }
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn bar_heights_are_proportional_to_counts() {
-        let chart = Chart::bars("m", "counts", &Axis::points(), &[0, 2, 1]);
+        let chart = Chart::bars("m", "counts", &Axis::points([0, 5]), &[0, 2, 1]);
         assert_eq!(chart.body.matches("<rect").count(), 2);
         assert!(chart.body.contains("m (n 3)"));
         for height in ["height=\"64.0\"", "height=\"32.0\""] {

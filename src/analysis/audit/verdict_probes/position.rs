@@ -10,7 +10,7 @@ use crate::analysis::audit::result::{
     AuditEstimate, ClusteredValues, Finding, FindingOutcome, MeasureUnit, names,
 };
 use crate::analysis::audit::rules::{Conclusion, IntervalRule};
-use crate::analysis::verdicts::{OrderScores, PairVerdict};
+use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::{Bootstrap, Defined, MIN_CLUSTERS, mean};
 use crate::support::text::format_count;
 
@@ -39,10 +39,10 @@ const RULE: IntervalRule = IntervalRule {
 /// nothing.
 const TOLERATED_FLIPS: f64 = 0.20;
 
-/// One presentation of a pair.
+/// The presentations of a pair that show the same response first: one of a pair, several of a list.
 struct Presentation<'a> {
     cluster: &'a str,
-    /// Win of the response shown first: 1, ½ or 0.
+    /// Win of the response shown first: 1, ½ or 0, or the mean over several presentations.
     first_wins: f64,
     /// The better response by the label, if one is better.
     better: Option<BetterResponse>,
@@ -51,7 +51,7 @@ struct Presentation<'a> {
 /// The better response of a presentation by its label.
 struct BetterResponse {
     is_first: bool,
-    /// Win of the better response: 1, ½ or 0.
+    /// Win of the better response: 1, ½ or 0, or the mean over several presentations.
     win: f64,
 }
 
@@ -59,10 +59,7 @@ struct BetterResponse {
 pub(super) fn probe_position(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
     let presentations: Vec<Presentation<'_>> = audit_verdicts
         .scored_pairs()
-        .flat_map(|(verdict, label)| {
-            let orders = verdict.orders.iter();
-            orders.map(move |order| Presentation::new(verdict, order, label))
-        })
+        .flat_map(|(verdict, label)| Presentation::all(verdict, label))
         .collect();
     if presentations.is_empty() {
         return Finding::not_run(Probe::Position, "the records have no presentation order");
@@ -106,9 +103,8 @@ pub(super) fn probe_position(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
 /// in both orders. With one order, a preference for the first response cannot be distinguished from
 /// a better response.
 fn first_preferred(audit_verdicts: &AuditVerdicts<'_>) -> AuditEstimate {
-    let in_both_orders = audit_verdicts.scored_pairs().filter(|(v, _)| v.orders.len() == 2);
-    let presentations =
-        in_both_orders.flat_map(|(v, _)| v.orders.iter().map(|o| Presentation::new(v, o, None)));
+    let in_both_orders = audit_verdicts.scored_pairs().filter(|(v, _)| v.is_in_both_orders());
+    let presentations = in_both_orders.flat_map(|(v, _)| Presentation::all(v, None));
     let wins = ClusteredValues::new(presentations.map(|p| (p.cluster, p.first_wins)));
     if wins.is_empty() {
         return AuditEstimate::undefined("every pair was judged in one presentation order");
@@ -150,30 +146,41 @@ fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
     }
 }
 
-/// Returns the cluster of a pair, and 1 if its two orders disagree, else 0.
+/// Returns the cluster of a pair, and 1 if its two orders disagree, else 0. A list has several orders
+/// with each of the two responses first: the proportion of their combinations that disagree.
 fn flip(verdict: &PairVerdict) -> Option<(&str, f64)> {
-    let [first, second] = &verdict.orders[..] else {
-        return None;
+    let swapped = || verdict.orders_with(true).map(compare_scores);
+    let differ = |plain: Ordering| {
+        swapped().map(move |swapped| f64::from(u8::from(plain != swapped))).collect::<Vec<_>>()
     };
-    let is_flipped = compare_scores(first.scores) != compare_scores(second.scores);
-    Some((&verdict.cluster, f64::from(u8::from(is_flipped))))
+    let all: Vec<f64> = verdict.orders_with(false).map(compare_scores).flat_map(differ).collect();
+    (!all.is_empty())
+        .then(|| (verdict.cluster.as_str(), all.iter().sum::<f64>() / all.len() as f64))
 }
 
 impl<'a> Presentation<'a> {
-    fn new(verdict: &'a PairVerdict, order: &OrderScores, label: Option<Ordering>) -> Self {
-        let preferred = compare_scores(order.scores);
-        let win = |winner: Ordering| match preferred {
-            Ordering::Equal => 0.5,
-            preferred => f64::from(u8::from(preferred == winner)),
+    /// Returns the presentations with either response first.
+    fn all(verdict: &'a PairVerdict, label: Option<Ordering>) -> impl Iterator<Item = Self> {
+        [false, true].into_iter().filter_map(move |swapped| Self::new(verdict, swapped, label))
+    }
+
+    fn new(verdict: &'a PairVerdict, swapped: bool, label: Option<Ordering>) -> Option<Self> {
+        let n = verdict.orders_with(swapped).count();
+        let win = |winner: Ordering| {
+            let wins = verdict.orders_with(swapped).map(|scores| match compare_scores(scores) {
+                Ordering::Equal => 0.5,
+                preferred => f64::from(u8::from(preferred == winner)),
+            });
+            wins.sum::<f64>() / n as f64
         };
-        let first = if order.swapped { Ordering::Less } else { Ordering::Greater };
+        let first = if swapped { Ordering::Less } else { Ordering::Greater };
         let better = label.filter(|label| *label != Ordering::Equal);
-        Self {
+        (n > 0).then(|| Self {
             cluster: &verdict.cluster,
             first_wins: win(first),
             better: better
                 .map(|label| BetterResponse { is_first: label == first, win: win(label) }),
-        }
+        })
     }
 
     /// Returns the win of the better response, if it is shown in this position.

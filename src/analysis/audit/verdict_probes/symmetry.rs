@@ -1,5 +1,5 @@
-//! Symmetry of the two presentation orders: a response has the same score in both, and the verdict
-//! is their mean.
+//! Symmetry of the presentation orders: a response has the same score wherever it is shown, and the
+//! verdict is the mean of all orders.
 
 use super::audit_verdicts::AuditVerdicts;
 use crate::analysis::audit::probe::Probe;
@@ -23,12 +23,12 @@ const RULE: IntervalRule = IntervalRule {
     unclear: "too few pairs to detect a score shift with the position: {value}",
 };
 
-/// Compares the two presentation orders of each pair.
+/// Compares the presentation orders of each pair.
 pub(super) fn probe_symmetry(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
     let in_both_orders: Vec<&PairVerdict> = audit_verdicts
         .scored_pairs()
         .map(|(verdict, _)| verdict)
-        .filter(|verdict| verdict.orders.len() == 2)
+        .filter(|verdict| verdict.is_in_both_orders())
         .collect();
     if in_both_orders.is_empty() {
         let reason = "no pair was judged in both presentation orders";
@@ -71,17 +71,20 @@ pub(super) fn probe_symmetry(audit_verdicts: &AuditVerdicts<'_>) -> Finding {
     }
 }
 
-/// Returns the score of each response when shown first minus its score when shown second.
+/// Returns the score of each response when shown before the other minus its score when shown after
+/// it. A list has several orders of each kind: their mean counts.
 fn position_shifts(verdict: &PairVerdict) -> Vec<f64> {
-    let order = |swapped: bool| verdict.orders.iter().find(|o| o.swapped == swapped);
-    match (order(false), order(true)) {
-        (Some(plain), Some(swapped)) => {
-            let [a, b] = plain.scores;
-            let [a_second, b_first] = swapped.scores;
-            vec![a - a_second, b_first - b]
-        }
+    match (mean_scores(verdict, false), mean_scores(verdict, true)) {
+        (Some([a, b]), Some([a_second, b_first])) => vec![a - a_second, b_first - b],
         _ => Vec::new(),
     }
+}
+
+/// Returns the mean scores over the orders of one kind; `None` if there is none.
+fn mean_scores(verdict: &PairVerdict, swapped: bool) -> Option<[f64; 2]> {
+    let n = verdict.orders_with(swapped).count();
+    let mean = |r: usize| verdict.orders_with(swapped).map(|s| s[r]).sum::<f64>() / n as f64;
+    (n > 0).then(|| [0, 1].map(mean))
 }
 
 /// Returns 1 if the combined scores are the means of the presentation orders, else 0.

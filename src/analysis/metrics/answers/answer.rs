@@ -81,7 +81,7 @@ impl AnswerSet {
                     self.unreadable.push(problem.to_string());
                 }
                 self.missing.extend(models.iter().map(|model| MissingAnswer {
-                    case: problem.id.clone(),
+                    case: problem.id.as_deref().map(str::to_owned),
                     line: problem.line,
                     model: (*model).to_owned(),
                     message: problem.message.clone(),

@@ -7,7 +7,7 @@ use crate::analysis::ranking::RankedModel;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::verdicts::deciding::DecidingCriteria;
-use crate::analysis::report::verdicts::histogram::BINS;
+use crate::analysis::report::verdicts::histogram::bins_of;
 use crate::analysis::report::verdicts::scores::{MISSING_INTERVAL_NOTE, MeanScore, ModelScores};
 use crate::data::labels::ScoreTarget;
 use crate::support::tables::chart::{Axis, Chart, ChartMark};
@@ -51,10 +51,13 @@ pub(super) fn scores_section(report: &ReportData) -> ReportSection {
             is_second_series: false,
         };
         let marks: Vec<ChartMark> = judge.models.iter().map(mark).collect();
+        let [low, high] = judge.verdicts.score_range;
         section.chart(Chart::forest(
             &format!("Mean scores (score target: {})", report.target.key()),
-            "Dots: mean scores (0 to 5); lines: 95 % CI. The next table has the values.",
-            &Axis::points(),
+            &format!(
+                "Dots: mean scores ({low} to {high}); lines: 95 % CI. The next table has the values."
+            ),
+            &Axis::points([low, high]),
             &marks,
         ));
         section.tables([mean_score_table(judge)]);
@@ -84,8 +87,12 @@ fn mean_score_table(judge: &JudgeReport) -> TableSection {
         format!("{n} of {}", model.pairs)
     }));
     table.push_row(row);
+    let [low, high] = judge.verdicts.score_range;
+    let range = format!(
+        "scores from {low} to {high}, higher is better; a pair counts with the mean of its presentation orders"
+    );
     let notes = [
-        "scores from 0 to 5, higher is better; a pair counts with the mean of its presentation orders",
+        range.as_str(),
         "final score: given by the conclusion model, which reads the evaluations of the experts; it is not a mean of \
          other scores, so it can be far below all of them",
         "aspect: mean of its criteria, which are indented below it; criterion: given by the expert of its aspect",
@@ -147,20 +154,21 @@ pub(super) fn distributions_section(report: &ReportData) -> ReportSection {
             return;
         }
         let title = format!("Score distribution (score target: {})", report.target.key());
+        let range = judge.verdicts.score_range;
         let bars = judge.histograms.iter().map(|histogram| {
                 Chart::bars(
                     &histogram.model,
                     "Bars: number of scores, rounded to half points; the vertical scale differs between models. The \
                      next table has the counts.",
-                    &Axis::points(),
-                    &histogram.counts,
+                    &Axis::points(range),
+                    histogram.counts_in(range),
                 )
             });
         section.blocks.push(SectionBlock::Charts(title.clone(), bars.collect()));
-        let halves = (0..BINS).map(|i| format!("{:.1}", i as f64 / 2.0));
+        let halves = bins_of(range).map(|i| format!("{:.1}", i as f64 / 2.0));
         let mut table = Table::new(std::iter::once("scores".to_owned()).chain(halves));
         for histogram in &judge.histograms {
-            let counts = histogram.counts.iter().map(ToString::to_string);
+            let counts = histogram.counts_in(range).iter().map(ToString::to_string);
             table.push_row(std::iter::once(histogram.model.clone()).chain(counts));
         }
         let notes = vec!["scores rounded to half points".to_owned()];

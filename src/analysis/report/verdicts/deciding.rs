@@ -108,6 +108,7 @@ mod tests {
         PairVerdict {
             case: String::new(),
             pair: Default::default(),
+            has_image: true,
             cluster: String::new(),
             scores: Some(criteria.chain([(ScoreTarget::Final, final_scores)]).collect()),
             orders: Vec::new(),

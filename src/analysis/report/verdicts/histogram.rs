@@ -1,6 +1,7 @@
 //! Score histograms.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
@@ -8,7 +9,7 @@ use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 
 /// Number of bins: half points from 0 to 5.
-pub(crate) const BINS: usize = 11;
+const BINS: usize = 11;
 
 /// Histogram of one model's scores, rounded to half points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,6 +18,18 @@ pub struct Histogram {
     pub model: String,
     /// Counts at 0, ½, 1, … 5.
     pub counts: [usize; BINS],
+}
+
+impl Histogram {
+    /// Returns the counts from a lowest to a highest score.
+    pub(crate) fn counts_in(&self, score_range: [u8; 2]) -> &[usize] {
+        self.counts.get(bins_of(score_range)).unwrap_or(&self.counts)
+    }
+}
+
+/// Returns the bins from a lowest to a highest score.
+pub(crate) fn bins_of([low, high]: [u8; 2]) -> RangeInclusive<usize> {
+    2 * usize::from(low)..=2 * usize::from(high)
 }
 
 /// Counts every model's scores on a target.

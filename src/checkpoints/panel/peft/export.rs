@@ -146,11 +146,11 @@ impl BaseFiles {
 }
 
 /// Tensors of a file.
-type Shard<'a> = BTreeMap<&'a String, &'a Tensor>;
+type TensorShard<'a> = BTreeMap<&'a String, &'a Tensor>;
 
 /// Distributes tensors to files.
-fn split_shards(tensors: &BTreeMap<String, Tensor>) -> Vec<Shard<'_>> {
-    let mut shards: Vec<Shard<'_>> = vec![BTreeMap::new()];
+fn split_shards(tensors: &BTreeMap<String, Tensor>) -> Vec<TensorShard<'_>> {
+    let mut shards: Vec<TensorShard<'_>> = vec![BTreeMap::new()];
     let mut size = 0;
     for (name, tensor) in tensors {
         let len = byte_len(tensor);
@@ -171,7 +171,7 @@ fn byte_len(tensor: &Tensor) -> usize {
 }
 
 /// Writes tensors. Older versions of transformers reject a file without the format.
-fn write_tensors(tensors: &Shard<'_>, path: &Path) -> Result<()> {
+fn write_tensors(tensors: &TensorShard<'_>, path: &Path) -> Result<()> {
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     let bytes = safetensors::serialize(tensors.iter().map(|(n, t)| (*n, *t)), Some(metadata));
     let bytes = bytes.with_context(|| format!("cannot write {}", path.display()))?;

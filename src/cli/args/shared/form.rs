@@ -19,8 +19,9 @@ pub struct FormArgs {
     #[arg(long, value_enum, default_value_t = FormArg::Pair, env = "ACEM3_FORM")]
     pub form: FormArg,
     /// Use the reference answers of the cases in this way; the form `correctness` always shows them
-    #[arg(long, value_enum, default_value_t = ReferenceUse::Hide, env = "ACEM3_REFERENCE")]
-    pub reference: ReferenceUse,
+    /// [default: hide]
+    #[arg(long, value_enum, env = "ACEM3_REFERENCE")]
+    pub reference: Option<ReferenceUse>,
     /// Score the aspects and criteria of this rubric: `ace_m3`, `hdceval`, `automedeval`, or a TOML
     /// file [default: `ace_m3`]
     #[arg(long, value_name = "RUBRIC", env = "ACEM3_RUBRIC")]
@@ -30,14 +31,14 @@ pub struct FormArgs {
 impl FormArgs {
     /// Returns true if the judge sees the reference answer.
     pub fn shows_reference(&self) -> bool {
-        self.form == FormArg::Correctness || self.reference == ReferenceUse::Show
+        self.form == FormArg::Correctness || self.reference == Some(ReferenceUse::Show)
     }
 
     /// Returns the flags whose values are not the defaults.
     pub fn changed_flags(&self) -> Vec<&'static str> {
         let flags = [
             (self.form != FormArg::Pair, "--form"),
-            (self.reference != ReferenceUse::Hide, "--reference"),
+            (self.reference.is_some_and(|value| value != ReferenceUse::Hide), "--reference"),
             (self.rubric.is_some(), "--rubric"),
         ];
         flags.into_iter().filter_map(|(is_changed, flag)| is_changed.then_some(flag)).collect()
@@ -46,7 +47,7 @@ impl FormArgs {
     /// Returns the options for opening cases that are judged in this form.
     pub fn source_options(&self, source: &SourceArgs) -> SourceOptions {
         let mut options = source.to_options(self.form.form().min_responses());
-        options.with_reference |= self.reference == ReferenceUse::Rival;
+        options.with_reference |= self.reference == Some(ReferenceUse::Rival);
         options
     }
 

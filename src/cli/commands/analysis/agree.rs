@@ -1,5 +1,7 @@
 //! `acem3 agree`: agreement between a judge and human labels.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
@@ -14,9 +16,11 @@ use crate::analysis::audit::ThresholdResult;
 use crate::analysis::correctness::GradedRun;
 use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{AgreeArgs, BoundValue, TableFormat};
+use crate::cli::commands::junit::with_junit;
 use crate::cli::commands::output::write_stdout;
 use crate::data::labels::ScoreTarget;
 use crate::judging::run::run_state::RunState;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -34,10 +38,19 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
-    if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
-        return agree_on_correctness(args);
-    }
     let junit = check_junit_file(args)?;
+    let source = args.records.first().map_or(Path::new(""), |path| path.as_path());
+    with_junit(junit.as_ref(), "acem3 agree", source, |junit| {
+        if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
+            agree_on_correctness(args, junit)
+        } else {
+            agree_on_pairs(args, verbosity, junit)
+        }
+    })
+}
+
+/// Compares verdicts on pairs with labels.
+fn agree_on_pairs(args: &AgreeArgs, verbosity: Verbosity, junit: Option<&OutFile>) -> Result<Exit> {
     let DistinctRuns { runs, notes } =
         read_distinct_verdicts(&args.records, args.scores, &args.bootstrap)?;
     let mut states: Vec<RunState> = runs.iter().map(|run| run.run.clone()).collect();
@@ -99,7 +112,7 @@ pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     notices.print_unless_in(args.format);
     write_stdout(&text)?;
     let properties = vec![("source", records_names(args)), ("judge", verdicts.name.clone())];
-    finish_bounds(junit.as_ref(), properties, &bounds)
+    finish_bounds(junit, properties, &bounds)
 }
 
 /// Compares the agreement on the first target with the bounds.

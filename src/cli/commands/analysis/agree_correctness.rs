@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::agree_bounds::{check_junit_file, finish_bounds, records_names};
+use super::agree_bounds::{finish_bounds, records_names};
 use super::graded_input::read_grade_labels;
 use super::run_notices::RunNotices;
 use super::verdict_input::{DistinctRuns, distinct_paths};
@@ -13,6 +13,7 @@ use crate::analysis::correctness::{CorrectnessAgreement, GradeStatisticValue, Gr
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::output::write_stdout;
 use crate::judging::run::run_state::RunState;
+use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 
 /// The JSON output.
@@ -25,9 +26,8 @@ struct GradeAgreementOutput<'a> {
 }
 
 /// Compares verdicts on the correctness of single responses with labels.
-pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
+pub(super) fn agree_on_correctness(args: &AgreeArgs, junit: Option<&OutFile>) -> Result<Exit> {
     check_flags(args)?;
-    let junit = check_junit_file(args)?;
     let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
     let runs = paths.iter().map(|path| GradedRun::read(path)).collect::<Result<Vec<_>>>()?;
     let states: Vec<RunState> = runs.iter().map(|run| run.run.clone()).collect();
@@ -51,7 +51,7 @@ pub(super) fn agree_on_correctness(args: &AgreeArgs) -> Result<Exit> {
     notices.print_unless_in(args.format);
     write_stdout(&text)?;
     let properties = vec![("source", records_names(args)), ("judge", run.name.clone())];
-    finish_bounds(junit.as_ref(), properties, &bounds)
+    finish_bounds(junit, properties, &bounds)
 }
 
 /// Checks that no flag asks for what these verdicts lack.

@@ -16,7 +16,7 @@ use crate::analysis::correctness::GradedRun;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, FormArgs, ProbeChoice, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
-use crate::cli::commands::junit::{check_junit, write_junit};
+use crate::cli::commands::junit::{check_junit, with_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::output::write_stdout;
 use crate::cli::commands::panel_warning::panel_warning;
@@ -37,9 +37,21 @@ use crate::support::text::{escape_control_chars, format_count};
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
     let [out, junit] = check_out(args, records.as_deref())?;
+    with_junit(junit.as_ref(), "acem3 audit", &args.source.path, |junit| {
+        audit_source(args, verbosity, records.as_deref(), [out.as_ref(), junit])
+    })
+}
+
+/// Audits the cases, or the records. `[out, junit]`: the files of `--out` and `--junit`.
+fn audit_source(
+    args: &AuditArgs,
+    verbosity: Verbosity,
+    records: Option<&Path>,
+    [out, junit]: [Option<&OutFile>; 2],
+) -> Result<Exit> {
     let request = build_request(args, records.is_some())?;
     let (mut audit, notices) = match records {
-        Some(records) => audit_records(args, &records, &request, verbosity)?,
+        Some(records) => audit_records(args, records, &request, verbosity)?,
         None => audit_cases(args, &request, verbosity)?,
     };
     audit.source = args.source.path.display().to_string();
@@ -49,7 +61,7 @@ pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         out.write(text.as_bytes())?;
     }
     let properties = vec![("source", audit.source.clone()), ("judge", audit.judge.clone())];
-    write_junit(junit.as_ref(), "acem3 audit", properties, &audit.thresholds)?;
+    write_junit(junit, "acem3 audit", properties, &audit.thresholds)?;
     // Only the file has the perturbed pairs.
     audit.trials.clear();
     notices.print_unless_in(args.format);

@@ -1,13 +1,43 @@
-//! Reads the labels of verdicts on correctness.
+//! Reads verdicts on correctness and their labels.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
+use super::verdict_input::{DistinctRuns, distinct_paths, repeated_note};
 use crate::analysis::correctness::GradedRun;
 use crate::cli::args::LabelArgs;
 use crate::data::labels;
 use crate::data::labels::{LabelEntry, LabelOptions, LabelValue, ScoreTarget};
+use crate::support::text::format_count;
+
+/// Reads runs of one judge, and counts a verdict once that several of them have: the same response to
+/// the same case with the same key.
+///
+/// # Errors
+///
+/// A run cannot be read.
+pub(super) fn read_distinct_grades(paths: &[PathBuf]) -> Result<DistinctRuns<GradedRun>> {
+    let DistinctRuns { runs, mut notes } = distinct_paths(paths);
+    let runs = runs.iter().map(|path| GradedRun::read(path));
+    let mut runs = runs.collect::<Result<Vec<_>>>()?;
+    let mut known = HashSet::new();
+    for run in &mut runs {
+        let all = run.responses.len();
+        let (judge, earlier) = (run.judge.clone(), known.clone());
+        run.responses.retain(|response| {
+            let identity =
+                (judge.clone(), response.case.clone(), response.model.clone(), response.key);
+            let is_new = !earlier.contains(&identity);
+            known.insert(identity);
+            is_new
+        });
+        let repeated = all - run.responses.len();
+        notes.extend(repeated_note(&run.path, repeated, &format_count(all as u64, "response")));
+    }
+    Ok(DistinctRuns { runs, notes })
+}
 
 /// Reads the labels of a run: those of the file, or those of the records without one.
 ///

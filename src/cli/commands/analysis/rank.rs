@@ -2,8 +2,9 @@
 
 use anyhow::{Result, bail};
 
+use super::graded_input::read_distinct_grades;
 use super::run_notices::RunNotices;
-use super::verdict_input::{DistinctRuns, distinct_paths, read_distinct_verdicts};
+use super::verdict_input::{DistinctRuns, read_distinct_verdicts};
 use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::analysis::ranking::rank_models;
 use crate::cli::args::{RankArgs, TableFormat};
@@ -44,9 +45,7 @@ fn rank_by_accuracy(args: &RankArgs) -> Result<Exit> {
             args.target.key()
         );
     }
-    let DistinctRuns { runs: paths, notes } = distinct_paths(&args.records);
-    let runs = paths.iter().map(|path| GradedRun::read(path));
-    let mut runs = runs.collect::<Result<Vec<_>>>()?;
+    let DistinctRuns { mut runs, notes } = read_distinct_grades(&args.records)?;
     runs.sort_by_key(|run| run.run.first_shard());
     let notices = RunNotices::new(runs.iter().map(|run| run.run.clone()), args.run)?;
     let notices = notices.with_notes(notes);

@@ -68,20 +68,20 @@ pub(super) fn read_distinct_verdicts(
             known.insert((judge.clone(), pair.case.clone(), models, pair.key, line))
         });
         let repeated = all - run.pairs.len();
-        if repeated == 0 {
-            continue;
-        }
-        if run.pairs.is_empty() {
+        if repeated > 0 && run.pairs.is_empty() {
             run.unlisted_pairs.clear();
         }
-        notes.push(format!(
-            "{}: {} of {} are also in an earlier argument, counted once",
-            run.path.display(),
-            repeated,
-            format_count(all as u64, "pair")
-        ));
+        notes.extend(repeated_note(&run.path, repeated, &format_count(all as u64, "pair")));
     }
     Ok(DistinctRuns { runs, notes })
+}
+
+/// Says how many of all verdicts of a run are also in an earlier one; `None` if none is.
+pub(super) fn repeated_note(path: &Path, repeated: usize, all: &str) -> Option<String> {
+    let path = path.display();
+    (repeated > 0).then(|| {
+        format!("{path}: {repeated} of {all} are also in an earlier argument, counted once")
+    })
 }
 
 /// Returns the file of the records of a run: the path itself, or a file in this folder.

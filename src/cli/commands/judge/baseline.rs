@@ -19,7 +19,8 @@ const MAX_LISTED: usize = 10;
 ///
 /// The cases can be read, and none has a response of the baseline.
 pub(super) fn check_baseline(args: &JudgeArgs) -> anyhow::Result<()> {
-    let Some(baseline) = &args.baseline else {
+    let is_pair = args.form.form.form().is_pair();
+    let Some(baseline) = args.baseline.as_ref().filter(|_| is_pair) else {
         return Ok(());
     };
     let cases = cases::open(&args.source.path, &args.source_options())?.flatten();

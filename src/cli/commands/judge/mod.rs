@@ -19,7 +19,7 @@ use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::shard::{SourceShard, check_same_shard, checked_counts, source_hasher};
 use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
-use crate::cli::commands::junit::{check_junit, write_junit};
+use crate::cli::commands::junit::{check_junit, with_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
 use crate::cli::commands::panel_warning::panel_warning;
 use crate::data::cases;
@@ -50,6 +50,18 @@ use crate::support::text::format_count;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
+    with_junit(junit.as_ref(), "acem3 judge", &args.source.path, |junit| {
+        judge_source(args, verbosity, junit)
+    })
+}
+
+/// Judges the source. `junit`: the file of `--junit`.
+fn judge_source(
+    args: &JudgeArgs,
+    verbosity: Verbosity,
+    junit: Option<&OutFile>,
+) -> anyhow::Result<Exit> {
     // A rubric names the criteria that labels of cases may have.
     args.form.to_rubric()?;
     let source = cases::open(&args.source.path, &args.source_options())?;
@@ -58,7 +70,6 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     check_run_files(args)?;
     let shard = SourceShard::from_args(args)?;
     check_same_shard(args, shard.as_ref())?;
-    let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
     check_baseline(args)?;
     if args.dry_run {
         let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
@@ -131,7 +142,7 @@ struct JudgeRun<'a> {
     /// Digest of the records of an earlier, finished run, if they were changed since.
     lost_digest: Option<Digest>,
     /// The file of `--junit`.
-    junit: Option<OutFile>,
+    junit: Option<&'a OutFile>,
 }
 
 impl JudgeRun<'_> {
@@ -174,14 +185,15 @@ impl JudgeRun<'_> {
         }
         self.print_notes(&tally, seconds);
         let summary =
-            Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path());
+            Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path())
+                .with_range(self.judge.score_range());
         print_summary(&args.out, args.format, &summary)?;
         let counts = checked_counts(&tally.counts, self.shard.is_some());
         let result = check_unscored(args.max_unscored, &counts);
         let source = args.source.path.display().to_string();
         let properties = vec![("source", source), ("judge", self.judge.name())];
         let results = std::slice::from_ref(&result);
-        write_junit(self.junit.as_ref(), "acem3 judge", properties, results)?;
+        write_junit(self.junit, "acem3 judge", properties, results)?;
         Ok(exit_status(&result, &self.progress))
     }
 

@@ -1,7 +1,7 @@
 //! Warnings about flags and answers.
 
 use crate::cli::args::JudgeArgs;
-use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::ignored_flags::{flags_ignored_by_form, ignored_flags};
 use crate::data::cases::{self, CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
@@ -15,7 +15,8 @@ pub(super) fn warn_before_run(
     assumes_image: bool,
 ) {
     source.take_field_notes().iter().for_each(|note| progress.note(note));
-    for warning in ignored_flags(&args.source, source.kind) {
+    let ignored = ignored_flags(&args.source, source.kind);
+    for warning in ignored.into_iter().chain(flags_ignored_by_form(args)) {
         progress.note(&warning);
     }
     warn_answers_beyond_rows(progress, source, args);

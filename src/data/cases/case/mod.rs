@@ -173,17 +173,20 @@ impl UnscoredReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputProblem {
     /// File of the case.
-    pub file: PathBuf,
+    pub file: Box<Path>,
     /// Line or row, from 1.
     pub line: u64,
     /// Id of the case, if readable.
-    pub id: Option<String>,
+    pub id: Option<Box<str>>,
     /// Category of the problem.
     pub reason: UnscoredReason,
     /// Message with expected and found values.
     pub message: String,
     /// Scope of the problem.
     pub scope: ProblemScope,
+    /// The reference of the case, if the problem is that responses are missing: text metrics count them
+    /// as wrong.
+    pub reference: Option<Box<str>>,
 }
 
 /// Scope of an [`InputProblem`]: a whole case, one response, or no response.
@@ -266,12 +269,13 @@ impl InputProblem {
     ) -> Self {
         let message = message.into();
         Self {
-            file: file.to_path_buf(),
+            file: file.into(),
             line,
-            id,
+            id: id.map(String::into_boxed_str),
             reason: UnscoredReason::Parse,
             message,
             scope: ProblemScope::Case(Vec::new()),
+            reference: None,
         }
     }
 }

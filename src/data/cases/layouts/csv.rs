@@ -233,7 +233,7 @@ mod tests {
         let lines: Vec<_> = drafts
             .iter()
             .filter_map(|d| d.as_ref().err())
-            .map(|p| (p.line, p.id.clone()))
+            .map(|p| (p.line, p.id.as_deref().map(str::to_owned)))
             .collect();
         assert_eq!(lines, [(3, Some("2".into())), (4, None), (5, Some("4".into()))]);
         assert_eq!(drafts.iter().filter(|d| d.is_ok()).count(), 2);

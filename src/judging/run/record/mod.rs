@@ -218,7 +218,7 @@ impl RecordSubject {
         judge: &Digest,
     ) -> Self {
         let subject = Self {
-            case: problem.id.clone(),
+            case: problem.id.as_deref().map(str::to_owned),
             form: Form::Pair,
             models: problem.scope.models().to_vec(),
             unlisted_pairs: None,
@@ -228,7 +228,7 @@ impl RecordSubject {
             image: None,
             question: None,
             responses: None,
-            reference: None,
+            reference: problem.reference.as_deref().map(str::to_owned),
             labels: None,
             meta: Map::new(),
             extra: Map::new(),

@@ -39,8 +39,8 @@ pub struct Tally {
 /// Final scores of the responses of one case that are no pair, to be compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AloneScores {
-    /// Line of the case.
-    line: u64,
+    /// Id of the case. Cases of a JSON array on one line have equal line numbers.
+    case: Option<String>,
     /// Model and combined final score of each response.
     scores: Vec<(String, f64)>,
 }
@@ -145,8 +145,8 @@ impl Tally {
         let Some(verdict) = record.verdict() else {
             return;
         };
-        if self.alone.line != record.subject.line {
-            self.alone = AloneScores { line: record.subject.line, scores: Vec::new() };
+        if self.alone.case != record.subject.case {
+            self.alone = AloneScores { case: record.subject.case.clone(), scores: Vec::new() };
         }
         for (index, name) in record.subject.models.iter().enumerate() {
             self.models.entry(name.clone()).or_default().add(verdict, index);
