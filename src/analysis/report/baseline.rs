@@ -4,33 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use crate::analysis::report::run_comparison::{
+    ChangeTitle, EQUAL, ModelChange, RecordChange, RunComparison,
+};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::PairOrder;
 
-/// Largest difference of equal scores; records have four decimals.
-const EQUAL: f64 = 5e-5;
-
-/// What changed since an earlier run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BaselineComparison {
-    /// Name of the judge of the earlier run.
-    pub name: String,
-    /// Hash of that judge, as in its records.
-    pub judge: String,
-    /// Path of its records.
-    pub records: String,
-    /// Number of pairs of both runs.
-    pub common: usize,
-    /// Number of pairs that only this run has.
-    pub only_new: usize,
-    /// Number of pairs that only the earlier run has.
-    pub only_earlier: usize,
-    /// The changed pairs of both runs, in the order of the records.
-    pub changes: Vec<PairChange>,
-    /// Mean scores of each model over the pairs that have a verdict in both runs.
-    pub models: Vec<ModelChange>,
-}
+/// What changed since an earlier run, and the mean scores of the models.
+pub type BaselineComparison = RunComparison<PairChange>;
 
 /// A pair with another outcome than in the earlier run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,25 +52,10 @@ pub struct PairScores {
     pub scores: [f64; 2],
 }
 
-/// Mean scores of a model in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ModelChange {
-    /// Name of the model.
-    pub model: String,
-    /// Number of pairs with a verdict in both runs.
-    pub n: usize,
-    /// Mean score in the earlier run.
-    pub before: f64,
-    /// Mean score in this run.
-    pub after: f64,
-}
+impl ChangeTitle for ChangeKind {
+    const ALL: &'static [Self] = &[Self::Preference, Self::Lost, Self::Gained, Self::Scores];
 
-impl ChangeKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Preference, Self::Lost, Self::Gained, Self::Scores];
-
-    /// Returns the name in tables.
-    pub fn title(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
             Self::Preference => "another preference",
             Self::Lost => "no verdict any more",
@@ -98,21 +65,20 @@ impl ChangeKind {
     }
 }
 
+impl RecordChange for PairChange {
+    type Kind = ChangeKind;
+
+    fn kind(&self) -> ChangeKind {
+        self.kind
+    }
+}
+
 impl BaselineComparison {
     /// Compares a run with an earlier one. Pairs are matched by case and models.
     pub fn new(new: &Verdicts, earlier: &Verdicts, target: ScoreTarget) -> Self {
         let mut known: HashMap<ComparedPair<'_>, &PairVerdict> =
             earlier.pairs.iter().map(|pair| (ComparedPair::new(pair), pair)).collect();
-        let mut comparison = Self {
-            name: earlier.name.clone(),
-            judge: earlier.judge.clone(),
-            records: earlier.path.display().to_string(),
-            common: 0,
-            only_new: 0,
-            only_earlier: 0,
-            changes: Vec::new(),
-            models: Vec::new(),
-        };
+        let mut comparison = Self::with_earlier(&earlier.name, &earlier.judge, &earlier.path);
         let mut sums: BTreeMap<&str, (usize, [f64; 2])> = BTreeMap::new();
         for pair in &new.pairs {
             let Some(before) = known.remove(&ComparedPair::new(pair)) else {
@@ -148,11 +114,6 @@ impl BaselineComparison {
         };
         comparison.models = sums.into_iter().map(model).collect();
         comparison
-    }
-
-    /// Counts the changes of a kind.
-    pub fn count(&self, kind: ChangeKind) -> usize {
-        self.changes.iter().filter(|change| change.kind == kind).count()
     }
 }
 

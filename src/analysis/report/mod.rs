@@ -19,6 +19,7 @@ mod markdown;
 pub mod page;
 mod parquet;
 mod report_data;
+pub mod run_comparison;
 mod section;
 mod sections;
 pub mod verdicts;

@@ -5,30 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use crate::analysis::correctness::{GradedResponse, GradedRun};
+use crate::analysis::report::run_comparison::{
+    ChangeTitle, EQUAL, ModelChange, RecordChange, RunComparison,
+};
 
-/// Largest difference of equal probabilities; records have four decimals.
-const EQUAL: f64 = 5e-5;
-
-/// What changed since an earlier run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GradeChanges {
-    /// Name of the judge of the earlier run.
-    pub name: String,
-    /// Hash of that judge, as in its records.
-    pub judge: String,
-    /// Path of its records.
-    pub records: String,
-    /// Number of responses of both runs.
-    pub common: usize,
-    /// Number of responses that only this run has.
-    pub only_new: usize,
-    /// Number of responses that only the earlier run has.
-    pub only_earlier: usize,
-    /// The changed responses of both runs, in the order of the records.
-    pub changes: Vec<GradeChange>,
-    /// Accuracy of each model over the responses that have a verdict in both runs.
-    pub models: Vec<ModelGradeChange>,
-}
+/// What changed since an earlier run, and the accuracy of the models.
+pub type GradeChanges = RunComparison<GradeChange>;
 
 /// A response with another outcome than in the earlier run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,25 +41,10 @@ pub enum GradeChangeKind {
     Probability,
 }
 
-/// Accuracy of a model in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ModelGradeChange {
-    /// Name of the model.
-    pub model: String,
-    /// Number of responses with a verdict in both runs.
-    pub n: usize,
-    /// Accuracy in the earlier run.
-    pub before: f64,
-    /// Accuracy in this run.
-    pub after: f64,
-}
+impl ChangeTitle for GradeChangeKind {
+    const ALL: &'static [Self] = &[Self::Verdict, Self::Lost, Self::Gained, Self::Probability];
 
-impl GradeChangeKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Verdict, Self::Lost, Self::Gained, Self::Probability];
-
-    /// Returns the name in tables.
-    pub fn title(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
             Self::Verdict => "another verdict",
             Self::Lost => "no verdict any more",
@@ -87,22 +54,21 @@ impl GradeChangeKind {
     }
 }
 
+impl RecordChange for GradeChange {
+    type Kind = GradeChangeKind;
+
+    fn kind(&self) -> GradeChangeKind {
+        self.kind
+    }
+}
+
 impl GradeChanges {
     /// Compares a run with an earlier one. Responses are matched by case and model.
     pub fn new(new: &GradedRun, earlier: &GradedRun) -> Self {
         let key = |r: &'_ GradedResponse| (r.case.clone(), r.model.clone());
         let mut known: HashMap<_, &GradedResponse> =
             earlier.responses.iter().map(|r| (key(r), r)).collect();
-        let mut found = Self {
-            name: earlier.name.clone(),
-            judge: earlier.judge.clone(),
-            records: earlier.path.display().to_string(),
-            common: 0,
-            only_new: 0,
-            only_earlier: 0,
-            changes: Vec::new(),
-            models: Vec::new(),
-        };
+        let mut found = Self::with_earlier(&earlier.name, &earlier.judge, &earlier.path);
         let mut correct: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for response in &new.responses {
             let Some(before) = known.remove(&key(response)) else {
@@ -124,7 +90,7 @@ impl GradeChanges {
             }));
         }
         found.only_earlier = known.len();
-        let model = |(model, [n, before, after]): (&str, [usize; 3])| ModelGradeChange {
+        let model = |(model, [n, before, after]): (&str, [usize; 3])| ModelChange {
             model: model.to_owned(),
             n,
             before: before as f64 / n as f64,
@@ -132,11 +98,6 @@ impl GradeChanges {
         };
         found.models = correct.into_iter().map(model).collect();
         found
-    }
-
-    /// Counts the changes of a kind.
-    pub fn count(&self, kind: GradeChangeKind) -> usize {
-        self.changes.iter().filter(|change| change.kind == kind).count()
     }
 }
 

@@ -5,18 +5,15 @@ use std::collections::HashMap;
 use super::changes::GradeChanges;
 use super::graded_judge::GradedJudge;
 use crate::analysis::correctness::GradedResponse;
-use crate::analysis::report::page::browser::{
-    BrowserEntry, CaseBrowser, ResponseMetrics, json_list,
-};
+use crate::analysis::report::page::browser::{CaseBrowser, EntryCollector, ResponseMetrics};
+use crate::analysis::report::run_comparison::ChangeTitle as _;
 
 /// Case and model of a response.
 type ResponseKey<'a> = (&'a str, &'a str);
 
 /// Builds the entries from the records of all judges, and adds what changed since an earlier run.
 pub fn graded_browser(judges: &[GradedJudge], changes: Option<&GradeChanges>) -> CaseBrowser {
-    let mut browser = CaseBrowser::default();
-    let mut indices: HashMap<ResponseKey<'_>, usize> = HashMap::new();
-    let mut details: Vec<Vec<Option<&str>>> = Vec::new();
+    let mut collector = EntryCollector::new(judges.len());
     for (judge_index, judge) in judges.iter().enumerate() {
         let graded: HashMap<ResponseKey<'_>, &GradedResponse> = judge
             .graded
@@ -30,34 +27,19 @@ pub fn graded_browser(judges: &[GradedJudge], changes: Option<&GradeChanges>) ->
                 [model] => Some(model.as_str()),
                 _ => None,
             };
-            let key = subject.case.as_deref().zip(model);
-            let known = key.and_then(|key| indices.get(&key).copied());
-            let index = known.unwrap_or_else(|| {
-                browser.entries.push(BrowserEntry::from_summary(summary, judges.len()));
-                browser.images.push(subject.image.clone());
-                details.push(vec![None; judges.len()]);
-                browser.entries.len() - 1
-            });
-            if let Some(key) = key {
-                indices.insert(key, index);
-            }
-            if let Some(entry) = browser.entries.get_mut(index) {
-                entry.set_verdict(judge_index, summary);
-                let response = key.and_then(|key| graded.get(&key));
-                entry.metrics = entry.metrics.or(response.map(|r| ResponseMetrics::of(r)));
-                let label = key.and_then(|(case, model)| {
-                    judge.labels.get(&(case.to_owned(), model.to_owned()))
-                });
-                let label = label.map(|is_correct| vec![f64::from(u8::from(*is_correct))]);
-                entry.labels = entry.labels.take().or(label);
-            }
-            let detail = details.get_mut(index).and_then(|judges| judges.get_mut(judge_index));
-            if let Some(detail) = detail {
-                *detail = summary.detail.as_deref();
-            }
+            let key: Option<ResponseKey<'_>> = subject.case.as_deref().zip(model);
+            let Some(entry) = collector.add(judge_index, key, summary) else {
+                continue;
+            };
+            let response = key.and_then(|key| graded.get(&key));
+            entry.metrics = entry.metrics.or(response.map(|r| ResponseMetrics::of(r)));
+            let label = key
+                .and_then(|(case, model)| judge.labels.get(&(case.to_owned(), model.to_owned())));
+            let label = label.map(|is_correct| vec![f64::from(u8::from(*is_correct))]);
+            entry.labels = entry.labels.take().or(label);
         }
     }
-    browser.details = details.iter().map(|details| json_list(details)).collect();
+    let (mut browser, indices) = collector.finish();
     for change in changes.iter().flat_map(|changes| &changes.changes) {
         let index = indices.get(&(change.case.as_str(), change.model.as_str()));
         if let Some(entry) = index.and_then(|index| browser.entries.get_mut(*index)) {

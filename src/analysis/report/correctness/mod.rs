@@ -9,7 +9,7 @@ mod sections;
 mod summary;
 mod table;
 
-pub use changes::{GradeChange, GradeChangeKind, GradeChanges, ModelGradeChange};
+pub use changes::{GradeChange, GradeChangeKind, GradeChanges};
 pub use entries::graded_browser;
 pub use graded_judge::{GradedJudge, GradedJudgeInput, ProbabilityHistogram};
 pub use report::GradedReport;

@@ -1,6 +1,6 @@
 //! Sections of a report on correctness: text, tables and charts.
 
-use super::changes::{GradeChange, GradeChangeKind, GradeChanges};
+use super::changes::{GradeChange, GradeChanges};
 use super::entries::describe_grade;
 use super::graded_judge::GradedJudge;
 use super::report::GradedReport;
@@ -8,11 +8,13 @@ use super::review::review_section;
 use super::summary::summary_findings;
 use crate::analysis::correctness::{ModelAccuracy, SubgroupAccuracy, format_proportion};
 use crate::analysis::report::page::browser::CaseBrowser;
+use crate::analysis::report::run_comparison::ChangeTitle as _;
 use crate::analysis::report::section::{ReportSection, SectionBlock};
 use crate::analysis::report::sections::each_judge::section_of_judges;
 use crate::analysis::report::sections::method::{
     JudgeSource, MethodText, method_section, run_problems_section,
 };
+use crate::analysis::report::sections::run_changes::{ChangeList, overview_of_changes};
 use crate::support::tables::chart::{Axis, Chart, ChartMark};
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::format_signed_two_decimals;
@@ -160,23 +162,7 @@ fn subgroup_table(groups: &[SubgroupAccuracy], models: &[&str]) -> TableSection 
 
 /// Shows what changed since an earlier run, response by response.
 fn changes_section(changes: &GradeChanges, browser: &CaseBrowser) -> ReportSection {
-    let mut section = ReportSection::new("changes", "Changes");
-    let changed = changes.changes.len();
-    section.paragraph(format!(
-        "Compared with the run {} of {}: {changed} of {} in both runs changed. {} only in this run, {} only in the \
-         earlier one.",
-        changes.records,
-        changes.name,
-        format_count(changes.common as u64, "response"),
-        format_count(changes.only_new as u64, "response"),
-        format_count(changes.only_earlier as u64, "response"),
-    ));
-    let mut counts = Table::new(["change", "responses"]);
-    for kind in GradeChangeKind::ALL {
-        counts.push_row([kind.title().to_owned(), changes.count(kind).to_string()]);
-    }
-    counts.push_row(["none".to_owned(), (changes.common - changed).to_string()]);
-    section.tables([TableSection::new("changes", counts)]);
+    let mut section = overview_of_changes(changes, "response");
     let header = ["model", "accuracy before", "accuracy now", "difference in points", "responses"];
     let mut models = Table::new(header);
     for model in &changes.models {
@@ -203,28 +189,22 @@ fn changed_responses(changes: &GradeChanges, browser: &CaseBrowser) -> Option<Se
     };
     let mut sorted: Vec<&GradeChange> = changes.changes.iter().collect();
     sorted.sort_by_key(|change| change.kind);
-    let header = ["case", "model", "change", "before", "now"];
-    let mut table = Table::new(header).with_text_columns(header.len());
-    let mut entries = Vec::new();
-    for change in sorted.iter().take(MAX_LISTED) {
-        let Some(entry) = entry_of(change) else { continue };
-        table.push_row([
+    let row = |change: &&GradeChange| {
+        let cells = [
             change.case.clone(),
             change.model.clone(),
             change.kind.title().to_owned(),
             describe_grade(change.before),
             describe_grade(change.after),
-        ]);
-        entries.push(entry);
-    }
-    let mut notes = Vec::new();
-    if sorted.len() > MAX_LISTED {
-        notes.push(format!(
-            "first {MAX_LISTED} of {}; the filter “Change” of the case browser and the JSON report have all",
-            sorted.len()
-        ));
-    }
-    let title = format!("changed verdicts: {}", format_count(sorted.len() as u64, "response"));
-    let section = TableSection::new(title, table).with_notes(notes);
-    (!entries.is_empty()).then_some(SectionBlock::Cases(section, entries))
+        ];
+        Some((entry_of(change)?, cells))
+    };
+    let list = ChangeList {
+        title: format!("changed verdicts: {}", format_count(sorted.len() as u64, "response")),
+        header: ["case", "model", "change", "before", "now"],
+        total: sorted.len(),
+        max_listed: MAX_LISTED,
+        rows: sorted.iter().take(MAX_LISTED).filter_map(row).collect(),
+    };
+    list.into_block()
 }

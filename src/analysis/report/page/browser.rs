@@ -2,12 +2,14 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::report::baseline::BaselineComparison;
 use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::run_comparison::ChangeTitle as _;
 use crate::analysis::report::verdicts::record_summary::{OutcomeSummary, RecordSummary};
 use crate::analysis::verdicts::Verdicts;
 use crate::data::labels::ScoreTarget;
@@ -112,40 +114,70 @@ impl PairOrientation {
     }
 }
 
+/// Collects the entries of the records of several judges. Records with an equal key are one entry.
+pub(in crate::analysis::report) struct EntryCollector<'a, K> {
+    browser: CaseBrowser,
+    indices: HashMap<K, usize>,
+    details: Vec<Vec<Option<&'a str>>>,
+    judges: usize,
+}
+
+impl<'a, K: Eq + Hash> EntryCollector<'a, K> {
+    /// Creates a collector for this number of judges.
+    pub(in crate::analysis::report) fn new(judges: usize) -> Self {
+        let browser = CaseBrowser::default();
+        Self { browser, indices: HashMap::new(), details: Vec::new(), judges }
+    }
+
+    /// Adds the record of a judge and returns its entry. A record without a key is an entry of its own.
+    pub(in crate::analysis::report) fn add(
+        &mut self,
+        judge: usize,
+        key: Option<K>,
+        summary: &'a RecordSummary,
+    ) -> Option<&mut BrowserEntry> {
+        let known = key.as_ref().and_then(|key| self.indices.get(key).copied());
+        let index = known.unwrap_or_else(|| {
+            self.browser.entries.push(BrowserEntry::from_summary(summary, self.judges));
+            self.browser.images.push(summary.subject.image.clone());
+            self.details.push(vec![None; self.judges]);
+            self.browser.entries.len() - 1
+        });
+        if let Some(key) = key {
+            self.indices.insert(key, index);
+        }
+        if let Some(detail) = self.details.get_mut(index).and_then(|all| all.get_mut(judge)) {
+            *detail = summary.detail.as_deref();
+        }
+        let entry = self.browser.entries.get_mut(index)?;
+        entry.set_verdict(judge, summary);
+        Some(entry)
+    }
+
+    /// Returns the entries, and the index of each key.
+    pub(in crate::analysis::report) fn finish(mut self) -> (CaseBrowser, HashMap<K, usize>) {
+        self.browser.details = self.details.iter().map(|details| json_list(details)).collect();
+        (self.browser, self.indices)
+    }
+}
+
 impl CaseBrowser {
     /// Builds the entries from the records of all judges.
     pub fn new(judges: &[JudgeReport], target: ScoreTarget) -> Self {
-        let mut browser = Self::default();
-        let mut details: Vec<Vec<Option<&str>>> = Vec::new();
+        let mut collector = EntryCollector::new(judges.len());
         for (judge_index, judge) in judges.iter().enumerate() {
             let labels = LabelSummary::new(judge, target);
             for summary in &judge.summaries {
                 let subject = &summary.subject;
                 let key = subject.case.as_ref().zip(subject.pair.as_ref());
                 let key = key.map(|(case, pair)| pair_key(case, pair));
-                let known = key.as_ref().and_then(|key| browser.indices.get(key).copied());
-                let index = known.unwrap_or_else(|| {
-                    browser.entries.push(BrowserEntry::from_summary(summary, judges.len()));
-                    browser.images.push(subject.image.clone());
-                    details.push(vec![None; judges.len()]);
-                    browser.entries.len() - 1
-                });
-                if let Some(key) = key {
-                    browser.indices.insert(key, index);
-                }
-                if let Some(entry) = browser.entries.get_mut(index) {
-                    entry.set_verdict(judge_index, summary);
+                if let Some(entry) = collector.add(judge_index, key, summary) {
                     labels.add_labels(entry, summary);
-                }
-                if let Some(detail) =
-                    details.get_mut(index).and_then(|judges| judges.get_mut(judge_index))
-                {
-                    *detail = summary.detail.as_deref();
                 }
             }
         }
-        browser.details = details.iter().map(|details| json_list(details)).collect();
-        browser
+        let (browser, indices) = collector.finish();
+        Self { indices, ..browser }
     }
 
     /// Returns the index of the entry of a pair.

@@ -1,8 +1,10 @@
 //! Section on the changes since an earlier run.
 
 use super::super::section::{ReportSection, SectionBlock};
-use crate::analysis::report::baseline::{BaselineComparison, ChangeKind, PairChange, PairScores};
+use super::run_changes::{ChangeList, overview_of_changes};
+use crate::analysis::report::baseline::{BaselineComparison, PairChange, PairScores};
 use crate::analysis::report::page::browser::CaseBrowser;
+use crate::analysis::report::run_comparison::ChangeTitle as _;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::format_signed_two_decimals;
 use crate::support::text::format_count;
@@ -15,23 +17,7 @@ pub(super) fn changes_section(
     comparison: &BaselineComparison,
     browser: &CaseBrowser,
 ) -> ReportSection {
-    let mut section = ReportSection::new("changes", "Changes");
-    let changed = comparison.changes.len();
-    section.paragraph(format!(
-        "Compared with the run {} of {}: {changed} of {} in both runs changed. {} only in this run, {} only in the \
-         earlier one.",
-        comparison.records,
-        comparison.name,
-        format_count(comparison.common as u64, "pair"),
-        format_count(comparison.only_new as u64, "pair"),
-        format_count(comparison.only_earlier as u64, "pair"),
-    ));
-    let mut counts = Table::new(["change", "pairs"]);
-    for kind in ChangeKind::ALL {
-        counts.push_row([kind.title().to_owned(), comparison.count(kind).to_string()]);
-    }
-    counts.push_row(["none".to_owned(), (comparison.common - changed).to_string()]);
-    section.tables([TableSection::new("changes", counts)]);
+    let mut section = overview_of_changes(comparison, "pair");
     let mut models = Table::new(["model", "mean before", "mean now", "difference", "pairs"]);
     for model in &comparison.models {
         models.push_row([
@@ -56,30 +42,25 @@ fn changed_pairs(comparison: &BaselineComparison, browser: &CaseBrowser) -> Opti
         .filter_map(|change| Some((browser.find(&change.case, &change.pair)?, change)))
         .collect();
     changes.sort_by_key(|(_, change)| change.kind);
-    let header = ["case", "models", "change", "before", "now"];
-    let mut table = Table::new(header).with_text_columns(header.len());
-    let mut entries = Vec::new();
-    for (entry, change) in changes.iter().take(MAX_LISTED) {
+    let row = |(entry, change): &(usize, &PairChange)| {
         let outcome = |scores: Option<PairScores>| describe(browser, *entry, scores);
-        table.push_row([
+        let cells = [
             change.case.clone(),
             change.pair.join(" / "),
             change.kind.title().to_owned(),
             outcome(change.before),
             outcome(change.after),
-        ]);
-        entries.push(*entry);
-    }
-    let mut notes = Vec::new();
-    if changes.len() > MAX_LISTED {
-        notes.push(format!(
-            "first {MAX_LISTED} of {}; the filter “Change” of the case browser and the JSON report have all",
-            changes.len()
-        ));
-    }
-    let title = format!("changed pairs: {}", format_count(changes.len() as u64, "pair"));
-    let section = TableSection::new(title, table).with_notes(notes);
-    (!entries.is_empty()).then_some(SectionBlock::Cases(section, entries))
+        ];
+        (*entry, cells)
+    };
+    let list = ChangeList {
+        title: format!("changed pairs: {}", format_count(changes.len() as u64, "pair")),
+        header: ["case", "models", "change", "before", "now"],
+        total: changes.len(),
+        max_listed: MAX_LISTED,
+        rows: changes.iter().take(MAX_LISTED).map(row).collect(),
+    };
+    list.into_block()
 }
 
 fn describe(browser: &CaseBrowser, entry: usize, outcome: Option<PairScores>) -> String {

@@ -6,6 +6,7 @@ pub(super) mod each_judge;
 mod label_agreement;
 pub(super) mod method;
 mod models;
+pub(super) mod run_changes;
 pub(super) mod summary;
 
 use method::{JudgeSource, MethodText, method_section, run_problems_section};
