@@ -7,6 +7,7 @@ mod apply;
 mod curve;
 mod file;
 mod fit;
+pub(in crate::analysis) mod reliability_table;
 mod tables;
 
 pub(crate) use crate::analysis::calibration::tables::{means_csv_table, means_table};

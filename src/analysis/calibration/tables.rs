@@ -3,9 +3,10 @@
 use super::apply::CalibratedMean;
 use super::curve::Method;
 use super::file::{Calibration, CalibrationQuality};
+use super::reliability_table::reliability_table;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::{
-    format_floor_percent, format_signed_two_decimals, format_two_decimals, format_with_interval,
+    format_floor_percent, format_two_decimals, format_with_interval,
 };
 use crate::support::text::format_count;
 
@@ -91,16 +92,8 @@ impl Calibration {
     /// Builds the reliability table of the first target's scores.
     fn reliability_table(&self) -> Option<TableSection> {
         let (target, fitted) = self.targets.first_key_value()?;
-        let mut table = Table::new(["scores", "n", "mean score", "mean label", "gap"]);
-        for bin in &fitted.before.reliability.bins {
-            table.push_row([
-                format!("{:.1} to {:.1}", bin.from, bin.to),
-                bin.n.to_string(),
-                format_two_decimals(bin.score),
-                format_two_decimals(bin.truth),
-                format_signed_two_decimals(bin.score - bin.truth),
-            ]);
-        }
+        let header = ["scores", "n", "mean score", "mean label", "gap"];
+        let table = reliability_table(header, &fitted.before.reliability);
         let title = format!("reliability before calibration (score target: {})", target.key());
         Some(TableSection::new(title, table))
     }

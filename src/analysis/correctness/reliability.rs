@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::labelled::LabelledResponse;
 use super::model_accuracy::{estimate_proportion, indicator};
+use crate::analysis::calibration::reliability_table::reliability_table;
 use crate::statistics::{Bootstrap, Defined, Estimate, Reliability, reliability};
-use crate::support::tables::{Table, TableSection};
-use crate::support::terminal::number::{format_signed_two_decimals, format_two_decimals};
+use crate::support::tables::TableSection;
 
 /// Number of bins from 0 to 1.
 const BINS: u8 = 10;
@@ -57,22 +57,9 @@ impl ProbabilityReliability {
 
     /// Returns the bins as a table.
     pub fn table(&self, title: &str) -> TableSection {
-        let mut table = Table::new([
-            "probability",
-            "n",
-            "mean probability",
-            "correct by the labels",
-            "difference",
-        ]);
-        for bin in &self.reliability.bins {
-            table.push_row([
-                format!("{:.1} to {:.1}", bin.from, bin.to),
-                bin.n.to_string(),
-                format_two_decimals(bin.score),
-                format_two_decimals(bin.truth),
-                format_signed_two_decimals(bin.score - bin.truth),
-            ]);
-        }
+        let header =
+            ["probability", "n", "mean probability", "correct by the labels", "difference"];
+        let table = reliability_table(header, &self.reliability);
         let brier = self.brier.value.map_or_else(|_| "unknown".to_owned(), |b| format!("{b:.3}"));
         TableSection::new(title, table).with_notes(vec![
             format!(
