@@ -5,13 +5,11 @@ mod backoff;
 mod limiter;
 pub(super) mod usage;
 
-use std::error::Error;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
-use reqwest::redirect::Policy;
+use anyhow::Result;
 use reqwest::{Client, Response};
 
 use self::api_error::{error_message, says_too_long};
@@ -19,10 +17,9 @@ use self::backoff::Backoff;
 use self::limiter::{AttemptOutcome, Limiter};
 use crate::judging::served::endpoint::ServedModel;
 use crate::support::network::access_token::AccessToken;
+use crate::support::network::http_client::{CONNECT_TIMEOUT, build_client, root_cause};
 use crate::support::network::response_body::{read_body, read_error_body};
 
-/// Connection timeout.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a response: a text of some thousand tokens with alternatives.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// Maximum bytes of an error response that are read.
@@ -98,8 +95,7 @@ pub(in crate::judging::served) struct Transport {
 }
 
 impl Transport {
-    /// Creates a transport. It follows no redirects, because they would send the key and the case to
-    /// another host, and uses no proxy for a server on this machine.
+    /// Creates a transport.
     ///
     /// # Errors
     ///
@@ -108,16 +104,8 @@ impl Transport {
         model: &ServedModel,
         limits: RequestLimits,
     ) -> Result<Self> {
-        let client = Client::builder()
-            .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
-            .redirect(Policy::none())
-            .pool_max_idle_per_host(limits.concurrency)
-            .connect_timeout(CONNECT_TIMEOUT);
-        let client = if model.url.is_local() { client.no_proxy() } else { client };
-        let client = client.build();
-        let client = client.context(
-            "cannot set up the HTTP client\nhint: check that CA certificates are installed",
-        )?;
+        let idle = limits.concurrency;
+        let client = build_client(&model.url, |client| client.pool_max_idle_per_host(idle))?;
         Ok(Self {
             client,
             base: model.url.as_str().to_owned(),
@@ -216,7 +204,7 @@ impl Transport {
             None => request,
         };
         let failed = |error: &reqwest::Error| AttemptError::Transient {
-            reason: root_cause(error),
+            reason: describe_failure(error),
             pause: None,
             outcome: if error.is_timeout() {
                 AttemptOutcome::Overloaded
@@ -294,14 +282,7 @@ impl Transport {
     }
 }
 
-/// Returns the innermost cause of an error; the outer errors repeat the URL.
-fn root_cause(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return "no complete response in time".to_owned();
-    }
-    let mut cause: &dyn Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
+/// Describes a request that failed.
+fn describe_failure(error: &reqwest::Error) -> String {
+    if error.is_timeout() { "no complete response in time".to_owned() } else { root_cause(error) }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::judging::judge::server_report::ServerUsage;
+use crate::judging::judge::server_usage::ServerUsage;
 
 /// Counts the requests that a panel sent, and their tokens.
 #[derive(Debug, Default)]

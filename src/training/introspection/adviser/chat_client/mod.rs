@@ -4,25 +4,22 @@
 mod tests;
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use reqwest::Client;
-use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::support::network::access_token::AccessToken;
+use crate::support::network::http_client::{build_client, root_cause};
 use crate::support::network::response_body::{read_body, read_error_body};
 use crate::support::network::service_url::ServiceUrl;
 use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::text::escape_control_chars;
 
-/// Connection timeout.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Attempts and timeout of a request about a pair. Attempts follow connection failures and
 /// transient errors.
 const PAIR_REQUEST: RequestPolicy =
@@ -71,7 +68,7 @@ impl ChatClient {
     pub(crate) fn new(base: &ServiceUrl, model: &str, key: Option<AccessToken>) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
-            client: build_client(base)?,
+            client: build_client(base, |client| client)?,
             runtime: runtime.context("cannot set up the HTTP client")?,
             url: format!("{}/chat/completions", base.as_str()),
             model: model.to_owned(),
@@ -253,27 +250,6 @@ impl fmt::Display for RejectedMessages {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.reason)
     }
-}
-
-/// Builds the HTTP client. It follows no redirects, because they would send the key and the
-/// messages to another host. It uses no proxy for a local endpoint.
-fn build_client(base: &ServiceUrl) -> Result<Client> {
-    let client = Client::builder()
-        .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT);
-    let client = if base.is_local() { client.no_proxy() } else { client };
-    let client = client.build();
-    client.context("cannot set up the HTTP client\nhint: check that CA certificates are installed")
-}
-
-/// Returns the innermost cause of an error; the outer errors repeat the URL.
-fn root_cause(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }
 
 /// Extracts the answer from a response body, or the reason why there is none.
