@@ -166,11 +166,23 @@ impl MembersFile {
         }
     }
 
+    /// Returns the default prompt configuration of served models. Servers reuse the prefix of prompts, so the
+    /// case comes first.
+    pub(crate) fn served_prompt_config(name: String) -> PromptConfig {
+        PromptConfig { layout: PromptLayout::CaseFirst, ..Self::default_prompt_config(name) }
+    }
+
     /// Returns the prompt configuration.
     pub(crate) fn prompt_config(&self, path: &Path) -> PromptConfig {
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = self.name.clone().or(stem);
-        let default = Self::default_prompt_config(name.unwrap_or_default());
+        let name = name.unwrap_or_default();
+        let is_served = self.members.in_member_order().iter().all(|entry| entry.folder().is_none());
+        let default = if is_served {
+            Self::served_prompt_config(name)
+        } else {
+            Self::default_prompt_config(name)
+        };
         PromptConfig {
             is_trained: self.trained,
             layout: self.layout.unwrap_or(default.layout),
@@ -268,11 +280,6 @@ impl MembersFile {
     /// Returns true if served members see no images.
     pub(crate) fn is_text_only(&self) -> bool {
         self.text_only
-    }
-
-    /// Returns the prompt layout, if the file names one.
-    pub(crate) fn named_layout(&self) -> Option<PromptLayout> {
-        self.layout
     }
 
     fn member_source(

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use anyhow::{Context as _, Result, bail};
 
 use crate::checkpoints::panel::members_file::{EndpointEntry, MembersFile};
@@ -13,9 +12,6 @@ use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
 use crate::judging::served::{ServedJudge, ServedPanelSettings};
 use crate::support::terminal::progress::print_lines;
-
-/// Token budget of one analysis.
-const ANALYSIS_TOKENS: usize = 128;
 
 /// Connects to a model that takes the part of every member.
 ///
@@ -43,14 +39,15 @@ pub(super) fn connect_model(
     };
     let model = ServedModel::new(settings)?;
     let aspects = options.to_rubric()?.aspects.len();
+    let config = MembersFile::served_prompt_config(model.model.clone());
     let settings = ServedPanelSettings {
-        name: model.model.clone(),
-        layout: PromptLayout::CaseFirst,
-        detail: RubricDetail::Full,
-        is_trained: false,
-        analysis_tokens: ANALYSIS_TOKENS,
+        name: config.name,
+        layout: config.layout,
+        detail: config.rubric,
+        is_trained: config.is_trained,
+        analysis_tokens: config.analysis_tokens,
         tokenizer: None,
-        completion_prefixes: Vec::new(),
+        completion_prefixes: config.completion_prefixes,
         requests_label_mass: args.served.label_mass,
         text_only: args.served.text_only,
         members: vec![model; aspects + 1],
@@ -103,7 +100,7 @@ pub(super) fn connect_members(
     let config = file.prompt_config(path);
     config.check_form(options.form, options.shows_reference)?;
     let settings = ServedPanelSettings {
-        layout: file.named_layout().unwrap_or(PromptLayout::CaseFirst),
+        layout: config.layout,
         detail: config.rubric,
         is_trained: config.is_trained,
         analysis_tokens: config.analysis_tokens,

@@ -24,7 +24,7 @@ pub trait JobQueue {
     ///
     /// # Errors
     ///
-    /// The run has cost as much as it may. The jobs in progress still finish.
+    /// The run has reached its cost limit. Jobs in progress still finish.
     fn check_budget(&self) -> anyhow::Result<()>;
 
     /// Starts a job under a number.

@@ -5,6 +5,7 @@ mod judge_job;
 pub mod recorded_verdict;
 pub mod scripted;
 pub mod server_report;
+pub mod server_usage;
 
 pub use self::judge_job::{JudgeJob, Unscored};
 
@@ -14,7 +15,8 @@ use acem3_experts::prompt::Form;
 
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::judging::judge::job_queue::JobQueue;
-use crate::judging::judge::server_report::{ServerReport, ServerUsage};
+use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::server_usage::ServerUsage;
 use crate::judging::provenance::Provenance;
 
 /// Returns verdicts on responses.
@@ -67,17 +69,12 @@ pub trait Judge {
         true
     }
 
-    /// Returns true if images and texts of the cases leave this machine.
-    fn sends_cases_away(&self) -> bool {
-        false
-    }
-
     /// Returns the results of the tests of the servers that run members, for the manifest.
     fn servers(&self) -> Vec<ServerReport> {
         Vec::new()
     }
 
-    /// Returns the requests to servers so far; `None` if no member is served.
+    /// Returns the number of requests and tokens so far; `None` if no member is served.
     fn usage(&self) -> Option<ServerUsage> {
         None
     }

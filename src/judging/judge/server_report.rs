@@ -38,34 +38,6 @@ pub struct ServerReport {
     pub unsupported: BTreeSet<String>,
 }
 
-/// Requests that were answered, and their tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerUsage {
-    /// Number of requests.
-    pub requests: u64,
-    /// Tokens of the prompts, image tokens included; 0 if the server does not count.
-    pub prompt_tokens: u64,
-    /// Tokens that the models wrote.
-    pub written_tokens: u64,
-}
-
-/// Prices of a server, for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TokenPrices {
-    /// Price of a million tokens of prompts.
-    pub prompt: f64,
-    /// Price of a million written tokens.
-    pub written: f64,
-}
-
-impl ServerUsage {
-    /// Returns the cost of these tokens.
-    pub fn cost(&self, prices: TokenPrices) -> f64 {
-        (self.prompt_tokens as f64 * prices.prompt + self.written_tokens as f64 * prices.written)
-            / 1e6
-    }
-}
-
 impl ServerReport {
     /// Describes the server in one line.
     pub fn describe(&self) -> String {

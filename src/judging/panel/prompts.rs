@@ -3,8 +3,7 @@
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::{
-    BranchPrompts, ChatTemplate, EvaluationFormat, Form, JudgeInput, PromptLayout, PromptPiece,
-    Rubric,
+    BranchPrompts, ChatTemplate, EvaluationFormat, Form, JudgeInput, PromptPiece, Rubric,
 };
 use anyhow::{Context as _, Result};
 use serde::Serialize;
@@ -56,16 +55,14 @@ impl PromptMembers {
         let files = match panel {
             PromptedPanel::Files(files) => files,
             PromptedPanel::Model => {
-                let config = MembersFile::default_prompt_config(String::new());
-                return Ok(Self::served(config, rubric, None, true));
+                let config = MembersFile::served_prompt_config(String::new());
+                return Ok(Self::served(config, rubric, true));
             }
         };
         if let PanelFiles::Members(path) = files {
             let file = MembersFile::read(path)?;
             if file.endpoints(path)?.is_some() {
-                let sees_images = !file.is_text_only();
-                let config = file.prompt_config(path);
-                return Ok(Self::served(config, rubric, file.named_layout(), sees_images));
+                return Ok(Self::served(file.prompt_config(path), rubric, !file.is_text_only()));
             }
         }
         let definition = PanelDefinition::read(files, rubric, &Placement::cpu(), downloads)?;
@@ -79,13 +76,7 @@ impl PromptMembers {
     }
 
     /// The server adds its chat template.
-    fn served(
-        mut config: PromptConfig,
-        rubric: &Rubric,
-        layout: Option<PromptLayout>,
-        sees_images: bool,
-    ) -> Self {
-        config.layout = layout.unwrap_or(PromptLayout::CaseFirst);
+    fn served(config: PromptConfig, rubric: &Rubric, sees_images: bool) -> Self {
         let names = rubric.aspects.iter().map(|aspect| aspect.key.key()).chain([CONCLUSION]);
         let chat_template = ChatTemplate::default();
         let member =

@@ -32,7 +32,6 @@ use anyhow::{Context, ensure};
 
 use crate::data::cases::{Case, InputProblem, UnscoredReason};
 use crate::data::images::{EncodedImage, ImageReader, LoadedImage};
-use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::provenance::{KeyInput, judge_digest, verdict_key};
 use crate::judging::run::fitting_case::FittingCase;
@@ -315,14 +314,7 @@ impl<'a> Run<'a> {
     }
 
     fn to_outcome(&self, result: Result<Verdict, Unscored>) -> anyhow::Result<RecordOutcome> {
-        Ok(match result {
-            Ok(verdict) => {
-                let verdict = RecordedVerdict::from_verdict(&verdict, self.selection.form)?;
-                let reproducible = (!self.judge.is_reproducible()).then_some(false);
-                RecordOutcome::Judged(Box::new(RecordedVerdict { reproducible, ..verdict }))
-            }
-            Err(unscored) => RecordOutcome::Unscored(unscored),
-        })
+        RecordOutcome::from_result(result, self.selection.form, self.judge.is_reproducible())
     }
 
     /// Writes the leading records that do not wait for the judge.

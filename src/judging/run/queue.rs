@@ -39,7 +39,7 @@ impl Run<'_> {
             {
                 self.drain_queue()?;
                 return Err(
-                    error.context(RunFailure("the run stops: no more cost is allowed".to_owned()))
+                    error.context(RunFailure("the run has reached its cost limit".to_owned()))
                 );
             }
             let number = self.queue.next;
@@ -121,7 +121,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Writes the leading finished records, and syncs the journal from time to time.
+    /// Writes finished records up to the first one that is not, and syncs the journal every few seconds.
     fn write_finished(&mut self) -> anyhow::Result<()> {
         let waiting = self.pending.len();
         self.write_ready()?;

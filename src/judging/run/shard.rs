@@ -194,8 +194,8 @@ mod tests {
     use super::*;
     use crate::data::cases::{AffectedPairs, ProblemScope};
 
-    /// Returns a source of unreadable cases. Every third one follows a problem of a response, and a
-    /// last problem has no case.
+    /// Returns unreadable cases. A response problem comes before every third case, and one comes after the
+    /// last.
     fn source(cases: u64) -> Vec<CaseResult> {
         let problem = |line| InputProblem::parse_error(Path::new("c"), line, None, "x");
         let of_response = |line| {

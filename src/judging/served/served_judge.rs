@@ -16,7 +16,8 @@ use super::served_panel::{ServedPanel, ServedPanelSettings};
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
-use crate::judging::judge::server_report::{ServerReport, ServerUsage, TokenPrices};
+use crate::judging::judge::server_report::ServerReport;
+use crate::judging::judge::server_usage::{ServerUsage, TokenPrices};
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::provenance::{Provenance, judge_digest};
 
@@ -199,10 +200,6 @@ impl Judge for ServedJudge {
 
     fn is_reproducible(&self) -> bool {
         false
-    }
-
-    fn sends_cases_away(&self) -> bool {
-        self.panel.settings().members.iter().any(|model| !model.url.is_local())
     }
 
     fn servers(&self) -> Vec<ServerReport> {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::compared_values::{ValueDifference, compare_values};
 use super::sampled_images::SampledImages;
 use crate::data::cases::{Case, Response};
-use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, JudgeJob};
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::support::terminal::exit::RunFailure;
@@ -95,14 +94,8 @@ pub fn judge_again(
         let outcomes = judge.judge(&jobs).with_context(failure)?;
         ensure!(outcomes.len() == jobs.len(), "the judge returned too few results");
         for ((line, record), outcome) in judged.into_iter().zip(outcomes) {
-            let again = match outcome {
-                Ok(verdict) => {
-                    let verdict = RecordedVerdict::from_verdict(&verdict, record.subject.form)?;
-                    let reproducible = (!judge.is_reproducible()).then_some(false);
-                    RecordOutcome::Judged(Box::new(RecordedVerdict { reproducible, ..verdict }))
-                }
-                Err(unscored) => RecordOutcome::Unscored(unscored),
-            };
+            let form = record.subject.form;
+            let again = RecordOutcome::from_result(outcome, form, judge.is_reproducible())?;
             result.add((line, record), again, tolerance)?;
         }
     }

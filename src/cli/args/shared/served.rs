@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use crate::judging::judge::server_report::TokenPrices;
+use crate::judging::judge::server_usage::TokenPrices;
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::{Budget, RequestLimits};
 

@@ -11,7 +11,7 @@ use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::{self, Case, CaseResult};
 use crate::data::images::ImageReader;
-use crate::judging::judge::server_report::ServerUsage;
+use crate::judging::judge::server_usage::ServerUsage;
 use crate::judging::judge::{Judge, JudgeJob};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::number::format_thousands;
@@ -20,7 +20,7 @@ use crate::support::terminal::progress::format_duration;
 /// Number of verdicts that are timed.
 const SAMPLE: usize = 3;
 
-/// What a run would need.
+/// Estimated requests, tokens, cost and time of a run.
 #[derive(Debug, Serialize)]
 struct RunEstimate {
     /// Readable cases.

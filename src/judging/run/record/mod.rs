@@ -14,6 +14,7 @@ pub mod record_row;
 
 use std::borrow::Cow;
 
+use acem3_conclusion::Verdict;
 use acem3_experts::prompt::Form;
 use acem3_vision::AppliedView;
 use anyhow::Context as _;
@@ -259,6 +260,26 @@ impl RecordSubject {
 }
 
 impl RecordOutcome {
+    /// Creates the outcome of a judge's result.
+    ///
+    /// # Errors
+    ///
+    /// The verdict is incomplete, or has a number that is not finite.
+    pub fn from_result(
+        result: Result<Verdict, Unscored>,
+        form: Form,
+        is_reproducible: bool,
+    ) -> anyhow::Result<Self> {
+        Ok(match result {
+            Ok(verdict) => {
+                let verdict = RecordedVerdict::from_verdict(&verdict, form)?;
+                let reproducible = (!is_reproducible).then_some(false);
+                Self::Judged(Box::new(RecordedVerdict { reproducible, ..verdict }))
+            }
+            Err(unscored) => Self::Unscored(unscored),
+        })
+    }
+
     /// Creates the outcome of an input problem.
     pub fn from_problem(problem: &InputProblem) -> Self {
         let message = problem.message.clone();

@@ -1,25 +1,20 @@
 //! Serving engines: how each takes a constraint and returns probabilities.
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
 
 /// An engine that serves models over HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ServingEngine {
     /// vLLM, 0.11 or later
-    #[serde(rename = "vllm")]
     #[value(name = "vllm")]
     Vllm,
     /// SGLang
-    #[serde(rename = "sglang")]
     #[value(name = "sglang")]
     Sglang,
     /// llama-server of llama.cpp
-    #[serde(rename = "llama.cpp")]
     #[value(name = "llama.cpp")]
     LlamaCpp,
     /// Any other host with the interface of OpenAI: one JSON schema, no other constraint
-    #[serde(rename = "openai")]
     #[value(name = "openai")]
     OpenAi,
 }

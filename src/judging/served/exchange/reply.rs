@@ -115,6 +115,7 @@ impl<'a> From<Option<Vec<TokenBody<'a>>>> for TokenList<'a> {
     }
 }
 
+/// A token, or an alternative to one, which has no alternatives itself.
 #[derive(Deserialize)]
 struct TokenBody<'a> {
     #[serde(borrow)]
@@ -122,15 +123,7 @@ struct TokenBody<'a> {
     bytes: Option<Vec<u8>>,
     logprob: f32,
     #[serde(borrow, default)]
-    top_logprobs: Vec<AlternativeBody<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AlternativeBody<'a> {
-    #[serde(borrow)]
-    token: Cow<'a, str>,
-    bytes: Option<Vec<u8>>,
-    logprob: f32,
+    top_logprobs: Vec<TokenBody<'a>>,
 }
 
 impl TokenBody<'_> {

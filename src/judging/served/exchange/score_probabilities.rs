@@ -50,12 +50,14 @@ impl<'a> TokenPlaces<'a> {
         Self { tokens: placed.collect() }
     }
 
+    /// Returns the token with the start of the word of a rating, and its place.
+    fn token_of(&self, rating: &ReadRating) -> Option<&(Range<usize>, &'a ReplyToken)> {
+        self.tokens.iter().find(|(place, _)| place.contains(&rating.place.start))
+    }
+
     /// Returns the start of the token with the word of a rating, in bytes of the text.
     pub(in crate::judging::served) fn token_start(&self, rating: &ReadRating) -> Option<usize> {
-        let mut tokens = self.tokens.iter();
-        let holds_start =
-            |(place, _): &&(Range<usize>, &ReplyToken)| place.contains(&rating.place.start);
-        tokens.find(holds_start).map(|(place, _)| place.start)
+        self.token_of(rating).map(|(place, _)| place.start)
     }
 
     /// Returns the score of a rating with its probabilities. Without those, the score that was chosen
@@ -69,9 +71,7 @@ impl<'a> TokenPlaces<'a> {
         if kind == LogprobKind::None {
             return chosen_only;
         }
-        let holds_start =
-            |(place, _): &&(Range<usize>, &ReplyToken)| place.contains(&rating.place.start);
-        let Some((place, token)) = self.tokens.iter().find(holds_start) else {
+        let Some((place, token)) = self.token_of(rating) else {
             return chosen_only;
         };
         let before = token.text.get(..rating.place.start - place.start).unwrap_or_default();

@@ -6,16 +6,12 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use super::error::{HandshakeError, request_error};
+use super::prompt_counter::PromptCounter;
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::exchange::message::content_parts;
-use crate::judging::served::exchange::reply::Reply;
-use crate::judging::served::exchange::request::{
-    CHAT_PATH, RequestSettings, render_body, sampling_options,
-};
 use crate::judging::served::transport::{RequestError, Transport};
 
 /// Side of the test image in pixels.
@@ -34,37 +30,17 @@ pub(super) async fn count_image_tokens(
     let Some(image) = test_image() else {
         return Ok(None);
     };
-    let without = count_prompt_tokens(model, transport, engine, None).await;
+    let counter = PromptCounter { model, transport, engine };
+    let pieces = [PromptPiece::Image, PromptPiece::Trusted("What does it show?".to_owned())];
+    let without = counter.count(&content_parts(&pieces, None), None).await;
     let without = without.map_err(request_error(model))?;
-    let with = match count_prompt_tokens(model, transport, engine, Some(&image)).await {
+    let with = match counter.count(&content_parts(&pieces, Some(&image)), None).await {
         Ok(with) => with,
         // The server takes no images.
         Err(RequestError::Rejected(_) | RequestError::Failed(_)) => return Ok(None),
         Err(error) => return Err(request_error(model)(error)),
     };
     Ok(with.zip(without).and_then(|(with, without)| with.checked_sub(without)).filter(|n| *n > 0))
-}
-
-async fn count_prompt_tokens(
-    model: &ServedModel,
-    transport: &Transport,
-    engine: ServingEngine,
-    image: Option<&RawValue>,
-) -> Result<Option<u64>, RequestError> {
-    let options = count_options(model, engine);
-    let pieces = [PromptPiece::Image, PromptPiece::Trusted("What does it show?".to_owned())];
-    let body = render_body(model, &content_parts(&pieces, image), None, options);
-    let body = body.map_err(|error| RequestError::Rejected(error.to_string()))?;
-    let reply = transport.post(CHAT_PATH, body, Reply::parse).await?;
-    Ok(reply.prompt_tokens)
-}
-
-/// Returns the options of a request that only counts the tokens of its prompt.
-pub(super) fn count_options(model: &ServedModel, engine: ServingEngine) -> Map<String, Value> {
-    let settings = RequestSettings { token_ids: Vec::new(), max_tokens: Some(16) };
-    let mut options = sampling_options(model, engine, &settings);
-    options.retain(|name, _| matches!(name.as_str(), "max_tokens" | "lora"));
-    options
 }
 
 /// Returns a small image as a data URL: a bright square on a dark ground.

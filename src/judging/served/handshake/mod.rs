@@ -8,6 +8,7 @@ mod detection;
 mod error;
 mod image_test;
 mod prefix_test;
+mod prompt_counter;
 
 use std::collections::BTreeSet;
 

@@ -5,12 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::image_test::count_options;
+use super::prompt_counter::PromptCounter;
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::exchange::message::ContentPart;
-use crate::judging::served::exchange::reply::Reply;
-use crate::judging::served::exchange::request::{CHAT_PATH, render_body};
 use crate::judging::served::transport::Transport;
 
 /// The start of the test answer.
@@ -23,8 +21,10 @@ pub(super) async fn continues_prefix(
     engine: ServingEngine,
 ) -> Option<bool> {
     let prefix_tokens = count_tokens(model, transport).await?;
-    let without = count_prompt(model, transport, engine, None).await?;
-    let with = count_prompt(model, transport, engine, Some(PREFIX)).await?;
+    let counter = PromptCounter { model, transport, engine };
+    let content = [ContentPart::Text { text: "Give a score.".to_owned() }];
+    let without = counter.count(&content, None).await.ok()??;
+    let with = counter.count(&content, Some(PREFIX)).await.ok()??;
     Some(with == without + prefix_tokens)
 }
 
@@ -38,15 +38,4 @@ async fn count_tokens(model: &ServedModel, transport: &Transport) -> Option<u64>
         value["tokens"].as_array().map(|tokens| tokens.len() as u64).ok_or("no tokens".to_owned())
     };
     transport.post("/tokenize", body.to_string(), parse).await.ok()
-}
-
-async fn count_prompt(
-    model: &ServedModel,
-    transport: &Transport,
-    engine: ServingEngine,
-    prefix: Option<&str>,
-) -> Option<u64> {
-    let content = [ContentPart::Text { text: "Give a score.".to_owned() }];
-    let body = render_body(model, &content, prefix, count_options(model, engine)).ok()?;
-    transport.post(CHAT_PATH, body, Reply::parse).await.ok()?.prompt_tokens
 }
