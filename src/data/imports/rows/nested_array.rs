@@ -7,32 +7,52 @@ const MAX_NAME_BYTES: usize = 256;
 /// Maximum number of fields that are listed.
 const MAX_FIELDS: usize = 1000;
 
+/// Follows the strings of a JSON text byte by byte.
+#[derive(Default)]
+struct StringScanner {
+    /// The string that is open.
+    open: Option<Vec<u8>>,
+    is_escaped: bool,
+    /// The last string that ended, up to [`MAX_NAME_BYTES`].
+    last: Vec<u8>,
+}
+
+impl StringScanner {
+    /// Takes a byte. Returns true if it belongs to a string, its quotation marks included.
+    fn push(&mut self, byte: u8) -> bool {
+        let Some(text) = &mut self.open else {
+            let starts = byte == b'"';
+            self.open = starts.then(Vec::new);
+            return starts;
+        };
+        if !self.is_escaped && byte == b'"' {
+            self.last = std::mem::take(text);
+            self.open = None;
+        } else {
+            self.is_escaped = !self.is_escaped && byte == b'\\';
+            if text.len() < MAX_NAME_BYTES {
+                text.push(byte);
+            }
+        }
+        true
+    }
+}
+
 /// Moves a reader to the bracket that opens the array in the field `name` of a JSON object. Returns
 /// false if there is no such field.
 pub(crate) fn seek_array(reader: &mut impl BufRead, name: &str) -> io::Result<bool> {
     let mut depth = 0_u32;
-    let mut string: Option<Vec<u8>> = None;
-    let mut escaped = false;
-    let mut last_string = Vec::new();
+    let mut strings = StringScanner::default();
     let mut is_field = false;
     loop {
         let Some(byte) = reader.fill_buf()?.first().copied() else {
             return Ok(false);
         };
-        if let Some(text) = &mut string {
-            if !escaped && byte == b'"' {
-                last_string = std::mem::take(text);
-                string = None;
-            } else {
-                escaped = !escaped && byte == b'\\';
-                if text.len() < MAX_NAME_BYTES {
-                    text.push(byte);
-                }
-            }
+        if strings.push(byte) {
+            is_field = false;
         } else {
             match byte {
-                b'"' => string = Some(Vec::new()),
-                b':' => is_field = depth == 1 && last_string == name.as_bytes(),
+                b':' => is_field = depth == 1 && strings.last == name.as_bytes(),
                 b'[' if is_field => return Ok(true),
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => depth = depth.saturating_sub(1),
@@ -60,9 +80,7 @@ pub(crate) struct ObjectFields {
 pub(crate) fn list_fields(reader: &mut impl BufRead) -> io::Result<Option<ObjectFields>> {
     let mut fields = ObjectFields::default();
     let mut depth = 0_u32;
-    let mut string: Option<Vec<u8>> = None;
-    let mut escaped = false;
-    let mut last_string = Vec::new();
+    let mut strings = StringScanner::default();
     // The byte that is not white space before this one.
     let mut previous = 0;
     let mut is_ended = false;
@@ -71,16 +89,8 @@ pub(crate) fn list_fields(reader: &mut impl BufRead) -> io::Result<Option<Object
             return Ok(Some(fields));
         };
         reader.consume(1);
-        if let Some(text) = &mut string {
-            if !escaped && byte == b'"' {
-                last_string = std::mem::take(text);
-                string = None;
-            } else {
-                escaped = !escaped && byte == b'\\';
-                if text.len() < MAX_NAME_BYTES {
-                    text.push(byte);
-                }
-            }
+        if !is_ended && strings.push(byte) {
+            previous = byte;
             continue;
         }
         if byte.is_ascii_whitespace() {
@@ -90,9 +100,8 @@ pub(crate) fn list_fields(reader: &mut impl BufRead) -> io::Result<Option<Object
             return Ok(None);
         }
         match byte {
-            b'"' => string = Some(Vec::new()),
             b':' if depth == 1 && fields.names.len() < MAX_FIELDS => {
-                fields.names.push(String::from_utf8_lossy(&last_string).into_owned());
+                fields.names.push(String::from_utf8_lossy(&strings.last).into_owned());
             }
             b'{' | b'[' => {
                 let is_first = depth == 2 && byte == b'{' && previous == b'[';
