@@ -19,6 +19,7 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::files::atomic_file::{remove_temporary_files, write_atomic};
 use crate::support::files::folder::{create_folder, list_names};
 use crate::support::network::service_url::ServiceUrl;
+use crate::support::text::shell_word::quote_shell_word;
 
 /// Folder of the base.
 const BASE: &str = "base";
@@ -78,7 +79,7 @@ impl PeftExport<'_> {
         // Last, because it makes the folder a panel.
         let text = served_file(&panel, self.endpoint)?;
         write_atomic(&self.out.join(SERVED_FILE), text.as_bytes())?;
-        let folder = shell_word(&self.out.display().to_string());
+        let folder = quote_shell_word(&self.out.display().to_string());
         Ok(ExportedPanel {
             serve: serve_command(&folder, rank, self.endpoint),
             judge: judge_command(&folder),
@@ -202,25 +203,4 @@ fn check_folder(out: &Path) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Quotes a text as one word of a shell, if necessary.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_are_words_of_a_shell() {
-        assert_eq!(shell_word("out/peft-1"), "out/peft-1");
-        assert_eq!(shell_word("my panel"), "'my panel'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-    }
 }
