@@ -7,7 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
 #![expect(clippy::print_stdout, reason = "the times are the result")]
-#![allow(dead_code, reason = "the tests use more of the mock")]
+#![expect(dead_code, reason = "the tests use more of the mock")]
 
 #[path = "../tests/it/served/constrained_text.rs"]
 mod constrained_text;

@@ -25,7 +25,7 @@ pub(super) fn check_junit(path: Option<&PathBuf>, inputs: &[&Path]) -> Result<Op
 pub(super) fn with_junit(
     out: Option<&OutFile>,
     name: &'static str,
-    source: &Path,
+    source: String,
     command: impl FnOnce(Option<&OutFile>) -> Result<Exit>,
 ) -> Result<Exit> {
     let ended = command(out);
@@ -40,7 +40,7 @@ pub(super) fn with_junit(
             outcome: JunitOutcome::NotMeasured,
             message: cut_message(&hide_url_secrets(&message)).into_owned(),
         };
-        let properties = vec![("source", source.display().to_string())];
+        let properties = vec![("source", source)];
         out.write(JunitSuite { name, properties, cases: vec![case] }.to_xml().as_bytes())
     });
     // The error of the command matters more than that of the file.

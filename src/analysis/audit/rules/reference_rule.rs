@@ -5,7 +5,7 @@ use super::input_change::{describe_effects, knowledge_position, preference_posit
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::result::{AuditMeasure, IntervalPosition};
 
-/// Concludes from the changes with the reference of another case.
+/// Decides the finding by the effect of the reference of another case.
 ///
 /// The conclusion model sees the reference too, so changed preferences show that the judge uses it
 /// even if the knowledge score stays. A missing reference does not decide: a judge can notice that

@@ -1,7 +1,5 @@
 //! `acem3 agree`: agreement between a judge and human labels.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
@@ -39,8 +37,7 @@ struct AgreementOutput<'a> {
 /// Runs the command.
 pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let junit = check_junit_file(args)?;
-    let source = args.records.first().map_or(Path::new(""), |path| path.as_path());
-    with_junit(junit.as_ref(), "acem3 agree", source, |junit| {
+    with_junit(junit.as_ref(), "acem3 agree", records_names(args), |junit| {
         if args.records.first().is_some_and(|path| GradedRun::is_graded(path)) {
             agree_on_correctness(args, junit)
         } else {

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::agree_bounds::{finish_bounds, records_names};
-use super::graded_input::read_grade_labels;
+use super::graded_input::{read_grade_labels, refuse_flags};
 use super::run_notices::RunNotices;
 use super::verdict_input::{DistinctRuns, distinct_paths};
 use crate::analysis::agreement::BoundSide;
@@ -56,16 +56,13 @@ pub(super) fn agree_on_correctness(args: &AgreeArgs, junit: Option<&OutFile>) ->
 
 /// Checks that no flag asks for what these verdicts lack.
 fn check_flags(args: &AgreeArgs) -> Result<()> {
-    let ignored = [
+    refuse_flags(&[
         (!args.target.is_empty(), "--target"),
         (!args.group_by.is_empty(), "--group-by"),
         (args.round, "--round"),
         (args.labels.scale.is_some(), "--scale"),
         (args.bootstrap.cluster_by.is_some(), "--cluster-by"),
-    ];
-    if let Some((_, flag)) = ignored.into_iter().find(|(is_given, _)| *is_given) {
-        bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it");
-    }
+    ])?;
     if args.against.is_some() {
         bail!(
             "--against: two judges of correctness cannot be compared yet\n\

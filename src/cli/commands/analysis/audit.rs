@@ -37,7 +37,8 @@ use crate::support::text::{escape_control_chars, format_count};
 pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
     let [out, junit] = check_out(args, records.as_deref())?;
-    with_junit(junit.as_ref(), "acem3 audit", &args.source.path, |junit| {
+    let source = args.source.path.display().to_string();
+    with_junit(junit.as_ref(), "acem3 audit", source, |junit| {
         audit_source(args, verbosity, records.as_deref(), [out.as_ref(), junit])
     })
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use super::graded_input::read_grade_labels;
+use super::graded_input::{read_grade_labels, refuse_flags};
 use super::run_notices::RunNotices;
 use super::verdict_input::records_file;
 use crate::analysis::correctness::{GradedRun, ProbabilityCalibration, ProbabilityFit};
@@ -15,13 +15,10 @@ use crate::support::terminal::exit::Exit;
 
 /// Fits a map from the probability that a response is correct to the labels.
 pub(super) fn fit_probabilities(args: &CalibrateFitArgs) -> Result<Exit> {
-    let unavailable = [
+    refuse_flags(&[
         (args.labels.scale.is_some(), "--scale"),
         (args.bootstrap.cluster_by.is_some(), "--cluster-by"),
-    ];
-    if let Some((_, flag)) = unavailable.into_iter().find(|(is_given, _)| *is_given) {
-        bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it");
-    }
+    ])?;
     let records = records_file(&args.records);
     let inputs = [Some(&records), args.labels.path.as_ref()];
     let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();

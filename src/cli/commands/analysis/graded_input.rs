@@ -12,6 +12,21 @@ use crate::data::labels;
 use crate::data::labels::{LabelEntry, LabelOptions, LabelValue, ScoreTarget};
 use crate::support::text::format_count;
 
+/// Refuses flags that ask for what verdicts on correctness lack. `flags`: whether each is given, and its
+/// name.
+///
+/// # Errors
+///
+/// One of them is given.
+pub(super) fn refuse_flags(flags: &[(bool, &str)]) -> Result<()> {
+    match flags.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, flag)) => {
+            bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it")
+        }
+    }
+}
+
 /// Reads runs of one judge, and counts a verdict once that several of them have: the same response to
 /// the same case with the same key.
 ///

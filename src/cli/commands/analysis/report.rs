@@ -6,7 +6,7 @@ use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, bail};
 
 use super::report_correctness::report_correctness;
-use super::report_output::ReportOutput;
+use super::report_output::{ReportOutput, check_judges};
 use super::run_notices::RunNotices;
 use super::verdict_input::{
     DistinctRuns, distinct_paths, read_labels, read_verdicts, records_file,
@@ -25,9 +25,6 @@ use crate::judging::run::manifest::Manifest;
 use crate::judging::run::shards_found::ShardsFound;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
-
-/// Maximum number of judges; each has a letter.
-const MAX_JUDGES: usize = 26;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
@@ -107,9 +104,7 @@ fn read_judges(
     let mut judges: Vec<JudgeReport> = Vec::new();
     let runs = group_shards(paths);
     let n = runs.len();
-    if n > MAX_JUDGES {
-        bail!("{n} runs, the limit is {MAX_JUDGES}\nhint: pass fewer runs");
-    }
+    check_judges(n)?;
     for (letter, shards) in ('A'..='Z').zip(runs) {
         let mut all = Vec::new();
         for path in &shards {

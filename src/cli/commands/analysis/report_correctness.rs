@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 
-use super::graded_input::{are_grades, read_grade_labels};
-use super::report_output::ReportOutput;
+use super::graded_input::{are_grades, read_grade_labels, refuse_flags};
+use super::report_output::{ReportOutput, check_judges};
 use super::run_notices::RunNotices;
 use super::verdict_input::{DistinctRuns, distinct_paths};
 use crate::analysis::correctness::GradedRun;
@@ -22,6 +22,7 @@ use crate::support::terminal::exit::Exit;
 pub(super) fn report_correctness(args: &ReportArgs, output: &ReportOutput) -> Result<Exit> {
     check_flags(args)?;
     let DistinctRuns { runs: paths, mut notes } = distinct_paths(&args.records);
+    check_judges(paths.len())?;
     let mut judges: Vec<GradedJudge> = Vec::new();
     for (letter, path) in ('A'..='Z').zip(&paths) {
         let mut graded = GradedRun::read(path)?;
@@ -98,15 +99,11 @@ fn render(args: &ReportArgs, output: &ReportOutput, report: &GradedReport) -> Re
 
 /// Checks that no flag asks for scores on criteria, which these verdicts lack.
 fn check_flags(args: &ReportArgs) -> Result<()> {
-    let unavailable = [
+    refuse_flags(&[
         (args.target != ScoreTarget::Final, "--target"),
         (args.audit.is_some(), "--audit"),
         (args.calibration.is_some(), "--calibration"),
         (args.labels.scale.is_some(), "--scale"),
         (args.bootstrap.cluster_by.is_some(), "--cluster-by"),
-    ];
-    if let Some((_, flag)) = unavailable.into_iter().find(|(is_given, _)| *is_given) {
-        bail!("{flag}: not available for verdicts of the form correctness\nhint: omit it");
-    }
-    Ok(())
+    ])
 }

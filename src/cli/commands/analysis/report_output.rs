@@ -25,6 +25,17 @@ use crate::support::text::format_count;
 const EMBEDDED_HINT: &str = "hint: if the images are inside the files that were judged, convert \
     these files with `acem3 data import` first, then judge the cases that it writes";
 
+/// Maximum number of judges; each has a letter.
+const MAX_JUDGES: usize = 26;
+
+/// Checks the number of judges of a report.
+pub(super) fn check_judges(judges: usize) -> Result<()> {
+    if judges > MAX_JUDGES {
+        bail!("{judges} runs, the limit is {MAX_JUDGES}\nhint: pass fewer runs");
+    }
+    Ok(())
+}
+
 /// Where a report goes.
 pub(super) struct ReportOutput {
     /// The format.

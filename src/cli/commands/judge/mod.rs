@@ -51,9 +51,8 @@ use crate::support::text::format_count;
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let junit = check_junit(args.junit.as_ref(), &args.source.files())?;
-    with_junit(junit.as_ref(), "acem3 judge", &args.source.path, |junit| {
-        judge_source(args, verbosity, junit)
-    })
+    let source = args.source.path.display().to_string();
+    with_junit(junit.as_ref(), "acem3 judge", source, |junit| judge_source(args, verbosity, junit))
 }
 
 /// Judges the source. `junit`: the file of `--junit`.
