@@ -49,7 +49,7 @@ impl KeyStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the stored copy of a key; stores it after all others if it is new.
+    /// Interns a key: returns its stored copy, and appends a new key.
     ///
     /// # Errors
     /// If the text is no key, or there are too many keys.

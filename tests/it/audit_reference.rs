@@ -205,7 +205,7 @@ fn audit_takes_the_flags_of_judge() {
     assert!(none.stderr.contains("no case has a reference answer"), "{}", none.stderr);
 }
 
-/// A published model reads prompts with its own, another and no reference.
+/// The audit shows a published model the reference of its case, a mismatched one, and none.
 #[test]
 fn published_checkpoint_is_audited_with_reference() {
     let folder = folder_with_references(2);

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 
-/// The key of a rubric without the rest.
+/// The key of a rubric file, read before the rest.
 #[derive(Deserialize)]
 struct RubricHead {
     key: String,

@@ -50,7 +50,7 @@ pub(crate) fn describe(path: &Path, sample: Option<&FileSample>) -> String {
     }
 }
 
-/// What the program reads, for hints.
+/// Layouts that the program reads, for hints.
 pub(crate) const KNOWN_LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and \
     answers/*.jsonl; a .jsonl file of cases; VQA-RAD's json with images/; SLAKE's json with imgs/; \
     .parquet files with image, question and answer; files of lm-evaluation-harness, lmms-eval, \

@@ -85,8 +85,8 @@ pub struct ResponseScores {
     /// absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<Vec<Option<f64>>>,
-    /// For which responses the server did not return the probabilities of all scores; absent if for
-    /// none. Unknown probabilities count as the largest value that they can have, or as zero.
+    /// Whether the server left out probabilities of scores, for each response; absent if it returned all.
+    /// Unknown probabilities count as the largest value that they can have, or as zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Vec<bool>>,
 }

@@ -1,4 +1,4 @@
-//! What a server of a member can do, as tested before the first case.
+//! Capabilities of a server, as the handshake found them before the first case.
 
 use std::collections::BTreeSet;
 

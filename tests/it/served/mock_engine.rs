@@ -23,7 +23,7 @@ pub(crate) struct EngineSettings {
     pub(crate) models: &'static [&'static str],
     /// The time of an answer.
     pub(crate) delay: Duration,
-    /// Of a hundred requests, this many get an error, a closed connection, or a slow or cut answer.
+    /// Percentage of requests that get an error, a closed connection, or a slow or cut answer.
     pub(crate) faults_percent: u64,
     /// What is wrong with it.
     pub(crate) flaws: &'static [EngineFlaw],

@@ -1,5 +1,5 @@
-//! Perturbed references: another one or none, which should affect a judge that sees them, and another
-//! full stop, which should not.
+//! Perturbed references. A judge that sees references should react to a mismatched or missing one, and not
+//! to a full stop.
 
 use serde::{Deserialize, Serialize};
 

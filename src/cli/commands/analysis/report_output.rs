@@ -172,3 +172,15 @@ fn print_image_notes(images: &EmbeddedImages, args: &ReportArgs, manifest: Optio
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_judge_needs_a_letter() {
+        assert!(check_judges(MAX_JUDGES).is_ok());
+        let error = check_judges(MAX_JUDGES + 1).unwrap_err().to_string();
+        assert!(error.starts_with("27 runs, the limit is 26"), "{error}");
+    }
+}
