@@ -138,15 +138,13 @@ impl RandomPanel {
     fn prefill(&self, prompt: &Tensor) -> Result<(KvCache, Vec<KvCache>)> {
         let tokens = prompt.dim(0)?;
         let mut trunk_cache = KvCache::new(self.trunk.depth());
-        let sequence = |cache| CachedSequence { new_tokens: tokens, cache };
+        let sequence = |cache| CachedSequence::causal(tokens, cache);
         let hidden = self.trunk.forward_cached(prompt, &mut [sequence(&mut trunk_cache)])?;
         let mut head_caches = Vec::new();
         for head in &self.heads {
             let mut cache = KvCache::new(head.depth());
-            let states = head.forward_cached(
-                &hidden,
-                &mut [CachedSequence { new_tokens: tokens, cache: &mut cache }],
-            )?;
+            let states =
+                head.forward_cached(&hidden, &mut [CachedSequence::causal(tokens, &mut cache)])?;
             head.logits(&states.narrow(0, tokens - 1, 1)?)?;
             head_caches.push(cache);
         }
@@ -159,7 +157,7 @@ impl RandomPanel {
         let mut head_caches = head_caches.clone();
         let mut next = vec![1u32; MEMBERS];
         for _ in 0..DECODED_TOKENS {
-            let sequence = |cache| CachedSequence { new_tokens: 1, cache };
+            let sequence = |cache| CachedSequence::causal(1, cache);
             let mut sequences: Vec<CachedSequence> =
                 trunk_caches.iter_mut().map(sequence).collect();
             let hidden = self.trunk.forward_cached(&self.trunk.embed(&next)?, &mut sequences)?;

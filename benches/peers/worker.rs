@@ -115,8 +115,8 @@ impl Model {
         let mut trunk = Vec::new();
         let mut head = Vec::new();
         for [trunk_cache, head_cache] in caches.iter_mut() {
-            trunk.push(CachedSequence { new_tokens, cache: trunk_cache });
-            head.push(CachedSequence { new_tokens, cache: head_cache });
+            trunk.push(CachedSequence::causal(new_tokens, trunk_cache));
+            head.push(CachedSequence::causal(new_tokens, head_cache));
         }
         let x = self.trunk.forward_cached(&self.trunk.embed(tokens)?, &mut trunk)?;
         let x = self.head.forward_cached(&x, &mut head)?;

@@ -70,7 +70,7 @@ fn cached_sequences<'a>(
     rows: &[(&Caches, &[u32])],
 ) -> Vec<CachedSequence<'a>> {
     let rows = caches.iter_mut().zip(rows);
-    rows.map(|(cache, (_, tokens))| CachedSequence { new_tokens: tokens.len(), cache }).collect()
+    rows.map(|(cache, (_, tokens))| CachedSequence::causal(tokens.len(), cache)).collect()
 }
 
 fn empty_caches() -> Caches {
@@ -215,10 +215,10 @@ fn mismatched_batch_layout_is_an_error() {
     layout.batch_size = 4;
     assert!(decoder.trunk.forward(&x, &layout).is_err());
     let mut cache = KvCache::new(2);
-    let mut rows = [CachedSequence { new_tokens: 5, cache: &mut cache }];
+    let mut rows = [CachedSequence::causal(5, &mut cache)];
     assert!(decoder.trunk.forward_cached(&x, &mut rows).is_err());
     let mut shallow = KvCache::new(1);
-    let mut rows = [CachedSequence { new_tokens: 6, cache: &mut shallow }];
+    let mut rows = [CachedSequence::causal(6, &mut shallow)];
     assert!(decoder.trunk.forward_cached(&x, &mut rows).is_err());
 }
 

@@ -136,8 +136,8 @@ fn greedy_step(
     let counts: Vec<usize> = tokens.iter().map(Vec::len).collect();
     let (mut trunk_sequences, mut head_sequences) = (Vec::new(), Vec::new());
     for ((trunk_cache, head_cache), count) in caches.iter_mut().zip(&counts) {
-        trunk_sequences.push(CachedSequence { new_tokens: *count, cache: trunk_cache });
-        head_sequences.push(CachedSequence { new_tokens: *count, cache: head_cache });
+        trunk_sequences.push(CachedSequence::causal(*count, trunk_cache));
+        head_sequences.push(CachedSequence::causal(*count, head_cache));
     }
     let x = trunk.embed(&tokens.concat()).unwrap();
     let x = trunk.forward_cached(&x, &mut trunk_sequences).unwrap();

@@ -116,6 +116,7 @@ pub(crate) fn config(tokenizer: &TextTokenizer) -> DecoderConfig {
         rope_scaling: None,
         sliding_window: None,
         max_window_layers: 0,
+        gemma: None,
     }
 }
 

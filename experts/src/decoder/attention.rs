@@ -9,6 +9,7 @@ use candle_nn::VarBuilder;
 
 use super::cache::KvCache;
 use super::config::DecoderConfig;
+use super::norm::DecoderNorm;
 use crate::ops::{AdaptedLinear, AttentionMask, RotaryTables, masked_softmax, rope};
 
 /// Sequences of a forward pass. Their tokens are consecutive rows of the input.
@@ -24,6 +25,8 @@ pub(super) struct CachedBatch<'a> {
     pub(super) token_counts: &'a [usize],
     pub(super) positions: Arc<[u32]>,
     pub(super) caches: &'a mut [&'a mut KvCache],
+    /// Ranges of positions of each sequence that attend to all tokens of their range.
+    pub(super) bidirectional: &'a [Vec<Range<usize>>],
     /// Index of the layer in the caches.
     pub(super) layer: usize,
 }
@@ -74,7 +77,11 @@ pub(super) struct DecoderAttention {
     /// Biases of query, key and value.
     biases: Option<[Tensor; 3]>,
     output_bias: Option<Tensor>,
+    /// Norms of each head of the queries and of the keys (Gemma 3).
+    head_norms: Option<[DecoderNorm; 2]>,
     rotary: RotaryTables,
+    /// Factor of the scores.
+    scale: f32,
     /// Sliding window, in tokens.
     window: Option<usize>,
     heads: usize,
@@ -100,6 +107,12 @@ impl DecoderAttention {
         } else {
             None
         };
+        let head_norms = if config.gemma.is_some() {
+            let norm = |name: &str| DecoderNorm::load(vb, config, d, name);
+            Some([norm("q_norm.weight")?, norm("k_norm.weight")?])
+        } else {
+            None
+        };
         let output_bias = if config.output_bias { Some(vb.get(c, "o_proj.bias")?) } else { None };
         Ok(Self {
             query: AdaptedLinear::load(vb, (heads * d, c), "q_proj")?,
@@ -108,7 +121,9 @@ impl DecoderAttention {
             output: AdaptedLinear::load(vb, (c, heads * d), "o_proj")?,
             biases,
             output_bias,
+            head_norms,
             rotary: rotary.clone(),
+            scale: config.attention_scale(),
             window,
             heads,
             kv_heads,
@@ -127,6 +142,7 @@ impl DecoderAttention {
         };
         let q = self.query.forward(x, self.bias(0))?;
         let q = q.reshape((x.dim(0)?, self.heads, self.head_size))?;
+        let q = self.apply_head_norm(0, q)?;
         let q = rope(&q, &positions, &self.rotary)?;
         let (k, v) = self.project_keys_values(x, &positions)?;
         let attended = match batch {
@@ -160,7 +176,19 @@ impl DecoderAttention {
         let shape = (x.dim(0)?, self.kv_heads, self.head_size);
         let k = self.key.forward(x, self.bias(1))?.reshape(shape)?;
         let v = self.value.forward(x, self.bias(2))?.reshape(shape)?;
+        let k = self.apply_head_norm(1, k)?;
         Ok((rope(&k, positions, &self.rotary)?, v))
+    }
+
+    /// Normalises each head of the queries (0) or keys (1), if the layer has a norm for it.
+    ///
+    /// # Shapes
+    /// `x` and the result: `(n, h, d)`.
+    fn apply_head_norm(&self, index: usize, x: Tensor) -> Result<Tensor> {
+        match self.head_norms.as_ref().and_then(|norms| norms.get(index)) {
+            Some(norm) => norm.forward(&x),
+            None => Ok(x),
+        }
     }
 
     /// Groups the query heads by key head: `(b·t, h, d)` to `(b, h_kv, g·t, d)`.
@@ -184,11 +212,6 @@ impl DecoderAttention {
             .reshape((batch_size * t, self.heads * self.head_size))
     }
 
-    /// Returns the factor of the scores, `1 / sqrt(d)`.
-    fn scale(&self) -> f32 {
-        1.0 / (self.head_size as f32).sqrt()
-    }
-
     /// Computes the attention of complete sequences over themselves.
     fn forward_full(
         &self,
@@ -203,35 +226,48 @@ impl DecoderAttention {
         };
         let (q, k, v) = (self.group(q, batch_size)?, split_heads(k)?, split_heads(v)?);
         let scores = q.matmul(&k.transpose(2, 3)?)?;
-        let weights = masked_softmax(&scores, t, self.scale(), mask, self.window)?;
+        let weights = masked_softmax(&scores, t, self.scale, mask, self.window)?;
         self.ungroup(&weights.matmul(&v)?, t)
     }
 
     /// Computes the attention of each sequence over its own cache. The results do not depend on the
     /// other sequences of the batch.
     fn forward_cached(&self, q: &Tensor, batch: &CachedBatch) -> Result<Tensor> {
-        let jobs = batch.rows().zip(batch.caches.iter());
-        let jobs = jobs.filter_map(|(rows, cache)| Some((rows, cache.layers.get(batch.layer)?)));
+        let jobs = batch.rows().zip(batch.caches.iter()).zip(batch.bidirectional);
+        let jobs = jobs.filter_map(|((rows, cache), bidirectional)| {
+            Some((rows, cache.layers.get(batch.layer)?, bidirectional))
+        });
         if q.device().is_cpu() {
             let sequences: Vec<AttendedSequence> = jobs
-                .map(|(rows, cache)| AttendedSequence {
+                .map(|(rows, cache, bidirectional)| AttendedSequence {
                     new_tokens: rows.len(),
                     blocks: cache.blocks(),
+                    bidirectional,
                 })
                 .collect();
-            let settings = AttentionSettings { scale: self.scale(), window: self.window };
+            let settings = AttentionSettings { scale: self.scale, window: self.window };
             return attend(q, &sequences, settings);
         }
-        let attended = jobs.map(|(rows, cache)| {
+        let attended = jobs.map(|(rows, cache, bidirectional)| {
             let q = q.narrow(0, rows.start, rows.len())?;
-            self.attend_tensors(&q, cache.tensors())
+            let mask = if bidirectional.is_empty() {
+                AttentionMask::Causal
+            } else {
+                AttentionMask::Bidirectional(bidirectional.as_slice().into())
+            };
+            self.attend_tensors(&q, cache.tensors(), &mask)
         });
         Tensor::cat(&attended.collect::<Result<Vec<Tensor>>>()?, 0)
     }
 
     /// Computes the attention of the new queries `(n, h, d)` of one sequence over its keys and values
     /// `(h_kv, t, d)`, those of the new tokens last.
-    fn attend_tensors(&self, q: &Tensor, parts: &[(Tensor, Tensor)]) -> Result<Tensor> {
+    fn attend_tensors(
+        &self,
+        q: &Tensor,
+        parts: &[(Tensor, Tensor)],
+        mask: &AttentionMask,
+    ) -> Result<Tensor> {
         let n = q.dim(0)?;
         let q = self.group(&q.contiguous()?, 1)?.squeeze(0)?; // (h_kv, g·n, d)
         let scores: Vec<Tensor> = parts
@@ -239,8 +275,7 @@ impl DecoderAttention {
             .map(|(keys, _)| q.matmul(&keys.transpose(1, 2)?))
             .collect::<Result<_>>()?;
         let scores = Tensor::cat(&scores, 2)?.unsqueeze(0)?;
-        let causal = &AttentionMask::Causal;
-        let weights = masked_softmax(&scores, n, self.scale(), causal, self.window)?.squeeze(0)?;
+        let weights = masked_softmax(&scores, n, self.scale, mask, self.window)?.squeeze(0)?;
         let mut attended: Option<Tensor> = None;
         let mut start = 0;
         for (_, values) in parts {
@@ -291,15 +326,21 @@ mod tests {
             let (q, k, v) = (random(new, 6)?, random(tokens, 2)?, random(tokens, 2)?);
             let mut cache = LayerCache::default();
             cache.append(&k, &v, 0..tokens)?;
-            let sequence = AttendedSequence { new_tokens: new, blocks: cache.blocks() };
-            let settings = AttentionSettings { scale: attention.scale(), window };
+            let ranges = [5..8];
+            let sequence = AttendedSequence {
+                new_tokens: new,
+                blocks: cache.blocks(),
+                bidirectional: &ranges,
+            };
+            let settings = AttentionSettings { scale: attention.scale, window };
             let heads_first = |x: &Tensor| x.transpose(0, 1)?.contiguous();
             let (k, v) = (heads_first(&k)?, heads_first(&v)?);
             let halves = [(0, 5), (5, tokens - 5)].map(|(start, len)| {
                 Ok((k.narrow(1, start, len)?.contiguous()?, v.narrow(1, start, len)?.contiguous()?))
             });
             let halves = halves.into_iter().collect::<Result<Vec<_>>>()?;
-            let composed = attention.attend_tensors(&q, &halves)?;
+            let mask = AttentionMask::Bidirectional(ranges.clone().into());
+            let composed = attention.attend_tensors(&q, &halves, &mask)?;
             let error = (attend(&q, &[sequence], settings)? - composed)?.abs()?.max_all()?;
             assert!(error.to_scalar::<f32>()? < 1e-6, "{error}");
         }

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gemma_settings::GemmaSettings;
 use super::rope_scaling::RopeScaling;
 
-/// Configuration of a Llama, Vicuna, Mistral or Qwen2 decoder.
+/// Configuration of a Llama, Vicuna, Mistral, Qwen2 or Gemma 3 decoder.
 ///
-/// The fields follow transformers' `configuration_llama.py`, `configuration_mistral.py` and
-/// `configuration_qwen2.py`. An unknown field is an error, because it could change the computation.
+/// The fields follow transformers' `configuration_llama.py`, `configuration_mistral.py`,
+/// `configuration_qwen2.py` and `configuration_gemma3.py`. An unknown field is an error, because it could change the computation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecoderConfig {
@@ -52,6 +53,9 @@ pub struct DecoderConfig {
     /// Number of lower layers that ignore `sliding_window` (Qwen2).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub max_window_layers: usize,
+    /// Settings that only Gemma 3 has; `None` for the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gemma: Option<GemmaSettings>,
 }
 
 /// Limit on the context length, and so on the size of the rotary tables.
@@ -95,7 +99,26 @@ impl DecoderConfig {
     /// Returns the number of tokens that a token of a layer attends to, including itself. `None`:
     /// all earlier tokens.
     pub fn window(&self, layer: usize) -> Option<usize> {
-        self.sliding_window.filter(|_| layer >= self.max_window_layers)
+        let is_sliding = match &self.gemma {
+            Some(gemma) => gemma.is_sliding(layer),
+            None => layer >= self.max_window_layers,
+        };
+        self.sliding_window.filter(|_| is_sliding)
+    }
+
+    /// Returns true if the tokens of an image attend to all tokens of that image, also to later ones
+    /// (Gemma 3).
+    pub fn has_bidirectional_images(&self) -> bool {
+        self.gemma.is_some()
+    }
+
+    /// Returns the factor of the attention scores.
+    pub(super) fn attention_scale(&self) -> f32 {
+        let size = match &self.gemma {
+            Some(gemma) => gemma.query_pre_attn_scalar,
+            None => self.head_size() as f64,
+        };
+        (1.0 / size.sqrt()) as f32
     }
 
     /// Returns an error if a value is invalid.
@@ -152,6 +175,9 @@ impl DecoderConfig {
         }
         if self.sliding_window == Some(0) {
             return Err("sliding_window is 0, expected at least 1".to_owned());
+        }
+        if let Some(gemma) = &self.gemma {
+            gemma.validate(MAX_ROPE_THETA)?;
         }
         match &self.rope_scaling {
             Some(scaling) => scaling.validate(d),

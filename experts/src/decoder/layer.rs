@@ -1,24 +1,26 @@
 //! Decoder layer: pre-norm attention, then a gated feed-forward block.
 
-use acem3_kernels::{rms_norm, swiglu};
+use acem3_kernels::{Activation, activate, swiglu};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::attention::{AttentionBatch, CachedBatch, DecoderAttention};
 use super::batch_layout::BatchLayout;
 use super::config::DecoderConfig;
+use super::norm::DecoderNorm;
 use crate::ops::{AdaptedLinear, RotaryTables};
 
 /// Layer of the decoder.
 #[derive(Clone, Debug)]
 pub struct DecoderLayer {
-    input_norm: Tensor,
+    input_norm: DecoderNorm,
     attention: DecoderAttention,
-    post_norm: Tensor,
+    mlp_norm: DecoderNorm,
+    /// Norms of the outputs of attention and MLP (Gemma 3).
+    output_norms: Option<[DecoderNorm; 2]>,
     gate: AdaptedLinear,
     up: AdaptedLinear,
     down: AdaptedLinear,
-    eps: f64,
 }
 
 impl DecoderLayer {
@@ -31,14 +33,22 @@ impl DecoderLayer {
     ) -> Result<Self> {
         let (c, inner) = (config.hidden_size, config.intermediate_size);
         let mlp = vb.pp("mlp");
+        let norm = |name: &str| DecoderNorm::load(vb, config, c, &format!("{name}.weight"));
+        let (mlp_norm, output_norms) = if config.gemma.is_some() {
+            let output_norms =
+                [norm("post_attention_layernorm")?, norm("post_feedforward_layernorm")?];
+            (norm("pre_feedforward_layernorm")?, Some(output_norms))
+        } else {
+            (norm("post_attention_layernorm")?, None)
+        };
         Ok(Self {
-            input_norm: vb.get(c, "input_layernorm.weight")?,
+            input_norm: norm("input_layernorm")?,
             attention: DecoderAttention::load(&vb.pp("self_attn"), config, rotary, window)?,
-            post_norm: vb.get(c, "post_attention_layernorm.weight")?,
+            mlp_norm,
+            output_norms,
             gate: AdaptedLinear::load(&mlp, (inner, c), "gate_proj")?,
             up: AdaptedLinear::load(&mlp, (inner, c), "up_proj")?,
             down: AdaptedLinear::load(&mlp, (c, inner), "down_proj")?,
-            eps: config.rms_norm_eps,
         })
     }
 
@@ -60,7 +70,7 @@ impl DecoderLayer {
     /// # Shapes
     /// `x`: `(n, c)`.
     pub(super) fn fill_caches(&self, x: &Tensor, batch: &mut CachedBatch) -> Result<()> {
-        let normed = rms_norm(x, &self.input_norm, self.eps)?;
+        let normed = self.input_norm.forward(x)?;
         self.attention.fill_caches(&normed, batch)
     }
 
@@ -69,10 +79,22 @@ impl DecoderLayer {
     /// # Shapes
     /// `x` and the result: `(n, c)`, the sequences one after the other.
     pub(super) fn forward(&self, x: &Tensor, batch: &mut AttentionBatch) -> Result<Tensor> {
-        let normed = rms_norm(x, &self.input_norm, self.eps)?;
-        let x = (x + self.attention.forward(&normed, batch)?)?;
-        let normed = rms_norm(&x, &self.post_norm, self.eps)?;
-        let inner = swiglu(&self.gate.forward(&normed, None)?, &self.up.forward(&normed, None)?)?;
-        x + self.down.forward(&inner, None)?
+        let attended = self.attention.forward(&self.input_norm.forward(x)?, batch)?;
+        let x = (x + self.apply_output_norm(0, attended)?)?;
+        let normed = self.mlp_norm.forward(&x)?;
+        let (gate, up) = (self.gate.forward(&normed, None)?, self.up.forward(&normed, None)?);
+        let inner = match &self.output_norms {
+            Some(_) => (activate(&gate, Activation::GeluPytorchTanh)? * up)?,
+            None => swiglu(&gate, &up)?,
+        };
+        x + self.apply_output_norm(1, self.down.forward(&inner, None)?)?
+    }
+
+    /// Normalises the output of attention (0) or MLP (1), if the layer has a norm for it.
+    fn apply_output_norm(&self, index: usize, output: Tensor) -> Result<Tensor> {
+        match self.output_norms.as_ref().and_then(|norms| norms.get(index)) {
+            Some(norm) => norm.forward(&output),
+            None => Ok(output),
+        }
     }
 }

@@ -7,13 +7,16 @@ mod attention;
 mod batch_layout;
 mod cache;
 mod config;
+mod gemma_settings;
 mod layer;
+mod norm;
 mod rope_scaling;
 mod stack;
 
 pub use batch_layout::BatchLayout;
 pub use cache::{KvCache, LayerCache};
 pub use config::DecoderConfig;
+pub use gemma_settings::GemmaSettings;
 pub use layer::DecoderLayer;
 pub use rope_scaling::RopeScaling;
 pub use stack::{CachedSequence, Head, Trunk};

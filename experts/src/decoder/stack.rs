@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use acem3_kernels::{Matrix, rms_norm};
+use acem3_kernels::Matrix;
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
@@ -13,6 +13,7 @@ use super::batch_layout::BatchLayout;
 use super::cache::KvCache;
 use super::config::DecoderConfig;
 use super::layer::DecoderLayer;
+use super::norm::DecoderNorm;
 use crate::ops::RotaryTables;
 
 /// New tokens of one cached sequence.
@@ -21,6 +22,16 @@ pub struct CachedSequence<'a> {
     pub new_tokens: usize,
     /// Cache of the earlier tokens; the forward pass appends the new ones.
     pub cache: &'a mut KvCache,
+    /// Ranges of the new tokens that attend to all tokens of their range, also to later ones, counted
+    /// from the first new token. See [`DecoderConfig::has_bidirectional_images`].
+    pub bidirectional: Vec<Range<usize>>,
+}
+
+impl<'a> CachedSequence<'a> {
+    /// Creates a sequence of tokens that attend to earlier tokens only.
+    pub fn causal(new_tokens: usize, cache: &'a mut KvCache) -> Self {
+        Self { new_tokens, cache, bidirectional: Vec::new() }
+    }
 }
 
 /// Consecutive layers of a decoder.
@@ -29,23 +40,24 @@ struct LayerStack(Vec<DecoderLayer>);
 
 impl LayerStack {
     fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
-        // All layers of the stack share the tables, which take 67 MB for a context of 131,072
+        // The layers of the stack share the tables, which take 67 MB for a context of 131,072
         // tokens and a head size of 128.
-        let context = config.max_position_embeddings;
+        let (d, context) = (config.head_size(), config.max_position_embeddings);
         let scaled_period = |pair, period| match &config.rope_scaling {
             Some(scaling) => scaling.scaled_period(pair, period),
             None => period,
         };
-        let rotary = RotaryTables::with_scaled_periods(
-            config.head_size(),
-            context,
-            config.rope_theta,
-            scaled_period,
-        );
+        let rotary =
+            RotaryTables::with_scaled_periods(d, context, config.rope_theta, scaled_period);
+        let local_theta = config.gemma.as_ref().map(|gemma| gemma.rope_local_base_freq);
+        let local_rotary = local_theta.map(|theta| RotaryTables::new(d, context, theta));
         range
             .map(|i| {
                 let vb = vb.pp(format!("layers.{i}"));
-                DecoderLayer::load(&vb, config, &rotary, config.window(i))
+                let window = config.window(i);
+                let is_local = config.gemma.as_ref().is_some_and(|gemma| gemma.is_sliding(i));
+                let local_rotary = local_rotary.as_ref().filter(|_| is_local);
+                DecoderLayer::load(&vb, config, local_rotary.unwrap_or(&rotary), window)
             })
             .collect::<Result<_>>()
             .map(Self)
@@ -81,6 +93,14 @@ impl LayerStack {
             .iter()
             .flat_map(|s| (s.cache.len()..s.cache.len() + s.new_tokens).map(|p| p as u32))
             .collect();
+        let bidirectional: Vec<Vec<Range<usize>>> = sequences
+            .iter()
+            .map(|s| {
+                let first = s.cache.len();
+                let shift = |range: &Range<usize>| range.start + first..range.end + first;
+                s.bidirectional.iter().map(shift).collect()
+            })
+            .collect();
         let mut x = x.clone();
         for (i, layer) in self.0.iter().enumerate() {
             let mut caches: Vec<&mut KvCache> =
@@ -89,6 +109,7 @@ impl LayerStack {
                 token_counts: &token_counts,
                 positions: positions.clone(),
                 caches: &mut caches,
+                bidirectional: &bidirectional,
                 layer: i,
             };
             if i < depth {
@@ -108,6 +129,9 @@ impl LayerStack {
 #[derive(Clone, Debug)]
 pub struct Trunk {
     embedding: Matrix,
+    /// Factor of the embeddings of text tokens.
+    embedding_scale: Option<f64>,
+    has_bidirectional_images: bool,
     layers: LayerStack,
 }
 
@@ -121,6 +145,8 @@ impl Trunk {
                 (config.vocab_size, config.hidden_size),
                 "embed_tokens.weight",
             )?,
+            embedding_scale: config.gemma.as_ref().map(|_| (config.hidden_size as f64).sqrt()),
+            has_bidirectional_images: config.has_bidirectional_images(),
             layers: LayerStack::load(&vb, config, 0..depth)?,
         })
     }
@@ -140,7 +166,16 @@ impl Trunk {
     /// # Shapes
     /// `n` token ids to `(n, c)`.
     pub fn embed(&self, tokens: &[u32]) -> Result<Tensor> {
-        self.embedding.select_rows(tokens)
+        let embeddings = self.embedding.select_rows(tokens)?;
+        match self.embedding_scale {
+            Some(scale) => embeddings * scale,
+            None => Ok(embeddings),
+        }
+    }
+
+    /// Returns true if the tokens of an image attend to all tokens of that image.
+    pub fn has_bidirectional_images(&self) -> bool {
+        self.has_bidirectional_images
     }
 
     /// Runs all layers without caches.
@@ -164,9 +199,8 @@ impl Trunk {
 #[derive(Clone, Debug)]
 pub struct Head {
     layers: LayerStack,
-    norm: Tensor,
+    norm: DecoderNorm,
     output: Matrix,
-    eps: f64,
 }
 
 impl Head {
@@ -176,13 +210,12 @@ impl Head {
         let shape = (config.vocab_size, config.hidden_size);
         Ok(Self {
             layers: LayerStack::load(&model, config, depth..config.num_hidden_layers)?,
-            norm: model.get(config.hidden_size, "norm.weight")?,
+            norm: DecoderNorm::load(&model, config, config.hidden_size, "norm.weight")?,
             output: if config.tie_word_embeddings {
                 Matrix::load(&model, shape, "embed_tokens.weight")?
             } else {
                 Matrix::load(vb, shape, "lm_head.weight")?
             },
-            eps: config.rms_norm_eps,
         })
     }
 
@@ -225,7 +258,6 @@ impl Head {
     /// # Shapes
     /// `(n, c)` to `(n, v)`.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        let normed = rms_norm(hidden, &self.norm, self.eps)?;
-        self.output.linear(&normed, None)
+        self.output.linear(&self.norm.forward(hidden)?, None)
     }
 }

@@ -205,9 +205,8 @@ impl Engine {
         let hidden = {
             let mut sequences: Vec<CachedSequence> = active
                 .iter_mut()
-                .map(|text| CachedSequence {
-                    new_tokens: text.pending_tokens.len(),
-                    cache: &mut text.trunk_cache,
+                .map(|text| {
+                    CachedSequence::causal(text.pending_tokens.len(), &mut text.trunk_cache)
                 })
                 .collect();
             let trunk = &self.decoder.trunk;
@@ -244,10 +243,7 @@ impl Engine {
         let head = self.decoder.head(member)?;
         let mut sequences: Vec<CachedSequence> = texts
             .iter_mut()
-            .map(|text| CachedSequence {
-                new_tokens: text.pending_tokens.len(),
-                cache: &mut text.head_cache,
-            })
+            .map(|text| CachedSequence::causal(text.pending_tokens.len(), &mut text.head_cache))
             .collect();
         let hidden = head.forward_cached(&hidden.contiguous()?, &mut sequences)?;
         let last_rows = sequences.iter().scan(0u32, |end, sequence| {

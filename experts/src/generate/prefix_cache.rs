@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use acem3_projector::{PromptSegment, splice};
+use acem3_projector::{PromptSegment, SplicedPrompt, splice};
 use candle::Tensor;
 use rayon::prelude::*;
 
@@ -34,6 +34,8 @@ struct CachedStage {
     trunk_output: Tensor,
     /// Caches of the heads, by member.
     head_caches: HashMap<usize, Arc<KvCache>>,
+    /// Ranges of its tokens that attend to all tokens of their range.
+    bidirectional: Vec<Range<usize>>,
     /// Number of tokens of the prompt stage.
     token_count: usize,
     /// [`PrefixCache::clock`] at the last use.
@@ -45,6 +47,8 @@ struct PendingStage {
     key: PrefixKey,
     /// Input rows of the trunk or head.
     input: Tensor,
+    /// Ranges of these rows that attend to all tokens of their range.
+    bidirectional: Vec<Range<usize>>,
     /// Cache of the earlier prompt stages.
     cache: KvCache,
 }
@@ -138,17 +142,21 @@ impl PrefixCache {
                 Some(parent) => parent.trunk_cache.fork(),
                 None => KvCache::new(decoder.trunk.depth()),
             };
-            let input = embed_stage(decoder, task, level)?;
-            pending.push(PendingStage { key, input, cache });
+            let SplicedPrompt { embeddings, image_ranges } = embed_stage(decoder, task, level)?;
+            let bidirectional =
+                if decoder.trunk.has_bidirectional_images() { image_ranges } else { Vec::new() };
+            pending.push(PendingStage { key, input: embeddings, bidirectional, cache });
         }
         self.computed_stages += pending.len() as u64;
         let outputs =
             forward_batch(&mut pending, |x, sequences| decoder.trunk.forward_cached(x, sequences))?;
-        for (PendingStage { key, cache, .. }, trunk_output) in pending.into_iter().zip(outputs) {
+        for (stage, trunk_output) in pending.into_iter().zip(outputs) {
+            let PendingStage { key, bidirectional, cache, .. } = stage;
             let stage = CachedStage {
                 token_count: trunk_output.dim(0)?,
                 trunk_cache: Arc::new(cache),
                 trunk_output,
+                bidirectional,
                 head_caches: HashMap::new(),
                 last_used: self.clock,
             };
@@ -180,8 +188,8 @@ impl PrefixCache {
                 Some(parent) => parent.head_cache(member)?.fork(),
                 None => KvCache::new(head.depth()),
             };
-            let input = stage.trunk_output.clone();
-            pending.push(PendingStage { key, input, cache });
+            let (input, bidirectional) = (stage.trunk_output.clone(), stage.bidirectional.clone());
+            pending.push(PendingStage { key, input, bidirectional, cache });
         }
         forward_batch(&mut pending, |x, sequences| {
             head.fill_caches(x, sequences)?;
@@ -234,7 +242,11 @@ fn forward_batch(
     let x = Tensor::cat(&inputs, 0)?;
     let sequences = pending.iter_mut().zip(&lengths);
     let mut sequences: Vec<CachedSequence> = sequences
-        .map(|(stage, length)| CachedSequence { new_tokens: *length, cache: &mut stage.cache })
+        .map(|(stage, length)| CachedSequence {
+            new_tokens: *length,
+            cache: &mut stage.cache,
+            bidirectional: stage.bidirectional.clone(),
+        })
         .collect();
     let output = forward(&x, &mut sequences)?;
     consecutive_ranges(lengths.into_iter())
@@ -256,12 +268,12 @@ fn prefix_key(task: &GenerationTask, level: usize) -> PrefixKey {
     PrefixKey { stages, image }
 }
 
-/// Computes the embeddings of one prompt stage, `(t, c)`.
+/// Computes the embeddings of one prompt stage.
 fn embed_stage(
     decoder: &PanelDecoder,
     task: &GenerationTask,
     level: usize,
-) -> Result<Tensor, Error> {
+) -> Result<SplicedPrompt, Error> {
     let mut segments = Vec::new();
     let mut text: Vec<u32> = Vec::new();
     let flush = |text: &mut Vec<u32>, segments: &mut Vec<PromptSegment>| {
@@ -286,7 +298,7 @@ fn embed_stage(
         }
     }
     flush(&mut text, &mut segments)?;
-    Ok(splice(&segments)?.embeddings)
+    Ok(splice(&segments)?)
 }
 
 /// Returns consecutive ranges with the given lengths.

@@ -1,5 +1,6 @@
 //! Softmax over the keys that a query attends to.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use acem3_kernels::{as_f32_slice, softmax_row, sum_of_products, with_gradient};
@@ -14,6 +15,9 @@ const MIN_TASK_ROWS: usize = 64;
 pub enum AttentionMask {
     /// Each query attends to the keys up to its own position.
     Causal,
+    /// Causal, except that the tokens of these ranges attend to all tokens of their range. The ranges
+    /// are in order.
+    Bidirectional(Arc<[Range<usize>]>),
     /// Causal within packed sequences. A token attends to the prefix of its sequence (branch 0) and
     /// to its own branch. One row can contain several sequences, and one sequence several
     /// continuations of its prefix.
@@ -63,6 +67,11 @@ pub fn masked_softmax(
     if window.is_some() && matches!(mask, AttentionMask::Branches { .. }) {
         bail!("{keys} tokens in branches exceed the sliding window");
     }
+    if let AttentionMask::Bidirectional(ranges) = mask
+        && let Some(range) = ranges.iter().find(|range| range.end > keys)
+    {
+        bail!("bidirectional tokens {range:?} do not fit {keys} keys");
+    }
     let op = MaskedSoftmax { query_count, scale, mask: mask.clone(), window };
     if scores.device().is_cpu() {
         return scores.contiguous()?.apply_op1(op);
@@ -84,10 +93,21 @@ impl MaskedSoftmax {
         self.window.map_or(0, |window| (position + 1).saturating_sub(window))
     }
 
+    /// Returns the position after the last key that the query at a position attends to.
+    fn end_of_visible_keys(&self, position: usize) -> usize {
+        let range = match &self.mask {
+            AttentionMask::Bidirectional(ranges) => {
+                ranges.iter().find(|range| range.contains(&position))
+            }
+            AttentionMask::Causal | AttentionMask::Branches { .. } => None,
+        };
+        range.map_or(position + 1, |range| range.end)
+    }
+
     /// Returns true if the branches let a query attend to a key. Ignores positions and the window.
     fn is_visible(&self, batch_row: usize, query: usize, key: usize) -> bool {
         match &self.mask {
-            AttentionMask::Causal => true,
+            AttentionMask::Causal | AttentionMask::Bidirectional(_) => true,
             AttentionMask::Branches { branch_ids, tokens_per_row } => {
                 let start = batch_row * tokens_per_row;
                 let (key_branch, query_branch) =
@@ -112,7 +132,9 @@ impl MaskedSoftmax {
         let key_positions = Tensor::arange(0, keys as u32, device)?.reshape((1, 1, 1, keys))?;
         let column =
             |values: Vec<u32>, b: usize| Tensor::from_vec(values, (b, 1, query_rows, 1), device);
-        let mut visible = key_positions.broadcast_le(&column(query_positions.clone(), 1)?)?;
+        let end = |position: &u32| self.end_of_visible_keys(*position as usize) as u32;
+        let end = column(query_positions.iter().map(end).collect(), 1)?;
+        let mut visible = key_positions.broadcast_lt(&end)?;
         if self.window.is_some() {
             let first = |position: &u32| self.first_visible_key(*position as usize) as u32;
             let first = column(query_positions.iter().map(first).collect(), 1)?;
@@ -153,7 +175,7 @@ impl MaskedSoftmax {
     /// Computes the weights of one query.
     fn query_softmax(&self, batch_row: usize, position: usize, scores: &[f32], out: &mut [f32]) {
         let first = self.first_visible_key(position);
-        let visible = first..position + 1;
+        let visible = first..self.end_of_visible_keys(position);
         let (scores, out) = (&scores[visible.clone()], &mut out[visible]);
         out.copy_from_slice(scores);
         if matches!(self.mask, AttentionMask::Branches { .. }) {
@@ -270,7 +292,9 @@ mod tests {
         let branches = AttentionMask::Branches { branch_ids: two_rows.into(), tokens_per_row: 3 };
         assert_matches_composed([2, 2, 6, 3], &op(3, branches, None))?;
         assert_matches_composed([2, 1, 4, 5], &op(2, AttentionMask::Causal, None))?;
-        assert_matches_composed([1, 2, 4, 5], &op(4, AttentionMask::Causal, Some(2)))
+        assert_matches_composed([1, 2, 4, 5], &op(4, AttentionMask::Causal, Some(2)))?;
+        let ranges = AttentionMask::Bidirectional([1..3, 4..5].into());
+        assert_matches_composed([1, 2, 4, 5], &op(4, ranges, Some(2)))
     }
 
     #[test]

@@ -21,6 +21,30 @@ pub struct ChatTemplate {
     /// Start of the model's output. [`Self::wrap`] does not add it, because it belongs to the
     /// format of the output.
     pub lead: String,
+    /// Text that the model expects directly before and after the image tokens.
+    #[serde(default, skip_serializing_if = "ImageMarkers::is_empty")]
+    pub image_markers: ImageMarkers,
+}
+
+/// Text directly before and after the image tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageMarkers {
+    /// Text before the image tokens.
+    pub before: String,
+    /// Text after the image tokens.
+    pub after: String,
+}
+
+impl ImageMarkers {
+    /// Creates markers.
+    pub fn new(before: &str, after: &str) -> Self {
+        Self { before: before.to_owned(), after: after.to_owned() }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Contents of `dialogues.toml`.
@@ -54,13 +78,20 @@ impl ChatTemplate {
         *self == Self::default()
     }
 
-    /// Puts the template around a prompt. Line breaks at the end of the prompt are removed if text
-    /// follows.
+    /// Puts the template around a prompt, and the markers around its image. Line breaks at the end of
+    /// the prompt are removed if text follows.
     pub fn wrap(&self, pieces: Vec<PromptPiece>) -> Vec<PromptPiece> {
         let mut wrapped = Vec::with_capacity(pieces.len() + 2);
         push_piece(&mut wrapped, PromptPiece::Trusted(self.open.clone()));
+        let ImageMarkers { before, after } = &self.image_markers;
         for piece in pieces {
-            push_piece(&mut wrapped, piece);
+            if piece == PromptPiece::Image {
+                push_piece(&mut wrapped, PromptPiece::Trusted(before.clone()));
+                push_piece(&mut wrapped, piece);
+                push_piece(&mut wrapped, PromptPiece::Trusted(after.clone()));
+            } else {
+                push_piece(&mut wrapped, piece);
+            }
         }
         if let (false, Some(PromptPiece::Trusted(last))) =
             (self.close.is_empty(), wrapped.last_mut())
@@ -87,6 +118,18 @@ mod tests {
         assert_eq!(wrapped.first(), Some(&trusted("[INST] Is it ")));
         assert_eq!(wrapped.last(), Some(&trusted("? [/INST]")));
         Ok(())
+    }
+
+    #[test]
+    fn markers_enclose_the_image() {
+        let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
+        let prompt = vec![trusted("See "), PromptPiece::Image, trusted("\nIs it large?")];
+        let image_markers = ImageMarkers::new("<img>", "</img>");
+        let template = ChatTemplate { image_markers, ..ChatTemplate::default() };
+        let expected = [trusted("See <img>"), PromptPiece::Image, trusted("</img>\nIs it large?")];
+        assert_eq!(template.wrap(prompt), expected);
+        let json = serde_json::to_string(&ChatTemplate::default()).unwrap();
+        assert!(!json.contains("image"), "{json}");
     }
 
     #[test]

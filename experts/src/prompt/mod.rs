@@ -15,7 +15,7 @@ mod score_words;
 mod staged_prompt;
 mod template;
 
-pub use chat_template::ChatTemplate;
+pub use chat_template::{ChatTemplate, ImageMarkers};
 pub use form::Form;
 pub(crate) use format::one_line;
 pub use format::{EvaluationFormat, FormatStep, NO_TOKEN, STOP, TokenStep, render_free_text};

@@ -169,7 +169,7 @@ impl PanelDefinition {
                 model_type: "acem3".to_owned(),
                 vision: Some(VisionSetup {
                     processor: spec.processor.clone(),
-                    pinpoints: None,
+                    tiling: None,
                     vision: spec.model.vision.clone(),
                     selection: spec.model.selection,
                     projector: spec.model.projector.clone(),

@@ -72,7 +72,7 @@ impl InitialModel {
                 first.origin
             );
         };
-        if setup.pinpoints.is_some() {
+        if setup.tiling.is_some() {
             bail!(
                 "{}: training does not support models that encode images in tiles\n\
                  hint: start from LLaVA 1.5 or LLaVA-Med 1.5",

@@ -7,7 +7,7 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::decoder::DecoderConfig;
 use acem3_experts::prompt::ChatTemplate;
 use acem3_projector::ProjectorConfig;
-use acem3_vision::{ImageProcessor, Selection, VisionConfig};
+use acem3_vision::{ImageProcessor, Selection, Tiling, VisionConfig};
 use serde::Serialize;
 
 use crate::checkpoints::store::weight_files::Checkpoint;
@@ -17,9 +17,9 @@ use crate::checkpoints::store::weight_files::Checkpoint;
 pub(crate) struct VisionSetup {
     /// Image preprocessing.
     pub processor: ImageProcessor,
-    /// Candidate resolutions (height, width) in pixels, if images are also encoded in tiles.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pinpoints: Option<Vec<[usize; 2]>>,
+    /// Method of tiling, if images are also encoded in tiles.
+    #[serde(flatten)]
+    pub tiling: Option<Tiling>,
     /// The vision tower.
     pub vision: VisionConfig,
     /// Layer and tokens of the tower that are used as patch features.

@@ -95,6 +95,7 @@ pub(super) fn parse_decoder(
         rope_scaling,
         sliding_window,
         max_window_layers,
+        gemma: None,
     };
     for (name, value, max) in [
         ("vocab_size", config.vocab_size, MAX_SIZE),

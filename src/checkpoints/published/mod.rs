@@ -85,7 +85,10 @@ impl CheckpointSource {
             vision,
             decoder: config.decoder,
             tokenizer: Arc::new(tokenizer),
-            chat_template: ChatTemplate::by_name(dialogue)?,
+            chat_template: ChatTemplate {
+                image_markers: config.image_markers,
+                ..ChatTemplate::by_name(dialogue)?
+            },
             files,
             weights,
         })

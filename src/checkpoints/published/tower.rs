@@ -56,7 +56,7 @@ pub(super) fn load_vision_tower(
     let processor = vision::read_processor(&folders, &network, vision_part)?;
     Ok(VisionSetup {
         processor,
-        pinpoints: vision_part.pinpoints.clone(),
+        tiling: vision_part.tiling.clone(),
         selection: vision_part.selection,
         projector: ProjectorConfig {
             kind: vision_part.projector,

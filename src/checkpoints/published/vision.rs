@@ -4,7 +4,7 @@ use std::path::Path;
 
 use acem3_vision::processor::Pad;
 use acem3_vision::published::{EncoderNetwork, read_image_processor};
-use acem3_vision::{AnyRes, EncoderLayout, ImageProcessor, PublishedEncoder};
+use acem3_vision::{AnyRes, EncoderLayout, ImageProcessor, PublishedEncoder, Tiling};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
@@ -107,8 +107,8 @@ fn build_processor(
     let processor = published.processor;
     let settings = file.get("image_processor").unwrap_or(file);
     let processor_type = settings.get("image_processor_type").and_then(Value::as_str);
-    match &vision_part.pinpoints {
-        Some(pinpoints) => {
+    match &vision_part.tiling {
+        Some(Tiling::Pinpoints(pinpoints)) => {
             let file_pinpoints = settings.get("image_grid_pinpoints").filter(|v| !v.is_null());
             if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
                 bail!(

@@ -1,8 +1,8 @@
 //! The vision settings of a checkpoint configuration.
 
 use acem3_projector::ProjectorKind;
-use acem3_vision::Selection;
 use acem3_vision::published::EncoderNetwork;
+use acem3_vision::{Selection, Tiling};
 
 /// Vision part of a configuration.
 #[derive(Clone, Debug)]
@@ -19,6 +19,6 @@ pub(super) struct VisionPart {
     pub hidden_size: usize,
     /// True if images are padded to a square.
     pub pads_to_square: bool,
-    /// Candidate resolutions (height, width) in pixels, if images are also encoded in tiles.
-    pub pinpoints: Option<Vec<[usize; 2]>>,
+    /// Method of tiling, if images are also encoded in tiles.
+    pub tiling: Option<Tiling>,
 }

@@ -2,7 +2,9 @@
 //! image tokens.
 
 use acem3_projector::{Projector, TileLayout, pack_tiles};
-use acem3_vision::{AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, VisionTower};
+use acem3_vision::{
+    AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, Tiling, VisionTower,
+};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
@@ -12,8 +14,7 @@ use crate::checkpoints::panel::member::VisionSetup;
 /// Image encoder that the members of a trunk share.
 pub(crate) struct ImageEncoder {
     input: ImageInput,
-    /// Embedding that ends each row of tile patches, shape `(c)`; `None` without tiles.
-    newline: Option<Tensor>,
+    packing: TokenPacking,
     tower: VisionTower,
     projector: Projector,
     device: Device,
@@ -27,23 +28,32 @@ enum ImageInput {
     Tiled(AnyRes),
 }
 
+/// Arrangement of the image tokens of the encoder inputs of one image.
+enum TokenPacking {
+    /// The tokens of the complete image.
+    Whole,
+    /// The tokens of the complete image, then those of the tiles, in rows that end with this
+    /// embedding, shape `(c)`.
+    Rows { newline: Tensor },
+}
+
 impl ImageEncoder {
     /// Loads the vision tower and the projector from the checkpoint under `vb`.
     pub(crate) fn load(setup: &VisionSetup, vb: &VarBuilder, device: &Device) -> Result<Self> {
         let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
         let processor = setup.processor.clone();
-        let (input, newline) = match &setup.pinpoints {
-            None => (ImageInput::Whole(processor), None),
-            Some(pinpoints) => {
+        let (input, packing) = match &setup.tiling {
+            None => (ImageInput::Whole(processor), TokenPacking::Whole),
+            Some(Tiling::Pinpoints(pinpoints)) => {
                 let newline = model.get(setup.projector.hidden_size, "image_newline")?;
                 let any_res = AnyRes::new(processor, pinpoints.clone())?;
-                (ImageInput::Tiled(any_res), Some(newline))
+                (ImageInput::Tiled(any_res), TokenPacking::Rows { newline })
             }
         };
         Ok(Self {
             input,
-            newline,
+            packing,
             tower: VisionTower::load(&vision, &setup.vision, setup.selection)?,
             projector: Projector::load(&model.pp("mm_projector"), &setup.projector)?,
             device: device.clone(),
@@ -83,9 +93,9 @@ impl ImageEncoder {
     pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
         let pixel_values = tiles.pixel_values.to_device(&self.device)?;
         let tokens = self.projector.forward(&self.tower.forward(&pixel_values)?)?;
-        match &self.newline {
-            None => tokens.squeeze(0),
-            Some(newline) => {
+        match &self.packing {
+            TokenPacking::Whole => tokens.squeeze(0),
+            TokenPacking::Rows { newline } => {
                 let (rows, columns) = tiles.grid;
                 let (token_rows, token_columns) =
                     tiles.content_region(self.tower.config().grid_side());

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use acem3_experts::prompt::Rubric;
+use acem3_vision::{Tiling, VisionConfig};
 use anyhow::{Context, Result};
 
 use serde::Serialize;
@@ -204,12 +205,6 @@ impl EncoderReport {
     fn new(setup: &VisionSetup) -> Self {
         let vision = &setup.vision;
         let image_tokens = vision.token_count(setup.selection);
-        // Patches per side, plus one token at the end of each row.
-        let tile_tokens = |[height, width]: &[usize; 2]| {
-            let patches = |side: usize| side / vision.image_size.max(1) * vision.grid_side();
-            patches(*height) * (patches(*width) + 1)
-        };
-        let max_tile_tokens = |points: &Vec<[usize; 2]>| points.iter().map(tile_tokens).max();
         Self {
             image_size: vision.image_size,
             patch_size: vision.patch_size,
@@ -217,10 +212,24 @@ impl EncoderReport {
             hidden_size: vision.hidden_size,
             image_tokens,
             most_image_tokens: setup
-                .pinpoints
+                .tiling
                 .as_ref()
-                .and_then(max_tile_tokens)
+                .and_then(|tiling| max_tile_tokens(tiling, vision))
                 .map(|tokens| image_tokens + tokens),
+        }
+    }
+}
+
+/// Returns the largest number of tokens of all tiles of an image.
+fn max_tile_tokens(tiling: &Tiling, vision: &VisionConfig) -> Option<usize> {
+    match tiling {
+        Tiling::Pinpoints(pinpoints) => {
+            // Patches per side, plus one token at the end of each row.
+            let tile_tokens = |[height, width]: &[usize; 2]| {
+                let patches = |side: usize| side / vision.image_size.max(1) * vision.grid_side();
+                patches(*height) * (patches(*width) + 1)
+            };
+            pinpoints.iter().map(tile_tokens).max()
         }
     }
 }

@@ -6,8 +6,10 @@ mod error;
 mod geometry;
 mod image_processor;
 mod size;
+mod tiling;
 
 pub use any_res::{AnyRes, Tiles};
 pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
 pub use size::{CropRounding, CropSize, Pad, ResizeSize};
+pub use tiling::Tiling;

@@ -44,7 +44,7 @@ impl<'a> VisionConfigs<'a> {
         if !(is_siglip || is_clip) || setup.selection.post_norm {
             bail!("the vision tower is neither a CLIP nor a SigLIP tower\n{HINT}");
         }
-        if setup.pinpoints.is_some() {
+        if setup.tiling.is_some() {
             bail!("the members encode images in tiles\n{HINT}");
         }
         if !setup.processor.crop_rounding.is_default() {

@@ -143,7 +143,7 @@ fn llava_next_tiles_images_of_every_size() {
 fn original_llava_1_6_layout_gives_same_tiles() {
     let values = load_values("llava-next");
     let vision = load_member("llava-next-original").vision.unwrap();
-    assert_eq!(vision.pinpoints, load_member("llava-next").vision.unwrap().pinpoints);
+    assert_eq!(vision.tiling, load_member("llava-next").vision.unwrap().tiling);
     assert_images("llava-next-original", &values);
     assert_tokens("llava-next-original", &values);
 }

@@ -100,7 +100,7 @@ pub(super) fn decode_greedily(
     let (mut input, mut generated, mut first) = (prompt, Vec::new(), None);
     while generated.len() < count {
         let tokens = input.dim(0).unwrap();
-        let sequence = |cache| CachedSequence { new_tokens: tokens, cache };
+        let sequence = |cache| CachedSequence::causal(tokens, cache);
         let hidden = trunk.forward_cached(&input, &mut [sequence(&mut trunk_cache)]).unwrap();
         let hidden = head.forward_cached(&hidden, &mut [sequence(&mut head_cache)]).unwrap();
         let logits = head.logits(&hidden).unwrap();

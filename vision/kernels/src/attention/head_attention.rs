@@ -33,6 +33,8 @@ pub(super) struct HeadAttention<'a> {
     pub(super) head_size: usize,
     /// All tokens of the sequence.
     pub(super) blocks: &'a [&'a KeyValueBlock],
+    /// Ranges of tokens that attend to all tokens of their range.
+    pub(super) bidirectional: &'a [Range<usize>],
     pub(super) settings: AttentionSettings,
 }
 
@@ -159,12 +161,16 @@ impl RowBlock<'_> {
         self.visible = self.visible_to(first).start..self.visible_to(first + rows - 1).end;
     }
 
-    /// Returns the tokens that a row attends to.
+    /// Returns the tokens that a row attends to. Neither bound decreases from row to row.
     #[inline(always)]
     fn visible_to(&self, row: usize) -> Range<usize> {
         let earlier = self.task.tokens() - self.task.new_tokens();
-        let end = earlier + row / self.task.group + 1;
-        self.task.settings.window.map_or(0, |window| end.saturating_sub(window))..end
+        let position = earlier + row / self.task.group;
+        let window = self.task.settings.window;
+        let start = window.map_or(0, |window| (position + 1).saturating_sub(window));
+        let mut ranges = self.task.bidirectional.iter();
+        let range = ranges.find(|range| range.contains(&position));
+        start..range.map_or(position + 1, |range| range.end)
     }
 
     /// Computes the scores of all visible tokens.

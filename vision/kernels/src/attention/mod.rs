@@ -8,6 +8,8 @@ mod key_value_block;
 mod lane_product;
 mod settings;
 
+use std::ops::Range;
+
 use candle::{Result, Tensor, bail};
 use rayon::prelude::*;
 
@@ -25,9 +27,13 @@ pub struct AttendedSequence<'a> {
     pub new_tokens: usize,
     /// Keys and values of all tokens, those of the new tokens last.
     pub blocks: Vec<&'a KeyValueBlock>,
+    /// Ranges of tokens, counted from the start of the sequence, that attend to all tokens of their
+    /// range, also to later ones. In order.
+    pub bidirectional: &'a [Range<usize>],
 }
 
-/// Computes the causal attention of the new tokens of sequences, each over its own keys and values.
+/// Computes the attention of the new tokens of sequences, each over its own keys and values. It is
+/// causal except in bidirectional ranges.
 /// Consecutive query heads share a key head.
 ///
 /// # Shapes
@@ -71,6 +77,7 @@ fn attend_slice(
             key_head,
             head_size: d,
             blocks: &sequence.blocks,
+            bidirectional: sequence.bidirectional,
             settings,
         }));
         first = end;
@@ -121,6 +128,9 @@ impl AttendedSequence<'_> {
         }
         if tokens < self.new_tokens {
             bail!("attention: {} new tokens, but only {tokens} keys", self.new_tokens);
+        }
+        if let Some(range) = self.bidirectional.iter().find(|range| range.end > tokens) {
+            bail!("attention: bidirectional tokens {range:?}, but only {tokens} keys");
         }
         Ok(key_heads)
     }

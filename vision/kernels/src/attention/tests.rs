@@ -9,6 +9,7 @@ fn reference(
     q: &Tensor,
     keys: &Tensor,
     values: &Tensor,
+    bidirectional: &[Range<usize>],
     settings: AttentionSettings,
 ) -> Result<Tensor> {
     let (n, heads, d) = q.dims3()?;
@@ -24,7 +25,9 @@ fn reference(
         .flat_map(|i| {
             let position = t - n + i;
             let first = settings.window.map_or(0, |window| (position + 1).saturating_sub(window));
-            (0..t).map(move |j| if j < first || j > position { f32::NEG_INFINITY } else { 0. })
+            let range = bidirectional.iter().find(|range| range.contains(&position));
+            let end = range.map_or(position + 1, |range| range.end);
+            (0..t).map(move |j| if j < first || j >= end { f32::NEG_INFINITY } else { 0. })
         })
         .collect();
     let mask = Tensor::from_vec(mask, (1, n, t), &Device::Cpu)?;
@@ -62,7 +65,7 @@ impl Sample {
 
     fn sequence(&self) -> AttendedSequence<'_> {
         let new_tokens = self.q.dim(0).unwrap_or(0);
-        AttendedSequence { new_tokens, blocks: self.blocks.iter().collect() }
+        AttendedSequence { new_tokens, blocks: self.blocks.iter().collect(), bidirectional: &[] }
     }
 }
 
@@ -81,11 +84,29 @@ fn results_match_the_composed_attention() -> Result<()> {
             let settings = AttentionSettings { window, ..SETTINGS };
             let sample = Sample::new(n, blocks, shape)?;
             let got = attend(&sample.q, &[sample.sequence()], settings)?;
-            let want = reference(&sample.q, &sample.keys, &sample.values, settings)?;
+            let want = reference(&sample.q, &sample.keys, &sample.values, &[], settings)?;
             let error = (got - want)?.abs()?.max_all()?.to_scalar::<f32>()?;
             assert!(error < 5e-6, "{n} of {blocks:?}, {shape:?}, {window:?}: {error}");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn bidirectional_tokens_attend_to_later_ones_of_their_range() -> Result<()> {
+    let ranges = [12..50, 60..61, 70..74];
+    for window in [None, Some(9), Some(1000)] {
+        let settings = AttentionSettings { window, ..SETTINGS };
+        let sample = Sample::new(66, &[11, 3, 60], [6, 2, 24])?;
+        let sequence = AttendedSequence { bidirectional: &ranges, ..sample.sequence() };
+        let got = attend(&sample.q, &[sequence], settings)?;
+        let want = reference(&sample.q, &sample.keys, &sample.values, &ranges, settings)?;
+        let error = (got - want)?.abs()?.max_all()?.to_scalar::<f32>()?;
+        assert!(error < 5e-6, "{window:?}: {error}");
+    }
+    let sample = Sample::new(2, &[9], [2, 1, 8])?;
+    let outside = AttendedSequence { bidirectional: &[7..10], ..sample.sequence() };
+    assert!(attend(&sample.q, &[outside], SETTINGS).is_err());
     Ok(())
 }
 
@@ -120,7 +141,7 @@ fn wrong_shapes_are_errors() -> Result<()> {
     for sequences in [vec![], vec![other.sequence()], vec![narrow.sequence()]] {
         assert!(attend(&sample.q, &sequences, SETTINGS).is_err());
     }
-    let too_few = AttendedSequence { new_tokens: 2, blocks: Vec::new() };
+    let too_few = AttendedSequence { new_tokens: 2, blocks: Vec::new(), bidirectional: &[] };
     assert!(attend(&sample.q, &[too_few], SETTINGS).is_err());
     let mut block = KeyValueBlock::with_capacity(16, 2, 8);
     assert!(block.append(&other.keys, &other.values, 0..3).is_err());

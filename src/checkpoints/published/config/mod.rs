@@ -1,0 +1,74 @@
+//! Parser of `config.json`: the decoder, an optional vision tower, and the layout of tensor names.
+
+mod llava;
+mod transformers;
+
+use acem3_experts::decoder::DecoderConfig;
+use acem3_experts::prompt::ImageMarkers;
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+use super::decoder::{DecoderFamily, parse_decoder};
+use super::vision_part::VisionPart;
+use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::tensor_names::CheckpointLayout;
+
+/// A checkpoint's configuration.
+#[derive(Clone, Debug)]
+pub(in crate::checkpoints::published) struct CheckpointConfig {
+    /// Its `model_type`.
+    pub model_type: String,
+    /// Layout of the tensor names.
+    pub layout: CheckpointLayout,
+    /// Decoder configuration.
+    pub decoder: DecoderConfig,
+    /// Vision configuration; `None` for a text-only model.
+    pub vision: Option<VisionPart>,
+    /// Default chat template of the model type.
+    pub default_chat_template: &'static str,
+    /// Text that the model type expects around the image tokens.
+    pub image_markers: ImageMarkers,
+}
+
+impl CheckpointConfig {
+    /// Parses a configuration. `ignored`: unknown fields that do not affect the computation.
+    pub(in crate::checkpoints::published) fn parse(
+        map: Map<String, Value>,
+        ignored: &[String],
+    ) -> Result<Self> {
+        let architectures = map.get("architectures").map(Value::to_string).unwrap_or_default();
+        let mut fields = ConfigFields::new("", map);
+        fields.expect_value("quantization_config", Value::Null)?;
+        let kind: String = fields.require("model_type")?;
+        match kind.as_str() {
+            "llava_llama" => Self::parse_llava(kind, fields, DecoderFamily::Llama, ignored),
+            "llava_mistral" => Self::parse_llava(kind, fields, DecoderFamily::Mistral, ignored),
+            "llava_qwen2" => Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored),
+            // LLaVA before 1.1, and models trained with its code.
+            "llava" if !fields.has("text_config") => {
+                let family = llava::family_of_architecture(&architectures);
+                Self::parse_llava(kind, fields, family, ignored)
+            }
+            "llava" | "llava_next" => Self::parse_transformers(kind, fields, ignored),
+            // LLaVA's training code may keep the `model_type` of the language model. The field
+            // `mm_vision_tower` then marks the model as multimodal.
+            other if fields.has("mm_vision_tower") => {
+                let family = DecoderFamily::from_model_type(other)?;
+                Self::parse_llava(kind, fields, family, ignored)
+            }
+            other => {
+                let family = DecoderFamily::from_model_type(other)?;
+                let decoder = parse_decoder(&mut fields, family)?;
+                fields.finish(ignored)?;
+                Ok(Self {
+                    model_type: kind,
+                    layout: CheckpointLayout::Plain,
+                    decoder,
+                    vision: None,
+                    default_chat_template: "plain",
+                    image_markers: ImageMarkers::default(),
+                })
+            }
+        }
+    }
+}

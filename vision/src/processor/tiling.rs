@@ -1,0 +1,12 @@
+//! Methods of splitting a large image into several encoder inputs.
+
+use serde::{Deserialize, Serialize};
+
+/// Method by which one image becomes several encoder inputs, with its settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tiling {
+    /// `LLaVA-NeXT`: tiles of the candidate resolution, height and width in pixels, that fits the
+    /// image best. See [`AnyRes`](super::AnyRes).
+    Pinpoints(Vec<[usize; 2]>),
+}
