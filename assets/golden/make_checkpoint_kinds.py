@@ -270,7 +270,7 @@ def bytewise():
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    lines = (base.HERE.parents[1] / "experts" / "data" / "rubric.toml").read_text().splitlines()
+    lines = (base.HERE.parents[1] / "experts" / "data" / "rubrics" / "ace_m3.toml").read_text().splitlines()
     tokenizer.train_from_iterator(lines, BpeTrainer(
         vocab_size=400, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])

@@ -44,7 +44,7 @@ def pieces():
     """A tiny sentencepiece model, made as Llama's was: pairs, bytes for what is unknown, no
     normalisation, digits apart."""
     lines = (HERE.parent / "demo" / "cases.jsonl").read_text().splitlines()
-    lines += (HERE.parents[1] / "experts" / "data" / "rubric.toml").read_text().splitlines()
+    lines += (HERE.parents[1] / "experts" / "data" / "rubrics" / "ace_m3.toml").read_text().splitlines()
     model = io.BytesIO()
     spm.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_writer=model, model_type="bpe", vocab_size=480,

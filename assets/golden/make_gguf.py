@@ -45,7 +45,7 @@ random = np.random.default_rng(11)
 
 def lines():
     found = (HERE.parent / "demo" / "cases.jsonl").read_text().splitlines()
-    return found + (HERE.parents[1] / "experts" / "data" / "rubric.toml").read_text().splitlines()
+    return found + (HERE.parents[1] / "experts" / "data" / "rubrics" / "ace_m3.toml").read_text().splitlines()
 
 
 # Values: random blocks whose values are about as large as `std`.

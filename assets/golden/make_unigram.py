@@ -29,7 +29,7 @@ MORE = [
 
 def trained(**options):
     lines = (OUT.parent.parent / "demo" / "cases.jsonl").read_text().splitlines()
-    lines += (OUT.parents[2] / "experts" / "data" / "rubric.toml").read_text().splitlines()
+    lines += (OUT.parents[2] / "experts" / "data" / "rubrics" / "ace_m3.toml").read_text().splitlines()
     model = io.BytesIO()
     spm.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_writer=model, model_type="unigram", num_threads=1, minloglevel=2,

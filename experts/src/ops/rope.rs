@@ -1,22 +1,65 @@
 //! Rotary position embedding in Llama's half-rotation layout
 //! (`apply_rotary_pos_emb` in transformers' `modeling_llama.py`).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use acem3_kernels::{as_f32_slice, with_gradient};
 use candle::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
 
 /// Cosines and sines of the rotary angles for each position of a context.
+///
+/// Equal tables share memory, and only the first is computed: those of Gemma 3 take 268 MB, and each
+/// member of a panel needs them.
 #[derive(Clone, Debug)]
-pub struct RotaryTables {
+pub struct RotaryTables(Arc<Angles>);
+
+/// Cosines and sines.
+#[derive(Debug)]
+struct Angles {
+    /// Positions per radian of each pair.
+    periods: Vec<f64>,
     /// `context` rows of `half` values.
-    cos: Arc<[f32]>,
+    cos: Vec<f32>,
     /// `context` rows of `half` values.
-    sin: Arc<[f32]>,
+    sin: Vec<f32>,
     /// Half of the head size: the number of rotated pairs.
     half: usize,
     /// Number of positions.
     context: usize,
+}
+
+/// Tables that are in use.
+static SHARED_TABLES: Mutex<Vec<Weak<Angles>>> = Mutex::new(Vec::new());
+
+fn shared_tables() -> MutexGuard<'static, Vec<Weak<Angles>>> {
+    // A thread that panicked while it held the lock left a complete list.
+    SHARED_TABLES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Angles {
+    /// Returns tables that are in use.
+    fn find_shared(periods: &[f64], context: usize) -> Option<Arc<Self>> {
+        let mut shared = shared_tables();
+        shared.retain(|angles| angles.strong_count() > 0);
+        let is_equal = |angles: &Arc<Self>| angles.context == context && angles.periods == periods;
+        shared.iter().filter_map(Weak::upgrade).find(is_equal)
+    }
+
+    fn new(periods: Vec<f64>, context: usize) -> Self {
+        let half = periods.len();
+        let table = |function: fn(f64) -> f64| {
+            let mut table = vec![0f32; context * half];
+            let rows = table.par_chunks_exact_mut(half.max(1)).enumerate();
+            rows.for_each(|(position, row)| {
+                for (value, period) in row.iter_mut().zip(&periods) {
+                    *value = function(position as f64 / period) as f32;
+                }
+            });
+            table
+        };
+        Self { cos: table(f64::cos), sin: table(f64::sin), half, context, periods }
+    }
 }
 
 impl RotaryTables {
@@ -36,25 +79,26 @@ impl RotaryTables {
         let half = d / 2;
         let period = |pair: usize| scale_period(pair, theta.powf(2.0 * pair as f64 / d as f64));
         let periods: Vec<f64> = (0..half).map(period).collect();
-        let angle = |i: usize| {
-            let (position, pair) = (i / half.max(1), i % half.max(1));
-            (position as f64) / periods.get(pair).copied().unwrap_or(1.0)
-        };
-        let cos = (0..context * half).map(|i| angle(i).cos() as f32).collect();
-        let sin = (0..context * half).map(|i| angle(i).sin() as f32).collect();
-        Self { cos, sin, half, context }
+        if let Some(angles) = Angles::find_shared(&periods, context) {
+            return Self(angles);
+        }
+        // Computed without the lock, which the thread pool could need.
+        let angles = Arc::new(Angles::new(periods, context));
+        shared_tables().push(Arc::downgrade(&angles));
+        Self(angles)
     }
 
     /// Returns the cosines and sines of positions, each `(n, 1, d / 2)`.
     fn select_rows(&self, positions: &[u32], device: &Device) -> Result<(Tensor, Tensor)> {
+        let half = self.0.half;
         let select = |table: &[f32]| {
             let rows = positions.iter().flat_map(|p| {
-                let start = *p as usize * self.half;
-                table[start..start + self.half].iter().copied()
+                let start = *p as usize * half;
+                table[start..start + half].iter().copied()
             });
-            Tensor::from_vec(rows.collect::<Vec<_>>(), (positions.len(), 1, self.half), device)
+            Tensor::from_vec(rows.collect::<Vec<_>>(), (positions.len(), 1, half), device)
         };
-        Ok((select(&self.cos)?, select(&self.sin)?))
+        Ok((select(&self.0.cos)?, select(&self.0.sin)?))
     }
 }
 
@@ -64,11 +108,11 @@ impl RotaryTables {
 /// `x`: `(n, h, d)` with one position for each of the `n` tokens; the result has the same shape.
 pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &RotaryTables) -> Result<Tensor> {
     let (n, _, d) = x.dims3()?;
-    if positions.len() != n || d != rotary.half * 2 {
+    if positions.len() != n || d != rotary.0.half * 2 {
         bail!("{} positions and head size {d} do not fit {:?}", positions.len(), x.shape());
     }
-    if let Some(position) = positions.iter().find(|p| **p as usize >= rotary.context) {
-        bail!("position {position} exceeds the model's context of {} tokens", rotary.context);
+    if let Some(position) = positions.iter().find(|p| **p as usize >= rotary.0.context) {
+        bail!("position {position} exceeds the model's context of {} tokens", rotary.0.context);
     }
     if x.device().is_cpu() && x.dtype() == DType::F32 {
         let op = Rope { positions: positions.clone(), rotary: rotary.clone(), is_inverse: false };
@@ -80,7 +124,7 @@ pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &RotaryTables) -> Result
 /// Computes [`rope`] from candle's operations.
 fn composed(x: &Tensor, positions: &[u32], rotary: &RotaryTables) -> Result<Tensor> {
     let (cos, sin) = rotary.select_rows(positions, x.device())?;
-    let half = rotary.half;
+    let half = rotary.0.half;
     let rotate = move |x: &Tensor, sin: &Tensor| {
         let (first, second) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
         let rotated_first = (first.broadcast_mul(&cos)? - second.broadcast_mul(sin)?)?;
@@ -108,14 +152,15 @@ impl CustomOp1 for Rope {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let x = as_f32_slice(storage, layout, self.name())?;
         let (_, h, d) = layout.shape().dims3()?;
-        let half = self.rotary.half;
+        let angles = &*self.rotary.0;
+        let half = angles.half;
         let sign = if self.is_inverse { -1.0 } else { 1.0 };
         let mut out = vec![0.0f32; x.len()];
         let rows = x.chunks_exact(h * d).zip(out.chunks_exact_mut(h * d));
         for (position, (x, out)) in self.positions.iter().zip(rows) {
             let start = *position as usize * half;
-            let cos = &self.rotary.cos[start..start + half];
-            let sin = &self.rotary.sin[start..start + half];
+            let cos = &angles.cos[start..start + half];
+            let sin = &angles.sin[start..start + half];
             for (x, out) in x.chunks_exact(d).zip(out.chunks_exact_mut(d)) {
                 let (first, second) = x.split_at(half);
                 let (out_first, out_second) = out.split_at_mut(half);
@@ -163,6 +208,15 @@ mod tests {
             assert!(max_difference < 1e-5, "difference {max_difference}");
         }
         Ok(())
+    }
+
+    #[test]
+    fn equal_tables_share_memory() {
+        let table = RotaryTables::new(8, 33, 500.0);
+        assert!(Arc::ptr_eq(&table.0, &RotaryTables::new(8, 33, 500.0).0));
+        for other in [RotaryTables::new(8, 33, 501.0), RotaryTables::new(8, 34, 500.0)] {
+            assert!(!Arc::ptr_eq(&table.0, &other.0));
+        }
     }
 
     #[test]

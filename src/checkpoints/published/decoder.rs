@@ -32,7 +32,7 @@ impl DecoderFamily {
                 "model_type `{other}` is not supported\n\
                  hint: serve the checkpoint, for example with `vllm serve FOLDER --port 8000`, and judge \
                  with --panel http://127.0.0.1:8000/v1 --model FOLDER; or use llama, mistral, qwen2, \
-                 llava, llava_next, llava_llama, llava_mistral or llava_qwen2"
+                 gemma3, llava, llava_next, llava_llama, llava_mistral or llava_qwen2"
             ),
         }
     }
@@ -97,6 +97,12 @@ pub(super) fn parse_decoder(
         max_window_layers,
         gemma: None,
     };
+    check_sizes(&config)?;
+    Ok(config)
+}
+
+/// Returns an error if a decoder is larger than any model, or a value is invalid.
+pub(super) fn check_sizes(config: &DecoderConfig) -> Result<()> {
     for (name, value, max) in [
         ("vocab_size", config.vocab_size, MAX_SIZE),
         ("hidden_size", config.hidden_size, MAX_SIZE),
@@ -112,7 +118,7 @@ pub(super) fn parse_decoder(
     if let Err(problem) = config.validate() {
         bail!("{problem}");
     }
-    Ok(config)
+    Ok(())
 }
 
 /// Returns the sliding window and the first layer that uses it.
@@ -166,10 +172,18 @@ fn parse_rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
         }
         None => fields.take_object("rope_scaling")?,
     };
-    let Some(mut scaling) = scaling else {
-        return Ok((outer.unwrap_or(10_000.0), None));
+    let (theta, rope_scaling) = match scaling {
+        Some(scaling) => parse_rope_scaling(scaling)?,
+        None => (None, None),
     };
-    let theta = scaling.take("rope_theta")?.or(outer).unwrap_or(10_000.0);
+    Ok((theta.or(outer).unwrap_or(10_000.0), rope_scaling))
+}
+
+/// Reads an object with the scaling of the rotary angles, and their base if it has one.
+pub(super) fn parse_rope_scaling(
+    mut scaling: ConfigFields,
+) -> Result<(Option<f64>, Option<RopeScaling>)> {
+    let theta = scaling.take("rope_theta")?;
     let old_kind: Option<String> = scaling.take("type")?;
     let kind: Option<String> = scaling.take("rope_type")?;
     scaling.expect_value("partial_rotary_factor", 1.0)?;

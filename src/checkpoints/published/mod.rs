@@ -6,6 +6,7 @@ mod config;
 pub(crate) mod config_fields;
 pub(crate) mod config_json;
 mod decoder;
+mod gemma_decoder;
 mod gguf;
 mod sentencepiece;
 mod shards;

@@ -24,6 +24,8 @@ pub(super) enum CheckpointLayout {
     /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, all
     /// versions.
     Transformers,
+    /// transformers' `Gemma3ForConditionalGeneration`, all versions.
+    Gemma3,
 }
 
 impl CheckpointLayout {
@@ -34,6 +36,7 @@ impl CheckpointLayout {
             Self::Plain => name.to_owned(),
             Self::Llava => llava_tensor_name(name),
             Self::Transformers => transformers_tensor_name(name),
+            Self::Gemma3 => gemma_tensor_name(name),
         };
         let is_vision = model_name.starts_with("model.vision_tower.")
             || model_name.starts_with(PROJECTOR_PREFIX)
@@ -68,6 +71,15 @@ fn transformers_tensor_name(name: &str) -> String {
         Some(rest) if rest.starts_with("model.") => rest.to_owned(),
         Some(rest) => format!("model.{rest}"),
         None => name.to_owned(),
+    }
+}
+
+/// Maps a name of Gemma 3. Its projector has other tensors than that of LLaVA.
+fn gemma_tensor_name(name: &str) -> String {
+    let inner = name.strip_prefix("model.").unwrap_or(name);
+    match inner.strip_prefix("multi_modal_projector.") {
+        Some(rest) => format!("{PROJECTOR_PREFIX}{rest}"),
+        None => transformers_tensor_name(name),
     }
 }
 
@@ -159,6 +171,11 @@ mod tests {
                 Some(model_name)
             );
         }
+        let projector = "model.multi_modal_projector.mm_soft_emb_norm.weight";
+        assert_eq!(
+            CheckpointLayout::Gemma3.rename(projector, false).as_deref(),
+            Some("model.mm_projector.mm_soft_emb_norm.weight")
+        );
         let tower = "model.vision_tower.vision_tower.vision_model.embeddings.class_embedding";
         assert_eq!(
             CheckpointLayout::Llava.rename(tower, false).as_deref(),

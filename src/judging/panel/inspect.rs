@@ -204,7 +204,7 @@ impl MemberReport {
 impl EncoderReport {
     fn new(setup: &VisionSetup) -> Self {
         let vision = &setup.vision;
-        let image_tokens = vision.token_count(setup.selection);
+        let image_tokens = setup.projector.token_count(vision.token_count(setup.selection));
         Self {
             image_size: vision.image_size,
             patch_size: vision.patch_size,

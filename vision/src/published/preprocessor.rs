@@ -6,6 +6,7 @@ use super::error::PublishedError;
 use super::json_section::JsonSection;
 use super::layout::EncoderLayout;
 use crate::processor::{AnyRes, CropSize, ImageProcessor, Pad, ResizeSize};
+use crate::resample::Resample;
 
 const FILE: &str = "preprocessor_config.json";
 
@@ -25,7 +26,8 @@ pub fn read_image_processor(
     };
     let mut processor = match class.as_str() {
         "CLIP" | "Bit" | "Llava" | "LlavaNext" => clip,
-        "Siglip" => ImageProcessor {
+        "Siglip" | "Gemma3" => ImageProcessor {
+            resample: if class == "Gemma3" { Resample::Bilinear } else { Resample::Bicubic },
             size: ResizeSize::Exact { height: 224, width: 224 },
             do_center_crop: Some(false),
             image_mean: [0.5; 3],
@@ -34,7 +36,8 @@ pub fn read_image_processor(
         },
         other => {
             let problem = format!(
-                "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava or LlavaNext"
+                "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava, LlavaNext or \
+                 Gemma3"
             );
             return Err(section.field_error("image_processor_type", problem));
         }
@@ -48,8 +51,12 @@ pub fn read_image_processor(
     section.read_into("do_resize", &mut processor.do_resize)?;
     section.read_into("size", &mut processor.size)?;
     section.read_into("resample", &mut processor.resample)?;
-    if class == "Siglip" {
-        // The SigLIP processor never crops.
+    if class == "Gemma3" {
+        // Crops of elongated images as further images, which the reference leaves out by default.
+        section.expect_value("do_pan_and_scan", &json!(false))?;
+    }
+    if matches!(class.as_str(), "Siglip" | "Gemma3") {
+        // These processors never crop.
         section.expect_value("do_center_crop", &json!(false))?;
     } else {
         section.read_into("do_center_crop", &mut processor.do_center_crop)?;

@@ -1,5 +1,6 @@
 //! Parser of `config.json`: the decoder, an optional vision tower, and the layout of tensor names.
 
+mod gemma3;
 mod llava;
 mod transformers;
 
@@ -49,6 +50,8 @@ impl CheckpointConfig {
                 let family = llava::family_of_architecture(&architectures);
                 Self::parse_llava(kind, fields, family, ignored)
             }
+            "gemma3" => Self::parse_gemma(kind, fields, ignored),
+            "gemma3_text" => Self::parse_gemma_text(kind, fields, ignored),
             "llava" | "llava_next" => Self::parse_transformers(kind, fields, ignored),
             // LLaVA's training code may keep the `model_type` of the language model. The field
             // `mm_vision_tower` then marks the model as multimodal.

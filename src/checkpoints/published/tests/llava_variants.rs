@@ -22,7 +22,7 @@ pub(super) fn load_values(folder: &str) -> Values {
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
-fn load_image(name: &str) -> DecodedImage {
+pub(super) fn load_image(name: &str) -> DecodedImage {
     let path = golden_path("checkpoints/images").join(format!("{name}.png"));
     decode(&std::fs::read(path).unwrap(), &ImageLimits::default()).unwrap()
 }

@@ -5,6 +5,7 @@ mod bf16_training;
 mod config;
 mod devices;
 mod full_size;
+mod gemma;
 mod llava_variants;
 mod training;
 mod unigram_tokenizer;
