@@ -27,7 +27,7 @@ SPECIAL = ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>
 SIDE = 24
 TEXT = dict(
     hidden_size=32, intermediate_size=48, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
-    head_dim=12, query_pre_attn_scalar=10, sliding_window=7, max_position_embeddings=4096,
+    head_dim=12, query_pre_attn_scalar=10, sliding_window=7, max_position_embeddings=16384,
     layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
     rope_parameters={
         "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e5},
@@ -41,11 +41,13 @@ def tokenizer():
     """Pairs with bytes for what is unknown and without a space at the start of a text, as Gemma's."""
     made = Tokenizer(BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     made.normalizer = normalizers.Replace(" ", "\u2581")
-    made.pre_tokenizer = pre_tokenizers.Split(Regex("(?<=\u2581)(?!\u2581)|(?<=\n)(?!\n)"), "isolated")
+    ends = pre_tokenizers.Split(Regex("(?<=\\u2581)(?!\\u2581)|(?<=\\n)(?!\\n)"), "isolated")
+    made.pre_tokenizer = pre_tokenizers.Sequence([ends, pre_tokenizers.Digits(individual_digits=True)])
     made.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
-    lines = (base.HERE.parents[1] / "experts" / "data" / "rubrics" / "ace_m3.toml").read_text().splitlines(keepends=True)
-    made.train_from_iterator([*lines, "\n\n"], BpeTrainer(
-        vocab_size=520, show_progress=False,
+    rubric = base.HERE.parents[1] / "experts" / "data" / "rubrics" / "ace_m3.toml"
+    lines = rubric.read_text().splitlines(keepends=True)
+    made.train_from_iterator([*lines, *["no", "yes", "\n\n"] * 99], BpeTrainer(
+        vocab_size=560, show_progress=False, initial_alphabet=[chr(code) for code in range(33, 127)],
         special_tokens=[*SPECIAL, *[f"<0x{byte:02X}>" for byte in range(256)]]))
     made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     made.add_special_tokens([AddedToken(t, normalized=False, special=True) for t in SPECIAL])

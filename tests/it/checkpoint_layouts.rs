@@ -61,8 +61,15 @@ fn judge(folder: &Folder, out: &str, batch: &str) -> Vec<Value> {
 }
 
 #[test]
-fn verdicts_on_tiles_do_not_depend_on_batch_or_case_order() {
-    let folder = panel_folder("llava-next");
+fn verdicts_do_not_depend_on_batch_or_case_order() {
+    // With tiles, and with image tokens that attend to later ones.
+    for checkpoint in ["llava-next", "gemma3"] {
+        assert_equal_for_batch_and_case_order(checkpoint);
+    }
+}
+
+fn assert_equal_for_batch_and_case_order(checkpoint: &str) {
+    let folder = panel_folder(checkpoint);
     let mut cases: Vec<Value> = IMAGES.map(image_case).into();
     folder.write_cases(&cases);
     judge(&folder, "one", "1");
@@ -90,6 +97,8 @@ fn every_layout_judges_and_is_inspected() {
         ("llava-next", "llava_next", json!([9, 51])),
         ("llava-siglip", "llava", json!([16, null])),
         ("llava-mistral", "llava_mistral", json!([16, null])),
+        ("gemma3", "gemma3", json!([9, null])),
+        ("gemma3-text", "gemma3_text", Value::Null),
         ("mistral", "mistral", Value::Null),
         ("qwen2", "qwen2", Value::Null),
     ] {

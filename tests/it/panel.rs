@@ -9,7 +9,7 @@ use acem3::data::cases;
 use acem3::data::cases::SourceOptions;
 use acem3::data::images::ImageReader;
 use acem3::judging::judge::{Judge, JudgeJob};
-use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
+use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
 use acem3::support::device::Placement;
 use acem3_vision::ImageLimits;
 use candle::DType;
@@ -103,14 +103,17 @@ fn expected_scores(dtype: DType) -> Vec<Vec<f64>> {
 
 /// Returns the expected scores of three demo cases, with at most this memory for texts.
 fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<Vec<f64>> {
-    let panel = Panel::load(
-        &PanelFiles::Embedded,
-        PanelOptions::default(),
-        placement,
-        HubDownloads::default(),
-    )
-    .unwrap();
-    let options = JudgeOptions { single_order: false };
+    scores(&mut load_judge(placement).with_memory(memory.unwrap_or(u64::MAX)))
+}
+
+fn load_judge(placement: &Placement) -> PanelJudge {
+    let options = PanelOptions::default();
+    let panel = Panel::load(&PanelFiles::Embedded, options, placement, HubDownloads::default());
+    PanelJudge::new(panel.unwrap(), JudgeOptions { single_order: false })
+}
+
+/// Returns the expected scores of three demo cases.
+fn scores(judge: &mut dyn Judge) -> Vec<Vec<f64>> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     let mut images = ImageReader::new(demo.clone(), ImageLimits::default());
     let cases = cases::open(&demo, &SourceOptions::default()).unwrap();
@@ -120,8 +123,7 @@ fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<Vec<f64>> {
         responses: vec![0, 1],
     };
     let jobs: Vec<JudgeJob> = cases.flatten().take(3).map(job).collect();
-    let judge = PanelJudge::new(panel, options).with_memory(memory.unwrap_or(u64::MAX));
-    let verdicts = { judge }.judge(&jobs).unwrap();
+    let verdicts = judge.judge(&jobs).unwrap();
     let verdicts = verdicts.into_iter().map(Result::unwrap);
     verdicts.map(|verdict| verdict.expected_scores()).collect()
 }
@@ -163,6 +165,22 @@ fn matrices_that_do_not_fit_blocks_are_named() {
     );
     let error = format!("{:#}", loaded.err().unwrap());
     assert!(error.contains("rows of 192 values") && error.contains("--dtype q8_0"), "{error}");
+}
+
+/// Two copies get two jobs and one.
+#[test]
+fn copies_of_a_panel_share_the_jobs() {
+    let copies = [Placement::cpu(), Placement::cpu()].map(|placement| load_judge(&placement));
+    let single_name = copies[0].name();
+    let mut replicas = PanelReplicas::new(copies.into()).unwrap();
+    assert_eq!(replicas.parallel_batches(), 2);
+    assert_eq!(replicas.name(), single_name);
+    assert_eq!(replicas.device().split(", cpu").count(), 2);
+    assert_eq!(scores(&mut replicas), expected_scores(DType::F32));
+    let other = Placement { dtype: DType::BF16, ..Placement::cpu() };
+    let different = vec![load_judge(&Placement::cpu()), load_judge(&other)];
+    let error = PanelReplicas::new(different).err().unwrap().to_string();
+    assert!(error.contains("differ"), "{error}");
 }
 
 /// With little memory, texts wait for each other. Their scores do not change.

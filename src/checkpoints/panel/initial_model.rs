@@ -45,7 +45,7 @@ impl InitialModel {
     ///
     /// # Errors
     /// If a file cannot be read, if members differ in more than their weights, or if members have
-    /// no vision tower or encode images in tiles.
+    /// no vision tower, encode images in tiles or have a Gemma 3 decoder.
     pub fn read(files: &PanelFiles, downloads: HubDownloads) -> Result<Self> {
         let definition =
             PanelDefinition::read(files, &Rubric::built_in()?, &Placement::cpu(), downloads)?;
@@ -75,6 +75,13 @@ impl InitialModel {
         if setup.tiling.is_some() {
             bail!(
                 "{}: training does not support models that encode images in tiles\n\
+                 hint: start from LLaVA 1.5 or LLaVA-Med 1.5",
+                first.origin
+            );
+        }
+        if first.decoder.has_bidirectional_images() {
+            bail!(
+                "{}: training does not support Gemma 3, whose image tokens attend to later ones\n\
                  hint: start from LLaVA 1.5 or LLaVA-Med 1.5",
                 first.origin
             );

@@ -6,7 +6,7 @@ use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
-use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
+use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
 use crate::support::network::service_url::looks_like_url;
 use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
@@ -31,7 +31,6 @@ pub(super) fn load_judge(
         let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
-    let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
     if let PanelFiles::Members(path) = &files
@@ -39,12 +38,20 @@ pub(super) fn load_judge(
     {
         return Ok((Box::new(judge), Vec::new()));
     }
-    let panel = Panel::load(&files, panel_options, &placement, downloads)?;
-    let hub = panel.hub().to_vec();
-    let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });
-    let free = || placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2);
-    if let Some(bytes) = args.memory.or_else(free) {
-        judge = judge.with_memory(bytes);
+    let (mut copies, mut hub) = (Vec::new(), Vec::new());
+    for placement in args.device.open_all()? {
+        let panel = Panel::load(&files, panel_options.clone(), &placement, downloads.clone())?;
+        hub = panel.hub().to_vec();
+        let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });
+        let free = || placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2);
+        if let Some(bytes) = args.memory.or_else(free) {
+            judge = judge.with_memory(bytes);
+        }
+        copies.push(judge);
     }
-    Ok((Box::new(judge), hub))
+    let judge: Box<dyn Judge> = match copies.len() {
+        1 => Box::new(copies.remove(0)),
+        _ => Box::new(PanelReplicas::new(copies)?),
+    };
+    Ok((judge, hub))
 }

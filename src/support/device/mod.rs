@@ -4,7 +4,7 @@ pub mod environment;
 
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use candle::quantized::GgmlDType;
 use candle::{DType, Device};
 use clap::ValueEnum;
@@ -29,7 +29,20 @@ impl Placement {
     }
 
     /// Opens the device of `--device` with the element type of `--dtype`.
-    pub fn open(device: DeviceChoice, dtype: DtypeChoice) -> Result<Self> {
+    pub fn open(device: &DeviceChoice, dtype: DtypeChoice) -> Result<Self> {
+        Self::on(open_device(device)?, dtype)
+    }
+
+    /// Opens all devices of `--device` with the element type of `--dtype`.
+    pub fn open_all(device: &DeviceChoice, dtype: DtypeChoice) -> Result<Vec<Self>> {
+        let DeviceChoice::Cuda(numbers) = device else {
+            return Ok(vec![Self::open(device, dtype)?]);
+        };
+        numbers.iter().map(|n| Self::open(&DeviceChoice::Cuda(vec![*n]), dtype)).collect()
+    }
+
+    /// Places weights of an element type on a device.
+    fn on(device: Device, dtype: DtypeChoice) -> Result<Self> {
         let (dtype, blocks) = match dtype {
             DtypeChoice::F32 => (DType::F32, None),
             DtypeChoice::F16 => (DType::F16, None),
@@ -37,7 +50,6 @@ impl Placement {
             DtypeChoice::Q8_0 => (DType::F32, Some(GgmlDType::Q8_0)),
             DtypeChoice::Q4K => (DType::F32, Some(GgmlDType::Q4K)),
         };
-        let device = open_device(device)?;
         if blocks.is_some() && !device.is_cpu() {
             bail!(
                 "--dtype: quantised weights run on the CPU only\n\
@@ -75,14 +87,14 @@ pub enum DtypeChoice {
 }
 
 /// The value of `--device`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// A GPU if the program was built with CUDA and finds one, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
-    /// The CUDA device with this number.
-    Cuda(usize),
+    /// The CUDA devices with these numbers, all different.
+    Cuda(Vec<usize>),
 }
 
 impl FromStr for DeviceChoice {
@@ -92,12 +104,18 @@ impl FromStr for DeviceChoice {
         match text {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => text
-                .strip_prefix("cuda:")
-                .and_then(|number| number.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| "expected auto, cpu, cuda or cuda:<number>".to_owned()),
+            "cuda" => Ok(Self::Cuda(vec![0])),
+            _ => {
+                let invalid = || "expected auto, cpu, cuda, cuda:N or cuda:N,M,…".to_owned();
+                let numbers = text.strip_prefix("cuda:").ok_or_else(invalid)?;
+                let numbers: Result<Vec<usize>, _> = numbers.split(',').map(str::parse).collect();
+                let numbers = numbers.map_err(|_| invalid())?;
+                let is_repeated = |i: usize| numbers.iter().take(i).any(|n| *n == numbers[i]);
+                match (0..numbers.len()).find(|i| is_repeated(*i)) {
+                    Some(i) => Err(format!("device {} is named twice", numbers[i])),
+                    None => Ok(Self::Cuda(numbers)),
+                }
+            }
         }
     }
 }
@@ -106,7 +124,11 @@ impl FromStr for DeviceChoice {
 ///
 /// `auto` selects the first GPU if the program was built with CUDA, otherwise the CPU. An
 /// explicitly selected device is never replaced by another.
-pub fn open_device(device: DeviceChoice) -> Result<Device> {
+///
+/// # Errors
+///
+/// The device cannot be opened, or several are selected.
+pub fn open_device(device: &DeviceChoice) -> Result<Device> {
     match device {
         DeviceChoice::Cpu => Ok(Device::Cpu),
         DeviceChoice::Auto if !cfg!(feature = "cuda") => Ok(Device::Cpu),
@@ -118,11 +140,15 @@ pub fn open_device(device: DeviceChoice) -> Result<Device> {
             "--device cuda: this program was built without CUDA\n\
              hint: build it with `cargo build --release --features cuda`, or use --device cpu"
         ),
-        DeviceChoice::Cuda(n) => match Device::new_cuda(n) {
-            Ok(device) => Ok(device),
-            Err(error) => {
-                bail!("--device cuda:{n}: {}\nhint: use --device cpu", describe_error(&error))
-            }
+        DeviceChoice::Cuda(numbers) => match numbers.as_slice() {
+            [n] => Device::new_cuda(*n).map_err(|error| {
+                let problem = describe_error(&error);
+                anyhow!("--device cuda:{n}: {problem}\nhint: use --device cpu")
+            }),
+            _ => bail!(
+                "--device: this command computes on one device\n\
+                 hint: name one, such as cuda:0"
+            ),
         },
     }
 }
@@ -142,9 +168,11 @@ mod tests {
 
     #[test]
     fn invalid_devices_are_rejected() {
-        assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
-        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
-        assert!("gpu".parse::<DeviceChoice>().is_err());
-        assert!("cuda:x".parse::<DeviceChoice>().is_err());
+        assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(vec![3])));
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(vec![0])));
+        assert_eq!("cuda:2,0".parse(), Ok(DeviceChoice::Cuda(vec![2, 0])));
+        for invalid in ["gpu", "cuda:x", "cuda:", "cuda:0,", "cuda:1,0,1"] {
+            assert!(invalid.parse::<DeviceChoice>().is_err(), "{invalid}");
+        }
     }
 }

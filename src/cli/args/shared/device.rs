@@ -6,9 +6,10 @@ use clap::Args;
 use crate::support::device::{DeviceChoice, DtypeChoice, Placement};
 
 /// Arguments that select a device and the element type of weights on it.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct DeviceArgs {
-    /// Compute on this device: auto, cpu, cuda or cuda:N
+    /// Compute on this device: auto, cpu, cuda or cuda:N; on several GPUs, each with a copy of the
+    /// panel: cuda:N,M,…
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,
     /// Store weight matrices in this type; all but f32 take less memory and can change
@@ -19,7 +20,16 @@ pub struct DeviceArgs {
 
 impl DeviceArgs {
     /// Opens the device.
-    pub fn open(self) -> Result<Placement> {
-        Placement::open(self.device, self.dtype)
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened, or several are selected.
+    pub fn open(&self) -> Result<Placement> {
+        Placement::open(&self.device, self.dtype)
+    }
+
+    /// Opens all selected devices.
+    pub fn open_all(&self) -> Result<Vec<Placement>> {
+        Placement::open_all(&self.device, self.dtype)
     }
 }

@@ -172,7 +172,7 @@ fn score_with_models(
     let mut last = Instant::now();
     let mut learned = LearnedMetrics {
         placement: Placement {
-            device: device::open_device(args.models.device)?,
+            device: device::open_device(&args.models.device)?,
             ..Placement::cpu()
         },
         batch_size: args.models.batch_size as usize,

@@ -50,7 +50,7 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         &TrainPaths {
             out: args.out.clone(),
             data: args.data.clone(),
-            device: open_device(args.device)?,
+            device: open_device(&args.device)?,
         },
         &TrainingProgress::new(verbosity.quiet, interrupt),
     )?;
@@ -76,7 +76,7 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
             tests_image_sensitivity: false,
         },
         data: args.data.clone(),
-        device: open_device(args.device)?,
+        device: open_device(&args.device)?,
     };
     if ablation_config.measurement.phantoms == 0 && ablation_config.data.is_none() {
         bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
