@@ -326,7 +326,7 @@ mod tests {
             let (q, k, v) = (random(new, 6)?, random(tokens, 2)?, random(tokens, 2)?);
             let mut cache = LayerCache::default();
             cache.append(&k, &v, 0..tokens)?;
-            let ranges = [5..8];
+            let ranges = [2..4, 5..8];
             let sequence = AttendedSequence {
                 new_tokens: new,
                 blocks: cache.blocks(),

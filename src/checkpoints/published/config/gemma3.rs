@@ -1,4 +1,4 @@
-//! Configuration of Gemma 3 and MedGemma (transformers' `configuration_gemma3.py`).
+//! Configuration of Gemma 3 and `MedGemma` (transformers' `configuration_gemma3.py`).
 
 use acem3_experts::prompt::ImageMarkers;
 use acem3_projector::{PooledProjection, ProjectorKind};

@@ -8,7 +8,7 @@ use acem3_experts::ops::AttentionMask;
 use acem3_experts::prompt::{PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt};
 use acem3_vision::VisionTower;
 use candle::{Device, Tensor};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::llava_variants::{Values, image_tiles, last_logits, load_values, prompt_names};
 use super::{assert_near, load_member, to_token_ids};
@@ -159,7 +159,7 @@ fn prompt_tokens_match_reference() {
     assert_eq!(prompt.tokens().collect::<Vec<_>>(), expected);
 }
 
-fn parse_decoder(text_config: serde_json::Value) -> Result<DecoderConfig, String> {
+fn parse_decoder(text_config: &Value) -> Result<DecoderConfig, String> {
     let config = json!({"model_type": "gemma3", "text_config": text_config,
         "vision_config": {"model_type": "siglip_vision_model", "image_size": 896, "patch_size": 14}});
     let map = config.as_object().unwrap().clone();
@@ -177,7 +177,7 @@ fn both_formats_of_the_configuration_are_equal() {
         "num_key_value_heads": 4, "query_pre_attn_scalar": 256, "rope_local_base_freq": 10_000,
         "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "rope_theta": 1_000_000,
         "sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262_208});
-    let decoder = parse_decoder(published.clone()).unwrap();
+    let decoder = parse_decoder(&published).unwrap();
     let windows: Vec<Option<usize>> = (4..13).map(|layer| decoder.window(layer)).collect();
     let (sliding, full) = (Some(1024), None);
     let expected = [sliding, full, sliding, sliding, sliding, sliding, sliding, full, sliding];
@@ -195,7 +195,7 @@ fn both_formats_of_the_configuration_are_equal() {
         json!({"full_attention": full,
         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}),
     );
-    assert_eq!(parse_decoder(published).unwrap(), decoder);
+    assert_eq!(parse_decoder(&published).unwrap(), decoder);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn unsupported_settings_are_rejected() {
         (json!({"rope_parameters": scaled}), "sliding_attention has a scaling"),
         (json!({"query_pre_attn_scalar": 0}), "query_pre_attn_scalar is 0"),
     ] {
-        let error = parse_decoder(text_config).unwrap_err();
+        let error = parse_decoder(&text_config).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
 }
