@@ -207,7 +207,7 @@ fn main() -> Result<()> {
     let device: DeviceChoice = device.parse().map_err(anyhow::Error::msg)?;
     let dtype = DtypeChoice::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
     environment::set_variables();
-    let placement = Placement::open(device, dtype)?;
+    let placement = Placement::open(&device, dtype)?;
     let panel = RandomPanel::new(&size, &placement)?;
     let device = &placement.device;
     println!(
