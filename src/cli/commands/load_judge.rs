@@ -3,10 +3,12 @@
 use super::load_served;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::members_file::MembersFile;
 use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
+use crate::support::device::Placement;
 use crate::support::network::service_url::looks_like_url;
 use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
@@ -31,20 +33,24 @@ pub(super) fn load_judge(
         let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
-    let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
-    if let PanelFiles::Members(path) = &files
-        && let Some(judge) = load_served::connect_members(path, args, &panel_options)?
-    {
-        return Ok((Box::new(judge), Vec::new()));
+    if let PanelFiles::Members(path) = &files {
+        let file = MembersFile::read(path)?;
+        if file.has_served_members() {
+            let (judge, hub) =
+                load_served::connect_members(path, file, args, &panel_options, downloads)?;
+            return Ok((Box::new(judge), hub));
+        }
     }
+    let placement = args.device.open()?;
     let panel = Panel::load(&files, panel_options, &placement, downloads)?;
     let hub = panel.hub().to_vec();
-    let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });
-    let free = || placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2);
-    if let Some(bytes) = args.memory.or_else(free) {
-        judge = judge.with_memory(bytes);
-    }
-    Ok((Box::new(judge), hub))
+    let panel = panel.with_memory(args.memory.or_else(|| default_memory(&placement)));
+    Ok((Box::new(PanelJudge::new(panel, JudgeOptions { single_order })), hub))
+}
+
+/// Returns the default limit on the memory for texts in progress: half of the free memory on a CPU.
+pub(super) fn default_memory(placement: &Placement) -> Option<u64> {
+    placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2)
 }

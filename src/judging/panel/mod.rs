@@ -3,17 +3,21 @@
 //! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The library
 //! crates do the computation.
 
+mod engine_thread;
+mod group_cache;
 pub(crate) mod image_encoder;
 mod inspect;
 mod load;
+mod local_members;
 mod options;
 mod panel_judge;
 mod prompts;
 mod response_pass;
 mod trunk_group;
 
-pub use crate::judging::panel::panel_judge::{JudgeOptions, PanelJudge};
+pub use crate::judging::panel::panel_judge::PanelJudge;
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
-pub use options::PanelOptions;
+pub use local_members::{LocalMembers, LocalTask};
+pub use options::{JudgeOptions, PanelOptions};
 pub use prompts::{MemberPrompt, PromptedPanel, member_prompts};

@@ -13,5 +13,5 @@ mod served_panel;
 mod transport;
 
 pub use served_judge::{Budget, ServedJudge};
-pub use served_panel::ServedPanelSettings;
+pub use served_panel::{PanelMember, ServedPanelSettings};
 pub use transport::RequestLimits;

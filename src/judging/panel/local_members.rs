@@ -1,0 +1,82 @@
+//! Members that this process computes in a panel whose other members are served.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use acem3_experts::{BranchEvaluation, Rating};
+use anyhow::{Context as _, Result};
+use tokio::sync::oneshot;
+
+use super::engine_thread::{EngineThread, LocalRequest};
+use super::load::Panel;
+use super::options::JudgeOptions;
+use crate::judging::judge::{JudgeJob, MemberError};
+use crate::judging::provenance::Provenance;
+
+/// What a member evaluates: the responses of a job in one presentation order.
+#[derive(Clone, Debug)]
+pub struct LocalTask {
+    /// Index of the member in the panel.
+    pub member: usize,
+    /// The job.
+    pub job: JudgeJob,
+    /// Index of the response that is shown first.
+    pub rotation: usize,
+    /// The evaluations of all experts in this order, for the conclusion model; empty for an expert.
+    pub evaluations: Vec<BranchEvaluation>,
+}
+
+/// The members of a panel that this process computes. A thread of its own computes the tasks that wait,
+/// together; an evaluation does not depend on the others.
+pub struct LocalMembers {
+    panel: Arc<Panel>,
+    requests: Sender<LocalRequest>,
+}
+
+impl LocalMembers {
+    /// Starts the thread that computes the members of a panel.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn start(panel: Panel) -> Result<Self> {
+        let panel = Arc::new(panel);
+        let (requests, receiver) = channel();
+        let engine = EngineThread::new(Arc::clone(&panel), receiver);
+        // The thread ends when this value is dropped, after the texts in progress.
+        let thread = thread::Builder::new().name("local members".to_owned());
+        thread.spawn(move || engine.run()).context("cannot start the thread of the checkpoints")?;
+        Ok(Self { panel, requests })
+    }
+
+    /// Evaluates responses.
+    ///
+    /// # Errors
+    ///
+    /// The responses cannot be evaluated, or no responses can.
+    pub(in crate::judging) async fn evaluate(
+        &self,
+        task: LocalTask,
+    ) -> Result<Vec<Rating>, MemberError> {
+        let ended = || MemberError::Unusable("the thread of the checkpoints ended".to_owned());
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(LocalRequest { task, reply }).map_err(|_| ended())?;
+        answer.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Returns the device, for the manifest.
+    pub(in crate::judging) fn device(&self) -> String {
+        self.panel.device()
+    }
+
+    /// Returns everything that can change a verdict.
+    pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
+        self.panel.provenance(run)
+    }
+
+    /// Returns why no prompt can hold a text.
+    pub(in crate::judging) fn reject_text(&self, text: &str) -> Result<Option<String>> {
+        self.panel.reject_text(text)
+    }
+}
