@@ -8,9 +8,7 @@ use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
-use crate::support::device::Placement;
 use crate::support::network::service_url::looks_like_url;
-use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Loads the judge. Also returns the snapshots that it downloaded from the hub.
@@ -46,11 +44,6 @@ pub(super) fn load_judge(
     let placement = args.device.open()?;
     let panel = Panel::load(&files, panel_options, &placement, downloads)?;
     let hub = panel.hub().to_vec();
-    let panel = panel.with_memory(args.memory.or_else(|| default_memory(&placement)));
+    let panel = panel.with_memory(args.memory_limit(&placement));
     Ok((Box::new(PanelJudge::new(panel, JudgeOptions { single_order })), hub))
-}
-
-/// Returns the default limit on the memory for texts in progress: half of the free memory on a CPU.
-pub(super) fn default_memory(placement: &Placement) -> Option<u64> {
-    placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2)
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::load_judge::default_memory;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
@@ -108,7 +107,7 @@ pub(super) fn connect_members(
         let placement = args.device.open()?;
         let panel = Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
         let hub = panel.hub().to_vec();
-        let panel = panel.with_memory(args.memory.or_else(|| default_memory(&placement)));
+        let panel = panel.with_memory(args.memory_limit(&placement));
         (Some(LocalMembers::start(panel)?), hub)
     } else {
         (None, Vec::new())

@@ -6,20 +6,13 @@ use std::sync::mpsc::Receiver;
 use acem3_experts::generate::{GenerationTask, ImageTokens};
 use acem3_experts::{Error, Rating};
 use anyhow::Result;
-use tokio::sync::oneshot;
 
 use super::group_cache::GroupCache;
 use super::load::Panel;
-use super::local_members::LocalTask;
+use super::local_task::{LocalRequest, LocalTask};
 use super::response_pass::to_unscored;
 use super::trunk_group::TrunkGroup;
 use crate::judging::judge::{MemberError, Unscored};
-
-/// A task, and where to send its ratings.
-pub(super) struct LocalRequest {
-    pub(super) task: LocalTask,
-    pub(super) reply: oneshot::Sender<Result<Vec<Rating>, MemberError>>,
-}
 
 /// Computes the tasks that wait, together for each group of members that share a trunk.
 pub(super) struct EngineThread {

@@ -4,28 +4,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use acem3_experts::{BranchEvaluation, Rating};
+use acem3_experts::Rating;
 use anyhow::{Context as _, Result};
 use tokio::sync::oneshot;
 
-use super::engine_thread::{EngineThread, LocalRequest};
+use super::engine_thread::EngineThread;
 use super::load::Panel;
+use super::local_task::{LocalRequest, LocalTask};
 use super::options::JudgeOptions;
-use crate::judging::judge::{JudgeJob, MemberError};
+use crate::judging::judge::MemberError;
 use crate::judging::provenance::Provenance;
-
-/// What a member evaluates: the responses of a job in one presentation order.
-#[derive(Clone, Debug)]
-pub struct LocalTask {
-    /// Index of the member in the panel.
-    pub member: usize,
-    /// The job.
-    pub job: JudgeJob,
-    /// Index of the response that is shown first.
-    pub rotation: usize,
-    /// The evaluations of all experts in this order, for the conclusion model; empty for an expert.
-    pub evaluations: Vec<BranchEvaluation>,
-}
 
 /// The members of a panel that this process computes. A thread of its own computes the tasks that wait,
 /// together; an evaluation does not depend on the others.

@@ -12,8 +12,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
 use super::handshake::shake_hands;
+use super::panel_settings::{PanelMember, ServedPanelSettings};
 use super::served_member::ServedMember;
-use super::served_panel::{MemberRuntime, PanelMember, ServedPanel, ServedPanelSettings};
+use super::served_panel::{MemberRuntime, ServedPanel};
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};

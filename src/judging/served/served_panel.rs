@@ -7,23 +7,21 @@ use std::sync::Arc;
 
 use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict, prompt_source};
 use acem3_experts::prompt::{
-    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptForm, PromptLayout, PromptPiece,
-    Rubric, RubricAspect, RubricDetail,
+    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptPiece, Rubric, RubricAspect,
 };
-use acem3_experts::{BranchEvaluation, BranchExperts, Rating, TextTokenizer};
+use acem3_experts::{BranchEvaluation, BranchExperts, Rating};
 use anyhow::{Context as _, Result};
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 
-use super::endpoint::ServedModel;
 use super::exchange::constraint::TextLimit;
-use super::exchange::token_constraint::TokenConstraint;
 use super::image_urls::ImageUrls;
+use super::panel_settings::ServedPanelSettings;
 use super::served_member::ServedMember;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::{JudgeJob, MemberError, Unscored};
-use crate::judging::panel::{JudgeOptions, LocalMembers, LocalTask, PanelOptions};
+use crate::judging::panel::{LocalMembers, LocalTask};
 use crate::judging::provenance::{Provenance, add_form};
 use crate::support::digest::Digest;
 
@@ -32,48 +30,6 @@ const CHARACTERS_PER_TOKEN: usize = 4;
 /// Characters of a text for each token of a context, more than any tokenizer makes of one token on
 /// average.
 const MAX_CHARACTERS_PER_TOKEN: u64 = 24;
-
-/// Prompts and members of a served panel.
-#[derive(Clone, Debug)]
-pub struct ServedPanelSettings {
-    /// The panel's name in tables and records.
-    pub name: String,
-    /// The prompt layout.
-    pub layout: PromptLayout,
-    /// Level of detail of the rubric in prompts.
-    pub detail: RubricDetail,
-    /// True if the members were trained on the prompts of acem3.
-    pub is_trained: bool,
-    /// Token budget of one analysis.
-    pub analysis_tokens: usize,
-    /// The tokenizer of the members, if the server shall write the tokens of a local member.
-    pub tokenizer: Option<TextTokenizer>,
-    /// Text at the start of each member's evaluation: a reward token, or nothing.
-    pub completion_prefixes: Vec<String>,
-    /// True to request the label mass of every score from servers that return probabilities after the
-    /// constraint.
-    pub requests_label_mass: bool,
-    /// The members: the experts in the order of the aspects, then the conclusion model.
-    pub members: Vec<PanelMember>,
-    /// Form, rubric, and what is shown.
-    pub options: PanelOptions,
-    /// Options of the run.
-    pub run: JudgeOptions,
-}
-
-/// How a member of a panel runs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PanelMember {
-    /// A server runs it.
-    Served {
-        /// The model.
-        model: ServedModel,
-        /// True if it sees no images: it judges from the texts alone.
-        text_only: bool,
-    },
-    /// This process computes it.
-    Local,
-}
 
 /// A member that is ready to evaluate.
 pub(super) enum MemberRuntime {
@@ -391,23 +347,5 @@ impl OrderRequest<'_> {
     /// Returns the task of a member that this process computes.
     fn to_local(&self, member: usize, evaluations: Vec<BranchEvaluation>) -> LocalTask {
         LocalTask { member, job: self.job.clone(), rotation: self.rotation, evaluations }
-    }
-}
-
-impl ServedPanelSettings {
-    /// Returns the constraint on tokens, if there is a tokenizer.
-    pub(super) fn token_constraint(&self) -> Result<Option<TokenConstraint>> {
-        let budget = if self.options.scores_only { 0 } else { self.analysis_tokens };
-        let constraint = self.tokenizer.clone().map(|t| TokenConstraint::new(t, budget));
-        constraint.transpose().context("the tokenizer cannot be used")
-    }
-
-    fn prompt_form(&self) -> PromptForm {
-        PromptForm {
-            form: self.options.form,
-            layout: self.layout,
-            shows_reference: self.options.shows_reference,
-            is_trained: self.is_trained,
-        }
     }
 }
