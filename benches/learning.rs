@@ -83,7 +83,7 @@ fn main() -> Result<()> {
     let frozen_layers: usize =
         arg(2, "0").parse().context("the number of frozen layers is not an integer")?;
     let recompute = args.contains(&"recompute");
-    let device = open_device(device)?;
+    let device = open_device(&device)?;
     let start = Parameters::uninitialized(1);
     let parameters = start.to_device(&device, precision.dtype())?;
     let parameters = parameters.freeze(&frozen_prefixes(frozen_layers));

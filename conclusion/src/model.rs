@@ -61,7 +61,8 @@ impl ConclusionModel {
             .map(|aspect| {
                 let format = EvaluationFormat::for_expert(responses, aspect, words);
                 let evaluation = evaluations.iter().find(|e| e.aspect == aspect.key);
-                format.render_pieces(&ratings_in_order(responses, evaluation))
+                let texts = evaluation.map(|evaluation| evaluation.texts_in_order(responses));
+                format.render_pieces(&texts.unwrap_or_default())
             })
             .collect();
         let pieces = self.merge.pieces(input, &texts)?;
@@ -72,14 +73,4 @@ impl ConclusionModel {
             format: self.formats.get(responses)?,
         })
     }
-}
-
-/// Returns the ratings of an evaluation in the order in which they were generated.
-fn ratings_in_order(responses: usize, evaluation: Option<&BranchEvaluation>) -> Vec<(String, u8)> {
-    let of_response = |response: usize| {
-        let ratings = evaluation.into_iter().flat_map(|evaluation| &evaluation.ratings);
-        ratings.filter_map(move |(_, all)| all.get(response))
-    };
-    let ratings = (0..responses).flat_map(of_response);
-    ratings.map(|rating| (rating.analysis.clone(), rating.score.value)).collect()
 }

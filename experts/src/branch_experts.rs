@@ -59,17 +59,35 @@ impl BranchExperts {
         tokenizer: &TextTokenizer,
     ) -> Result<Vec<GenerationTask>, Error> {
         let experts = self.experts.iter();
-        experts
-            .map(|BranchExpert { member, aspect, formats }| {
-                let pieces = self.prompts.pieces(*aspect, input)?;
-                Ok(GenerationTask {
-                    member: *member,
-                    prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
-                    image: image.cloned(),
-                    format: formats.get(input.responses.len())?,
-                })
-            })
-            .collect()
+        experts.map(|expert| self.build_task(expert, input, image, tokenizer)).collect()
+    }
+
+    /// Builds the task of one expert; `None` if it does not judge in the form of the prompts.
+    pub fn task_of(
+        &self,
+        member: usize,
+        input: &JudgeInput,
+        image: Option<&Arc<ImageTokens>>,
+        tokenizer: &TextTokenizer,
+    ) -> Result<Option<GenerationTask>, Error> {
+        let expert = self.experts.iter().find(|expert| expert.member == member);
+        expert.map(|expert| self.build_task(expert, input, image, tokenizer)).transpose()
+    }
+
+    fn build_task(
+        &self,
+        expert: &BranchExpert,
+        input: &JudgeInput,
+        image: Option<&Arc<ImageTokens>>,
+        tokenizer: &TextTokenizer,
+    ) -> Result<GenerationTask, Error> {
+        let pieces = self.prompts.pieces(expert.aspect, input)?;
+        Ok(GenerationTask {
+            member: expert.member,
+            prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
+            image: image.cloned(),
+            format: expert.formats.get(input.responses.len())?,
+        })
     }
 
     /// Groups an expert's ratings by criterion.

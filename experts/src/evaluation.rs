@@ -26,6 +26,15 @@ pub struct BranchEvaluation {
 }
 
 impl BranchEvaluation {
+    /// Returns analysis and score of each rating in the order of the evaluation's text: all criteria of
+    /// the first response, then those of the next.
+    pub fn texts_in_order(&self, responses: usize) -> Vec<(String, u8)> {
+        let of_response =
+            |response: usize| self.ratings.iter().filter_map(move |(_, all)| all.get(response));
+        let ratings = (0..responses).flat_map(of_response);
+        ratings.map(|rating| (rating.analysis.clone(), rating.score.value)).collect()
+    }
+
     /// Returns the mean score of each response over the aspect's criteria, 0 to 5.
     pub fn means(&self) -> Vec<f64> {
         let responses = self.ratings.first().map_or(0, |(_, ratings)| ratings.len());

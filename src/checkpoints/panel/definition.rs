@@ -27,10 +27,13 @@ use crate::support::terminal::exit::with_hint;
 pub(crate) struct PanelDefinition {
     /// The prompt configuration.
     pub prompt_config: PromptConfig,
-    /// The members: the experts in the order of the aspects, then the conclusion model.
+    /// The members: the experts in the order of the aspects, then the conclusion model. Members that
+    /// servers run are left out.
     pub members: Vec<Member>,
     /// The names of the members.
     pub names: Vec<&'static str>,
+    /// The index of each member in the panel.
+    pub indices: Vec<usize>,
     /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
     /// The rubrics that the panel was trained for, with the hashes of their content; empty for
@@ -86,8 +89,56 @@ impl PanelDefinition {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
+        if let PanelFiles::Members(path) = files {
+            MembersFile::read(path)?.check_all_checkpoints(path)?;
+        }
         let definition = Self::from_files(files, rubric, placement, downloads);
         definition.map_err(|error| with_hint(error, UNREADABLE_HINT))
+    }
+
+    /// Reads the members of a members file that are checkpoints. Servers run the others.
+    ///
+    /// # Errors
+    ///
+    /// A checkpoint cannot be read, or the rubric has other members.
+    pub(crate) fn read_checkpoints(
+        file: &MembersFile,
+        path: &Path,
+        rubric: &Rubric,
+        placement: &Placement,
+        downloads: HubDownloads,
+    ) -> Result<Self> {
+        let mut weight_files = WeightFiles::new(placement, downloads);
+        let definition = Self::from_members(file, path, rubric, &mut weight_files);
+        let definition = definition.map_err(|error| with_hint(error, UNREADABLE_HINT))?;
+        Ok(definition.with_texts(rubric, &weight_files))
+    }
+
+    fn from_members(
+        file: &MembersFile,
+        path: &Path,
+        rubric: &Rubric,
+        weight_files: &mut WeightFiles,
+    ) -> Result<Self> {
+        check_members(rubric).with_context(|| path.display().to_string())?;
+        let sources = file.sources(path, &mut weight_files.downloads)?;
+        let (indices, sources): (Vec<usize>, Vec<CheckpointSource>) = sources.into_iter().unzip();
+        let names = indices.iter().filter_map(|i| MEMBERS.get(*i).copied()).collect();
+        let published =
+            Self::read_published(file.prompt_config(path), &sources, names, weight_files)?;
+        Ok(Self { indices, ..published })
+    }
+
+    /// Adds the hashes of the prompt texts, and the downloads.
+    fn with_texts(mut self, rubric: &Rubric, weight_files: &WeightFiles) -> Self {
+        let layout = self.prompt_config.layout;
+        let merge = acem3_conclusion::prompt_source(PromptForm::pair(layout)).unwrap_or_default();
+        let texts = [("rubric", rubric.source()), ("layout", layout.source()), ("merge", merge)];
+        let texts = texts.map(|(name, text)| (name.to_owned(), Digest::sha256(text.as_bytes())));
+        let texts = texts.map(|(name, digest)| (name, digest.to_string()));
+        self.hashes.extend(texts);
+        self.hub = weight_files.downloads.sources();
+        self
     }
 
     fn from_files(
@@ -97,20 +148,13 @@ impl PanelDefinition {
         downloads: HubDownloads,
     ) -> Result<Self> {
         let mut weight_files = WeightFiles::new(placement, downloads);
-        let mut definition = match files {
+        let definition = match files {
             PanelFiles::Embedded | PanelFiles::Folder(_) => {
                 Self::read_panel(files, rubric, &mut weight_files)?
             }
             PanelFiles::Members(path) => {
-                check_members(rubric).with_context(|| path.display().to_string())?;
                 let file = MembersFile::read(path)?;
-                let sources = file.sources(path, &mut weight_files.downloads)?;
-                Self::read_published(
-                    file.prompt_config(path),
-                    &sources,
-                    MEMBERS.into(),
-                    &mut weight_files,
-                )?
+                Self::from_members(&file, path, rubric, &mut weight_files)?
             }
             PanelFiles::Checkpoint(folder) => {
                 let source = CheckpointSource::new(folder.clone());
@@ -122,14 +166,7 @@ impl PanelDefinition {
                 Self::read_published(prompt_config, &sources, names, &mut weight_files)?
             }
         };
-        let layout = definition.prompt_config.layout;
-        let merge = acem3_conclusion::prompt_source(PromptForm::pair(layout)).unwrap_or_default();
-        let texts = [("rubric", rubric.source()), ("layout", layout.source()), ("merge", merge)];
-        let texts = texts.map(|(name, text)| (name.to_owned(), Digest::sha256(text.as_bytes())));
-        let texts = texts.map(|(name, digest)| (name, digest.to_string()));
-        definition.hashes.extend(texts);
-        definition.hub = weight_files.downloads.sources();
-        Ok(definition)
+        Ok(definition.with_texts(rubric, &weight_files))
     }
 
     /// Reads a folder with a `panel.toml`, or the embedded panel.
@@ -192,6 +229,7 @@ impl PanelDefinition {
             },
             members,
             names: MEMBERS.into(),
+            indices: (0..MEMBERS.len()).collect(),
             hashes,
             rubrics,
             limits: PanelLimits::read(files)?,
@@ -229,7 +267,8 @@ impl PanelDefinition {
         let prompt_digest = Digest::sha256(&prompt_bytes);
         hashes.insert("asking".to_owned(), prompt_digest.to_string());
         let (rubrics, hub) = (BTreeMap::new(), Vec::new());
-        Ok(Self { prompt_config, members, names, hashes, rubrics, limits: None, hub })
+        let indices = (0..names.len()).collect();
+        Ok(Self { prompt_config, members, names, indices, hashes, rubrics, limits: None, hub })
     }
 }
 

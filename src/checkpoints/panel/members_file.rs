@@ -1,14 +1,15 @@
-//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file or a hub
-//! id.
+//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file, a hub id or
+//! a model that a server runs.
 
 use std::path::{Path, PathBuf};
 
 use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::files::single_gguf;
+use super::member_entry::{EndpointEntry, MemberEntry};
 use super::spec::check_analysis_tokens;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
@@ -50,7 +51,7 @@ pub(crate) struct MembersFile {
     engine: Option<String>,
     /// Environment variable with the key of the endpoints.
     api_key_env: Option<String>,
-    /// True if served members see no images.
+    /// True if no member sees images.
     #[serde(default)]
     text_only: bool,
     /// Fields of the members' `config.json` that acem3 does not know and that do not affect the
@@ -67,60 +68,6 @@ struct MemberEntries {
     medical_knowledge: MemberEntry,
     patient_relevance: MemberEntry,
     conclusion: MemberEntry,
-}
-
-/// A folder, GGUF file or hub id, alone or in a table with settings of the member.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum MemberEntry {
-    Folder(PathBuf),
-    Table(MemberTable),
-}
-
-/// Settings of a member: a checkpoint, or a model behind an endpoint.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MemberTable {
-    #[serde(alias = "file")]
-    folder: Option<PathBuf>,
-    endpoint: Option<String>,
-    model: Option<String>,
-    engine: Option<String>,
-    api_key_env: Option<String>,
-    /// Adapters of llama.cpp's server.
-    #[serde(default)]
-    adapters: Vec<AdapterScale>,
-    /// True to ignore the vision tower of the checkpoint.
-    #[serde(default)]
-    text_only: bool,
-    dialogue: Option<String>,
-    reward_token: Option<String>,
-    vision_tower: Option<PathBuf>,
-}
-
-/// An adapter of llama.cpp's server, with the factor of its weights.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdapterScale {
-    /// The index of the adapter.
-    pub id: u32,
-    /// The factor; 0 switches the adapter off.
-    pub scale: f32,
-}
-
-/// A member that a server runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EndpointEntry {
-    /// The base URL.
-    pub url: String,
-    /// The model.
-    pub model: String,
-    /// The name of the engine; `None` to detect it.
-    pub engine: Option<String>,
-    /// The environment variable with the key.
-    pub api_key_env: Option<String>,
-    /// The adapters of llama.cpp's server.
-    pub adapters: Vec<AdapterScale>,
 }
 
 impl MemberEntries {
@@ -141,9 +88,10 @@ impl MembersFile {
         if file.schema != 1 {
             bail!("{name}: schema is {}, expected 1", file.schema);
         }
-        let has_folder =
-            file.members.in_member_order().iter().any(|entry| entry.folder().is_some());
-        if file.trained && has_folder {
+        for (member, entry) in MEMBERS.iter().zip(file.members.in_member_order()) {
+            entry.check().with_context(|| format!("{name}: members.{member}"))?;
+        }
+        if file.trained && file.has_checkpoints() {
             bail!(
                 "{name}: trained = true is for served members, and a member is a checkpoint\n\
                  hint: remove `trained`; a panel that acem3 trained is the folder `panel`"
@@ -177,11 +125,10 @@ impl MembersFile {
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = self.name.clone().or(stem);
         let name = name.unwrap_or_default();
-        let is_served = self.members.in_member_order().iter().all(|entry| entry.folder().is_none());
-        let default = if is_served {
-            Self::served_prompt_config(name)
-        } else {
+        let default = if self.has_checkpoints() {
             Self::default_prompt_config(name)
+        } else {
+            Self::served_prompt_config(name)
         };
         PromptConfig {
             is_trained: self.trained,
@@ -189,61 +136,83 @@ impl MembersFile {
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
             completion_prefixes: Vec::from(self.members.in_member_order().map(|entry| {
-                let reward_token = match entry {
-                    MemberEntry::Table(entry) => entry.reward_token.as_ref(),
-                    MemberEntry::Folder(_) => None,
-                };
+                let reward_token = entry.table().and_then(|entry| entry.reward_token.as_ref());
                 reward_token.or(self.reward_token.as_ref()).cloned().unwrap_or_default()
             })),
             name: default.name,
         }
     }
 
-    /// Returns the four checkpoints in the order of [`MEMBERS`], and downloads missing ones.
+    /// Returns true if a member is a checkpoint.
+    pub(crate) fn has_checkpoints(&self) -> bool {
+        self.members.in_member_order().iter().any(|entry| !entry.is_served())
+    }
+
+    /// Returns true if a server runs a member.
+    pub(crate) fn has_served_members(&self) -> bool {
+        self.members.in_member_order().iter().any(|entry| entry.is_served())
+    }
+
+    /// Checks that every member is a checkpoint, for commands that use no server.
+    ///
+    /// # Errors
+    ///
+    /// A server runs a member.
+    pub(crate) fn check_all_checkpoints(&self, path: &Path) -> Result<()> {
+        let entries = MEMBERS.iter().zip(self.members.in_member_order());
+        let Some((name, _)) = entries.into_iter().find(|(_, entry)| entry.is_served()) else {
+            return Ok(());
+        };
+        bail!(
+            "{}: members.{name}: a server runs it, and this command needs checkpoints\n\
+             hint: name a folder for every member; `acem3 judge` and `acem3 audit` also take served \
+             members",
+            path.display()
+        )
+    }
+
+    /// Judges the texts alone: no member sees images.
+    pub(crate) fn set_text_only(&mut self) {
+        self.text_only = true;
+    }
+
+    /// Returns the members that are checkpoints, with their indices in [`MEMBERS`], and downloads missing
+    /// ones.
     pub(crate) fn sources(
         &self,
         path: &Path,
         downloads: &mut HubDownloads,
-    ) -> Result<Vec<CheckpointSource>> {
+    ) -> Result<Vec<(usize, CheckpointSource)>> {
         let base = path.parent().unwrap_or(Path::new(""));
-        let sources = MEMBERS.iter().zip(self.members.in_member_order()).map(|(name, entry)| {
-            let source = self.member_source(entry, base, downloads);
-            source.with_context(|| format!("{}: members.{name}", path.display()))
-        });
-        sources.collect()
+        let mut sources = Vec::new();
+        let entries = MEMBERS.iter().zip(self.members.in_member_order());
+        for (i, (name, entry)) in entries.enumerate() {
+            if let Some(folder) = entry.folder() {
+                let source = self.member_source(entry, folder, base, downloads);
+                let source =
+                    source.with_context(|| format!("{}: members.{name}", path.display()))?;
+                sources.push((i, source));
+            }
+        }
+        Ok(sources)
     }
 
-    /// Returns the members that servers run, in the order of [`MEMBERS`]; `None` if no member has an
-    /// endpoint.
+    /// Returns the members that servers run, in the order of [`MEMBERS`]; `None` for a checkpoint.
     ///
     /// # Errors
     ///
-    /// Some members are checkpoints and others are served, or a served member has no model.
-    pub(crate) fn endpoints(&self, path: &Path) -> Result<Option<Vec<EndpointEntry>>> {
-        let entries = self.members.in_member_order();
-        let served = entries.iter().filter(|entry| entry.folder().is_none()).count();
-        if served == 0 {
-            return Ok(None);
-        }
-        if served < entries.len() {
-            bail!(
-                "{}: {served} of {} members are served and the others are checkpoints\n\
-                 hint: serve all members, or judge with checkpoints only",
-                path.display(),
-                entries.len()
-            );
-        }
-        let entries = MEMBERS.iter().zip(entries).map(|(name, entry)| {
-            self.endpoint_entry(entry)
-                .with_context(|| format!("{}: members.{name}", path.display()))
+    /// A served member has no endpoint or model.
+    pub(crate) fn endpoints(&self, path: &Path) -> Result<Vec<Option<EndpointEntry>>> {
+        let entries = MEMBERS.iter().zip(self.members.in_member_order());
+        let entries = entries.map(|(name, entry)| {
+            let served = entry.is_served().then(|| self.endpoint_entry(entry)).transpose();
+            served.with_context(|| format!("{}: members.{name}", path.display()))
         });
-        entries.collect::<Result<_>>().map(Some)
+        entries.collect()
     }
 
     fn endpoint_entry(&self, entry: &MemberEntry) -> Result<EndpointEntry> {
-        let MemberEntry::Table(entry) = entry else {
-            bail!("expected a table with endpoint and model")
-        };
+        let entry = entry.table().context("expected a table with endpoint and model")?;
         let (Some(url), Some(model)) =
             (entry.endpoint.as_ref().or(self.endpoint.as_ref()), &entry.model)
         else {
@@ -259,6 +228,7 @@ impl MembersFile {
             engine: entry.engine.clone().or(self.engine.clone()),
             api_key_env: entry.api_key_env.clone().or(self.api_key_env.clone()),
             adapters: entry.adapters.clone(),
+            text_only: entry.text_only || self.text_only,
         })
     }
 
@@ -277,20 +247,13 @@ impl MembersFile {
             .map(Some)
     }
 
-    /// Returns true if served members see no images.
-    pub(crate) fn is_text_only(&self) -> bool {
-        self.text_only
-    }
-
     fn member_source(
         &self,
         entry: &MemberEntry,
+        name: &Path,
         base: &Path,
         downloads: &mut HubDownloads,
     ) -> Result<CheckpointSource> {
-        let Some(name) = entry.folder() else {
-            bail!("no folder\nhint: write folder = \"FOLDER\", or endpoint and model")
-        };
         let Some(folder) = resolve_member(name, base, &FileFilter::Panel, downloads)? else {
             bail!(
                 "no folder and no .gguf file {}\n\
@@ -298,10 +261,7 @@ impl MembersFile {
                 base.join(name).display()
             )
         };
-        let table = match entry {
-            MemberEntry::Folder(_) => None,
-            MemberEntry::Table(entry) => Some(entry),
-        };
+        let table = entry.table();
         let tower = table.and_then(|entry| entry.vision_tower.as_ref());
         let tower = match tower.or(self.vision_tower.as_ref()) {
             // A missing tower is reported later, if a member needs it.
@@ -311,7 +271,7 @@ impl MembersFile {
         };
         let dialogue = table.and_then(|entry| entry.dialogue.as_ref());
         Ok(CheckpointSource {
-            text_only: table.is_some_and(|entry| entry.text_only),
+            text_only: self.text_only || table.is_some_and(|entry| entry.text_only),
             chat_template: dialogue.or(self.dialogue.as_ref()).cloned(),
             vision_tower: tower,
             ignore_config: self.ignore_config.clone(),
@@ -334,14 +294,4 @@ fn resolve_member(
     let id = name.to_string_lossy();
     let found = downloads.download(&id, filter);
     found.map_err(|error| error.into_error(&id))
-}
-
-impl MemberEntry {
-    /// Returns the folder or file of a checkpoint; `None` for a served member.
-    fn folder(&self) -> Option<&Path> {
-        match self {
-            Self::Folder(folder) => Some(folder),
-            Self::Table(entry) => entry.folder.as_deref(),
-        }
-    }
 }

@@ -5,6 +5,7 @@ pub mod files;
 pub mod initial_model;
 pub mod limits;
 pub mod member;
+pub mod member_entry;
 pub mod members_file;
 pub mod peft;
 pub mod prompt_config;

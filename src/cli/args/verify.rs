@@ -12,6 +12,8 @@ Examples:
       Check every record, and judge 20 of them again
   acem3 verify verdicts --panel my-panel --form single --sample 200 --seed 7
       Judge 200 other records of a run with --form single again
+  acem3 verify verdicts --panel http://127.0.0.1:8000/v1 --model NAME
+      Compare with what a served judge answers now
   acem3 verify verdicts --sample 0
       Check checksums, keys and digests only
 
@@ -34,8 +36,8 @@ pub struct VerifyArgs {
     /// Read images from the cases at PATH [default: the source that run.json names]
     #[arg(long, value_name = "PATH", env = "ACEM3_CASES")]
     pub cases: Option<PathBuf>,
-    /// Accept numbers that differ by at most POINTS [default: 0, and 0.05 for records of a judge that
-    /// is not reproducible]
+    /// Accept probabilities and expected scores that differ by at most POINTS; scores must be equal
+    /// [default: 0, and 0.05 for records of a judge that is not reproducible]
     #[arg(long, value_name = "POINTS", env = "ACEM3_TOLERANCE", value_parser = parse_tolerance)]
     pub tolerance: Option<f64>,
     /// Print the result in this format

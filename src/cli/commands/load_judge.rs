@@ -3,12 +3,12 @@
 use super::load_served;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::members_file::MembersFile;
 use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
 use crate::support::network::service_url::looks_like_url;
-use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Loads the judge. Also returns the snapshots that it downloaded from the hub.
@@ -33,21 +33,20 @@ pub(super) fn load_judge(
     }
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
-    if let PanelFiles::Members(path) = &files
-        && let Some(judge) = load_served::connect_members(path, args, &panel_options)?
-    {
-        return Ok((Box::new(judge), Vec::new()));
+    if let PanelFiles::Members(path) = &files {
+        let file = MembersFile::read(path)?;
+        if file.has_served_members() {
+            let (judge, hub) =
+                load_served::connect_members(path, file, args, &panel_options, downloads)?;
+            return Ok((Box::new(judge), hub));
+        }
     }
     let (mut copies, mut hub) = (Vec::new(), Vec::new());
     for placement in args.device.open_all()? {
         let panel = Panel::load(&files, panel_options.clone(), &placement, downloads.clone())?;
         hub = panel.hub().to_vec();
-        let mut judge = PanelJudge::new(panel, JudgeOptions { single_order });
-        let free = || placement.device.is_cpu().then(free_memory).flatten().map(|bytes| bytes / 2);
-        if let Some(bytes) = args.memory.or_else(free) {
-            judge = judge.with_memory(bytes);
-        }
-        copies.push(judge);
+        let panel = panel.with_memory(args.memory_limit(&placement));
+        copies.push(PanelJudge::new(panel, JudgeOptions { single_order }));
     }
     let judge: Box<dyn Judge> = match copies.len() {
         1 => Box::new(copies.remove(0)),

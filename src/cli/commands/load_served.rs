@@ -5,12 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::checkpoints::panel::members_file::{EndpointEntry, MembersFile};
+use crate::checkpoints::hub::{HubDownloads, HubSource};
+use crate::checkpoints::panel::member_entry::EndpointEntry;
+use crate::checkpoints::panel::members_file::MembersFile;
 use crate::cli::args::JudgePanelArgs;
-use crate::judging::panel::{JudgeOptions, PanelOptions};
+use crate::judging::panel::{JudgeOptions, LocalMembers, Panel, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
-use crate::judging::served::{ServedJudge, ServedPanelSettings};
+use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings};
 use crate::support::terminal::progress::print_lines;
 
 /// Connects to a model that takes the part of every member.
@@ -49,28 +51,29 @@ pub(super) fn connect_model(
         tokenizer: None,
         completion_prefixes: config.completion_prefixes,
         requests_label_mass: args.served.label_mass,
-        text_only: args.served.text_only,
-        members: vec![model; aspects + 1],
+        members: vec![PanelMember::Served { model, text_only: args.served.text_only }; aspects + 1],
         options,
         run: JudgeOptions { single_order: args.single_order },
     };
-    connect(settings, args)
+    connect(settings, None, args)
 }
 
-/// Connects to the members of a file; `None` if its members are checkpoints.
+/// Connects to the served members of a file, and loads the others.
 ///
 /// # Errors
 ///
-/// The file is malformed, or a server is not allowed, cannot be reached or fails its handshake.
+/// The file is malformed, a checkpoint cannot be loaded, or a server is not allowed, cannot be reached or
+/// fails its handshake.
 pub(super) fn connect_members(
     path: &Path,
+    mut file: MembersFile,
     args: &JudgePanelArgs,
     options: &PanelOptions,
-) -> Result<Option<ServedJudge>> {
-    let file = MembersFile::read(path)?;
-    let Some(entries) = file.endpoints(path)? else {
-        return Ok(None);
-    };
+    downloads: HubDownloads,
+) -> Result<(ServedJudge, Vec<HubSource>)> {
+    if args.served.text_only {
+        file.set_text_only();
+    }
     let rubric = options.to_rubric()?;
     if !rubric.has_keys_of_ace_m3() {
         bail!(
@@ -80,23 +83,10 @@ pub(super) fn connect_members(
             path.display()
         );
     }
-    let to_model = |entry: &EndpointEntry| {
-        let engine = entry.engine.as_deref().map(|name| {
-            ServingEngine::by_name(name).with_context(|| {
-                format!("engine is `{name}`, expected vllm, sglang, llama.cpp or openai")
-            })
-        });
-        ServedModel::new(EndpointSettings {
-            url: &entry.url,
-            model: &entry.model,
-            engine: engine.transpose()?.or(args.served.engine),
-            key_variable: entry.api_key_env.as_deref().or(args.served.api_key_env.as_deref()),
-            allowed_hosts: &args.served.allow_host,
-            allow_http: args.hub.allow_http,
-            adapters: &entry.adapters,
-        })
-    };
-    let members: Result<Vec<_>> = entries.iter().map(to_model).collect();
+    let members = file.endpoints(path)?;
+    let members: Result<Vec<_>> =
+        members.iter().map(|entry| to_member(entry.as_ref(), args)).collect();
+    let members = members.with_context(|| path.display().to_string())?;
     let config = file.prompt_config(path);
     config.check_form(options.form, options.shows_reference)?;
     let settings = ServedPanelSettings {
@@ -108,26 +98,70 @@ pub(super) fn connect_members(
         completion_prefixes: config.completion_prefixes,
         name: config.name,
         requests_label_mass: args.served.label_mass,
-        text_only: args.served.text_only || file.is_text_only(),
-        members: members.with_context(|| path.display().to_string())?,
+        members,
         options: options.clone(),
         run: JudgeOptions { single_order: args.single_order },
     };
-    connect(settings, args).map(Some)
+    check_online(args)?;
+    let (local, hub) = if file.has_checkpoints() {
+        let placement = args.device.open()?;
+        let panel = Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
+        let hub = panel.hub().to_vec();
+        let panel = panel.with_memory(args.memory_limit(&placement));
+        (Some(LocalMembers::start(panel)?), hub)
+    } else {
+        (None, Vec::new())
+    };
+    Ok((connect(settings, local, args)?, hub))
 }
 
-/// Says where cases are sent, and connects to the servers.
-fn connect(settings: ServedPanelSettings, args: &JudgePanelArgs) -> Result<ServedJudge> {
+/// Returns how a member runs. `entry`: the model of a served member.
+fn to_member(entry: Option<&EndpointEntry>, args: &JudgePanelArgs) -> Result<PanelMember> {
+    let Some(entry) = entry else {
+        return Ok(PanelMember::Local);
+    };
+    let engine = entry.engine.as_deref().map(|name| {
+        ServingEngine::by_name(name).with_context(|| {
+            format!("engine is `{name}`, expected vllm, sglang, llama.cpp or openai")
+        })
+    });
+    let model = ServedModel::new(EndpointSettings {
+        url: &entry.url,
+        model: &entry.model,
+        engine: engine.transpose()?.or(args.served.engine),
+        key_variable: entry.api_key_env.as_deref().or(args.served.api_key_env.as_deref()),
+        allowed_hosts: &args.served.allow_host,
+        allow_http: args.hub.allow_http,
+        adapters: &entry.adapters,
+    })?;
+    Ok(PanelMember::Served { model, text_only: entry.text_only })
+}
+
+/// Checks that requests are allowed.
+fn check_online(args: &JudgePanelArgs) -> Result<()> {
     if args.hub.offline {
         bail!(
             "--offline: a served judge needs requests\nhint: omit --offline, or judge with a checkpoint"
         );
     }
-    let away = settings.members.iter().filter(|model| !model.url.is_local());
-    let hosts: BTreeSet<&str> = away.map(|model| model.url.host()).collect();
+    Ok(())
+}
+
+/// Says where cases are sent, and connects to the servers.
+fn connect(
+    settings: ServedPanelSettings,
+    local: Option<LocalMembers>,
+    args: &JudgePanelArgs,
+) -> Result<ServedJudge> {
+    check_online(args)?;
+    let urls = settings.members.iter().filter_map(|member| match member {
+        PanelMember::Served { model, .. } => Some(&model.url),
+        PanelMember::Local => None,
+    });
+    let hosts: BTreeSet<&str> = urls.filter(|url| !url.is_local()).map(|url| url.host()).collect();
     for host in hosts {
         print_lines(&format!("images and texts of the cases are sent to {host} (--allow-host)"));
     }
-    let judge = ServedJudge::connect(settings, args.served.limits())?;
+    let judge = ServedJudge::connect(settings, local, args.served.limits())?;
     Ok(judge.with_budget(args.served.budget()))
 }

@@ -18,6 +18,7 @@ use crate::judging::verification::{
 };
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::shell_word::quote_shell_word;
 use crate::support::text::{escape_control_chars, format_count};
 
 /// Tolerance for records of a judge that is not reproducible.
@@ -42,7 +43,7 @@ struct Verification<'a> {
     key_problems: &'a [KeyProblem],
     /// Seed of the sample.
     seed: u64,
-    /// The largest difference of numbers that counts as equal.
+    /// The largest difference of probabilities and expected scores that counts as equal.
     tolerance: f64,
     /// The records that were judged again; absent with `--sample 0`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,12 +98,15 @@ fn judge_sample(
     let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
     let provenance = judge.provenance();
     if judge_digest(&provenance) != checked.manifest.judge_sha256 {
+        let words = checked.manifest.argv.iter().skip(1).map(|word| quote_shell_word(word));
+        let command: Vec<String> = std::iter::once("acem3".to_owned()).chain(words).collect();
         bail!(
             "{}: verdicts of another judge{}\n\
              hint: pass the flags of the judge as for the run, for example --panel and --form; its \
-             command is in run.json; or pass --sample 0 to check the records only",
+             command was `{}`; or pass --sample 0 to check the records only",
             folder.display(),
-            describe_differences(folder, &provenance)
+            describe_differences(folder, &provenance),
+            command.join(" ")
         );
     }
     let source = &checked.manifest.source;
@@ -125,6 +129,18 @@ fn run_folder(path: &Path) -> &Path {
         }
         _ => path,
     }
+}
+
+/// Says in how many of the records that differ the scores do.
+fn describe_scores(sample: &JudgedAgain) -> String {
+    let scores = sample.differing.iter().filter(|record| record.scores).count();
+    if sample.differing.is_empty() {
+        return String::new();
+    }
+    format!(
+        " (other scores in {scores}, only other probabilities in {})",
+        sample.differing.len() - scores
+    )
 }
 
 /// Escapes control characters in each line.
@@ -183,11 +199,12 @@ impl Verification<'_> {
         }
         let _ = writeln!(
             text,
-            "sample    {} judged again (seed {}), {} different, {} not possible; tolerance {}, largest \
-             difference {}",
+            "sample    {} judged again (seed {}), {} different{}, {} not possible; tolerance of \
+             probabilities {}, largest difference {}",
             sample.judged,
             self.seed,
             sample.differing.len(),
+            describe_scores(sample),
             sample.skipped.len(),
             self.tolerance,
             sample.largest
@@ -195,7 +212,8 @@ impl Verification<'_> {
         if sample.not_reproducible > 0 {
             let _ = writeln!(
                 text,
-                "          {} of a judge that is not reproducible: analyses were not compared",
+                "          {} of a judge that is not reproducible: scores were compared exactly, \
+                 probabilities with the tolerance, analyses not at all",
                 sample.not_reproducible
             );
         }

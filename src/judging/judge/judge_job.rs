@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use acem3_experts::prompt::JudgeInput;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,20 @@ impl JudgeJob {
     pub fn texts(&self) -> Vec<&str> {
         let text = |i: &usize| self.case.responses.get(*i).map_or("", |r| r.text.as_str());
         self.responses.iter().map(text).collect()
+    }
+
+    /// Returns what a prompt shows in one presentation order. `rotation`: the index of the response that
+    /// is shown first.
+    pub fn to_input(
+        &self,
+        rotation: usize,
+        shows_reference: bool,
+        has_image: bool,
+    ) -> JudgeInput<'_> {
+        let mut responses = self.texts();
+        responses.rotate_left(rotation);
+        let reference = self.case.reference.as_deref().filter(|_| shows_reference);
+        JudgeInput { has_image, question: self.question(), reference, responses }
     }
 
     /// Returns the texts of a pair of responses. A missing response is empty.

@@ -2,12 +2,14 @@
 
 pub mod job_queue;
 mod judge_job;
+mod member_error;
 pub mod recorded_verdict;
 pub mod scripted;
 pub mod server_report;
 pub mod server_usage;
 
 pub use self::judge_job::{JudgeJob, Unscored};
+pub use self::member_error::MemberError;
 
 use acem3_conclusion::Verdict;
 use acem3_experts::Aspect;

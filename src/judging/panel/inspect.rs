@@ -14,12 +14,15 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::member::{Member, VisionSetup};
+use crate::checkpoints::panel::member_entry::EndpointEntry;
+use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::store::tensor_store::TensorIdentity;
 use crate::judging::panel::options::PanelOptions;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members, trunk_layers};
 use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
+use crate::support::network::service_url::{ServiceUrl, UrlRules};
 
 /// Report about a panel.
 #[derive(Clone, Debug, Serialize)]
@@ -31,8 +34,11 @@ pub struct Inspection {
     /// The rubrics that it was trained for, with the hashes of their content; empty for published
     /// models, which take any rubric.
     pub rubrics: BTreeMap<String, String>,
-    /// The four members.
+    /// The members that are checkpoints.
     pub members: Vec<MemberReport>,
+    /// The members that servers run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub served: Vec<ServedMemberReport>,
     /// Trunks, with the names of the members that share them.
     pub trunks: Vec<TrunkReport>,
     /// Sizes of all members together.
@@ -72,6 +78,19 @@ pub struct MemberReport {
     pub encoder: Option<EncoderReport>,
     /// Hash of each file.
     pub files: BTreeMap<String, String>,
+}
+
+/// Report about a member that a server runs, as the panel file names it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServedMemberReport {
+    /// Name of the member.
+    pub member: &'static str,
+    /// The model.
+    pub model: String,
+    /// The base URL of the server.
+    pub url: String,
+    /// True if the member sees no images.
+    pub text_only: bool,
 }
 
 /// Report about a tokenizer.
@@ -136,11 +155,11 @@ pub fn inspect(
     placement: &Placement,
     downloads: HubDownloads,
 ) -> Result<Inspection> {
-    let definition = PanelDefinition::read(files, &Rubric::built_in()?, placement, downloads)?;
+    let (definition, served) = read_definition(files, placement, downloads)?;
     let groups = group_members(&definition.members);
     let mut trunks = Vec::new();
     for group in groups {
-        let names = group.iter().filter_map(|i| MEMBERS.get(*i).copied());
+        let names = group.iter().filter_map(|i| definition.names.get(*i).copied());
         let layers = group.iter().filter_map(|i| definition.members.get(*i));
         trunks.push(TrunkReport {
             members: names.collect(),
@@ -160,11 +179,11 @@ pub fn inspect(
     Ok(Inspection {
         name: definition.prompt_config.name,
         layout: layout.as_str().unwrap_or_default().to_owned(),
-        members: MEMBERS
-            .iter()
+        members: (definition.names.iter())
             .zip(&definition.members)
             .map(|(name, member)| MemberReport::new(name, member))
             .collect(),
+        served,
         trunks,
         sizes: WeightSizes::new(&definition.members),
         rubrics: definition.rubrics,
@@ -172,6 +191,37 @@ pub fn inspect(
         panel_sha256: judge_digest(&definition.hashes).to_string(),
         hashes: definition.hashes,
     })
+}
+
+/// Reads the checkpoints of a panel, and the names of its served members. Connects to no server.
+fn read_definition(
+    files: &PanelFiles,
+    placement: &Placement,
+    downloads: HubDownloads,
+) -> Result<(PanelDefinition, Vec<ServedMemberReport>)> {
+    let rubric = Rubric::built_in()?;
+    let path = match files {
+        PanelFiles::Members(path) if MembersFile::read(path)?.has_served_members() => path,
+        _ => {
+            return Ok((PanelDefinition::read(files, &rubric, placement, downloads)?, Vec::new()));
+        }
+    };
+    let file = MembersFile::read(path)?;
+    let mut definition =
+        PanelDefinition::read_checkpoints(&file, path, &rubric, placement, downloads)?;
+    let mut served = Vec::new();
+    for (name, endpoint) in MEMBERS.into_iter().zip(file.endpoints(path)?) {
+        if let Some(EndpointEntry { url, model, text_only, .. }) = endpoint {
+            // The error does not contain the URL, which may have credentials.
+            let rules = UrlRules { key_variable: "api_key_env", allow_http: true };
+            let url = ServiceUrl::parse(&url, rules)
+                .with_context(|| format!("{}: members.{name}", path.display()))?;
+            let url = url.as_str().to_owned();
+            definition.hashes.insert(format!("{name} model"), format!("{model}, served"));
+            served.push(ServedMemberReport { member: name, model, url, text_only });
+        }
+    }
+    Ok((definition, served))
 }
 
 impl MemberReport {
@@ -307,6 +357,10 @@ impl Inspection {
             for (file, hash) in &m.files {
                 let _ = writeln!(text, "  file       {file} ({hash})");
             }
+        }
+        for m in &self.served {
+            let texts = if m.text_only { ", reads texts only" } else { "" };
+            let _ = writeln!(text, "\n{} ({}, served by {}{texts})", m.member, m.model, m.url);
         }
         text.push('\n');
         for trunk in &self.trunks {

@@ -1,19 +1,24 @@
 //! Loads a panel from its files.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
 use acem3_conclusion::prompt_source;
-use acem3_experts::prompt::{PromptForm, Rubric};
+use acem3_experts::prompt::{Form, PromptForm, Rubric};
+use acem3_kernels::instruction_set;
 use anyhow::Result;
+use candle::DType;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
+use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
-use crate::judging::panel::options::PanelOptions;
+use crate::judging::panel::options::{JudgeOptions, PanelOptions};
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
+use crate::judging::provenance::{Provenance, add_form};
 use crate::support::digest::Digest;
 
 /// A loaded panel.
@@ -51,15 +56,52 @@ impl Panel {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        let PanelDefinition { prompt_config, members, mut hashes, limits, hub, .. } =
-            PanelDefinition::read(files, &options.to_rubric()?, placement, downloads)?;
+        let rubric = options.to_rubric()?;
+        let definition = PanelDefinition::read(files, &rubric, placement, downloads)?;
+        Self::from_definition(definition, options, placement)
+    }
+
+    /// Loads the members of a members file that are checkpoints. Servers run the others.
+    ///
+    /// # Errors
+    ///
+    /// A checkpoint is not valid or does not fit the device, or the rubric has other members.
+    pub(crate) fn load_checkpoints(
+        file: &MembersFile,
+        path: &Path,
+        options: PanelOptions,
+        placement: &Placement,
+        downloads: HubDownloads,
+    ) -> Result<Self> {
+        let rubric = options.to_rubric()?;
+        let definition =
+            PanelDefinition::read_checkpoints(file, path, &rubric, placement, downloads)?;
+        Self::from_definition(definition, options, placement)
+    }
+
+    fn from_definition(
+        definition: PanelDefinition,
+        options: PanelOptions,
+        placement: &Placement,
+    ) -> Result<Self> {
+        let PanelDefinition { prompt_config, members, indices, mut hashes, limits, hub, .. } =
+            definition;
         prompt_config.check_form(options.form, options.shows_reference)?;
         replace_prompt_hashes(&mut hashes, options.prompt_form(&prompt_config));
         let has_byte_products = members.iter().any(|member| member.weights.has_byte_products());
         let rubric = options.to_rubric()?;
+        // In the form correctness, one expert judges alone.
+        let mut judging: Vec<usize> =
+            rubric.experts(options.form).into_iter().map(|(index, _)| index).collect();
+        if options.form != Form::Correctness {
+            judging.push(rubric.aspects.len());
+        }
+        let is_needed = |i: &usize| indices.get(*i).is_some_and(|index| judging.contains(index));
         let groups = group_members(&members).into_iter();
-        let groups = groups.map(|group| {
-            TrunkGroup::new(&members, group, &prompt_config, &options, &placement.device)
+        let groups = groups.filter(|group| group.iter().any(is_needed)).map(|group| {
+            let group =
+                TrunkGroup::new(&members, group, &prompt_config, &options, &placement.device);
+            group.map(|group| group.with_panel_indices(&indices))
         });
         let groups = groups.collect::<Result<_>>()?;
         let placement = placement.clone();
@@ -79,6 +121,61 @@ impl Panel {
     /// Returns the index of the conclusion model among the members: it comes after the experts.
     pub(super) fn conclusion_member(&self) -> usize {
         self.rubric.aspects.len()
+    }
+
+    /// Limits the memory for keys and values, in bytes; `None` for no limit. Groups of members that share
+    /// a trunk get equal parts. Affects speed, not verdicts.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
+        if let Some(bytes) = bytes {
+            let part = bytes / self.groups.len().max(1) as u64;
+            self.groups.iter_mut().for_each(|group| group.engine.limit_memory(part));
+        }
+        self
+    }
+
+    /// Returns the device, for the manifest.
+    pub(in crate::judging) fn device(&self) -> String {
+        match self.placement.device.location() {
+            candle::DeviceLocation::Cpu => format!("cpu ({})", instruction_set()),
+            candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+            candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+        }
+    }
+
+    /// Returns everything that can change a verdict.
+    pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
+        let mut provenance: Provenance = self.hashes.clone();
+        let orders = if run.single_order { "single" } else { "both" };
+        let texts = if self.options.scores_only { "scores-only" } else { "analyses" };
+        provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
+        let weights = self.placement.weight_type();
+        if weights != DType::F32.as_str() {
+            provenance.insert("weights".to_owned(), weights.to_owned());
+        }
+        if self.has_byte_products {
+            let products = "inputs of q8_0 and q4k weights in 8 bits";
+            provenance.insert("products".to_owned(), products.to_owned());
+        }
+        let PanelOptions { form, shows_reference, rubric, .. } = &self.options;
+        add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
+        provenance.insert("orders".to_owned(), orders.to_owned());
+        provenance.insert("texts".to_owned(), texts.to_owned());
+        provenance
+    }
+
+    /// Returns why no prompt can hold a text.
+    pub(in crate::judging) fn reject_text(&self, text: &str) -> Result<Option<String>> {
+        for group in &self.groups {
+            if let Some(tokens) = group.engine.tokens_over_context(text)? {
+                let context = group.engine.context();
+                return Ok(Some(format!(
+                    "it has {tokens} tokens, more than the context of {context}\n\
+                     hint: shorten it, or use a panel with a longer context"
+                )));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the panel's name in tables and records.

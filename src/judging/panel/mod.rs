@@ -3,9 +3,13 @@
 //! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The library
 //! crates do the computation.
 
+mod engine_thread;
+mod group_cache;
 pub(crate) mod image_encoder;
 mod inspect;
 mod load;
+mod local_members;
+mod local_task;
 mod options;
 mod panel_judge;
 mod panel_replicas;
@@ -13,9 +17,11 @@ mod prompts;
 mod response_pass;
 mod trunk_group;
 
-pub use crate::judging::panel::panel_judge::{JudgeOptions, PanelJudge};
+pub use crate::judging::panel::panel_judge::PanelJudge;
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
-pub use options::PanelOptions;
+pub use local_members::LocalMembers;
+pub use local_task::LocalTask;
+pub use options::{JudgeOptions, PanelOptions};
 pub use panel_replicas::PanelReplicas;
 pub use prompts::{MemberPrompt, PromptedPanel, member_prompts};

@@ -8,6 +8,13 @@ use acem3_experts::prompt::{Form, PromptForm, Rubric};
 
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 
+/// Options of a judge run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JudgeOptions {
+    /// True to judge one presentation order instead of both.
+    pub single_order: bool,
+}
+
 /// Options of a panel that shape its prompts and texts. The default judges pairs, writes analyses and
 /// hides the reference answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

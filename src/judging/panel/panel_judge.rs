@@ -1,38 +1,23 @@
 //! The panel judge: judges responses with the members of a panel.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use acem3_conclusion::Verdict;
 use acem3_experts::Aspect;
-use acem3_experts::generate::{GenerationTask, ImageTokens, PrefixCache};
-use acem3_experts::prompt::{Form, JudgeInput};
-use acem3_kernels::instruction_set;
-use anyhow::{Context, Result};
-use candle::DType;
+use acem3_experts::generate::GenerationTask;
+use acem3_experts::prompt::Form;
+use anyhow::Result;
 
+use super::group_cache::GroupCache;
 use super::load::Panel;
-use super::options::PanelOptions;
+use super::options::{JudgeOptions, PanelOptions};
 use super::response_pass::{GroupImages, ResponsePass};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
-use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;
-use crate::judging::provenance::{Provenance, add_form, judge_digest};
+use crate::judging::provenance::{Provenance, judge_digest};
 use crate::support::device::Placement;
-
-/// Maximum number of cached image tokens per trunk group.
-const MAX_CACHED_TOKENS: usize = 1 << 14;
-
-/// Options of a judge run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JudgeOptions {
-    /// True to judge one presentation order instead of both.
-    pub single_order: bool,
-}
 
 /// A panel with its caches. The caches never affect verdicts.
 pub struct PanelJudge {
@@ -40,13 +25,6 @@ pub struct PanelJudge {
     options: JudgeOptions,
     /// Caches of each trunk group.
     caches: Vec<GroupCache>,
-}
-
-/// Caches of a trunk group between batches.
-#[derive(Default)]
-struct GroupCache {
-    prefixes: PrefixCache,
-    images: HashMap<String, Arc<ImageTokens>>,
 }
 
 impl PanelJudge {
@@ -76,10 +54,7 @@ impl PanelJudge {
     /// parts. Affects speed, not verdicts.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
-        let part = bytes / self.panel.groups.len().max(1) as u64;
-        for group in &mut self.panel.groups {
-            group.engine.limit_memory(part);
-        }
+        self.panel = self.panel.with_memory(Some(bytes));
         self
     }
 
@@ -91,16 +66,8 @@ impl PanelJudge {
                 Some(image) => self.encode_image(image)?,
                 None => Ok(self.panel.groups.iter().map(|_| None).collect()),
             };
-            let reference = job.case.reference.as_deref().filter(|_| self.shows_reference());
             for rotation in self.form().rotations(job.responses.len(), self.options.single_order) {
-                let mut responses = job.texts();
-                responses.rotate_left(rotation);
-                let input = JudgeInput {
-                    has_image: job.image.is_some(),
-                    question: job.question(),
-                    reference,
-                    responses,
-                };
+                let input = job.to_input(rotation, self.shows_reference(), job.image.is_some());
                 passes.push(ResponsePass::new(
                     i,
                     rotation,
@@ -174,40 +141,6 @@ fn generate_group(
     Ok(())
 }
 
-impl GroupCache {
-    /// Returns the tokens of an image. Each image is encoded alone, so its tokens do not depend on
-    /// the batch.
-    fn encode_image(
-        &mut self,
-        group: &TrunkGroup,
-        image: &LoadedImage,
-    ) -> Result<Result<Option<Arc<ImageTokens>>, Unscored>> {
-        let Some(image_encoder) = &group.image_encoder else {
-            return Ok(Ok(None));
-        };
-        let key = image.sha256.to_string();
-        if let Some(tokens) = self.images.get(&key) {
-            return Ok(Ok(Some(tokens.clone())));
-        }
-        let encoded = image_encoder.encode(&image.decoded).with_context(|| image.name.clone())?;
-        let tokens = match encoded {
-            Ok(tokens) => tokens,
-            Err(error) => {
-                let message = format!("{}: {error}", image.name);
-                return Ok(Err(Unscored { reason: UnscoredReason::Image, message }));
-            }
-        };
-        let tokens = Arc::new(ImageTokens { key: key.clone(), tokens });
-        let lengths = self.images.values().map(|cached| cached.tokens.dim(0));
-        let cached_tokens = lengths.sum::<candle::Result<usize>>()?;
-        if cached_tokens + tokens.tokens.dim(0)? > MAX_CACHED_TOKENS {
-            self.images.clear();
-        }
-        self.images.insert(key, tokens.clone());
-        Ok(Ok(Some(tokens)))
-    }
-}
-
 impl Judge for PanelJudge {
     fn name(&self) -> String {
         let digest = judge_digest(&self.panel.hashes).to_string();
@@ -216,11 +149,7 @@ impl Judge for PanelJudge {
     }
 
     fn device(&self) -> String {
-        match self.panel.placement.device.location() {
-            candle::DeviceLocation::Cpu => format!("cpu ({})", instruction_set()),
-            candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
-            candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
-        }
+        self.panel.device()
     }
 
     fn form(&self) -> Form {
@@ -240,23 +169,7 @@ impl Judge for PanelJudge {
     }
 
     fn provenance(&self) -> Provenance {
-        let mut provenance: Provenance = self.panel.hashes.clone().into_iter().collect();
-        let orders = if self.options.single_order { "single" } else { "both" };
-        let texts = if self.panel.options.scores_only { "scores-only" } else { "analyses" };
-        provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
-        let weights = self.panel.placement.weight_type();
-        if weights != DType::F32.as_str() {
-            provenance.insert("weights".to_owned(), weights.to_owned());
-        }
-        if self.panel.has_byte_products {
-            let products = "inputs of q8_0 and q4k weights in 8 bits";
-            provenance.insert("products".to_owned(), products.to_owned());
-        }
-        let PanelOptions { form, shows_reference, rubric, .. } = &self.panel.options;
-        add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
-        provenance.insert("orders".to_owned(), orders.to_owned());
-        provenance.insert("texts".to_owned(), texts.to_owned());
-        provenance
+        self.panel.provenance(self.options)
     }
 
     fn assumes_image(&self) -> bool {
@@ -268,16 +181,7 @@ impl Judge for PanelJudge {
     }
 
     fn reject_text(&self, text: &str) -> Result<Option<String>> {
-        for group in &self.panel.groups {
-            if let Some(tokens) = group.engine.tokens_over_context(text)? {
-                let context = group.engine.context();
-                return Ok(Some(format!(
-                    "it has {tokens} tokens, more than the context of {context}\n\
-                     hint: shorten it, or use a panel with a longer context"
-                )));
-            }
-        }
-        Ok(None)
+        self.panel.reject_text(text)
     }
 
     fn judge(&mut self, jobs: &[JudgeJob]) -> Result<Vec<Result<Verdict, Unscored>>> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::{CONCLUSION, PromptConfig};
 use crate::judging::panel::options::PanelOptions;
@@ -59,20 +60,35 @@ impl PromptMembers {
                 return Ok(Self::served(config, rubric, true));
             }
         };
-        if let PanelFiles::Members(path) = files {
-            let file = MembersFile::read(path)?;
-            if file.endpoints(path)?.is_some() {
-                return Ok(Self::served(file.prompt_config(path), rubric, !file.is_text_only()));
+        let served = match files {
+            PanelFiles::Members(path) => {
+                let file = MembersFile::read(path)?;
+                file.has_served_members().then_some((file, path))
+            }
+            _ => None,
+        };
+        let Some((file, path)) = served else {
+            let definition = PanelDefinition::read(files, rubric, &Placement::cpu(), downloads)?;
+            let members = definition.members.iter().zip(&definition.names);
+            let members = members.map(|(member, name)| PromptMember::of_checkpoint(name, member));
+            return Ok(Self { members: members.collect(), config: definition.prompt_config });
+        };
+        let endpoints = file.endpoints(path)?;
+        let mut panel = Self::served(file.prompt_config(path), rubric, true);
+        for (member, endpoint) in panel.members.iter_mut().zip(&endpoints) {
+            member.sees_images = endpoint.as_ref().is_none_or(|endpoint| !endpoint.text_only);
+        }
+        if file.has_checkpoints() {
+            let (placement, file) = (Placement::cpu(), &file);
+            let definition =
+                PanelDefinition::read_checkpoints(file, path, rubric, &placement, downloads)?;
+            for (index, member) in definition.indices.iter().zip(&definition.members) {
+                if let Some(prompted) = panel.members.get_mut(*index) {
+                    *prompted = PromptMember::of_checkpoint(prompted.name, member);
+                }
             }
         }
-        let definition = PanelDefinition::read(files, rubric, &Placement::cpu(), downloads)?;
-        let members = definition.members.iter().zip(&definition.names);
-        let members = members.map(|(member, name)| PromptMember {
-            name,
-            chat_template: member.chat_template.clone(),
-            sees_images: member.vision.is_some(),
-        });
-        Ok(Self { members: members.collect(), config: definition.prompt_config })
+        Ok(panel)
     }
 
     /// The server adds its chat template.
@@ -82,6 +98,16 @@ impl PromptMembers {
         let member =
             |name| PromptMember { name, chat_template: chat_template.clone(), sees_images };
         Self { config, members: names.map(member).collect() }
+    }
+}
+
+impl PromptMember {
+    fn of_checkpoint(name: &'static str, member: &Member) -> Self {
+        Self {
+            name,
+            chat_template: member.chat_template.clone(),
+            sees_images: member.vision.is_some(),
+        }
     }
 }
 

@@ -148,7 +148,7 @@ impl<'a> ResponsePass<'a> {
 
 /// Converts errors about a single case (too long, values that are not finite) to unscored; returns
 /// other errors.
-fn to_unscored(error: Error) -> Result<Unscored> {
+pub(super) fn to_unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => {
             Ok(Unscored { reason: UnscoredReason::Truncated, message: error.to_string() })

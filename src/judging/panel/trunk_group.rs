@@ -67,7 +67,13 @@ impl TrunkGroup {
         self.members.iter().position(|index| *index == member)
     }
 
-    /// Loads the members of a group.
+    /// Replaces indices into a list of loaded members by those of the panel.
+    pub(super) fn with_panel_indices(mut self, indices: &[usize]) -> Self {
+        self.members = self.members.iter().filter_map(|i| indices.get(*i).copied()).collect();
+        self
+    }
+
+    /// Loads the members of a group: indices into `members`.
     pub(super) fn new(
         members: &[Member],
         group: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Judges whose members are served over HTTP by an engine such as vLLM.
+//! Judges of which some or all members are served over HTTP by an engine such as vLLM.
 //!
 //! A member gets the prompt of a local member, and the format of its evaluation as one constraint. A
 //! [handshake] tests before the first case that the server obeys the constraint and sees images.
@@ -7,11 +7,12 @@ pub mod endpoint;
 mod exchange;
 pub mod handshake;
 mod image_urls;
+mod panel_settings;
 mod served_judge;
 mod served_member;
 mod served_panel;
 mod transport;
 
+pub use panel_settings::{PanelMember, ServedPanelSettings};
 pub use served_judge::{Budget, ServedJudge};
-pub use served_panel::ServedPanelSettings;
 pub use transport::RequestLimits;

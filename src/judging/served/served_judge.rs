@@ -1,4 +1,4 @@
-//! The judge of a served panel: many jobs in progress, requests of all of them side by side.
+//! The judge of a panel with served members: many jobs in progress, requests of all of them side by side.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,19 +6,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use acem3_conclusion::Verdict;
+use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
 use super::handshake::shake_hands;
-use super::served_member::{MemberError, ServedMember};
-use super::served_panel::{ServedPanel, ServedPanelSettings};
+use super::panel_settings::{PanelMember, ServedPanelSettings};
+use super::served_member::ServedMember;
+use super::served_panel::{MemberRuntime, ServedPanel};
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::server_usage::{ServerUsage, TokenPrices};
-use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::judge::{Judge, JudgeJob, MemberError, Unscored};
+use crate::judging::panel::LocalMembers;
 use crate::judging::provenance::{Provenance, judge_digest};
 
 /// Threads that send requests and read responses.
@@ -53,17 +56,24 @@ pub struct ServedJudge {
 }
 
 impl ServedJudge {
-    /// Connects to the servers of all members and tests them.
+    /// Connects to the servers of the members and tests them. `local`: the members that this process
+    /// computes.
     ///
     /// # Errors
     ///
     /// A server cannot be reached, or fails its handshake.
-    pub fn connect(settings: ServedPanelSettings, limits: RequestLimits) -> Result<Self> {
+    pub fn connect(
+        settings: ServedPanelSettings,
+        local: Option<LocalMembers>,
+        limits: RequestLimits,
+    ) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
         let runtime = runtime.context("cannot set up the HTTP client")?;
         let usage = Arc::new(UsageCounter::default());
-        let members = runtime.block_on(connect_members(&settings, limits, &usage))?;
-        let panel = Arc::new(ServedPanel::new(settings, members)?);
+        let local = local.map(Arc::new);
+        let members = connect_members(&settings, local.as_ref(), limits, &usage);
+        let members = runtime.block_on(members)?;
+        let panel = Arc::new(ServedPanel::new(settings, members, local)?);
         let provenance = panel.provenance()?;
         let (sender, receiver) = channel();
         Ok(Self {
@@ -90,35 +100,47 @@ impl ServedJudge {
 /// Connects to each server once, and tests each model once.
 async fn connect_members(
     settings: &ServedPanelSettings,
+    local: Option<&Arc<LocalMembers>>,
     limits: RequestLimits,
     usage: &Arc<UsageCounter>,
-) -> Result<Vec<ServedMember>> {
+) -> Result<Vec<MemberRuntime>> {
     let mut transports: HashMap<String, Arc<Transport>> = HashMap::new();
-    let mut members: Vec<ServedMember> = Vec::new();
+    let mut served: Vec<ServedMember> = Vec::new();
+    let mut members = Vec::new();
     let tokens = settings.token_constraint()?.map(Arc::new);
-    for model in &settings.members {
-        if let Some(twin) = members.iter().find(|member| member.model == *model) {
-            members.push(twin.clone());
-            continue;
-        }
-        let url = model.url.as_str().to_owned();
-        let transport = match transports.get(&url) {
-            Some(transport) => Arc::clone(transport),
-            None => Arc::new(Transport::new(model, limits)?),
+    for member in &settings.members {
+        let (model, text_only) = match member {
+            PanelMember::Served { model, text_only } => (model, *text_only),
+            PanelMember::Local => {
+                let local = local.context("the panel has no checkpoints")?;
+                members.push(MemberRuntime::Local(Arc::clone(local)));
+                continue;
+            }
         };
-        transports.insert(url, Arc::clone(&transport));
-        let capabilities = shake_hands(model, &transport).await?;
-        let usage = Arc::clone(usage);
-        let member = ServedMember {
-            model: model.clone(),
-            transport,
-            capabilities,
-            token_constraint: tokens.clone(),
-            usage,
-            requests_label_mass: settings.requests_label_mass,
+        let member = if let Some(twin) = served.iter().find(|member| member.model == *model) {
+            ServedMember { text_only, ..twin.clone() }
+        } else {
+            let url = model.url.as_str().to_owned();
+            let transport = match transports.get(&url) {
+                Some(transport) => Arc::clone(transport),
+                None => Arc::new(Transport::new(model, limits)?),
+            };
+            transports.insert(url, Arc::clone(&transport));
+            let capabilities = shake_hands(model, &transport).await?;
+            let member = ServedMember {
+                model: model.clone(),
+                transport,
+                capabilities,
+                token_constraint: tokens.clone(),
+                usage: Arc::clone(usage),
+                requests_label_mass: settings.requests_label_mass,
+                text_only,
+            };
+            member.check_token_constraint().await?;
+            member
         };
-        member.check_token_constraint().await?;
-        members.push(member);
+        served.push(member.clone());
+        members.push(MemberRuntime::Served(Box::new(member)));
     }
     Ok(members)
 }
@@ -181,9 +203,7 @@ impl Judge for ServedJudge {
     }
 
     fn device(&self) -> String {
-        let urls = self.panel.settings().members.iter().map(|model| model.url.as_str());
-        let urls: std::collections::BTreeSet<&str> = urls.collect();
-        urls.into_iter().collect::<Vec<_>>().join(", ")
+        self.panel.device()
     }
 
     fn form(&self) -> Form {
@@ -192,6 +212,10 @@ impl Judge for ServedJudge {
 
     fn score_range(&self) -> [u8; 2] {
         self.panel.rubric().scores
+    }
+
+    fn scores_aspect(&self, aspect: Aspect) -> bool {
+        self.panel.rubric().aspect(aspect).is_some()
     }
 
     fn shows_reference(&self) -> bool {
@@ -215,7 +239,7 @@ impl Judge for ServedJudge {
     }
 
     fn reject_text(&self, text: &str) -> Result<Option<String>> {
-        Ok(self.panel.reject_text(text))
+        self.panel.reject_text(text)
     }
 
     fn queue(&mut self) -> Option<&mut dyn JobQueue> {

@@ -25,7 +25,7 @@ use super::handshake::Capabilities;
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestError, Transport};
 use crate::data::cases::UnscoredReason;
-use crate::judging::judge::Unscored;
+use crate::judging::judge::{MemberError, Unscored};
 
 /// A member of a panel that a server runs.
 #[derive(Clone, Debug)]
@@ -43,15 +43,8 @@ pub(super) struct ServedMember {
     /// True to request the label mass of every score if the server excludes other tokens before it
     /// returns probabilities.
     pub(super) requests_label_mass: bool,
-}
-
-/// Why a member has no ratings.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum MemberError {
-    /// This evaluation has none.
-    Unscored(Unscored),
-    /// No evaluation can have any.
-    Unusable(String),
+    /// True if the member sees no images.
+    pub(super) text_only: bool,
 }
 
 impl ServedMember {

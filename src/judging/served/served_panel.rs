@@ -1,27 +1,27 @@
-//! A panel of served members: judges the responses of a case in all presentation orders.
+//! A panel with served members: judges the responses of a case in all presentation orders.
+//!
+//! Members that are checkpoints are computed by this process.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict, prompt_source};
 use acem3_experts::prompt::{
-    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptForm, PromptLayout, PromptPiece,
-    Rubric, RubricDetail,
+    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptPiece, Rubric, RubricAspect,
 };
-use acem3_experts::{BranchExperts, Rating, TextTokenizer};
+use acem3_experts::{BranchEvaluation, BranchExperts, Rating};
 use anyhow::{Context as _, Result};
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 
-use super::endpoint::ServedModel;
 use super::exchange::constraint::TextLimit;
-use super::exchange::token_constraint::TokenConstraint;
 use super::image_urls::ImageUrls;
-use super::served_member::{MemberError, ServedMember};
+use super::panel_settings::ServedPanelSettings;
+use super::served_member::ServedMember;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::server_report::ServerReport;
-use crate::judging::judge::{JudgeJob, Unscored};
-use crate::judging::panel::{JudgeOptions, PanelOptions};
+use crate::judging::judge::{JudgeJob, MemberError, Unscored};
+use crate::judging::panel::{LocalMembers, LocalTask};
 use crate::judging::provenance::{Provenance, add_form};
 use crate::support::digest::Digest;
 
@@ -31,58 +31,40 @@ const CHARACTERS_PER_TOKEN: usize = 4;
 /// average.
 const MAX_CHARACTERS_PER_TOKEN: u64 = 24;
 
-/// Prompts and members of a served panel.
-#[derive(Clone, Debug)]
-pub struct ServedPanelSettings {
-    /// The panel's name in tables and records.
-    pub name: String,
-    /// The prompt layout.
-    pub layout: PromptLayout,
-    /// Level of detail of the rubric in prompts.
-    pub detail: RubricDetail,
-    /// True if the members were trained on the prompts of acem3.
-    pub is_trained: bool,
-    /// Token budget of one analysis.
-    pub analysis_tokens: usize,
-    /// The tokenizer of the members, if the server shall write the tokens of a local member.
-    pub tokenizer: Option<TextTokenizer>,
-    /// Text at the start of each member's evaluation: a reward token, or nothing.
-    pub completion_prefixes: Vec<String>,
-    /// True to request the label mass of every score from servers that return probabilities after the
-    /// constraint.
-    pub requests_label_mass: bool,
-    /// True if the members see no images: they judge from the texts alone.
-    pub text_only: bool,
-    /// The members: the experts in the order of the aspects, then the conclusion model.
-    pub members: Vec<ServedModel>,
-    /// Form, rubric, and what is shown.
-    pub options: PanelOptions,
-    /// Options of the run.
-    pub run: JudgeOptions,
+/// A member that is ready to evaluate.
+pub(super) enum MemberRuntime {
+    /// A server runs it.
+    Served(Box<ServedMember>),
+    /// This process computes it.
+    Local(Arc<LocalMembers>),
 }
 
-/// A panel of served members.
-#[derive(Debug)]
+/// A panel of members of which at least one is served.
 pub(super) struct ServedPanel {
     settings: ServedPanelSettings,
     rubric: Rubric,
     branches: BranchPrompts,
     /// The prompts of the conclusion model; `None` if the form has none.
     merge: Option<MergePrompts>,
-    members: Vec<ServedMember>,
+    members: Vec<MemberRuntime>,
+    local: Option<Arc<LocalMembers>>,
     images: ImageUrls,
 }
 
 /// Responses in one presentation order.
 struct OrderRequest<'a> {
+    job: &'a JudgeJob,
     rotation: usize,
-    input: JudgeInput<'a>,
     image: Option<&'a RawValue>,
 }
 
 impl ServedPanel {
-    /// Creates a panel of members that passed their handshake.
-    pub(super) fn new(settings: ServedPanelSettings, members: Vec<ServedMember>) -> Result<Self> {
+    /// Creates a panel of members; the served ones passed their handshake.
+    pub(super) fn new(
+        settings: ServedPanelSettings,
+        members: Vec<MemberRuntime>,
+        local: Option<Arc<LocalMembers>>,
+    ) -> Result<Self> {
         let rubric = settings.options.to_rubric()?;
         let prompt_form = settings.prompt_form();
         let branches = BranchPrompts::for_form(prompt_form, rubric.clone(), settings.detail)?;
@@ -90,7 +72,8 @@ impl ServedPanel {
             Form::Correctness => None,
             _ => Some(MergePrompts::for_form(prompt_form, rubric.clone())?),
         };
-        Ok(Self { settings, rubric, branches, merge, members, images: ImageUrls::default() })
+        let images = ImageUrls::default();
+        Ok(Self { settings, rubric, branches, merge, members, local, images })
     }
 
     pub(super) fn settings(&self) -> &ServedPanelSettings {
@@ -104,7 +87,7 @@ impl ServedPanel {
     /// Returns the results of the handshakes, one per server and model.
     pub(super) fn reports(&self) -> Vec<ServerReport> {
         let mut reports: Vec<ServerReport> = Vec::new();
-        for member in &self.members {
+        for member in self.served_members() {
             let report = &member.capabilities.report;
             if !reports.contains(report) {
                 reports.push(report.clone());
@@ -117,7 +100,12 @@ impl ServedPanel {
     /// model on another machine is the same judge.
     pub(super) fn provenance(&self) -> Result<Provenance> {
         let ServedPanelSettings { options, .. } = &self.settings;
-        let mut provenance = BTreeMap::new();
+        let run = self.settings.run;
+        let mut provenance =
+            self.local.as_ref().map(|local| local.provenance(run)).unwrap_or_default();
+        if let Some(engine) = provenance.remove("engine") {
+            provenance.insert("engine of checkpoints".to_owned(), engine);
+        }
         let mut set = |name: String, value: String| {
             provenance.insert(name, value);
         };
@@ -133,7 +121,7 @@ impl ServedPanel {
             self.settings.detail,
             self.settings.analysis_tokens,
             &self.settings.completion_prefixes,
-            self.settings.text_only,
+            self.is_text_only(),
         );
         let asking =
             serde_json::to_string(&asking).context("cannot serialise the prompt settings")?;
@@ -142,6 +130,9 @@ impl ServedPanel {
             set("tokenizer".to_owned(), digest(&tokenizer.to_json()?));
         }
         for (name, member) in self.member_names().into_iter().zip(&self.members) {
+            let MemberRuntime::Served(member) = member else {
+                continue;
+            };
             let report = &member.capabilities.report;
             let version = report.version.as_deref().unwrap_or("of unknown version");
             let adapters = &member.model.adapters;
@@ -151,9 +142,10 @@ impl ServedPanel {
                 format!(", adapters {}", serde_json::to_string(adapters)?)
             };
             let engine = &report.engine;
+            let texts = if member.text_only && !self.is_text_only() { ", texts only" } else { "" };
             set(
                 format!("{name} model"),
-                format!("{}, served by {engine} {version}{adapters}", member.model.model),
+                format!("{}, served by {engine} {version}{adapters}{texts}", member.model.model),
             );
         }
         set("engine".to_owned(), "served, greedy, version 1".to_owned());
@@ -171,14 +163,40 @@ impl ServedPanel {
         aspects.chain(["conclusion"]).collect()
     }
 
+    /// Returns the members that servers run.
+    pub(super) fn served_members(&self) -> impl Iterator<Item = &ServedMember> {
+        self.members.iter().filter_map(|member| match member {
+            MemberRuntime::Served(member) => Some(&**member),
+            MemberRuntime::Local(_) => None,
+        })
+    }
+
+    /// Returns true if no served member sees images.
+    fn is_text_only(&self) -> bool {
+        self.served_members().all(|member| member.text_only)
+    }
+
+    /// Returns the devices and servers of the members.
+    pub(super) fn device(&self) -> String {
+        let urls: BTreeSet<&str> =
+            self.served_members().map(|member| member.model.url.as_str()).collect();
+        let local = self.local.as_ref().map(|local| local.device());
+        local.into_iter().chain(urls.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(", ")
+    }
+
     fn limit(&self) -> TextLimit {
         let characters = self.settings.analysis_tokens * CHARACTERS_PER_TOKEN;
         TextLimit { characters: if self.settings.options.scores_only { 0 } else { characters } }
     }
 
     /// Returns why no prompt can hold a text, if its length alone shows it.
-    pub(super) fn reject_text(&self, text: &str) -> Option<String> {
-        let contexts = self.members.iter().filter_map(|m| m.capabilities.report.context);
+    pub(super) fn reject_text(&self, text: &str) -> Result<Option<String>> {
+        let local = self.local.as_ref().map(|local| local.reject_text(text)).transpose()?;
+        Ok(local.flatten().or_else(|| self.reject_length(text)))
+    }
+
+    fn reject_length(&self, text: &str) -> Option<String> {
+        let contexts = self.served_members().filter_map(|m| m.capabilities.report.context);
         let context = contexts.min()?;
         let characters = text.chars().count() as u64;
         (characters > context.saturating_mul(MAX_CHARACTERS_PER_TOKEN)).then(|| {
@@ -191,7 +209,7 @@ impl ServedPanel {
 
     /// Judges the responses of a job.
     pub(super) async fn judge(&self, job: JudgeJob) -> Result<Verdict, MemberError> {
-        let away = self.members.iter().find(|member| !member.model.url.is_local());
+        let away = self.served_members().find(|member| !member.model.url.is_local());
         if let Some(away) = away.filter(|_| job.case.is_local_only()) {
             let host = away.model.url.host();
             let message = format!(
@@ -202,27 +220,26 @@ impl ServedPanel {
             return Err(MemberError::Unscored(Unscored { reason, message }));
         }
         let image = self.encode_image(&job).await?;
-        let options = &self.settings.options;
-        let reference = job.case.reference.as_deref().filter(|_| options.shows_reference);
-        let rotations = options.form.rotations(job.responses.len(), self.settings.run.single_order);
+        let rotations = self
+            .settings
+            .options
+            .form
+            .rotations(job.responses.len(), self.settings.run.single_order);
         let orders = rotations.map(|rotation| {
-            let mut responses = job.texts();
-            responses.rotate_left(rotation);
-            let has_image = image.is_some();
-            let input = JudgeInput { has_image, question: job.question(), reference, responses };
-            self.judge_order(OrderRequest { rotation, input, image: image.as_deref() })
+            self.judge_order(OrderRequest { job: &job, rotation, image: image.as_deref() })
         });
         Ok(Verdict { orders: try_join_all(orders).await? })
     }
 
     /// Returns the image of a job as a data URL.
     async fn encode_image(&self, job: &JudgeJob) -> Result<Option<Arc<RawValue>>, MemberError> {
-        let Some(image) = job.image.as_ref().filter(|_| !self.settings.text_only) else {
+        let Some(image) = job.image.as_ref().filter(|_| !self.is_text_only()) else {
             return Ok(None);
         };
         let unscored =
             |message| MemberError::Unscored(Unscored { reason: UnscoredReason::Image, message });
-        if let Some(blind) = self.members.iter().find(|m| !m.capabilities.sees_images()) {
+        let is_blind = |m: &&ServedMember| !m.text_only && !m.capabilities.sees_images();
+        if let Some(blind) = self.served_members().find(is_blind) {
             return Err(unscored(format!(
                 "{} does not see images\n\
                  hint: serve a multimodal model, or pass --text-only to judge the texts alone",
@@ -235,16 +252,8 @@ impl ServedPanel {
     /// Judges the responses in one presentation order.
     async fn judge_order(&self, request: OrderRequest<'_>) -> Result<OrderVerdict, MemberError> {
         let form = self.settings.options.form;
-        let experts = self.rubric.experts(form).into_iter().map(|(member, aspect)| {
-            let format = EvaluationFormat::of_expert(
-                form,
-                request.input.responses.len(),
-                aspect,
-                self.rubric.score_words(),
-            );
-            let pieces = self.branches.pieces(aspect.key, &request.input);
-            self.evaluate(member, pieces, format, request.image)
-        });
+        let experts = self.rubric.experts(form).into_iter();
+        let experts = experts.map(|(index, aspect)| self.evaluate_expert(&request, index, aspect));
         let mut ratings = try_join_all(experts).await?;
         let Some(merge) = &self.merge else {
             // The answer of the only expert is the verdict.
@@ -252,53 +261,91 @@ impl ServedPanel {
             let branches = Vec::new();
             return Ok(OrderVerdict { swapped: false, first_shown: None, branches, conclusion });
         };
-        let responses = request.input.responses.len();
-        let words = self.rubric.score_words();
-        let (mut branches, mut evaluations) = (Vec::new(), Vec::new());
-        for (aspect, ratings) in self.rubric.aspects.iter().zip(ratings) {
-            let format = EvaluationFormat::for_expert(responses, aspect, words);
-            let texts: Vec<(String, u8)> =
-                ratings.iter().map(|r| (r.analysis.clone(), r.score.value)).collect();
-            evaluations.push(format.render_pieces(&texts));
-            branches.push(BranchExperts::build_evaluation(aspect, ratings));
-        }
-        let pieces = merge.pieces(&request.input, &evaluations);
-        let format = EvaluationFormat::for_final_scores(responses, words);
-        let member = self.rubric.aspects.len();
-        let conclusion = self.evaluate(member, pieces, format, request.image).await?;
+        let experts = self.rubric.aspects.iter().zip(ratings);
+        let branches: Vec<BranchEvaluation> = experts
+            .map(|(aspect, ratings)| BranchExperts::build_evaluation(aspect, ratings))
+            .collect();
+        let conclusion = self.conclude(&request, merge, &branches).await?;
         Ok(OrderVerdict::from_presentation(form, request.rotation, branches, conclusion))
     }
 
-    async fn evaluate(
+    /// Evaluates responses with an expert.
+    async fn evaluate_expert(
+        &self,
+        request: &OrderRequest<'_>,
+        index: usize,
+        aspect: &RubricAspect,
+    ) -> Result<Vec<Rating>, MemberError> {
+        let member = match self.member(index)? {
+            MemberRuntime::Local(local) => {
+                return local.evaluate(request.to_local(index, Vec::new())).await;
+            }
+            MemberRuntime::Served(member) => member,
+        };
+        let (form, responses) = (self.settings.options.form, request.job.responses.len());
+        let format =
+            EvaluationFormat::of_expert(form, responses, aspect, self.rubric.score_words());
+        let pieces = self.branches.pieces(aspect.key, &self.input(request, member));
+        self.request(index, member, pieces, format, request.image).await
+    }
+
+    /// Merges the evaluations of the experts with the conclusion model.
+    async fn conclude(
+        &self,
+        request: &OrderRequest<'_>,
+        merge: &MergePrompts,
+        branches: &[BranchEvaluation],
+    ) -> Result<Vec<Rating>, MemberError> {
+        let index = self.rubric.aspects.len();
+        let member = match self.member(index)? {
+            MemberRuntime::Local(local) => {
+                return local.evaluate(request.to_local(index, branches.to_vec())).await;
+            }
+            MemberRuntime::Served(member) => member,
+        };
+        let (words, responses) = (self.rubric.score_words(), request.job.responses.len());
+        let evaluations: Vec<Vec<PromptPiece>> = (self.rubric.aspects.iter().zip(branches))
+            .map(|(aspect, branch)| {
+                let format = EvaluationFormat::for_expert(responses, aspect, words);
+                format.render_pieces(&branch.texts_in_order(responses))
+            })
+            .collect();
+        let pieces = merge.pieces(&self.input(request, member), &evaluations);
+        let format = EvaluationFormat::for_final_scores(responses, words);
+        self.request(index, member, pieces, format, request.image).await
+    }
+
+    /// Returns what the prompt of a served member shows.
+    fn input<'a>(&self, request: &OrderRequest<'a>, member: &ServedMember) -> JudgeInput<'a> {
+        let has_image = request.image.is_some() && !member.text_only;
+        let shows_reference = self.settings.options.shows_reference;
+        request.job.to_input(request.rotation, shows_reference, has_image)
+    }
+
+    fn member(&self, index: usize) -> Result<&MemberRuntime, MemberError> {
+        let too_few = || MemberError::Unusable("the panel has too few members".to_owned());
+        self.members.get(index).ok_or_else(too_few)
+    }
+
+    /// Requests an evaluation from a served member.
+    async fn request(
         &self,
         index: usize,
+        member: &ServedMember,
         pieces: Result<Vec<PromptPiece>, acem3_experts::Error>,
         format: EvaluationFormat,
         image: Option<&RawValue>,
     ) -> Result<Vec<Rating>, MemberError> {
         let pieces = pieces.map_err(|error| MemberError::Unusable(error.to_string()))?;
-        let member = self.members.get(index);
-        let member = member
-            .ok_or_else(|| MemberError::Unusable("the panel has too few members".to_owned()))?;
         let prefix = self.settings.completion_prefixes.get(index).map_or("", String::as_str);
+        let image = image.filter(|_| !member.text_only);
         member.evaluate(&pieces, &format.with_prefix(prefix), image, self.limit()).await
     }
 }
 
-impl ServedPanelSettings {
-    /// Returns the constraint on tokens, if there is a tokenizer.
-    pub(super) fn token_constraint(&self) -> Result<Option<TokenConstraint>> {
-        let budget = if self.options.scores_only { 0 } else { self.analysis_tokens };
-        let constraint = self.tokenizer.clone().map(|t| TokenConstraint::new(t, budget));
-        constraint.transpose().context("the tokenizer cannot be used")
-    }
-
-    fn prompt_form(&self) -> PromptForm {
-        PromptForm {
-            form: self.options.form,
-            layout: self.layout,
-            shows_reference: self.options.shows_reference,
-            is_trained: self.is_trained,
-        }
+impl OrderRequest<'_> {
+    /// Returns the task of a member that this process computes.
+    fn to_local(&self, member: usize, evaluations: Vec<BranchEvaluation>) -> LocalTask {
+        LocalTask { member, job: self.job.clone(), rotation: self.rotation, evaluations }
     }
 }

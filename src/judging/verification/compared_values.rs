@@ -6,6 +6,9 @@ use serde_json::Value;
 /// Fields that are not compared if the judge is not reproducible: its texts may differ.
 const TEXT_FIELDS: [&str; 3] = ["analyses", "cut", "reproducible"];
 
+/// Fields with probabilities, and what follows from them. Their numbers may differ by the tolerance.
+const PROBABILITY_FIELDS: [&str; 4] = ["expected", "spread", "probabilities", "label_mass"];
+
 /// A value that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueDifference {
@@ -20,8 +23,21 @@ pub struct ValueDifference {
     pub size: Option<f64>,
 }
 
-/// Returns the values that differ. Numbers differ if they are more than `tolerance` apart. With
-/// `ignore_texts`, analyses are not compared.
+impl ValueDifference {
+    /// Returns true if a probability differs, and no score, order or status.
+    pub fn is_probability(&self) -> bool {
+        is_probability(&self.field)
+    }
+}
+
+/// Returns true if a path has a field with probabilities.
+fn is_probability(path: &str) -> bool {
+    let mut names = path.split('.').map(|part| part.split('[').next().unwrap_or_default());
+    names.any(|name| PROBABILITY_FIELDS.contains(&name))
+}
+
+/// Returns the values that differ. Probabilities and expected scores differ if they are more than
+/// `tolerance` apart, other values if they are not equal. With `ignore_texts`, analyses are not compared.
 pub fn compare_values(
     recorded: &Value,
     again: &Value,
@@ -72,7 +88,8 @@ impl ValueComparison {
         let numbers = recorded.as_f64().zip(again.as_f64());
         let size = numbers.map(|(a, b)| (a - b).abs());
         // Both numbers have four decimals, so a difference of the tolerance may be a little larger.
-        let is_equal = recorded == again || size.is_some_and(|size| size <= self.tolerance + 1e-9);
+        let is_close = size.is_some_and(|size| size <= self.tolerance + 1e-9);
+        let is_equal = recorded == again || (is_close && is_probability(field));
         if !is_equal {
             self.found.push(ValueDifference {
                 field: field.to_owned(),

@@ -12,7 +12,7 @@ use crate::judging::judge::{Judge, JudgeJob};
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::support::terminal::exit::RunFailure;
 
-/// Largest difference between equal numbers.
+/// Largest difference between equal probabilities or expected scores. Scores must be equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance {
     /// For records of a reproducible judge.
@@ -45,6 +45,8 @@ pub struct RecordDifference {
     pub case: Option<String>,
     /// The models.
     pub models: Vec<String>,
+    /// True if a score, the order or the status differs; false if only probabilities do.
+    pub scores: bool,
     /// The values that differ.
     pub values: Vec<ValueDifference>,
 }
@@ -127,6 +129,7 @@ impl JudgedAgain {
                 line,
                 case: subject.case.clone(),
                 models: subject.judged_models().to_vec(),
+                scores: !values.iter().all(ValueDifference::is_probability),
                 values,
             });
         }

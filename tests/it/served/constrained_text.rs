@@ -1,5 +1,7 @@
 //! Texts that obey a constraint, as a serving engine writes them.
 
+use std::collections::VecDeque;
+
 use serde_json::Value;
 
 /// A part of a text. A part with choices is a score; its text is one of them.
@@ -9,10 +11,16 @@ pub(crate) struct TextPart {
     pub(crate) choices: Vec<String>,
 }
 
-/// Writes a text that a regular expression, a grammar or a JSON schema allows. The scores depend on the
-/// seed.
-pub(crate) fn write_text(body: &Value, seed: u64) -> Option<Vec<TextPart>> {
-    let mut writer = Writer { parts: Vec::new(), seed };
+/// Writes a text that a regular expression, a grammar or a JSON schema allows. It has the given analyses
+/// and scores, in their order; without them, the scores depend on the seed.
+pub(crate) fn write_text(
+    body: &Value,
+    seed: u64,
+    ratings: Option<&WrittenRatings>,
+) -> Option<Vec<TextPart>> {
+    let WrittenRatings { analyses, scores } = ratings.cloned().unwrap_or_default();
+    let (analyses, scores) = (analyses.into(), scores.into());
+    let mut writer = Writer { parts: Vec::new(), seed, analyses, scores };
     if let Some(regex) = body["structured_outputs"]["regex"].as_str().or(body["regex"].as_str()) {
         writer.follow_regex(regex);
     } else if let Some(grammar) = body["grammar"].as_str() {
@@ -23,9 +31,19 @@ pub(crate) fn write_text(body: &Value, seed: u64) -> Option<Vec<TextPart>> {
     Some(writer.parts)
 }
 
+/// Analyses and scores of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct WrittenRatings {
+    pub(crate) analyses: Vec<String>,
+    pub(crate) scores: Vec<String>,
+}
+
 struct Writer {
     parts: Vec<TextPart>,
     seed: u64,
+    /// Analyses and scores that are not written yet.
+    analyses: VecDeque<String>,
+    scores: VecDeque<String>,
 }
 
 impl Writer {
@@ -39,7 +57,9 @@ impl Writer {
     fn choice(&mut self, choices: Vec<String>) {
         self.seed =
             self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
-        let text = choices[(self.seed >> 33) as usize % choices.len()].clone();
+        let seeded = || choices[(self.seed >> 33) as usize % choices.len()].clone();
+        let text = self.scores.pop_front().unwrap_or_else(seeded);
+        assert!(choices.contains(&text), "{text} is not one of {choices:?}");
         self.parts.push(TextPart { text, choices });
     }
 
@@ -50,6 +70,9 @@ impl Writer {
     }
 
     fn analysis(&mut self) {
+        if let Some(text) = self.analyses.pop_front() {
+            return self.literal(&text);
+        }
         let words =
             ["It is clear.", "The side is wrong.", "It fits the image.", "Vague, but right."];
         self.literal(words[(self.seed >> 7) as usize % words.len()]);

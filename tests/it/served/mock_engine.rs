@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::constrained_text::{TextPart, write_text};
+use super::constrained_text::{TextPart, WrittenRatings, write_text};
 
 /// How the mock behaves.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,30 @@ pub(crate) struct EngineSettings {
     pub(crate) key: Option<&'static str>,
     /// Answer requests that contain this text with status 400.
     pub(crate) rejects: Option<&'static str>,
+    /// What to write; other answers depend on a hash of the prompt.
+    pub(crate) answers: Vec<GivenAnswer>,
+}
+
+/// What a model writes about a prompt that contains some texts in this order.
+#[derive(Clone, Debug)]
+pub(crate) struct GivenAnswer {
+    pub(crate) model: String,
+    pub(crate) texts: Vec<String>,
+    pub(crate) ratings: WrittenRatings,
+}
+
+impl GivenAnswer {
+    fn is_for(&self, model: &str, prompt: &str) -> bool {
+        let mut rest = prompt;
+        let mut follows = |text: &String| match rest.find(text.as_str()) {
+            Some(start) => {
+                rest = &rest[start + text.len()..];
+                true
+            }
+            None => false,
+        };
+        self.model == model && self.texts.iter().all(&mut follows)
+    }
 }
 
 /// What a mock does wrong, with status 200.
@@ -66,6 +90,8 @@ struct Shared {
     /// Time of all answers together, in microseconds.
     busy_micros: AtomicU64,
     is_down: AtomicBool,
+    /// Seed of the answers that are not given.
+    seed: AtomicU64,
     /// Bodies of the requests for completions, if they are kept.
     bodies: Mutex<Vec<Value>>,
     keeps_bodies: AtomicBool,
@@ -83,6 +109,7 @@ impl MockEngine {
             most_in_progress: AtomicU64::new(0),
             busy_micros: AtomicU64::new(0),
             is_down: AtomicBool::new(false),
+            seed: AtomicU64::new(0),
             bodies: Mutex::default(),
             keeps_bodies: AtomicBool::new(false),
         });
@@ -116,6 +143,11 @@ impl MockEngine {
     /// Closes all connections from now on, or no longer.
     pub(crate) fn set_down(&self, is_down: bool) {
         self.shared.is_down.store(is_down, Ordering::SeqCst);
+    }
+
+    /// Gives other answers from now on.
+    pub(crate) fn change_answers(&self) {
+        self.shared.seed.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Keeps the bodies of later requests.
@@ -267,7 +299,9 @@ impl Shared {
         let is_continued = body["continue_final_message"] == true;
         let prefix = body["messages"][1]["content"].as_str().filter(|_| is_continued);
         let prefix_tokens = prefix.map_or(0, |text| text.split_whitespace().count());
-        let parts = match write_text(body, hash(&messages)) {
+        let given = self.given_answer(body);
+        let seed = hash(&messages).wrapping_add(self.seed.load(Ordering::SeqCst) << 32);
+        let parts = match write_text(body, seed, given) {
             // Without a constraint, the model rather writes a word.
             _ if prefix.is_some() => vec![TextPart {
                 text: "The".to_owned(),
@@ -292,6 +326,17 @@ impl Shared {
             }],
             "usage": {"prompt_tokens": 20 + images + prefix_tokens, "completion_tokens": parts.len()},
         })
+    }
+}
+
+impl Shared {
+    fn given_answer(&self, body: &Value) -> Option<&WrittenRatings> {
+        let content = body["messages"][0]["content"].as_array()?;
+        let texts = content.iter().filter_map(|part| part["text"].as_str());
+        let prompt: String = texts.collect();
+        let model = body["model"].as_str()?;
+        let answer = self.settings.answers.iter().find(|answer| answer.is_for(model, &prompt));
+        answer.map(|answer| &answer.ratings)
     }
 }
 

@@ -4,9 +4,11 @@ pub(crate) mod constrained_text;
 mod cost;
 mod engines;
 mod faults;
+mod mixed_panels;
 pub(crate) mod mock_engine;
 mod panel_files;
 mod privacy;
+mod verified_runs;
 
 use crate::folder::{Folder, ProgramOutput, program_output};
 

@@ -75,7 +75,13 @@ fn malformed_members_are_errors() {
     };
     let three = ["expression", "medical_knowledge", "patient_relevance"].map(served).concat();
     let error = judge(&format!("{three}conclusion = \"folder\""));
-    assert!(error.contains("3 of 4 members are served"), "{error}");
+    assert!(error.contains("members.conclusion") && error.contains("no folder"), "{error}");
+    let both = "conclusion = { folder = \"folder\", model = \"m\" }";
+    let error = judge(&format!("{three}{both}"));
+    assert!(error.contains("members.conclusion") && error.contains("folder and model"), "{error}");
+    let dialogue = served("conclusion").replace("model", "dialogue = \"vicuna\", model");
+    let error = judge(&format!("{three}{dialogue}"));
+    assert!(error.contains("dialogue is a setting of checkpoints"), "{error}");
     let error = judge(&format!("{three}conclusion = {{ model = \"m\" }}"));
     assert!(error.contains("members.conclusion") && error.contains("endpoint"), "{error}");
     let error = judge(&format!(

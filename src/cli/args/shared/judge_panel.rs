@@ -6,6 +6,8 @@ use clap::builder::FalseyValueParser;
 use super::device::DeviceArgs;
 use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
+use crate::support::device::Placement;
+use crate::support::process::limits::free_memory;
 
 /// Arguments that select a judge and its settings.
 #[derive(Args, Clone, Debug)]
@@ -43,6 +45,15 @@ pub struct JudgePanelArgs {
     /// to all arguments after it.
     #[command(flatten)]
     pub served: ServedArgs,
+}
+
+impl JudgePanelArgs {
+    /// Returns the limit on the memory for texts in progress: by default half of the free memory on a CPU,
+    /// and none on a GPU.
+    pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
+        let default = || placement.device.is_cpu().then(free_memory).flatten();
+        self.memory.or_else(|| default().map(|bytes| bytes / 2))
+    }
 }
 
 /// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.

@@ -7,7 +7,7 @@ use std::fmt;
 use anyhow::{Context as _, Result, bail};
 
 use self::engine::ServingEngine;
-use crate::checkpoints::panel::members_file::AdapterScale;
+use crate::checkpoints::panel::member_entry::AdapterScale;
 use crate::support::network::access_token::{API_KEY_VARIABLE, AccessToken};
 use crate::support::network::service_url::{ServiceUrl, UrlRules};
 

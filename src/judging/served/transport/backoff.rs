@@ -7,8 +7,13 @@ use chrono::{DateTime, Utc};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use super::limiter::AttemptOutcome;
+
 /// Largest pause before the second attempt; each later one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Largest pause before the second attempt after a failed connection or a cut response: single ones say
+/// nothing about the load.
+const FIRST_PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// Longest pause.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// Longest pause that a server may demand.
@@ -27,11 +32,20 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the pause after an attempt, counted from 1: at least what the server demands, plus a
-    /// random part.
-    pub(super) fn pause(&self, attempt: u32, demanded: Option<Duration>) -> Duration {
+    /// Returns the pause after an attempt, counted from 1: what the server demands, plus a random part.
+    pub(super) fn pause(
+        &self,
+        attempt: u32,
+        outcome: AttemptOutcome,
+        demanded: Option<Duration>,
+    ) -> Duration {
         let doublings = attempt.saturating_sub(1).min(16);
-        let longest = FIRST_PAUSE.saturating_mul(1 << doublings).min(MAX_PAUSE);
+        let longest = match (attempt, outcome, demanded) {
+            (1, AttemptOutcome::Failed, None) => FIRST_PAUSE_AFTER_FAILURE,
+            // The server knows when it has room; the random part only spreads the requests.
+            (1, _, Some(demanded)) => demanded.clamp(FIRST_PAUSE_AFTER_FAILURE, FIRST_PAUSE),
+            _ => FIRST_PAUSE.saturating_mul(1 << doublings).min(MAX_PAUSE),
+        };
         let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let jitter = longest.mul_f64(random.random::<f64>());
         demanded.unwrap_or_default().min(MAX_DEMANDED_PAUSE) + jitter
@@ -56,11 +70,19 @@ mod tests {
     fn pauses_grow_and_obey_the_server() {
         let backoff = Backoff::default();
         for attempt in 1..=12 {
-            let pause = backoff.pause(attempt, None);
+            let pause = backoff.pause(attempt, AttemptOutcome::Overloaded, None);
             assert!(pause <= MAX_PAUSE && pause <= FIRST_PAUSE * (1 << (attempt - 1)), "{pause:?}");
         }
-        assert!(backoff.pause(1, Some(Duration::from_secs(7))) >= Duration::from_secs(7));
-        let pauses: Vec<_> = (0..20).map(|_| backoff.pause(6, None)).collect();
+        let failed = |attempt| backoff.pause(attempt, AttemptOutcome::Failed, None);
+        assert!((0..20).all(|_| failed(1) <= FIRST_PAUSE_AFTER_FAILURE));
+        assert!((0..20).any(|_| failed(8) > Duration::from_secs(10)));
+        let demanded = |seconds| {
+            backoff.pause(1, AttemptOutcome::Overloaded, Some(Duration::from_secs_f64(seconds)))
+        };
+        assert!((7.0..=7.5).contains(&demanded(7.0).as_secs_f64()));
+        assert!((0.2..=0.4).contains(&demanded(0.2).as_secs_f64()));
+        let pauses: Vec<_> =
+            (0..20).map(|_| backoff.pause(6, AttemptOutcome::Overloaded, None)).collect();
         assert!(pauses.windows(2).any(|pair| pair[0] != pair[1]));
     }
 

@@ -38,6 +38,8 @@ struct LimiterState {
     /// Attempts since the limit was adapted, and how many of them were overloaded.
     attempts: usize,
     overloaded: usize,
+    /// True until the limit falls for the first time: it doubles, and then rises by a quarter.
+    doubles: bool,
 }
 
 /// Permission for one attempt. Dropping it without an outcome releases it.
@@ -51,7 +53,8 @@ impl Limiter {
     pub(super) fn new(max: usize) -> Self {
         let max = max.max(1);
         let limit = FIRST_LIMIT.min(max);
-        let state = LimiterState { limit, in_progress: 0, attempts: 0, overloaded: 0 };
+        let state =
+            LimiterState { limit, in_progress: 0, attempts: 0, overloaded: 0, doubles: true };
         Self { state: Mutex::new(state), released: Notify::new(), max }
     }
 
@@ -101,11 +104,13 @@ impl LimiterState {
             return;
         }
         let overloaded = self.overloaded as f64 / self.attempts as f64;
-        self.limit = if overloaded > TOLERATED {
+        self.limit = if overloaded > TOLERATED && self.overloaded > 1 {
+            self.doubles = false;
             // All attempts overloaded: half of the limit.
             ((self.limit as f64 * (1.0 - overloaded / 2.0)) as usize).max(1)
         } else {
-            (self.limit + (self.limit / 4).max(1)).min(max)
+            let step = if self.doubles { self.limit } else { (self.limit / 4).max(1) };
+            (self.limit + step).min(max)
         };
         (self.attempts, self.overloaded) = (0, 0);
     }
@@ -143,6 +148,16 @@ mod tests {
     fn limit_rises_to_the_maximum_in_spite_of_single_errors() {
         assert_eq!(limit_after(&Limiter::new(32), 400, 5), 32);
         assert_eq!(limit_after(&Limiter::new(1), 400, 0), 1);
+    }
+
+    #[test]
+    fn limit_doubles_until_the_server_is_overloaded() {
+        let limiter = Limiter::new(64);
+        // Windows of 8, 16 and 32 attempts.
+        assert_eq!(limit_after(&limiter, 56, 0), 64);
+        assert!(limit_after(&limiter, 64, 50) < 64);
+        let fallen = limiter.lock().limit;
+        assert_eq!(limit_after(&limiter, fallen, 0), (fallen + fallen / 4).min(64));
     }
 
     #[test]

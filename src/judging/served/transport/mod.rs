@@ -162,7 +162,7 @@ impl Transport {
                     if attempt >= MAX_ATTEMPTS || server_errors >= MAX_SERVER_ERRORS {
                         return Err(RequestError::Failed(format!("{reason} ({attempt} attempts)")));
                     }
-                    tokio::time::sleep(self.backoff.pause(attempt, pause)).await;
+                    tokio::time::sleep(self.backoff.pause(attempt, outcome, pause)).await;
                 }
             }
         }

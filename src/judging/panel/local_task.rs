@@ -1,0 +1,25 @@
+//! What a member that this process computes evaluates.
+
+use acem3_experts::{BranchEvaluation, Rating};
+use tokio::sync::oneshot;
+
+use crate::judging::judge::{JudgeJob, MemberError};
+
+/// What a member evaluates: the responses of a job in one presentation order.
+#[derive(Clone, Debug)]
+pub struct LocalTask {
+    /// Index of the member in the panel.
+    pub member: usize,
+    /// The job.
+    pub job: JudgeJob,
+    /// Index of the response that is shown first.
+    pub rotation: usize,
+    /// The evaluations of all experts in this order, for the conclusion model; empty for an expert.
+    pub evaluations: Vec<BranchEvaluation>,
+}
+
+/// A task, and where to send its ratings.
+pub(super) struct LocalRequest {
+    pub(super) task: LocalTask,
+    pub(super) reply: oneshot::Sender<Result<Vec<Rating>, MemberError>>,
+}
