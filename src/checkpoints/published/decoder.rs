@@ -37,6 +37,18 @@ impl DecoderFamily {
         }
     }
 
+    /// Returns the family of LLaVA's own code by the name of its class. `architectures`: the JSON of the
+    /// field.
+    pub(super) fn of_llava_class(architectures: &str) -> Self {
+        if architectures.contains("Qwen") {
+            Self::Qwen2
+        } else if architectures.contains("Mistral") {
+            Self::Mistral
+        } else {
+            Self::Llama
+        }
+    }
+
     /// Returns the default chat template of multimodal models of this family.
     pub(super) fn default_chat_template(self) -> &'static str {
         match self {

@@ -16,7 +16,7 @@ const SLIDING: &str = "sliding_attention";
 const FULL: &str = "full_attention";
 
 /// Settings of the rotary angles.
-struct Rope {
+struct GemmaRope {
     theta: f64,
     scaling: Option<RopeScaling>,
     local_theta: f64,
@@ -88,7 +88,7 @@ fn parse_full_attention_layers(fields: &mut ConfigFields, layers: usize) -> Resu
 }
 
 /// Reads the rotary settings: one object per kind of layer (transformers 5), or the older fields.
-fn parse_rope(fields: &mut ConfigFields) -> Result<Rope> {
+fn parse_rope(fields: &mut ConfigFields) -> Result<GemmaRope> {
     let outer: Option<f64> = fields.take("rope_theta")?;
     let outer_local: Option<f64> = fields.take("rope_local_base_freq")?;
     let (full, sliding) = match fields.take_object("rope_parameters")? {
@@ -109,7 +109,7 @@ fn parse_rope(fields: &mut ConfigFields) -> Result<Rope> {
              hint: use a checkpoint without this feature"
         );
     }
-    Ok(Rope {
+    Ok(GemmaRope {
         theta: theta.or(outer).unwrap_or(GLOBAL_THETA),
         scaling,
         local_theta: local_theta.or(outer_local).unwrap_or(LOCAL_THETA),

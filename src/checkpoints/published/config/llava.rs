@@ -12,17 +12,6 @@ use crate::checkpoints::published::decoder::{DecoderFamily, parse_decoder};
 use crate::checkpoints::published::tensor_names::CheckpointLayout;
 use crate::checkpoints::published::vision_part::VisionPart;
 
-/// Returns the decoder family of LLaVA's own code by the name of its class. `architectures`: the JSON of
-/// the field.
-pub(super) fn family_of_architecture(architectures: &str) -> DecoderFamily {
-    if architectures.contains("Qwen") {
-        DecoderFamily::Qwen2
-    } else if architectures.contains("Mistral") {
-        DecoderFamily::Mistral
-    } else {
-        DecoderFamily::Llama
-    }
-}
 impl CheckpointConfig {
     /// Parses the layout of LLaVA's own code (`llava_arch.py`): a language model's configuration
     /// with `mm_` fields.

@@ -47,7 +47,7 @@ impl CheckpointConfig {
             "llava_qwen2" => Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored),
             // LLaVA before 1.1, and models trained with its code.
             "llava" if !fields.has("text_config") => {
-                let family = llava::family_of_architecture(&architectures);
+                let family = DecoderFamily::of_llava_class(&architectures);
                 Self::parse_llava(kind, fields, family, ignored)
             }
             "gemma3" => Self::parse_gemma(kind, fields, ignored),
