@@ -124,6 +124,20 @@ fn panel_hash_does_not_depend_on_checkpoint_path() {
 }
 
 #[test]
+fn panel_hash_depends_on_reward_tokens() {
+    let folder = Folder::empty();
+    let members = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+    let members = members.map(|m| format!("{m} = {:?}\n", golden("llava"))).concat();
+    let hash = |setting: &str| {
+        folder.write("four.toml", &format!("schema = 1\n{setting}\n[members]\n{members}"));
+        inspect(&folder, "four.toml")["panel_sha256"].clone()
+    };
+    let plain = hash("");
+    assert_eq!(hash("reward_token = \"\""), plain);
+    assert_ne!(hash("reward_token = \"[Good]\""), plain);
+}
+
+#[test]
 fn panel_file_may_refer_to_external_tower() {
     let folder = Folder::empty();
     copy_folder(&golden("llava-original"), &folder.path("alone"));

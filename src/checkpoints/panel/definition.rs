@@ -124,9 +124,16 @@ impl PanelDefinition {
         let sources = file.sources(path, &mut weight_files.downloads)?;
         let (indices, sources): (Vec<usize>, Vec<CheckpointSource>) = sources.into_iter().unzip();
         let names = indices.iter().filter_map(|i| MEMBERS.get(*i).copied()).collect();
-        let published =
-            Self::read_published(file.prompt_config(path), &sources, names, weight_files)?;
-        Ok(Self { indices, ..published })
+        let prompt_config = file.prompt_config(path);
+        let mut definition = Self::read_published(prompt_config, &sources, names, weight_files)?;
+        let reward_tokens = &definition.prompt_config.completion_prefixes;
+        if reward_tokens.iter().any(|token| !token.is_empty()) {
+            let json = serde_json::to_string(reward_tokens);
+            let digest =
+                Digest::sha256(json.context("cannot serialize the reward tokens")?.as_bytes());
+            definition.hashes.insert("reward tokens".to_owned(), digest.to_string());
+        }
+        Ok(Self { indices, ..definition })
     }
 
     /// Adds the hashes of the prompt texts, and the downloads.

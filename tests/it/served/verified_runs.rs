@@ -31,7 +31,7 @@ fn verify_judges_with_the_server_again() {
     let (_, text, _) = verify(&[]);
     assert!(text.contains("other scores in"), "{text}");
     // No tolerance makes other scores equal.
-    assert_eq!(verify(&["--tolerance", "9"]).0, 1);
+    assert_eq!(verify(&["--tolerance", "5"]).0, 1);
     // A server that is away is an error, not a difference.
     engine.set_down(true);
     let (code, text, stderr) = verify(&[]);

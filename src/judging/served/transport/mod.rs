@@ -3,10 +3,9 @@
 mod api_error;
 mod backoff;
 mod limiter;
+mod outage;
 pub(super) mod usage;
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -15,6 +14,7 @@ use reqwest::{Client, Response};
 use self::api_error::{error_message, says_too_long};
 use self::backoff::Backoff;
 use self::limiter::{AttemptOutcome, Limiter};
+use self::outage::Outage;
 use crate::judging::served::endpoint::ServedModel;
 use crate::support::network::access_token::AccessToken;
 use crate::support::network::http_client::{CONNECT_TIMEOUT, build_client, root_cause};
@@ -91,7 +91,7 @@ pub(in crate::judging::served) struct Transport {
     limits: RequestLimits,
     limiter: Limiter,
     backoff: Backoff,
-    last_success: Mutex<Instant>,
+    outage: Outage,
 }
 
 impl Transport {
@@ -113,7 +113,7 @@ impl Transport {
             limits,
             limiter: Limiter::new(limits.concurrency),
             backoff: Backoff::default(),
-            last_success: Mutex::new(Instant::now()),
+            outage: Outage::default(),
         })
     }
 
@@ -140,18 +140,19 @@ impl Transport {
             match result {
                 Ok(value) => {
                     permit.finish(AttemptOutcome::Succeeded);
-                    *self.lock_last_success() = Instant::now();
+                    self.outage.end();
                     return Ok(value);
                 }
                 Err(AttemptError::Final(error)) => {
                     // The server works.
+                    self.outage.end();
                     permit.finish(AttemptOutcome::Succeeded);
                     return Err(error);
                 }
                 Err(AttemptError::Transient { reason, pause, outcome, is_server_error }) => {
                     permit.finish(outcome);
                     server_errors += u32::from(is_server_error);
-                    let silence = self.lock_last_success().elapsed();
+                    let silence = self.outage.count_failure(Instant::now());
                     if silence > self.limits.max_outage && attempt >= MAX_SERVER_ERRORS {
                         return Err(RequestError::Unusable(format!(
                             "{}: {reason}; no request succeeded for {} seconds",
@@ -275,10 +276,6 @@ impl Transport {
             Some(key) => key.hide_in(text).into_owned(),
             None => text.to_owned(),
         }
-    }
-
-    fn lock_last_success(&self) -> std::sync::MutexGuard<'_, Instant> {
-        self.last_success.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
