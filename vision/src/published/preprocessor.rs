@@ -25,6 +25,10 @@ pub fn read_image_processor(
     };
     let mut processor = match class.as_str() {
         "CLIP" | "Bit" | "Llava" | "LlavaNext" => clip,
+        "LlavaOnevision" => ImageProcessor {
+            size: ResizeSize::Exact { height: 384, width: 384 },
+            ..ImageProcessor::default()
+        },
         "Siglip" => ImageProcessor {
             size: ResizeSize::Exact { height: 224, width: 224 },
             do_center_crop: Some(false),
@@ -34,7 +38,8 @@ pub fn read_image_processor(
         },
         other => {
             let problem = format!(
-                "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava or LlavaNext"
+                "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava, LlavaNext or \
+                 LlavaOnevision"
             );
             return Err(section.field_error("image_processor_type", problem));
         }
@@ -151,6 +156,9 @@ mod tests {
         let processor = read_image_processor(&siglip, EncoderLayout::Clip).unwrap();
         assert_eq!(processor.output_size(), Some((448, 448)));
         assert_eq!(processor.resample, crate::resample::Resample::Bilinear);
+        let onevision = json!({"image_processor_type": "LlavaOnevisionImageProcessor"});
+        let processor = read_image_processor(&onevision, EncoderLayout::Siglip).unwrap();
+        assert_eq!((processor.output_size(), processor.crop_size), (Some((384, 384)), None));
     }
 
     #[test]
