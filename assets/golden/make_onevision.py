@@ -264,7 +264,10 @@ def prometheus(sp):
             text_config=LlamaConfig(**TEXT | {"num_key_value_heads": 4, "num_hidden_layers": 1}, vocab_size=vocab).to_dict(),
             image_token_index=3, vision_feature_layer=-2, vision_feature_select_strategy="default",
             tie_word_embeddings=False), seed)
-        return built.bfloat16().float()
+        # The weights only: the frequencies of the rotary embedding stay in f32.
+        for weight in built.parameters():
+            weight.copy_(weight.bfloat16())
+        return built
 
     views = image_views(padding_processor(), published_images(["tall"]), ["pixel_values"])
     built, tensors = kinds.expected(build, views, *kinds.ends(sp))

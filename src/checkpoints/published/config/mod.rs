@@ -44,13 +44,17 @@ impl CheckpointConfig {
         match kind.as_str() {
             "llava_llama" => Self::parse_llava(kind, fields, DecoderFamily::Llama, ignored),
             "llava_mistral" => Self::parse_llava(kind, fields, DecoderFamily::Mistral, ignored),
-            "llava_qwen2" | "llava_qwen" => Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored),
+            "llava_qwen2" | "llava_qwen" => {
+                Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored)
+            }
             // LLaVA before 1.1, and models trained with its code.
             "llava" if !fields.has("text_config") => {
                 let family = llava::family_of_architecture(&architectures);
                 Self::parse_llava(kind, fields, family, ignored)
             }
-            "llava" | "llava_next" | "llava_onevision" => Self::parse_transformers(kind, fields, ignored),
+            "llava" | "llava_next" | "llava_onevision" => {
+                Self::parse_transformers(kind, fields, ignored)
+            }
             // LLaVA's training code may keep the `model_type` of the language model. The field
             // `mm_vision_tower` then marks the model as multimodal.
             other if fields.has("mm_vision_tower") => {

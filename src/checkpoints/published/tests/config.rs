@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::checkpoints::published::config::CheckpointConfig;
 
-fn parse_config(config: &Value) -> Result<CheckpointConfig, String> {
+pub(super) fn parse_config(config: &Value) -> Result<CheckpointConfig, String> {
     let map = config.as_object().unwrap().clone();
     CheckpointConfig::parse(map, &[]).map_err(|error| format!("{error:#}"))
 }

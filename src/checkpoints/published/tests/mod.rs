@@ -6,6 +6,7 @@ mod config;
 mod devices;
 mod full_size;
 mod llava_variants;
+mod onevision;
 mod training;
 mod unigram_tokenizer;
 
