@@ -62,7 +62,14 @@ fn judge(folder: &Folder, out: &str, batch: &str) -> Vec<Value> {
 
 #[test]
 fn verdicts_on_tiles_do_not_depend_on_batch_or_case_order() {
-    let folder = panel_folder("llava-next");
+    for checkpoint in ["llava-next", "llava-onevision"] {
+        assert_equal_verdicts_in_any_order(checkpoint);
+    }
+}
+
+/// Checks that batch size and order of cases do not change verdicts on images of several sizes.
+fn assert_equal_verdicts_in_any_order(checkpoint: &str) {
+    let folder = panel_folder(checkpoint);
     let mut cases: Vec<Value> = IMAGES.map(image_case).into();
     folder.write_cases(&cases);
     judge(&folder, "one", "1");
@@ -90,6 +97,11 @@ fn every_layout_judges_and_is_inspected() {
         ("llava-next", "llava_next", json!([9, 51])),
         ("llava-siglip", "llava", json!([16, null])),
         ("llava-mistral", "llava_mistral", json!([16, null])),
+        // 16 rows of 6 tokens in 6 x 2 tiles are just below the limit.
+        ("llava-onevision", "llava_onevision", json!([9, 9 + 16 * 7])),
+        ("llava-critic", "llava", json!([9, 9 + 16 * 7])),
+        ("huatuo", "llava_qwen2", json!([16, null])),
+        ("prometheus", "llava", json!([16, null])),
         ("mistral", "mistral", Value::Null),
         ("qwen2", "qwen2", Value::Null),
     ] {

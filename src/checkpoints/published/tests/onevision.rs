@@ -2,11 +2,13 @@
 //! reference implementations. The script `assets/golden/make_onevision.py` generates the checkpoints
 //! and the expected values.
 
+use std::collections::HashMap;
+
 use acem3_projector::limited_size;
 use acem3_vision::processor::ResizeSize;
 use acem3_vision::{AnyRes, ImageProcessor, RegionRounding, Resolutions, Tiles, Tiling};
 use candle::{DType, Device, Tensor};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::config::parse_config;
 use super::llava_variants::{assert_images, assert_tokens, load_values};
@@ -56,6 +58,39 @@ fn prometheus_vision_matches_transformers() {
     assert_images("prometheus", &values);
     assert_tokens("prometheus", &values);
     assert!(load_member("prometheus").chat_template.close.contains("ASSISTANT:"));
+}
+
+/// Checks a LLaVA 1.5 with merged adapters, as the scripts of LLaVA save it: the weights of
+/// `prometheus` in safetensors, with the tower, under the newer `model_type`.
+#[test]
+fn llava_with_merged_adapters_matches_transformers() {
+    let published = golden_path("checkpoints/prometheus");
+    let folder = tempfile::tempdir().unwrap();
+    let mut tensors = HashMap::new();
+    for shard in 1..=2 {
+        let path = published.join(format!("pytorch_model-{shard:05}-of-00002.bin"));
+        tensors.extend(candle::pickle::read_all(path).unwrap());
+    }
+    candle::safetensors::save(&tensors, folder.path().join("model.safetensors")).unwrap();
+    std::fs::copy(published.join("tokenizer.model"), folder.path().join("tokenizer.model"))
+        .unwrap();
+    let config = std::fs::read(published.join("config.json")).unwrap();
+    let mut config: Value = serde_json::from_slice(&config).unwrap();
+    for (name, value) in [
+        ("model_type", json!("llava_llama")),
+        (
+            "mm_vision_tower",
+            json!(golden_path("checkpoints/huatuo/vit/clip_vit_large_patch14_336")),
+        ),
+        ("attention_bias", json!(false)),
+        ("mm_patch_merge_type", json!("flat")),
+        ("mm_projector_lr", json!(2e-5)),
+        ("image_crop_resolution", json!(224)),
+    ] {
+        config[name] = value;
+    }
+    std::fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+    assert_images(folder.path().to_str().unwrap(), &load_values("prometheus"));
 }
 
 /// Checks resolution and number of image tokens of the published model for hundreds of image sizes.
