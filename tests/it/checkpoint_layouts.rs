@@ -63,12 +63,13 @@ fn judge(folder: &Folder, out: &str, batch: &str) -> Vec<Value> {
 #[test]
 fn verdicts_do_not_depend_on_batch_or_case_order() {
     // With tiles, and with image tokens that attend to later ones.
-    for checkpoint in ["llava-next", "gemma3"] {
-        assert_equal_for_batch_and_case_order(checkpoint);
+    for checkpoint in ["llava-next", "llava-onevision", "gemma3"] {
+        assert_equal_verdicts_in_any_order(checkpoint);
     }
 }
 
-fn assert_equal_for_batch_and_case_order(checkpoint: &str) {
+/// Checks that batch size and order of cases do not change verdicts on images of several sizes.
+fn assert_equal_verdicts_in_any_order(checkpoint: &str) {
     let folder = panel_folder(checkpoint);
     let mut cases: Vec<Value> = IMAGES.map(image_case).into();
     folder.write_cases(&cases);
@@ -99,6 +100,11 @@ fn every_layout_judges_and_is_inspected() {
         ("llava-mistral", "llava_mistral", json!([16, null])),
         ("gemma3", "gemma3", json!([9, null])),
         ("gemma3-text", "gemma3_text", Value::Null),
+        // 16 rows of 6 tokens in 6 x 2 tiles are just below the limit.
+        ("llava-onevision", "llava_onevision", json!([9, 9 + 16 * 7])),
+        ("llava-critic", "llava", json!([9, 9 + 16 * 7])),
+        ("huatuo", "llava_qwen2", json!([16, null])),
+        ("prometheus", "llava", json!([16, null])),
         ("mistral", "mistral", Value::Null),
         ("qwen2", "qwen2", Value::Null),
     ] {

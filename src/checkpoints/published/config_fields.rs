@@ -5,15 +5,18 @@ use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Fields about training, storage or sampling, which do not affect the computation (transformers'
-/// `configuration_utils.py` and its models' configurations, LLaVA's `train.py`).
-const IGNORED_FIELDS: [&str; 88] = [
+/// Fields about training, storage, sampling or videos, which do not affect the computation (transformers'
+/// `configuration_utils.py` and its models' configurations, `train.py` of LLaVA and
+/// LLaVA-NeXT).
+const IGNORED_FIELDS: [&str; 104] = [
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_commit_hash",
     "_flash_attn_2_enabled",
     "_name_or_path",
     "add_cross_attention",
+    "add_faster_video",
+    "add_time_instruction",
     "architectures",
     "attention_dropout",
     "attn_implementation",
@@ -23,6 +26,7 @@ const IGNORED_FIELDS: [&str; 88] = [
     "chunk_size_feed_forward",
     "cross_attention_hidden_size",
     "decoder_start_token_id",
+    "delay_load",
     "diversity_penalty",
     "do_sample",
     "dropout",
@@ -31,7 +35,9 @@ const IGNORED_FIELDS: [&str; 88] = [
     "encoder_no_repeat_ngram_size",
     "eos_token_id",
     "exponential_decay_length_penalty",
+    "faster_token_stride",
     "finetuning_task",
+    "force_sample",
     "forced_bos_token_id",
     "forced_eos_token_id",
     "freeze_mm_mlp_adapter",
@@ -54,8 +60,14 @@ const IGNORED_FIELDS: [&str; 88] = [
     "max_sequence_length",
     "min_length",
     "mm_hidden_size",
+    "mm_newline_position",
     "mm_projector_lr",
+    "mm_resampler_location",
     "mm_resampler_type",
+    "mm_spatial_pool_mode",
+    "mm_spatial_pool_out_channels",
+    "mm_spatial_pool_stride",
+    "mm_tunable_parts",
     "mm_use_im_patch_token",
     "mm_vision_tower_lr",
     "no_repeat_ngram_size",
@@ -66,6 +78,7 @@ const IGNORED_FIELDS: [&str; 88] = [
     "output_hidden_states",
     "output_scores",
     "pad_token_id",
+    "pos_skipping_range",
     "prefix",
     "pretraining_tp",
     "problem_type",
@@ -96,6 +109,10 @@ const IGNORED_FIELDS: [&str; 88] = [
     "use_bfloat16",
     "use_cache",
     "use_mm_proj",
+    "use_pos_skipping",
+    "video_token_id",
+    "video_token_index",
+    "vision_tower_pretrained",
 ];
 
 /// Unconsumed fields of an object, with the path of the object in the file.

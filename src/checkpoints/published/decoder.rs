@@ -32,7 +32,8 @@ impl DecoderFamily {
                 "model_type `{other}` is not supported\n\
                  hint: serve the checkpoint, for example with `vllm serve FOLDER --port 8000`, and judge \
                  with --panel http://127.0.0.1:8000/v1 --model FOLDER; or use llama, mistral, qwen2, \
-                 gemma3, llava, llava_next, llava_llama, llava_mistral or llava_qwen2"
+                 gemma3, llava, llava_next, llava_onevision, llava_llama, llava_mistral, llava_qwen or \
+                 llava_qwen2"
             ),
         }
     }

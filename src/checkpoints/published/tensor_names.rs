@@ -21,8 +21,8 @@ pub(super) enum CheckpointLayout {
     Plain,
     /// LLaVA's own code: the language model's names, plus the projector and often the vision tower.
     Llava,
-    /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, all
-    /// versions.
+    /// transformers' `LlavaForConditionalGeneration`, `LlavaNextForConditionalGeneration` and
+    /// `LlavaOnevisionForConditionalGeneration`, all versions.
     Transformers,
     /// transformers' `Gemma3ForConditionalGeneration`, all versions.
     Gemma3,

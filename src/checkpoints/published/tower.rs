@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use acem3_projector::ProjectorConfig;
 use acem3_vision::published::{EncoderNetwork, encoder_by_repository};
-use acem3_vision::{EncoderLayout, TensorRenaming};
+use acem3_vision::{EncoderLayout, Selection, TensorRenaming};
 use anyhow::{Context, Result, bail};
 
 use super::config_json::CONFIG_FILE;
@@ -36,7 +36,7 @@ pub(super) fn load_vision_tower(
         (None, Some(name)) if !has_tower => download_tower(source, name, weight_files)?,
         (folder, _) => folder,
     };
-    let network = tower_network(source, vision_part, folder.as_deref(), has_tower)?;
+    let mut network = tower_network(source, vision_part, folder.as_deref(), has_tower)?;
     match &folder {
         Some(folder) if !has_tower => {
             let tensors = shards::read(folder, weight_files, files)?;
@@ -51,13 +51,18 @@ pub(super) fn load_vision_tower(
         }
         _ => remove_unused_tower_tensors(weights, network.layout),
     }
+    let mut selection = vision_part.selection;
+    if has_tower && lacks_last_block(weights, &network, selection) {
+        network.config.num_hidden_layers -= 1;
+        selection.select_layer += 1;
+    }
     let mut folders: Vec<&Path> = vec![&source.path];
     folders.extend(folder.as_deref());
     let processor = vision::read_processor(&folders, &network, vision_part)?;
     Ok(VisionSetup {
         processor,
         tiling: vision_part.tiling.clone(),
-        selection: vision_part.selection,
+        selection,
         projector: ProjectorConfig {
             kind: vision_part.projector,
             vision_hidden_size: network.config.hidden_size,
@@ -100,6 +105,18 @@ fn tower_network(
         );
     }
     Ok(network)
+}
+
+/// Returns true if a checkpoint includes a SigLIP without its last block. LLaVA's code removes that
+/// block before it trains and saves the tower (`siglip_encoder.py`), and counts layers with it.
+fn lacks_last_block(weights: &Checkpoint, network: &EncoderNetwork, selection: Selection) -> bool {
+    let Some(last) = network.config.num_hidden_layers.checked_sub(1) else {
+        return false;
+    };
+    let prefix = format!("{TOWER_PREFIX}encoder.layers.{last}.");
+    network.layout == EncoderLayout::Siglip
+        && selection.select_layer == -2
+        && !weights.tensors.keys().any(|name| name.starts_with(&prefix))
 }
 
 /// Returns the folder of a tower: the configured one, or one with the tower's name next to or

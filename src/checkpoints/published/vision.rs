@@ -106,27 +106,48 @@ fn build_processor(
     published.check()?;
     let processor = published.processor;
     let settings = file.get("image_processor").unwrap_or(file);
-    let processor_type = settings.get("image_processor_type").and_then(Value::as_str);
     match &vision_part.tiling {
         Some(Tiling::Pinpoints(pinpoints)) => {
-            let file_pinpoints = settings.get("image_grid_pinpoints").filter(|v| !v.is_null());
-            if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
-                bail!(
-                    "image_grid_pinpoints differ from those in {CONFIG_FILE}\n\
-                     hint: check that both files come from the same repository"
-                );
-            }
-            AnyRes::new(processor.clone(), pinpoints.clone())?;
+            check_pinpoints(settings, &processor, pinpoints.clone())?;
         }
-        None if processor_type
-            .is_some_and(|processor_type| processor_type.starts_with("LlavaNext")) =>
-        {
-            bail!(
-                "image_processor_type is for llava_next, but the checkpoint has another model_type\n\
-             hint: check that both files come from the same repository"
-            )
+        Some(Tiling::AnyResMax(any_res_max)) => {
+            let pinpoints = any_res_max.resolutions.in_pixels(network.config.image_size);
+            check_pinpoints(settings, &processor, pinpoints)?;
         }
-        None => {}
+        None => reject_tiling_processor(settings)?,
     }
     Ok(processor)
+}
+
+/// Checks that the processor can cut tiles of these resolutions, and that its file has no others.
+fn check_pinpoints(
+    settings: &Value,
+    processor: &ImageProcessor,
+    pinpoints: Vec<[usize; 2]>,
+) -> Result<()> {
+    let file_pinpoints = settings.get("image_grid_pinpoints").filter(|v| !v.is_null());
+    if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
+        bail!(
+            "image_grid_pinpoints differ from those in {CONFIG_FILE}\n\
+             hint: check that both files come from the same repository"
+        );
+    }
+    AnyRes::new(processor.clone(), pinpoints)?;
+    Ok(())
+}
+
+/// Returns an error if a processor cuts tiles, but the checkpoint encodes complete images.
+fn reject_tiling_processor(settings: &Value) -> Result<()> {
+    let processor_type = settings.get("image_processor_type").and_then(Value::as_str);
+    for (class, model_type) in [("LlavaNext", "llava_next"), ("LlavaOnevision", "llava_onevision")]
+    {
+        if processor_type.is_some_and(|processor_type| processor_type.starts_with(class)) {
+            bail!(
+                "image_processor_type is for {model_type}, but the checkpoint has another \
+                 model_type\n\
+                 hint: check that both files come from the same repository"
+            );
+        }
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Image encoder of a member: preprocessing, vision tower and projector. Converts decoded images to
 //! image tokens.
 
-use acem3_projector::{Projector, TileLayout, pack_tiles};
+use acem3_projector::{Projector, TileLayout, pack_limited_tiles, pack_tiles};
 use acem3_vision::{
-    AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, Tiling, VisionTower,
+    AnyRes, DecodedImage, ImageProcessor, ProcessError, RegionRounding, Tiles, Tiling, VisionTower,
 };
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
@@ -35,7 +35,13 @@ enum TokenPacking {
     /// The tokens of the complete image, then those of the tiles, in rows that end with this
     /// embedding, shape `(c)`.
     Rows { newline: Tensor },
+    /// The same rows, with shrunk tiles if these have more tokens than `max_tiles` tiles.
+    LimitedRows { newline: Tensor, max_tiles: usize, rounding: RegionRounding },
 }
+
+/// Number of encoder inputs that the vision tower encodes at once. It limits the memory for images
+/// with many tiles.
+const INPUTS_AT_ONCE: usize = 8;
 
 impl ImageEncoder {
     /// Loads the vision tower and the projector from the checkpoint under `vb`.
@@ -43,12 +49,21 @@ impl ImageEncoder {
         let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
         let processor = setup.processor.clone();
+        let newline = || model.get(setup.projector.hidden_size, "image_newline");
         let (input, packing) = match &setup.tiling {
             None => (ImageInput::Whole(processor), TokenPacking::Whole),
             Some(Tiling::Pinpoints(pinpoints)) => {
-                let newline = model.get(setup.projector.hidden_size, "image_newline")?;
                 let any_res = AnyRes::new(processor, pinpoints.clone())?;
-                (ImageInput::Tiled(any_res), TokenPacking::Rows { newline })
+                (ImageInput::Tiled(any_res), TokenPacking::Rows { newline: newline()? })
+            }
+            Some(Tiling::AnyResMax(settings)) => {
+                let pinpoints = settings.resolutions.in_pixels(setup.vision.image_size);
+                let packing = TokenPacking::LimitedRows {
+                    newline: newline()?,
+                    max_tiles: settings.max_tiles,
+                    rounding: settings.rounding,
+                };
+                (ImageInput::Tiled(AnyRes::new(processor, pinpoints)?), packing)
             }
         };
         Ok(Self {
@@ -91,18 +106,37 @@ impl ImageEncoder {
     /// # Shapes
     /// `(p, c)`.
     pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
-        let pixel_values = tiles.pixel_values.to_device(&self.device)?;
-        let tokens = self.projector.forward(&self.tower.forward(&pixel_values)?)?;
+        let tokens = self.encode_inputs(&tiles.pixel_values)?;
+        let layout = |rounding| {
+            let (rows, columns) = tiles.grid;
+            let side = self.tower.config().grid_side();
+            let (token_rows, token_columns) = tiles.content_region(side, rounding);
+            TileLayout { rows, columns, token_rows, token_columns }
+        };
         match &self.packing {
             TokenPacking::Whole => tokens.squeeze(0),
             TokenPacking::Rows { newline } => {
-                let (rows, columns) = tiles.grid;
-                let (token_rows, token_columns) =
-                    tiles.content_region(self.tower.config().grid_side());
-                let layout = TileLayout { rows, columns, token_rows, token_columns };
-                pack_tiles(&tokens, &layout, newline)
+                pack_tiles(&tokens, &layout(RegionRounding::Decimals), newline)
+            }
+            TokenPacking::LimitedRows { newline, max_tiles, rounding } => {
+                pack_limited_tiles(&tokens, &layout(*rounding), newline, *max_tiles)
             }
         }
+    }
+
+    /// Returns the image tokens of each encoder input.
+    ///
+    /// # Shapes
+    /// `(n, 3, s, s)` to `(n, p, c)`.
+    fn encode_inputs(&self, pixel_values: &Tensor) -> candle::Result<Tensor> {
+        let count = pixel_values.dim(0)?;
+        let mut parts = Vec::new();
+        for start in (0..count).step_by(INPUTS_AT_ONCE) {
+            let part = pixel_values.narrow(0, start, INPUTS_AT_ONCE.min(count - start))?;
+            let features = self.tower.forward(&part.to_device(&self.device)?)?;
+            parts.push(self.projector.forward(&features)?);
+        }
+        Tensor::cat(&parts, 0)
     }
 
     /// Encodes a grey image, so that incompatible settings are reported before the first case.

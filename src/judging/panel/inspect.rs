@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use acem3_experts::prompt::Rubric;
+use acem3_projector::limited_size;
 use acem3_vision::{Tiling, VisionConfig};
 use anyhow::{Context, Result};
 
@@ -272,14 +273,28 @@ impl EncoderReport {
 
 /// Returns the largest number of tokens of all tiles of an image.
 fn max_tile_tokens(tiling: &Tiling, vision: &VisionConfig) -> Option<usize> {
+    let side = vision.grid_side();
+    let patches = |[height, width]: &[usize; 2]| {
+        let per_side = |length: usize| length / vision.image_size.max(1) * side;
+        (per_side(*height), per_side(*width))
+    };
+    // One token at the end of each row.
+    let row_tokens = |(rows, columns): (usize, usize)| rows * (columns + 1);
     match tiling {
         Tiling::Pinpoints(pinpoints) => {
-            // Patches per side, plus one token at the end of each row.
-            let tile_tokens = |[height, width]: &[usize; 2]| {
-                let patches = |side: usize| side / vision.image_size.max(1) * vision.grid_side();
-                patches(*height) * (patches(*width) + 1)
-            };
-            pinpoints.iter().map(tile_tokens).max()
+            pinpoints.iter().map(|pinpoint| row_tokens(patches(pinpoint))).max()
+        }
+        Tiling::AnyResMax(settings) => {
+            let pinpoints = settings.resolutions.in_pixels(vision.image_size);
+            let regions = pinpoints.iter().flat_map(|pinpoint| {
+                // An image may fill less than the tiles. A smaller region may stay just below the
+                // limit where a larger one shrinks.
+                let (rows, columns) = patches(pinpoint);
+                let narrower = (1..=columns).map(move |columns| (rows, columns));
+                narrower.chain((1..=rows).map(move |rows| (rows, columns)))
+            });
+            let limited = regions.map(|region| limited_size(region, settings.max_tiles, side));
+            limited.map(row_tokens).max()
         }
     }
 }

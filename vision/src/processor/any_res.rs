@@ -1,16 +1,18 @@
-//! Preprocessing of large images in `LLaVA-NeXT`: the whole image, downscaled, and a grid of tiles
-//! in full resolution.
+//! Preprocessing of large images in `LLaVA-NeXT` and `LLaVA-OneVision`: the whole image, downscaled,
+//! and a grid of tiles in full resolution.
 
 use std::ops::Range;
 
 use candle::Tensor;
 
+use super::any_res_max::RegionRounding;
 use super::error::ProcessError;
 use super::image_processor::{ImageProcessor, MAX_BUFFER_BYTES};
 use crate::image::DecodedImage;
 use crate::resize::{OutputRegion, PaddedImage, buffer_size, resize};
 
-/// Splits a large image into several encoder inputs (`image_processing_llava_next.py`).
+/// Splits a large image into several encoder inputs (`image_processing_llava_next.py` and
+/// `image_processing_llava_onevision.py`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnyRes {
     processor: ImageProcessor,
@@ -181,18 +183,19 @@ fn crop_tile(image: &DecodedImage, row: usize, column: usize, side: usize) -> Op
 impl Tiles {
     /// Returns the rows and columns of features that show the image and not its padding
     /// (`unpad_image`). Each tile has `side` × `side` features.
-    pub fn content_region(&self, side: usize) -> (Range<usize>, Range<usize>) {
+    pub fn content_region(
+        &self,
+        side: usize,
+        rounding: RegionRounding,
+    ) -> (Range<usize>, Range<usize>) {
         let (rows, columns) = (self.grid.0 * side, self.grid.1 * side);
         let (height, width) = (self.image_size.0 as f64, self.image_size.1 as f64);
-        // The value is rounded to seven decimals before truncation, so that an exact size does not
-        // lose a pixel.
-        let truncate = |length: f64| ((length * 1e7).round_ties_even() / 1e7) as usize;
         if width / height > columns as f64 / rows as f64 {
-            let content = truncate(height * (columns as f64 / width));
+            let content = rounding.round(height * (columns as f64 / width));
             let margin = rows.saturating_sub(content) / 2;
             (margin..rows - margin, 0..columns)
         } else {
-            let content = truncate(width * (rows as f64 / height));
+            let content = rounding.round(width * (rows as f64 / height));
             let margin = columns.saturating_sub(content) / 2;
             (0..rows, margin..columns - margin)
         }
@@ -235,9 +238,10 @@ mod tests {
         // The resized image is 8 × 3 pixels (2.67 rounded up), with no row of padding above and one
         // below.
         assert!(rows[2][0] > 1.9 && rows[0][0] > 1.9 && rows[3][0] < -1.7);
-        assert_eq!(tiles.content_region(3), (0..3, 0..6));
+        let region = |tiles: &Tiles, side| tiles.content_region(side, RegionRounding::Decimals);
+        assert_eq!(region(&tiles, 3), (0..3, 0..6));
         let narrow = Tiles { grid: (2, 2), image_size: (100, 20), ..tiles };
-        assert_eq!(narrow.content_region(10), (0..20, 8..12));
+        assert_eq!(region(&narrow, 10), (0..20, 8..12));
     }
 
     #[test]

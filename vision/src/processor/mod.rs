@@ -1,6 +1,7 @@
 //! Image preprocessing: from decoded images to pixel values.
 
 mod any_res;
+mod any_res_max;
 mod checks;
 mod error;
 mod geometry;
@@ -9,6 +10,7 @@ mod size;
 mod tiling;
 
 pub use any_res::{AnyRes, Tiles};
+pub use any_res_max::{AnyResMax, RegionRounding, Resolutions};
 pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
 pub use size::{CropRounding, CropSize, Pad, ResizeSize};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::any_res_max::AnyResMax;
+
 /// Method by which one image becomes several encoder inputs, with its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -9,4 +11,6 @@ pub enum Tiling {
     /// `LLaVA-NeXT`: tiles of the candidate resolution, height and width in pixels, that fits the
     /// image best. See [`AnyRes`](super::AnyRes).
     Pinpoints(Vec<[usize; 2]>),
+    /// `LLaVA-OneVision`: the same tiles, with a limit on their image tokens.
+    AnyResMax(AnyResMax),
 }

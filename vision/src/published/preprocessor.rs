@@ -26,6 +26,10 @@ pub fn read_image_processor(
     };
     let mut processor = match class.as_str() {
         "CLIP" | "Bit" | "Llava" | "LlavaNext" => clip,
+        "LlavaOnevision" => ImageProcessor {
+            size: ResizeSize::Exact { height: 384, width: 384 },
+            ..ImageProcessor::default()
+        },
         "Siglip" | "Gemma3" => ImageProcessor {
             resample: if class == "Gemma3" { Resample::Bilinear } else { Resample::Bicubic },
             size: ResizeSize::Exact { height: 224, width: 224 },
@@ -36,8 +40,8 @@ pub fn read_image_processor(
         },
         other => {
             let problem = format!(
-                "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava, LlavaNext or \
-                 Gemma3"
+                "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava, LlavaNext, \
+                 LlavaOnevision or Gemma3"
             );
             return Err(section.field_error("image_processor_type", problem));
         }
@@ -158,6 +162,9 @@ mod tests {
         let processor = read_image_processor(&siglip, EncoderLayout::Clip).unwrap();
         assert_eq!(processor.output_size(), Some((448, 448)));
         assert_eq!(processor.resample, crate::resample::Resample::Bilinear);
+        let onevision = json!({"image_processor_type": "LlavaOnevisionImageProcessor"});
+        let processor = read_image_processor(&onevision, EncoderLayout::Siglip).unwrap();
+        assert_eq!((processor.output_size(), processor.crop_size), (Some((384, 384)), None));
     }
 
     #[test]

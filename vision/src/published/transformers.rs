@@ -43,9 +43,9 @@ pub struct EncoderNetwork {
     pub config: VisionConfig,
 }
 
-/// Fields of a vision configuration that this module reads, and two that do not affect the features
-/// (`vision_use_head` and `vocab_size`).
-const KNOWN_FIELDS: [&str; 14] = [
+/// Fields of a vision configuration that this module reads, and three that do not affect the features
+/// (`tie_word_embeddings`, `vision_use_head` and `vocab_size`).
+const KNOWN_FIELDS: [&str; 15] = [
     "model_type",
     "hidden_size",
     "intermediate_size",
@@ -58,6 +58,7 @@ const KNOWN_FIELDS: [&str; 14] = [
     "hidden_act",
     "mlp_ratio",
     "use_swiglu_ffn",
+    "tie_word_embeddings",
     "vision_use_head",
     "vocab_size",
 ];

@@ -2,15 +2,19 @@
 
 use acem3_experts::prompt::ImageMarkers;
 use acem3_projector::ProjectorKind;
-use acem3_vision::{SelectFeature, Selection, Tiling};
+use acem3_vision::{AnyResMax, RegionRounding, Resolutions, SelectFeature, Selection, Tiling};
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 use super::CheckpointConfig;
+use super::resolutions::{parse_max_tiles, parse_resolutions};
 use crate::checkpoints::published::config_fields::ConfigFields;
 use crate::checkpoints::published::decoder::{DecoderFamily, parse_decoder};
 use crate::checkpoints::published::tensor_names::CheckpointLayout;
 use crate::checkpoints::published::vision_part::VisionPart;
+
+/// The vision tower of HuatuoGPT-Vision, inside the checkpoint. Its 34B model has the `model_type` of
+/// LLaVA 1.5, but the dialogue of the 7B model (`cli.py`).
+const HUATUO_TOWER: &str = "./vit/clip_vit_large_patch14_336";
 
 impl CheckpointConfig {
     /// Parses the layout of LLaVA's own code (`llava_arch.py`): a language model's configuration
@@ -54,8 +58,7 @@ impl CheckpointConfig {
             tiling: aspect.tiling,
         };
         fields.finish(ignored)?;
-        // HuatuoGPT-Vision (`cli.py`).
-        let is_huatuo = kind == "llava_qwen2";
+        let is_huatuo = kind == "llava_qwen2" || vision.tower_name.as_deref() == Some(HUATUO_TOWER);
         Ok(Self {
             layout: CheckpointLayout::Llava,
             decoder,
@@ -80,46 +83,46 @@ struct AspectRatioMode {
 impl AspectRatioMode {
     fn from_fields(fields: &mut ConfigFields) -> Result<Self> {
         let aspect: String = fields.take_or("image_aspect_ratio", "square".to_owned())?;
-        if aspect != "anyres" {
+        let max_tiles = parse_max_tiles("image_aspect_ratio", &aspect)?;
+        if aspect != "anyres" && max_tiles.is_none() {
             fields.expect_value("mm_patch_merge_type", "flat")?;
         }
-        let tiling = match aspect.as_str() {
-            "pad" | "square" => None,
-            "anyres" => {
-                let merge: String = fields.take_or("mm_patch_merge_type", "flat".to_owned())?;
-                if merge != "spatial_unpad" {
-                    bail!(
-                        "mm_patch_merge_type is `{merge}`, expected spatial_unpad for \
-                         image_aspect_ratio anyres"
-                    );
-                }
-                let pinpoints = fields.require("image_grid_pinpoints")?;
-                Some(Tiling::Pinpoints(parse_pinpoints(pinpoints)?))
-            }
-            other => {
-                bail!("image_aspect_ratio is `{other}`, only pad, square and anyres are supported")
+        let tiling = match (aspect.as_str(), max_tiles) {
+            ("pad" | "square", _) => None,
+            ("anyres", _) => match parse_tiles(fields, &aspect)? {
+                Resolutions::Pixels(pinpoints) => Some(Tiling::Pinpoints(pinpoints)),
+                Resolutions::Tiles(_) => bail!(
+                    "image_grid_pinpoints is a range of tiles, which is supported with \
+                     image_aspect_ratio anyres_max_N only\n\
+                     hint: list widths and heights in pixels"
+                ),
+            },
+            (_, Some(max_tiles)) => Some(Tiling::AnyResMax(AnyResMax {
+                resolutions: parse_tiles(fields, &aspect)?,
+                max_tiles,
+                rounding: RegionRounding::Down,
+            })),
+            (other, None) => {
+                bail!(
+                    "image_aspect_ratio is `{other}`, only pad, square, anyres and anyres_max_N \
+                     are supported"
+                )
             }
         };
         Ok(Self { pads_to_square: aspect == "pad", tiling })
     }
 }
 
-/// Parses candidate resolutions to (height, width). LLaVA's own code stores (width, height), as a
-/// JSON list or as a string with a Python list of tuples.
-fn parse_pinpoints(value: Value) -> Result<Vec<[usize; 2]>> {
-    let excerpt = value.to_string();
-    let list = match value {
-        Value::String(text) => {
-            let text = text.replace('(', "[").replace(')', "]");
-            serde_json::from_str(&text)
-        }
-        list => serde_json::from_value(list),
-    };
-    let list: Vec<[usize; 2]> = list.with_context(|| {
-        let excerpt: String = excerpt.chars().take(60).collect();
-        format!("image_grid_pinpoints is {excerpt}, expected a list of widths and heights")
-    })?;
-    Ok(list.into_iter().map(|[w, h]| [h, w]).collect())
+/// Reads the settings of images in tiles. `aspect`: the value of `image_aspect_ratio`.
+fn parse_tiles(fields: &mut ConfigFields, aspect: &str) -> Result<Resolutions> {
+    let merge: String = fields.take_or("mm_patch_merge_type", "flat".to_owned())?;
+    if merge != "spatial_unpad" {
+        bail!(
+            "mm_patch_merge_type is `{merge}`, expected spatial_unpad for image_aspect_ratio \
+             {aspect}"
+        );
+    }
+    parse_resolutions(fields.require("image_grid_pinpoints")?)
 }
 
 fn parse_selection(select_layer: i64, feature: &str) -> Result<Selection> {

@@ -2,6 +2,7 @@
 
 mod gemma3;
 mod llava;
+mod resolutions;
 mod transformers;
 
 use acem3_experts::decoder::DecoderConfig;
@@ -44,7 +45,9 @@ impl CheckpointConfig {
         match kind.as_str() {
             "llava_llama" => Self::parse_llava(kind, fields, DecoderFamily::Llama, ignored),
             "llava_mistral" => Self::parse_llava(kind, fields, DecoderFamily::Mistral, ignored),
-            "llava_qwen2" => Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored),
+            "llava_qwen2" | "llava_qwen" => {
+                Self::parse_llava(kind, fields, DecoderFamily::Qwen2, ignored)
+            }
             // LLaVA before 1.1, and models trained with its code.
             "llava" if !fields.has("text_config") => {
                 let family = DecoderFamily::of_llava_class(&architectures);
@@ -52,7 +55,9 @@ impl CheckpointConfig {
             }
             "gemma3" => Self::parse_gemma(kind, fields, ignored),
             "gemma3_text" => Self::parse_gemma_text(kind, fields, ignored),
-            "llava" | "llava_next" => Self::parse_transformers(kind, fields, ignored),
+            "llava" | "llava_next" | "llava_onevision" => {
+                Self::parse_transformers(kind, fields, ignored)
+            }
             // LLaVA's training code may keep the `model_type` of the language model. The field
             // `mm_vision_tower` then marks the model as multimodal.
             other if fields.has("mm_vision_tower") => {

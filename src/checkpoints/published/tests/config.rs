@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::checkpoints::published::config::CheckpointConfig;
 
-fn parse_config(config: &Value) -> Result<CheckpointConfig, String> {
+pub(super) fn parse_config(config: &Value) -> Result<CheckpointConfig, String> {
     let map = config.as_object().unwrap().clone();
     CheckpointConfig::parse(map, &[]).map_err(|error| format!("{error:#}"))
 }
@@ -108,12 +108,12 @@ fn unsupported_vision_settings_are_rejected() {
         ),
         (
             json!({"model_type": "llava_llama", "mm_vision_tower": "x", "image_aspect_ratio": "anyres_max_9"}),
-            "`anyres_max_9`",
+            "mm_patch_merge_type is `flat`, expected spatial_unpad for image_aspect_ratio anyres_max_9",
         ),
         (
             json!({"model_type": "llava_llama", "mm_vision_tower": "x", "image_aspect_ratio": "anyres",
                 "mm_patch_merge_type": "spatial_unpad", "image_grid_pinpoints": "(1x1),...,(6x6)"}),
-            "image_grid_pinpoints is \"(1x1)",
+            "image_grid_pinpoints is a range of tiles",
         ),
         (
             json!({"model_type": "llava_llama", "mm_vision_tower": "x", "mm_patch_merge_type": "spatial_unpad"}),

@@ -85,7 +85,7 @@ pub(super) fn image_tiles(encoder: &ImageEncoder, values: &Values, name: &str) -
 
 /// Checks pixels, image tokens and completion of every image against the reference. Returns the
 /// numbers of image tokens.
-fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
+pub(super) fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
     let member = load_member(folder);
     let vb = member.weights.builder(&Device::Cpu);
     let vision = member.vision.as_ref().unwrap();
@@ -112,7 +112,7 @@ fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
 }
 
 /// Checks the tokens of a prompt with text around an image.
-fn assert_tokens(folder: &str, values: &Values) {
+pub(super) fn assert_tokens(folder: &str, values: &Values) {
     let tokenizer = &load_member(folder).tokenizer.text;
     let trusted = |text: &str| PromptPiece::Trusted(text.to_owned());
     let pieces = [trusted(TEXT_BEFORE_IMAGE), PromptPiece::Image, trusted(TEXT_AFTER_IMAGE)];

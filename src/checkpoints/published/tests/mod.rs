@@ -7,6 +7,7 @@ mod devices;
 mod full_size;
 mod gemma;
 mod llava_variants;
+mod onevision;
 mod training;
 mod unigram_tokenizer;
 
