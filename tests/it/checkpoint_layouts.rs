@@ -151,7 +151,7 @@ fn incompatible_resolutions_are_rejected() {
         file["image_grid_pinpoints"] = Value::Null;
         file["size"] = json!({"height": 9, "width": 12});
     });
-    assert!(oblong.contains("yields 9 x 12 pixels, expected 9 x 9"), "{oblong}");
+    assert!(oblong.contains("yields 12 x 9 pixels, expected 9 x 9"), "{oblong}");
     let processor = error_after("llava-siglip", "preprocessor_config.json", &|file| {
         file["image_processor_type"] = json!("LlavaOnevisionImageProcessorFast");
     });
