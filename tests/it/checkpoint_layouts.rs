@@ -128,10 +128,10 @@ fn every_layout_judges_and_is_inspected() {
 #[test]
 fn incompatible_resolutions_are_rejected() {
     let folder = Folder::empty();
-    let error_after = |file: &str, change: &dyn Fn(&mut Value)| {
+    let error_after = |name: &str, file: &str, change: &dyn Fn(&mut Value)| {
         let checkpoint = folder.path("checkpoint");
         fs::create_dir_all(&checkpoint).unwrap();
-        for entry in fs::read_dir(golden("llava-next")).unwrap() {
+        for entry in fs::read_dir(golden(name)).unwrap() {
             let path = entry.unwrap().path();
             fs::copy(&path, checkpoint.join(path.file_name().unwrap())).unwrap();
         }
@@ -143,12 +143,23 @@ fn incompatible_resolutions_are_rejected() {
         assert_eq!(output.exit_code, 2, "{}", output.stdout);
         output.stderr
     };
-    let pinpoints = error_after("config.json", &|config| {
-        config["image_grid_pinpoints"] = json!([[12, 12]]);
+    for name in ["llava-next", "llava-onevision"] {
+        let pinpoints = error_after(name, "config.json", &|config| {
+            config["image_grid_pinpoints"] = json!([[36, 36]]);
+        });
+        assert!(pinpoints.contains("preprocessor_config.json"), "{pinpoints}");
+        assert!(pinpoints.contains("differ from those in config.json"), "{pinpoints}");
+    }
+    let oblong = error_after("llava-onevision", "preprocessor_config.json", &|file| {
+        file["image_grid_pinpoints"] = Value::Null;
+        file["size"] = json!({"height": 9, "width": 12});
     });
-    assert!(pinpoints.contains("preprocessor_config.json"), "{pinpoints}");
-    assert!(pinpoints.contains("differ from those in config.json"), "{pinpoints}");
-    let crop_size = error_after("preprocessor_config.json", &|file| {
+    assert!(oblong.contains("yields 12 x 9 pixels, expected 9 x 9"), "{oblong}");
+    let processor = error_after("llava-siglip", "preprocessor_config.json", &|file| {
+        file["image_processor_type"] = json!("LlavaOnevisionImageProcessorFast");
+    });
+    assert!(processor.contains("image_processor_type is for llava_onevision"), "{processor}");
+    let crop_size = error_after("llava-next", "preprocessor_config.json", &|file| {
         file["crop_size"] = json!({"height": 16, "width": 16});
         file["size"] = json!({"shortest_edge": 16});
     });

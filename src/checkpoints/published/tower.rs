@@ -107,7 +107,7 @@ fn tower_network(
     Ok(network)
 }
 
-/// Returns true if a checkpoint includes a SigLIP without its last block. LLaVA's code removes that
+/// Returns true if a checkpoint includes a `SigLIP` without its last block. LLaVA's code removes that
 /// block before it trains and saves the tower (`siglip_encoder.py`), and counts layers with it.
 fn lacks_last_block(weights: &Checkpoint, network: &EncoderNetwork, selection: Selection) -> bool {
     let Some(last) = network.config.num_hidden_layers.checked_sub(1) else {
