@@ -1,10 +1,16 @@
 //! Learned map from patch features to the embedding space of the decoder
-//! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one).
+//! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one;
+//! transformers' `modeling_internvl.py`).
 
-use acem3_kernels::matmul_transposed;
+use acem3_kernels::{LayerNorm, matmul_transposed};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
+
+use crate::pixel_shuffle::pixel_shuffle;
+
+/// Constant that is added to the variance in the layer norm.
+const NORM_EPS: f64 = 1e-5;
 
 /// Architecture of a projector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +21,34 @@ pub enum ProjectorKind {
     /// Two linear layers with the exact (error-function) GELU between them.
     #[serde(rename = "mlp2x_gelu")]
     Mlp2xGelu,
+    /// `InternVL`: the features of each square of patches are joined ([`pixel_shuffle()`]), followed
+    /// by a layer norm and two linear layers with the exact GELU between them.
+    #[serde(rename = "pixel_shuffle")]
+    PixelShuffle {
+        /// Side of a square, in patches.
+        factor: usize,
+    },
+}
+
+impl ProjectorKind {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp2xGelu => "mlp2x_gelu",
+            Self::PixelShuffle { .. } => "pixel_shuffle",
+        }
+    }
+
+    /// Returns the number of image tokens for a number of patch features.
+    pub fn token_count(self, features: usize) -> usize {
+        match self {
+            Self::Linear | Self::Mlp2xGelu => features,
+            Self::PixelShuffle { factor } => {
+                features.checked_div(factor.saturating_mul(factor)).unwrap_or(0)
+            }
+        }
+    }
 }
 
 /// Architecture and sizes of a projector.
@@ -31,31 +65,64 @@ pub struct ProjectorConfig {
 /// Maps patch features to image tokens.
 #[derive(Clone, Debug)]
 pub struct Projector {
+    kind: ProjectorKind,
+    norm: Option<LayerNorm>,
     first: (Tensor, Tensor),
     second: Option<(Tensor, Tensor)>,
 }
 
 impl Projector {
-    /// Loads the projector from `vb`: `weight` and `bias`, or `0.weight`, `0.bias`, `2.weight` and
-    /// `2.bias`.
+    /// Loads the projector from `vb`: `weight` and `bias`; with two layers, from `0` and `2`; with a
+    /// layer norm, that from `0`, and the layers from `1` and `3`.
+    ///
+    /// # Errors
+    /// A tensor is missing or has another shape.
     pub fn load(vb: &VarBuilder, config: &ProjectorConfig) -> Result<Self> {
         let linear = |vb: VarBuilder, input: usize, output: usize| {
             Ok::<_, candle::Error>((vb.get((output, input), "weight")?, vb.get(output, "bias")?))
         };
         let (c_v, c) = (config.vision_hidden_size, config.hidden_size);
-        Ok(match config.kind {
-            ProjectorKind::Linear => Self { first: linear(vb.clone(), c_v, c)?, second: None },
-            ProjectorKind::Mlp2xGelu => {
-                Self { first: linear(vb.pp("0"), c_v, c)?, second: Some(linear(vb.pp("2"), c, c)?) }
+        let kind = config.kind;
+        Ok(match kind {
+            ProjectorKind::Linear => {
+                Self { kind, norm: None, first: linear(vb.clone(), c_v, c)?, second: None }
+            }
+            ProjectorKind::Mlp2xGelu => Self {
+                kind,
+                norm: None,
+                first: linear(vb.pp("0"), c_v, c)?,
+                second: Some(linear(vb.pp("2"), c, c)?),
+            },
+            ProjectorKind::PixelShuffle { factor } => {
+                let joined = factor.saturating_mul(factor).saturating_mul(c_v);
+                Self {
+                    kind,
+                    norm: Some(LayerNorm::load(&vb.pp("0"), joined, NORM_EPS)?),
+                    first: linear(vb.pp("1"), joined, c)?,
+                    second: Some(linear(vb.pp("3"), c, c)?),
+                }
             }
         })
+    }
+
+    /// Returns the architecture.
+    pub fn kind(&self) -> ProjectorKind {
+        self.kind
     }
 
     /// Maps patch features to image tokens.
     ///
     /// # Shapes
-    /// `(b, p, c_v)` to `(b, p, c)`.
+    /// `(b, p, c_v)` to `(b, t, c)` with `t` from [`ProjectorKind::token_count`].
     pub fn forward(&self, features: &Tensor) -> Result<Tensor> {
+        let joined = match self.kind {
+            ProjectorKind::PixelShuffle { factor } => pixel_shuffle(features, factor)?,
+            ProjectorKind::Linear | ProjectorKind::Mlp2xGelu => features.clone(),
+        };
+        let features = match &self.norm {
+            Some(norm) => norm.forward(&joined)?,
+            None => joined,
+        };
         let (b, p, c_v) = features.dims3()?;
         let affine = |x: &Tensor, (weight, bias): &(Tensor, Tensor)| {
             matmul_transposed(x, weight)?.broadcast_add(bias)

@@ -62,7 +62,14 @@ fn judge(folder: &Folder, out: &str, batch: &str) -> Vec<Value> {
 
 #[test]
 fn verdicts_on_tiles_do_not_depend_on_batch_or_case_order() {
-    let folder = panel_folder("llava-next");
+    for checkpoint in ["llava-next", "internvl"] {
+        assert_independent_of_order(checkpoint);
+    }
+}
+
+/// Checks the verdicts of a checkpoint on images of several sizes.
+fn assert_independent_of_order(checkpoint: &str) {
+    let folder = panel_folder(checkpoint);
     let mut cases: Vec<Value> = IMAGES.map(image_case).into();
     folder.write_cases(&cases);
     judge(&folder, "one", "1");
@@ -90,6 +97,9 @@ fn every_layout_judges_and_is_inspected() {
         ("llava-next", "llava_next", json!([9, 51])),
         ("llava-siglip", "llava", json!([16, null])),
         ("llava-mistral", "llava_mistral", json!([16, null])),
+        // 4 tokens per tile, and at most 6 tiles and the complete image.
+        ("internvl", "internvl", json!([4, 28])),
+        ("internvl-original", "internvl_chat", json!([4, 28])),
         ("mistral", "mistral", Value::Null),
         ("qwen2", "qwen2", Value::Null),
     ] {

@@ -20,7 +20,7 @@ pub use image::{
     DecodeError, DecodedImage, FileFormat, ImageHeader, ImageLimits, decode, decode_with_view,
     detect_format,
 };
-pub use processor::{AnyRes, ImageProcessor, ProcessError, Tiles, Tiling};
+pub use processor::{AnyRes, DynamicTiles, ImageProcessor, ProcessError, Tiles, Tiling};
 pub use published::{EncoderLayout, PublishedEncoder, TensorRenaming};
 pub use tower::VisionTower;
 pub use vit::Vit;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Fields about training, storage or sampling, which do not affect the computation (transformers'
 /// `configuration_utils.py` and its models' configurations, LLaVA's `train.py`).
-const IGNORED_FIELDS: [&str; 88] = [
+const IGNORED_FIELDS: [&str; 89] = [
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_commit_hash",
@@ -17,6 +17,7 @@ const IGNORED_FIELDS: [&str; 88] = [
     "architectures",
     "attention_dropout",
     "attn_implementation",
+    "auto_map",
     "bad_words_ids",
     "begin_suppress_tokens",
     "bos_token_id",

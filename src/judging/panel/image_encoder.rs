@@ -3,13 +3,17 @@
 
 use acem3_projector::{Projector, TileLayout, pack_tiles};
 use acem3_vision::{
-    AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, Tiling, VisionTower,
+    AnyRes, DecodedImage, DynamicTiles, ImageProcessor, ProcessError, Tiles, Tiling, VisionTower,
 };
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
 use crate::checkpoints::panel::member::VisionSetup;
+
+/// Largest number of encoder inputs that the vision tower computes at once. Attention takes memory
+/// in proportion.
+const MAX_BATCH: usize = 5;
 
 /// Image encoder that the members of a trunk share.
 pub(crate) struct ImageEncoder {
@@ -26,12 +30,14 @@ enum ImageInput {
     Whole(ImageProcessor),
     /// The complete image, followed by tiles.
     Tiled(AnyRes),
+    /// Tiles, followed by the complete image.
+    Dynamic(DynamicTiles),
 }
 
 /// Arrangement of the image tokens of the encoder inputs of one image.
 enum TokenPacking {
-    /// The tokens of the complete image.
-    Whole,
+    /// The tokens of all encoder inputs, one after the other.
+    Sequence,
     /// The tokens of the complete image, then those of the tiles, in rows that end with this
     /// embedding, shape `(c)`.
     Rows { newline: Tensor },
@@ -44,7 +50,11 @@ impl ImageEncoder {
         let vision = model.pp("vision_tower.vision_model");
         let processor = setup.processor.clone();
         let (input, packing) = match &setup.tiling {
-            None => (ImageInput::Whole(processor), TokenPacking::Whole),
+            None => (ImageInput::Whole(processor), TokenPacking::Sequence),
+            Some(Tiling::Dynamic { min_tiles, max_tiles, thumbnail }) => {
+                let tiles = DynamicTiles::new(processor, *min_tiles, *max_tiles, *thumbnail)?;
+                (ImageInput::Dynamic(tiles), TokenPacking::Sequence)
+            }
             Some(Tiling::Pinpoints(pinpoints)) => {
                 let newline = model.get(setup.projector.hidden_size, "image_newline")?;
                 let any_res = AnyRes::new(processor, pinpoints.clone())?;
@@ -83,18 +93,24 @@ impl ImageEncoder {
                 image_size: (image.height(), image.width()),
             }),
             ImageInput::Tiled(any_res) => any_res.preprocess(image),
+            ImageInput::Dynamic(tiles) => tiles.preprocess(image),
         }
     }
 
     /// Returns the tokens of a preprocessed image, without tokens of the black padding in tiles.
     ///
     /// # Shapes
-    /// `(p, c)`.
+    /// `(t, c)`.
     pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
         let pixel_values = tiles.pixel_values.to_device(&self.device)?;
-        let tokens = self.projector.forward(&self.tower.forward(&pixel_values)?)?;
+        let inputs = pixel_values.dim(0)?;
+        let parts = (0..inputs).step_by(MAX_BATCH).map(|start| {
+            let part = pixel_values.narrow(0, start, MAX_BATCH.min(inputs - start))?;
+            self.projector.forward(&self.tower.forward(&part)?)
+        });
+        let tokens = Tensor::cat(&parts.collect::<candle::Result<Vec<_>>>()?, 0)?;
         match &self.packing {
-            TokenPacking::Whole => tokens.squeeze(0),
+            TokenPacking::Sequence => tokens.flatten_to(1),
             TokenPacking::Rows { newline } => {
                 let (rows, columns) = tiles.grid;
                 let (token_rows, token_columns) =

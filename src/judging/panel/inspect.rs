@@ -96,7 +96,7 @@ pub struct EncoderReport {
     pub layers: usize,
     /// Hidden size.
     pub hidden_size: usize,
-    /// Image tokens in a prompt; with tiles, only those of the complete image.
+    /// Image tokens in a prompt; with tiles, only those of the complete image or of one tile.
     pub image_tokens: usize,
     /// Maximum number of image tokens in a prompt, if the number of tiles depends on the image
     /// size.
@@ -204,7 +204,7 @@ impl MemberReport {
 impl EncoderReport {
     fn new(setup: &VisionSetup) -> Self {
         let vision = &setup.vision;
-        let image_tokens = vision.token_count(setup.selection);
+        let image_tokens = setup.projector.kind.token_count(vision.token_count(setup.selection));
         Self {
             image_size: vision.image_size,
             patch_size: vision.patch_size,
@@ -214,15 +214,20 @@ impl EncoderReport {
             most_image_tokens: setup
                 .tiling
                 .as_ref()
-                .and_then(|tiling| max_tile_tokens(tiling, vision))
+                .and_then(|tiling| max_tile_tokens(tiling, vision, image_tokens))
                 .map(|tokens| image_tokens + tokens),
         }
     }
 }
 
-/// Returns the largest number of tokens of all tiles of an image.
-fn max_tile_tokens(tiling: &Tiling, vision: &VisionConfig) -> Option<usize> {
+/// Returns the largest number of tokens of an image beyond those of its first encoder input, which
+/// has `input_tokens`.
+fn max_tile_tokens(tiling: &Tiling, vision: &VisionConfig, input_tokens: usize) -> Option<usize> {
     match tiling {
+        Tiling::Dynamic { max_tiles, thumbnail, .. } => {
+            let has_whole = *thumbnail && *max_tiles > 1;
+            Some((max_tiles.saturating_sub(1) + usize::from(has_whole)) * input_tokens)
+        }
         Tiling::Pinpoints(pinpoints) => {
             // Patches per side, plus one token at the end of each row.
             let tile_tokens = |[height, width]: &[usize; 2]| {

@@ -2,6 +2,7 @@
 
 mod any_res;
 mod checks;
+mod dynamic_tiles;
 mod error;
 mod geometry;
 mod image_processor;
@@ -9,6 +10,7 @@ mod size;
 mod tiling;
 
 pub use any_res::{AnyRes, Tiles};
+pub use dynamic_tiles::DynamicTiles;
 pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
 pub use size::{CropRounding, CropSize, Pad, ResizeSize};

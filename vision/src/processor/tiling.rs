@@ -9,4 +9,14 @@ pub enum Tiling {
     /// `LLaVA-NeXT`: tiles of the candidate resolution, height and width in pixels, that fits the
     /// image best. See [`AnyRes`](super::AnyRes).
     Pinpoints(Vec<[usize; 2]>),
+    /// `InternVL`: a grid of tiles with an aspect ratio close to that of the image. See
+    /// [`DynamicTiles`](super::DynamicTiles).
+    Dynamic {
+        /// Minimum number of tiles.
+        min_tiles: usize,
+        /// Maximum number of tiles.
+        max_tiles: usize,
+        /// True if the complete image, downscaled, follows two or more tiles.
+        thumbnail: bool,
+    },
 }

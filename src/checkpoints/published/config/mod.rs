@@ -1,5 +1,6 @@
 //! Parser of `config.json`: the decoder, an optional vision tower, and the layout of tensor names.
 
+mod intern_vl;
 mod llava;
 mod transformers;
 
@@ -50,6 +51,8 @@ impl CheckpointConfig {
                 Self::parse_llava(kind, fields, family, ignored)
             }
             "llava" | "llava_next" => Self::parse_transformers(kind, fields, ignored),
+            "internvl" => Self::parse_intern_vl(kind, fields, ignored),
+            "internvl_chat" => Self::parse_intern_vl_chat(kind, fields, ignored),
             // LLaVA's training code may keep the `model_type` of the language model. The field
             // `mm_vision_tower` then marks the model as multimodal.
             other if fields.has("mm_vision_tower") => {

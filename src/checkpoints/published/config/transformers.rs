@@ -1,5 +1,6 @@
 //! Configuration of transformers' layouts of LLaVA.
 
+use acem3_experts::decoder::DecoderConfig;
 use acem3_experts::prompt::ImageMarkers;
 use acem3_projector::ProjectorKind;
 use acem3_vision::{SelectFeature, Selection, Tiling};
@@ -21,20 +22,7 @@ impl CheckpointConfig {
         mut fields: ConfigFields,
         ignored: &[String],
     ) -> Result<Self> {
-        let mut text = fields.take_object("text_config")?.context("text_config is missing")?;
-        let model_type: String = text.take_or("model_type", "llama".to_owned())?;
-        let family = DecoderFamily::from_model_type(&model_type).context("text_config")?;
-        // The outer `tie_word_embeddings` applies to the complete model and takes precedence.
-        let tie_word_embeddings: Option<bool> = fields.take("tie_word_embeddings")?;
-        // The outer `vocab_size` is the default of the inner one.
-        let outer_vocab_size: Option<usize> = fields.take("vocab_size")?;
-        let has_vocab_size = text.has("vocab_size");
-        let mut decoder = parse_decoder(&mut text, family).context("text_config")?;
-        decoder.tie_word_embeddings = tie_word_embeddings.unwrap_or(decoder.tie_word_embeddings);
-        if let (false, Some(outer_vocab_size)) = (has_vocab_size, outer_vocab_size) {
-            decoder.vocab_size = outer_vocab_size;
-        }
-        text.finish(ignored)?;
+        let (family, decoder) = Self::parse_text_config(&mut fields, "llama", ignored)?;
         let tiled = kind == "llava_next";
         let vision =
             VisionPart::from_transformers(&mut fields, decoder.hidden_size, tiled, ignored)?;
@@ -47,6 +35,30 @@ impl CheckpointConfig {
             default_chat_template: family.default_chat_template(),
             image_markers: ImageMarkers::default(),
         })
+    }
+
+    /// Reads the decoder from `text_config`, whose default `model_type` is `default_type`, and from the
+    /// outer fields that override it.
+    pub(super) fn parse_text_config(
+        fields: &mut ConfigFields,
+        default_type: &str,
+        ignored: &[String],
+    ) -> Result<(DecoderFamily, DecoderConfig)> {
+        let mut text = fields.take_object("text_config")?.context("text_config is missing")?;
+        let model_type: String = text.take_or("model_type", default_type.to_owned())?;
+        let family = DecoderFamily::from_model_type(&model_type).context("text_config")?;
+        // The outer `tie_word_embeddings` applies to the complete model and takes precedence.
+        let tie_word_embeddings: Option<bool> = fields.take("tie_word_embeddings")?;
+        // The outer `vocab_size` is the default of the inner one.
+        let outer_vocab_size: Option<usize> = fields.take("vocab_size")?;
+        let has_vocab_size = text.has("vocab_size");
+        let mut decoder = parse_decoder(&mut text, family).context("text_config")?;
+        decoder.tie_word_embeddings = tie_word_embeddings.unwrap_or(decoder.tie_word_embeddings);
+        if let (false, Some(outer_vocab_size)) = (has_vocab_size, outer_vocab_size) {
+            decoder.vocab_size = outer_vocab_size;
+        }
+        text.finish(ignored)?;
+        Ok((family, decoder))
     }
 }
 
