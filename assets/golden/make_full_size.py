@@ -1,27 +1,46 @@
-"""Writes a random LLaVA of full size (CLIP ViT-L/14-336 and a Llama of 1.1 billion parameters, 5.6 GB), and what
-transformers makes of it. `make_checkpoints.py` names the versions of all packages.
+"""Writes a random checkpoint of full size, and what transformers makes of it. `make_checkpoints.py` names the versions of
+all packages.
 
-    python make_full_size.py FOLDER            the checkpoint
-    python make_full_size.py FOLDER float32    values-float32.safetensors (or bfloat16): image tokens and logits
+    python make_full_size.py KIND FOLDER            the checkpoint
+    python make_full_size.py KIND FOLDER float32    values-float32.safetensors (or bfloat16): image tokens and logits
 
-The second form loads the checkpoint as a user would, and prints the peak of its memory in bytes. The test is in
-src/checkpoints/published/tests/full_size.rs.
+The kinds are `llava` (CLIP ViT-L/14-336 and a Llama of 1.1 billion parameters, 5.6 GB) and `internvl` (the sizes of
+InternVL3-1B, 3.8 GB). The second form loads the checkpoint as a user would, and prints the peak of its memory in
+bytes. The test is in src/checkpoints/published/tests/full_size.rs.
 """
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from transformers import (
-    CLIPImageProcessor, CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration)
+    CLIPImageProcessor, CLIPVisionConfig, GotOcr2ImageProcessor, InternVLConfig, InternVLForConditionalGeneration,
+    InternVLVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, Qwen2Config)
 
 TOKENS = 32
-IMAGE = 31999
 
 
-def checkpoint(folder):
+@dataclass
+class Kind:
+    """A kind of model with its sizes, and a prompt of encoder inputs between texts."""
+    model: type
+    config: Any
+    processor: Any
+    tokenizer: str
+    # Parts of the names of constant parameters, which get random values.
+    constant: list[str]
+    inputs: int
+    side: int
+    image_tokens: int
+    image_id: int
+
+
+def llava():
+    image_id, edge = 31999, {"height": 336, "width": 336}
     config = LlavaConfig(
         vision_config=CLIPVisionConfig(
             hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, image_size=336,
@@ -29,18 +48,46 @@ def checkpoint(folder):
         text_config=LlamaConfig(
             vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22,
             num_attention_heads=32, num_key_value_heads=4, max_position_embeddings=2048, eos_token_id=None).to_dict(),
-        image_token_index=IMAGE, image_token_id=IMAGE, tie_word_embeddings=False)
+        image_token_index=image_id, image_token_id=image_id, tie_word_embeddings=False)
+    processor = CLIPImageProcessor(size={"shortest_edge": 336}, crop_size=edge)
+    return Kind(
+        LlavaForConditionalGeneration, config, processor, "llava", ["norm"], inputs=1, side=336, image_tokens=24 * 24,
+        image_id=image_id)
+
+
+def internvl():
+    """InternVL3-1B with two tiles and the complete image."""
+    image_id = 151667
+    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e6}
+    config = InternVLConfig(
+        vision_config=InternVLVisionConfig(attention_bias=True).to_dict(),
+        text_config=Qwen2Config(
+            vocab_size=151674, hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14,
+            num_key_value_heads=2, max_position_embeddings=32768, rope_parameters=rope, tie_word_embeddings=False,
+            eos_token_id=None).to_dict(),
+        image_token_id=image_id, tie_word_embeddings=False)
+    processor = GotOcr2ImageProcessor(
+        size={"height": 448, "width": 448}, image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225])
+    return Kind(
+        InternVLForConditionalGeneration, config, processor, "internvl",
+        ["norm", "lambda_", "cls_token", "position_embeddings"], inputs=3, side=448, image_tokens=3 * 256,
+        image_id=image_id)
+
+
+KINDS = {"llava": llava, "internvl": internvl}
+
+
+def checkpoint(kind, folder):
     torch.manual_seed(3)
-    model = LlavaForConditionalGeneration(config)
+    model = kind.model(kind.config)
     for name, weight in model.named_parameters():
-        if "norm" in name and name.endswith("weight"):
+        if not name.endswith("bias") and any(part in name for part in kind.constant):
             weight.add_(torch.randn_like(weight) * 0.1)
     model.save_pretrained(folder, max_shard_size="2GB")
     (folder / "generation_config.json").unlink(missing_ok=True)
-    edge = {"height": 336, "width": 336}
-    CLIPImageProcessor(size={"shortest_edge": 336}, crop_size=edge).save_pretrained(folder)
-    Tokenizer.from_file(str(Path(__file__).parent / "checkpoints/llava/tokenizer.json")).save(
-        str(folder / "tokenizer.json"))
+    kind.processor.save_pretrained(folder)
+    tokenizer = Path(__file__).parent / "checkpoints" / kind.tokenizer / "tokenizer.json"
+    Tokenizer.from_file(str(tokenizer)).save(str(folder / "tokenizer.json"))
 
 
 def peak():
@@ -49,29 +96,28 @@ def peak():
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
-def values(folder, dtype):
-    model = LlavaForConditionalGeneration.from_pretrained(folder, dtype=dtype).eval()
+def values(kind, folder, dtype):
+    model = kind.model.from_pretrained(folder, dtype=dtype).eval()
     torch.manual_seed(4)
-    pixels = torch.randn(1, 3, 336, 336)
-    text = torch.randint(3, IMAGE, (2, TOKENS))
-    patches = 24 * 24
-    prompt = torch.cat([text[0], torch.full((patches,), IMAGE), text[1]])[None]
+    pixels = torch.randn(kind.inputs, 3, kind.side, kind.side)
+    text = torch.randint(3, kind.image_id, (2, TOKENS))
+    prompt = torch.cat([text[0], torch.full((kind.image_tokens,), kind.image_id), text[1]])[None]
     features = model.model.get_image_features(pixels.to(dtype))
     features = getattr(features, "pooler_output", features)
-    features = features[0] if isinstance(features, (list, tuple)) else features
+    features = torch.cat(list(features)) if isinstance(features, (list, tuple)) else features
     logits = model(input_ids=prompt, pixel_values=pixels.to(dtype)).logits[0, -TOKENS:]
     found = {"pixel_values": pixels, "head": text[0], "tail": text[1],
-             "image_tokens": features.reshape(patches, -1).float(), "logits": logits.float()}
+             "image_tokens": features.reshape(kind.image_tokens, -1).float(), "logits": logits.float()}
     found = {name: tensor.contiguous().clone() for name, tensor in found.items()}
     save_file(found, folder / f"values-{str(dtype).removeprefix('torch.')}.safetensors")
     print(peak())
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
+    chosen, target = KINDS[sys.argv[1]](), Path(sys.argv[2])
     with torch.no_grad():
-        if len(sys.argv) > 2:
-            values(target, getattr(torch, sys.argv[2]))
+        if len(sys.argv) > 3:
+            values(chosen, target, getattr(torch, sys.argv[3]))
         else:
             target.mkdir(parents=True, exist_ok=True)
-            checkpoint(target)
+            checkpoint(chosen, target)

@@ -23,7 +23,7 @@ pub struct ModelConfig {
 impl ModelConfig {
     /// Returns the number of tokens of one image in a prompt.
     pub fn image_tokens(&self) -> usize {
-        self.vision.token_count(self.selection)
+        self.projector.kind.token_count(self.vision.token_count(self.selection))
     }
 
     /// Returns an error if a size is invalid or if the parts do not fit each other.

@@ -63,7 +63,7 @@ fn judge(folder: &Folder, out: &str, batch: &str) -> Vec<Value> {
 #[test]
 fn verdicts_do_not_depend_on_batch_or_case_order() {
     // With tiles, and with image tokens that attend to later ones.
-    for checkpoint in ["llava-next", "llava-onevision", "gemma3"] {
+    for checkpoint in ["llava-next", "llava-onevision", "internvl", "gemma3"] {
         assert_equal_verdicts_in_any_order(checkpoint);
     }
 }
@@ -105,6 +105,9 @@ fn every_layout_judges_and_is_inspected() {
         ("llava-critic", "llava", json!([9, 9 + 16 * 7])),
         ("huatuo", "llava_qwen2", json!([16, null])),
         ("prometheus", "llava", json!([16, null])),
+        // 4 tokens per tile, and at most 6 tiles and the complete image.
+        ("internvl", "internvl", json!([4, 28])),
+        ("internvl-original", "internvl_chat", json!([4, 28])),
         ("mistral", "mistral", Value::Null),
         ("qwen2", "qwen2", Value::Null),
     ] {

@@ -78,7 +78,7 @@ impl TrainableModel {
 
     /// Returns the number of image tokens of an image.
     pub fn image_tokens(&self) -> usize {
-        self.tower.token_count()
+        self.projector.kind().token_count(self.tower.token_count())
     }
 
     /// Computes the patch features of images.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// Fields about training, storage, sampling or videos, which do not affect the computation (transformers'
 /// `configuration_utils.py` and its models' configurations, `train.py` of LLaVA and
 /// LLaVA-NeXT).
-const IGNORED_FIELDS: [&str; 104] = [
+const IGNORED_FIELDS: [&str; 105] = [
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_commit_hash",
@@ -20,6 +20,7 @@ const IGNORED_FIELDS: [&str; 104] = [
     "architectures",
     "attention_dropout",
     "attn_implementation",
+    "auto_map",
     "bad_words_ids",
     "begin_suppress_tokens",
     "bos_token_id",

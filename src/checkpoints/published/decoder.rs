@@ -32,8 +32,8 @@ impl DecoderFamily {
                 "model_type `{other}` is not supported\n\
                  hint: serve the checkpoint, for example with `vllm serve FOLDER --port 8000`, and judge \
                  with --panel http://127.0.0.1:8000/v1 --model FOLDER; or use llama, mistral, qwen2, \
-                 gemma3, llava, llava_next, llava_onevision, llava_llama, llava_mistral, llava_qwen or \
-                 llava_qwen2"
+                 gemma3, llava, llava_next, llava_onevision, llava_llama, llava_mistral, llava_qwen, \
+                 llava_qwen2, internvl or internvl_chat"
             ),
         }
     }
@@ -203,6 +203,12 @@ pub(super) fn parse_rope_scaling(
     let kind = kind.or(old_kind).unwrap_or_else(|| "default".to_owned());
     let rope_scaling = match kind.as_str() {
         "default" => None,
+        // The scaling begins beyond `max_position_embeddings`, the limit of a prompt
+        // (`_compute_dynamic_ntk_parameters` in transformers' `modeling_rope_utils.py`).
+        "dynamic" => {
+            scaling.require::<f64>("factor")?;
+            None
+        }
         "linear" => Some(RopeScaling::Linear { factor: scaling.require("factor")? }),
         "llama3" => Some(RopeScaling::Llama3 {
             factor: scaling.require("factor")?,
@@ -213,7 +219,7 @@ pub(super) fn parse_rope_scaling(
         }),
         other => bail!(
             "rope_scaling of type `{other}` is not supported\n\
-             hint: use a checkpoint with type default, linear or llama3"
+             hint: use a checkpoint with type default, dynamic, linear or llama3"
         ),
     };
     scaling.finish(&[])?;

@@ -2,12 +2,14 @@
 //!
 //! This module translates the tensor names and settings of each layout into those of the crates.
 
+mod byte_bpe;
 mod config;
 pub(crate) mod config_fields;
 pub(crate) mod config_json;
 mod decoder;
 mod gemma_decoder;
 mod gguf;
+mod intern_vl_names;
 mod sentencepiece;
 mod shards;
 mod source;
@@ -65,6 +67,7 @@ impl CheckpointSource {
                 weights.add(&model_name, stored)?;
             }
         }
+        tensor_names::remove_leading_dimensions(&mut weights)?;
         tensor_names::remove_tied_output(&mut weights, config.decoder.tie_word_embeddings)?;
         let vision = match &config.vision {
             Some(vision_part) if !self.text_only => {

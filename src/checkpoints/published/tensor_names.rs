@@ -4,11 +4,13 @@ use acem3_vision::TensorRenaming;
 use acem3_vision::published::TensorRole;
 use anyhow::{Result, bail};
 
+use super::intern_vl_names;
 use crate::checkpoints::store::weight_files::Checkpoint;
 
 /// Prefix of the vision tower's tensors.
 pub(super) const TOWER_PREFIX: &str = "model.vision_tower.vision_model.";
-const PROJECTOR_PREFIX: &str = "model.mm_projector.";
+/// Prefix of the projector's tensors.
+pub(super) const PROJECTOR_PREFIX: &str = "model.mm_projector.";
 /// The token that ends a row of patches, for images in tiles.
 const NEWLINE_TENSOR: &str = "model.image_newline";
 const EMBEDDING_TENSOR: &str = "model.embed_tokens.weight";
@@ -26,17 +28,24 @@ pub(super) enum CheckpointLayout {
     Transformers,
     /// transformers' `Gemma3ForConditionalGeneration`, all versions.
     Gemma3,
+    /// transformers' `InternVLForConditionalGeneration`.
+    InternVl,
+    /// `InternVL`'s own code.
+    InternVlChat,
 }
 
 impl CheckpointLayout {
     /// Maps the name of a tensor. An unknown tensor keeps its name, and loading reports it as
-    /// unused. Returns `None` for vision tensors if `text_only`.
+    /// unused. Returns `None` for tensors that no feature needs, and for vision tensors if
+    /// `text_only`.
     pub(super) fn rename(self, name: &str, text_only: bool) -> Option<String> {
         let model_name = match self {
             Self::Plain => name.to_owned(),
             Self::Llava => llava_tensor_name(name),
             Self::Transformers => transformers_tensor_name(name),
             Self::Gemma3 => gemma_tensor_name(name),
+            Self::InternVl => intern_vl_names::transformers_name(name)?,
+            Self::InternVlChat => intern_vl_names::own_name(name)?,
         };
         let is_vision = model_name.starts_with("model.vision_tower.")
             || model_name.starts_with(PROJECTOR_PREFIX)
@@ -66,6 +75,12 @@ fn transformers_tensor_name(name: &str) -> String {
     if inner == "image_newline" {
         return NEWLINE_TENSOR.to_owned();
     }
+    language_model_name(inner, name)
+}
+
+/// Maps the name of a tensor of the language model in the transformers layouts. `inner`: the name
+/// without the prefix of the complete model. An unknown tensor keeps its name.
+pub(super) fn language_model_name(inner: &str, name: &str) -> String {
     match inner.strip_prefix("language_model.") {
         Some(rest) if rest == OUTPUT_TENSOR => rest.to_owned(),
         Some(rest) if rest.starts_with("model.") => rest.to_owned(),
@@ -111,6 +126,21 @@ pub(super) fn remove_unused_tower_tensors(
             !name.starts_with(TOWER_PREFIX) || renaming.role(name) != TensorRole::Unused
         });
     }
+}
+
+/// Removes leading dimensions of 1 from the tables of the vision tower's embeddings, which `InternVL`
+/// stores for a batch of one image.
+pub(super) fn remove_leading_dimensions(weights: &mut Checkpoint) -> Result<()> {
+    for (table, rank) in [("class_embedding", 1), ("position_embedding.weight", 2)] {
+        let name = format!("{TOWER_PREFIX}embeddings.{table}");
+        let Some(stored) = weights.tensors.get_mut(&name) else {
+            continue;
+        };
+        while stored.values.rank() > rank && stored.values.dim(0)? == 1 {
+            stored.values = stored.values.squeeze(0)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the output layer if it is tied.

@@ -1,4 +1,5 @@
-//! Tokenizer of a checkpoint: `tokenizer.json`, or `tokenizer.model` if that is missing.
+//! Tokenizer of a checkpoint: `tokenizer.json`, otherwise `tokenizer.model`, otherwise `vocab.json`
+//! and `merges.txt`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,13 +10,15 @@ use serde_json::Value;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::config_json::read_json;
-use super::sentencepiece;
+use super::{byte_bpe, sentencepiece};
 use crate::checkpoints::panel::member::MemberTokenizer;
 use crate::support::digest::Digest;
 use crate::support::files::regular_file;
 
 const TOKENIZER_JSON: &str = "tokenizer.json";
 const TOKENIZER_MODEL: &str = "tokenizer.model";
+const VOCABULARY: &str = "vocab.json";
+const MERGES: &str = "merges.txt";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const ADDED_TOKENS: &str = "added_tokens.json";
 /// Size limit of a tokenizer file in bytes.
@@ -37,35 +40,62 @@ pub fn read(folder: &Path) -> Result<MemberTokenizer> {
         });
     }
     let path = folder.join(TOKENIZER_MODEL);
-    if !path.is_file() {
-        bail!(
-            "{}: no tokenizer, expected {TOKENIZER_JSON} or {TOKENIZER_MODEL}\n\
-             hint: download the tokenizer of the checkpoint too",
-            folder.display()
-        );
+    if path.is_file() {
+        return read_sentencepiece(folder, &path).with_context(|| path.display().to_string());
     }
-    let file = path.display().to_string();
-    let read = || {
-        let model = read_bytes(&path)?;
-        let adds_bos_token = adds_bos(folder)?;
-        let mut tokenizer = sentencepiece::convert(&model, adds_bos_token)?;
-        let added = read_added_tokens(folder)?;
-        for token in added.values() {
-            add_token(&mut tokenizer, token.clone())?;
+    let path = folder.join(VOCABULARY);
+    if path.is_file() {
+        return read_byte_bpe(folder, &path).with_context(|| path.display().to_string());
+    }
+    bail!(
+        "{}: no tokenizer, expected {TOKENIZER_JSON}, {TOKENIZER_MODEL}, or {VOCABULARY} and {MERGES}\n\
+         hint: download the tokenizer of the checkpoint too",
+        folder.display()
+    )
+}
+
+/// Reads a tokenizer of `SentencePiece`.
+fn read_sentencepiece(folder: &Path, path: &Path) -> Result<MemberTokenizer> {
+    let model = read_bytes(path)?;
+    let adds_bos_token = adds_bos(folder)?;
+    let tokenizer = sentencepiece::convert(&model, adds_bos_token)?;
+    let mut hashed_bytes = model;
+    hashed_bytes.push(u8::from(adds_bos_token));
+    with_added_tokens(folder, path, tokenizer, hashed_bytes)
+}
+
+/// Reads a byte-level BPE tokenizer.
+fn read_byte_bpe(folder: &Path, path: &Path) -> Result<MemberTokenizer> {
+    let vocabulary = read_bytes(path)?;
+    let merges = read_bytes(&folder.join(MERGES)).context(MERGES)?;
+    let merges = String::from_utf8(merges).with_context(|| format!("{MERGES} is not UTF-8"))?;
+    let tokenizer = byte_bpe::build(folder, &vocabulary, &merges)?;
+    with_added_tokens(folder, path, tokenizer, [vocabulary, merges.into_bytes()].concat())
+}
+
+/// Adds the added tokens of a folder, and checks that they get their ids.
+fn with_added_tokens(
+    folder: &Path,
+    path: &Path,
+    mut tokenizer: Tokenizer,
+    mut hashed_bytes: Vec<u8>,
+) -> Result<MemberTokenizer> {
+    let added = read_added_tokens(folder)?;
+    for token in added.values() {
+        add_token(&mut tokenizer, token.clone())?;
+    }
+    let vocabulary = tokenizer.get_vocab(true);
+    for (id, token) in &added {
+        if vocabulary.get(&token.content) != Some(id) {
+            bail!("added token `{}`: wrong id, expected {id}", token.content);
         }
-        let vocabulary = tokenizer.get_vocab(true);
-        for (id, token) in &added {
-            if vocabulary.get(&token.content) != Some(id) {
-                bail!("added token `{}`: wrong id, expected {id}", token.content);
-            }
-        }
-        let mut hashed_bytes = model;
-        hashed_bytes.push(u8::from(adds_bos_token));
-        hashed_bytes.extend(serde_json::to_vec(&added)?);
-        Ok((tokenizer, Digest::sha256(&hashed_bytes).to_string()))
-    };
-    let (tokenizer, hash) = read().with_context(|| file.clone())?;
-    Ok(MemberTokenizer { text: TextTokenizer::new(tokenizer), file, hash })
+    }
+    hashed_bytes.extend(serde_json::to_vec(&added)?);
+    Ok(MemberTokenizer {
+        text: TextTokenizer::new(tokenizer),
+        file: path.display().to_string(),
+        hash: Digest::sha256(&hashed_bytes).to_string(),
+    })
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {

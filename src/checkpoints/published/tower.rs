@@ -58,10 +58,11 @@ pub(super) fn load_vision_tower(
     }
     let mut folders: Vec<&Path> = vec![&source.path];
     folders.extend(folder.as_deref());
-    let processor = vision::read_processor(&folders, &network, vision_part)?;
+    let vision::Preprocessing { processor, tiling } =
+        vision::read_processor(&folders, &network, vision_part)?;
     Ok(VisionSetup {
         processor,
-        tiling: vision_part.tiling.clone(),
+        tiling,
         selection,
         projector: ProjectorConfig {
             kind: vision_part.projector,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use acem3_vision::processor::Pad;
-use acem3_vision::published::{EncoderNetwork, read_image_processor};
-use acem3_vision::{AnyRes, EncoderLayout, ImageProcessor, PublishedEncoder, Tiling};
+use acem3_vision::processor::{Pad, ResizeSize};
+use acem3_vision::published::{EncoderNetwork, read_dynamic_tiling, read_image_processor};
+use acem3_vision::{AnyRes, DynamicTiles, EncoderLayout, ImageProcessor, PublishedEncoder, Tiling};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
@@ -16,11 +16,48 @@ use crate::checkpoints::published::config_fields::ConfigFields;
 const PROCESSOR_FILES: [(&str, Option<&str>); 2] =
     [("preprocessor_config.json", None), ("processor_config.json", Some("image_processor"))];
 
+/// Means and standard deviations of red, green and blue in `ImageNet`, which `InternVL`'s own code
+/// uses for every checkpoint (`constants.py`).
+const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
+
+/// Image preprocessing of a checkpoint.
+pub(super) struct Preprocessing {
+    /// Preprocessing of each encoder input.
+    pub processor: ImageProcessor,
+    /// Method of tiling, if images are also encoded in tiles.
+    pub tiling: Option<Tiling>,
+}
+
 /// Parses the `vision_config` of a checkpoint.
 pub(super) fn from_vision_config(value: Value, ignored: &[String]) -> Result<EncoderNetwork> {
     let network = EncoderNetwork::from_vision_config(&value)?;
-    reject_unknown_fields("vision_config.", value, ignored)?;
+    reject_unknown_fields("vision_config.", value, &network, ignored)?;
     check_llava_tower(network)
+}
+
+/// Parses the `vision_config` of an `InternVL` in this layout.
+pub(super) fn from_intern_vit_config(
+    mut value: Value,
+    layout: EncoderLayout,
+    ignored: &[String],
+) -> Result<EncoderNetwork> {
+    if let Value::Object(fields) = &mut value {
+        let default = match layout {
+            EncoderLayout::InternVlChat => "intern_vit_6b",
+            _ => "internvl_vision",
+        };
+        fields.entry("model_type").or_insert_with(|| json!(default));
+    }
+    let network = EncoderNetwork::from_vision_config(&value)?;
+    if network.layout != layout {
+        bail!(
+            "vision_config.model_type is {}, which does not belong to this model_type\n\
+             hint: check whether config.json is from this checkpoint",
+            value.get("model_type").unwrap_or(&Value::Null)
+        );
+    }
+    reject_unknown_fields("vision_config.", value, &network, ignored)?;
+    Ok(network)
 }
 
 /// Reads the configuration of a separately published tower, alone or part of a larger model.
@@ -31,18 +68,23 @@ pub(super) fn read_tower_config(folder: &Path) -> Result<EncoderNetwork> {
         let network = EncoderNetwork::from_config_file(&file)?;
         let vision_config = file.get_mut("vision_config").map(Value::take);
         let prefix = vision_config.as_ref().map_or("", |_| "vision_config.");
-        reject_unknown_fields(prefix, vision_config.unwrap_or(file), &[])?;
+        reject_unknown_fields(prefix, vision_config.unwrap_or(file), &network, &[])?;
         check_llava_tower(network)
     };
     parse_file().with_context(|| path.display().to_string())
 }
 
 /// Returns an error if an unread field may affect the computation.
-fn reject_unknown_fields(prefix: &str, value: Value, ignored: &[String]) -> Result<()> {
+fn reject_unknown_fields(
+    prefix: &str,
+    value: Value,
+    network: &EncoderNetwork,
+    ignored: &[String],
+) -> Result<()> {
     let Value::Object(mut fields) = value else {
         return Ok(());
     };
-    fields.retain(|field, _| !EncoderNetwork::is_known_field(field));
+    fields.retain(|field, _| !network.is_known_field(field));
     ConfigFields::new(prefix, fields).finish(ignored)
 }
 
@@ -61,12 +103,23 @@ pub(super) fn check_llava_tower(mut network: EncoderNetwork) -> Result<EncoderNe
 }
 
 /// Returns the image preprocessing of the first folder that configures it, otherwise the tower's
-/// default.
+/// default. `InternVL`'s own code has one preprocessing and ignores the file.
 pub(super) fn read_processor(
     folders: &[&Path],
     network: &EncoderNetwork,
     vision_part: &VisionPart,
-) -> Result<ImageProcessor> {
+) -> Result<Preprocessing> {
+    let side = network.config.image_size;
+    if network.layout == EncoderLayout::InternVlChat {
+        let processor = ImageProcessor {
+            size: ResizeSize::Exact { height: side, width: side },
+            do_center_crop: Some(false),
+            image_mean: IMAGENET[0],
+            image_std: IMAGENET[1],
+            ..ImageProcessor::default()
+        };
+        return check_processor(processor, network, vision_part);
+    }
     for folder in folders {
         for (file, settings_key) in PROCESSOR_FILES {
             let path = folder.join(file);
@@ -83,10 +136,12 @@ pub(super) fn read_processor(
             }
         }
     }
-    let side = network.config.image_size;
     let square = json!({"height": side, "width": side});
     let file = match network.layout {
         EncoderLayout::Siglip => json!({"size": square}),
+        EncoderLayout::InternVl => {
+            json!({"size": square, "image_mean": IMAGENET[0], "image_std": IMAGENET[1]})
+        }
         _ => json!({"size": {"shortest_edge": side}, "crop_size": square}),
     };
     build_processor(&file, network, vision_part)
@@ -96,35 +151,66 @@ fn build_processor(
     file: &Value,
     network: &EncoderNetwork,
     vision_part: &VisionPart,
-) -> Result<ImageProcessor> {
-    let mut processor = read_image_processor(file, network.layout)?;
+) -> Result<Preprocessing> {
+    let processor = read_image_processor(file, network.layout)?;
+    let mut preprocessing = check_processor(processor, network, vision_part)?;
+    let settings = file.get("image_processor").unwrap_or(file);
+    match &vision_part.tiling {
+        Some(Tiling::Pinpoints(pinpoints)) => {
+            check_pinpoints(settings, pinpoints.clone())?;
+        }
+        Some(Tiling::Dynamic { .. }) => {
+            let tiling = read_dynamic_tiling(file)?;
+            check_tiling(&preprocessing.processor, &tiling, network.config.image_size)?;
+            preprocessing.tiling = Some(tiling);
+        }
+        Some(Tiling::AnyResMax(any_res_max)) => {
+            let pinpoints = any_res_max.resolutions.in_pixels(network.config.image_size);
+            check_pinpoints(settings, pinpoints)?;
+        }
+        None => reject_tiling_processor(settings)?,
+    }
+    Ok(preprocessing)
+}
+
+/// Checks that the network supports the output of the processor, and that the processor supports the
+/// method of tiling.
+fn check_processor(
+    mut processor: ImageProcessor,
+    network: &EncoderNetwork,
+    vision_part: &VisionPart,
+) -> Result<Preprocessing> {
     if vision_part.pads_to_square {
         processor.pad = Pad::Square;
     }
     let published =
         PublishedEncoder { layout: network.layout, config: network.config.clone(), processor };
     published.check()?;
-    let processor = published.processor;
-    let settings = file.get("image_processor").unwrap_or(file);
-    match &vision_part.tiling {
-        Some(Tiling::Pinpoints(pinpoints)) => {
-            check_pinpoints(settings, &processor, pinpoints.clone())?;
-        }
-        Some(Tiling::AnyResMax(any_res_max)) => {
-            let pinpoints = any_res_max.resolutions.in_pixels(network.config.image_size);
-            check_pinpoints(settings, &processor, pinpoints)?;
-        }
-        None => reject_tiling_processor(settings)?,
+    let (processor, image_size) = (published.processor, network.config.image_size);
+    if let Some(tiling) = &vision_part.tiling {
+        check_tiling(&processor, tiling, image_size)?;
     }
-    Ok(processor)
+    Ok(Preprocessing { processor, tiling: vision_part.tiling.clone() })
 }
 
-/// Checks that the processor can cut tiles of these resolutions, and that its file has no others.
-fn check_pinpoints(
-    settings: &Value,
-    processor: &ImageProcessor,
-    pinpoints: Vec<[usize; 2]>,
-) -> Result<()> {
+/// Returns an error if the processor does not support a method of tiling.
+fn check_tiling(processor: &ImageProcessor, tiling: &Tiling, image_size: usize) -> Result<()> {
+    match tiling {
+        Tiling::Pinpoints(pinpoints) => {
+            AnyRes::new(processor.clone(), pinpoints.clone())?;
+        }
+        Tiling::AnyResMax(settings) => {
+            AnyRes::new(processor.clone(), settings.resolutions.in_pixels(image_size))?;
+        }
+        Tiling::Dynamic { min_tiles, max_tiles, thumbnail } => {
+            DynamicTiles::new(processor.clone(), *min_tiles, *max_tiles, *thumbnail)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the settings of the processor have no other resolutions than these.
+fn check_pinpoints(settings: &Value, pinpoints: Vec<[usize; 2]>) -> Result<()> {
     let file_pinpoints = settings.get("image_grid_pinpoints").filter(|v| !v.is_null());
     if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
         bail!(
@@ -132,7 +218,6 @@ fn check_pinpoints(
              hint: check that both files come from the same repository"
         );
     }
-    AnyRes::new(processor.clone(), pinpoints)?;
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 
 use acem3_projector::{Projector, TileLayout, pack_limited_tiles, pack_tiles};
 use acem3_vision::{
-    AnyRes, DecodedImage, ImageProcessor, ProcessError, RegionRounding, Tiles, Tiling, VisionTower,
+    AnyRes, DecodedImage, DynamicTiles, ImageProcessor, ProcessError, RegionRounding, Tiles,
+    Tiling, VisionTower,
 };
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
@@ -26,12 +27,14 @@ enum ImageInput {
     Whole(ImageProcessor),
     /// The complete image, followed by tiles.
     Tiled(AnyRes),
+    /// Tiles, followed by the complete image.
+    Dynamic(DynamicTiles),
 }
 
 /// Arrangement of the image tokens of the encoder inputs of one image.
 enum TokenPacking {
-    /// The tokens of the complete image.
-    Whole,
+    /// The tokens of all encoder inputs, one after the other.
+    Sequence,
     /// The tokens of the complete image, then those of the tiles, in rows that end with this
     /// embedding, shape `(c)`.
     Rows { newline: Tensor },
@@ -39,9 +42,9 @@ enum TokenPacking {
     LimitedRows { newline: Tensor, max_tiles: usize, rounding: RegionRounding },
 }
 
-/// Number of encoder inputs that the vision tower encodes at once. It limits the memory for images
-/// with many tiles.
-const INPUTS_AT_ONCE: usize = 8;
+/// Largest number of encoder inputs that the vision tower computes at once. It limits the memory for
+/// images with many tiles.
+const INPUTS_AT_ONCE: usize = 5;
 
 impl ImageEncoder {
     /// Loads the vision tower and the projector from the checkpoint under `vb`.
@@ -51,7 +54,11 @@ impl ImageEncoder {
         let processor = setup.processor.clone();
         let newline = || model.get(setup.projector.hidden_size, "image_newline");
         let (input, packing) = match &setup.tiling {
-            None => (ImageInput::Whole(processor), TokenPacking::Whole),
+            None => (ImageInput::Whole(processor), TokenPacking::Sequence),
+            Some(Tiling::Dynamic { min_tiles, max_tiles, thumbnail }) => {
+                let tiles = DynamicTiles::new(processor, *min_tiles, *max_tiles, *thumbnail)?;
+                (ImageInput::Dynamic(tiles), TokenPacking::Sequence)
+            }
             Some(Tiling::Pinpoints(pinpoints)) => {
                 let any_res = AnyRes::new(processor, pinpoints.clone())?;
                 (ImageInput::Tiled(any_res), TokenPacking::Rows { newline: newline()? })
@@ -98,13 +105,14 @@ impl ImageEncoder {
                 image_size: (image.height(), image.width()),
             }),
             ImageInput::Tiled(any_res) => any_res.preprocess(image),
+            ImageInput::Dynamic(tiles) => tiles.preprocess(image),
         }
     }
 
     /// Returns the tokens of a preprocessed image, without tokens of the black padding in tiles.
     ///
     /// # Shapes
-    /// `(p, c)`.
+    /// `(t, c)`.
     pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
         let tokens = self.encode_inputs(&tiles.pixel_values)?;
         let layout = |rounding| {
@@ -114,7 +122,7 @@ impl ImageEncoder {
             TileLayout { rows, columns, token_rows, token_columns }
         };
         match &self.packing {
-            TokenPacking::Whole => tokens.squeeze(0),
+            TokenPacking::Sequence => tokens.flatten_to(1),
             TokenPacking::Rows { newline } => {
                 pack_tiles(&tokens, &layout(RegionRounding::Decimals), newline)
             }

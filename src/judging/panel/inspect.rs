@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use acem3_experts::prompt::Rubric;
-use acem3_projector::limited_size;
-use acem3_vision::{Tiling, VisionConfig};
 use anyhow::{Context, Result};
 
 use serde::Serialize;
@@ -20,6 +18,7 @@ use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::store::tensor_store::TensorIdentity;
 use crate::judging::panel::options::PanelOptions;
+use crate::judging::panel::tile_tokens::max_tile_tokens;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members, trunk_layers};
 use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
@@ -255,7 +254,7 @@ impl MemberReport {
 impl EncoderReport {
     fn new(setup: &VisionSetup) -> Self {
         let vision = &setup.vision;
-        let image_tokens = setup.projector.token_count(vision.token_count(setup.selection));
+        let image_tokens = setup.projector.kind.token_count(vision.token_count(setup.selection));
         Self {
             image_size: vision.image_size,
             patch_size: vision.patch_size,
@@ -265,36 +264,8 @@ impl EncoderReport {
             most_image_tokens: setup
                 .tiling
                 .as_ref()
-                .and_then(|tiling| max_tile_tokens(tiling, vision))
+                .and_then(|tiling| max_tile_tokens(tiling, vision, image_tokens))
                 .map(|tokens| image_tokens + tokens),
-        }
-    }
-}
-
-/// Returns the largest number of tokens of all tiles of an image.
-fn max_tile_tokens(tiling: &Tiling, vision: &VisionConfig) -> Option<usize> {
-    let side = vision.grid_side();
-    let patches = |[height, width]: &[usize; 2]| {
-        let per_side = |length: usize| length / vision.image_size.max(1) * side;
-        (per_side(*height), per_side(*width))
-    };
-    // One token at the end of each row.
-    let row_tokens = |(rows, columns): (usize, usize)| rows * (columns + 1);
-    match tiling {
-        Tiling::Pinpoints(pinpoints) => {
-            pinpoints.iter().map(|pinpoint| row_tokens(patches(pinpoint))).max()
-        }
-        Tiling::AnyResMax(settings) => {
-            let pinpoints = settings.resolutions.in_pixels(vision.image_size);
-            let regions = pinpoints.iter().flat_map(|pinpoint| {
-                // An image may fill less than the tiles. A smaller region may stay just below the
-                // limit where a larger one shrinks.
-                let (rows, columns) = patches(pinpoint);
-                let narrower = (1..=columns).map(move |columns| (rows, columns));
-                narrower.chain((1..=rows).map(move |rows| (rows, columns)))
-            });
-            let limited = regions.map(|region| limited_size(region, settings.max_tiles, side));
-            limited.map(row_tokens).max()
         }
     }
 }

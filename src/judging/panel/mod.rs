@@ -15,6 +15,7 @@ mod panel_judge;
 mod panel_replicas;
 mod prompts;
 mod response_pass;
+mod tile_tokens;
 mod trunk_group;
 
 pub use crate::judging::panel::panel_judge::PanelJudge;

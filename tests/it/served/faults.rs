@@ -23,7 +23,6 @@ fn faults_of_the_server_do_not_change_the_records() {
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
     assert!(faulty.requests() > sound.requests());
     assert!(faulty.most_in_progress() <= 16);
-    assert!(faulty.busy() > sound.busy(), "slow and repeated answers take longer");
     assert_eq!(folder.read("faulty/records.jsonl"), folder.read("sound/records.jsonl"));
 }
 

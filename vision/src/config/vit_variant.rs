@@ -18,8 +18,8 @@ pub struct VitVariant {
     pub post_norm: bool,
     /// One matrix projects to queries, keys and values (`timm`, `open_clip`).
     pub fused_qkv: bool,
-    /// Learned factors, one per channel, scale the outputs of attention and MLP (`DINOv2`;
-    /// `LayerScale` of Touvron et al. 2021).
+    /// Learned factors, one per channel, scale the outputs of attention and MLP (`DINOv2`,
+    /// `InternViT`; `LayerScale` of Touvron et al. 2021).
     pub layer_scale: bool,
     /// Side of the stored grid of position embeddings if it differs from the grid of patches. The
     /// encoder then interpolates the embeddings (`DINOv2`).
@@ -64,5 +64,10 @@ impl VitVariant {
     /// Returns the variant of `DINOv2`.
     pub fn dinov2() -> Self {
         Self { patch_bias: true, pre_norm: false, layer_scale: true, ..Self::clip() }
+    }
+
+    /// Returns the variant of `InternViT` in `InternVL`, which has no norm after the last block.
+    pub fn intern_vit() -> Self {
+        Self { post_norm: false, ..Self::dinov2() }
     }
 }

@@ -9,6 +9,7 @@ use super::any_res_max::RegionRounding;
 use super::error::ProcessError;
 use super::image_processor::{ImageProcessor, MAX_BUFFER_BYTES};
 use crate::image::DecodedImage;
+use crate::resample::Resample;
 use crate::resize::{OutputRegion, PaddedImage, buffer_size, resize};
 
 /// Splits a large image into several encoder inputs (`image_processing_llava_next.py` and
@@ -24,7 +25,9 @@ pub struct AnyRes {
 /// Encoder inputs of one image.
 #[derive(Clone, Debug)]
 pub struct Tiles {
-    /// The whole image, then the tiles row by row: (1 + rows · columns, 3, s, s).
+    /// (n, 3, s, s). With [`AnyRes`] the whole image, then the tiles row by row; with
+    /// [`DynamicTiles`](super::DynamicTiles) the tiles row by row, then the whole image if there is
+    /// more than one tile.
     pub pixel_values: Tensor,
     /// Rows and columns of tiles.
     pub grid: (usize, usize),
@@ -73,7 +76,7 @@ impl AnyRes {
         let padded = resize_onto_black(self, image, (height, width))?;
         let grid = (height / self.side, width / self.side);
         // Resized without a crop, so that the whole image is visible.
-        let whole = resize_exact(self, image, (self.side, self.side))?;
+        let whole = resize_exact(image, (self.side, self.side), self.processor.resample)?;
         let mut inputs = vec![self.processor.preprocess(&whole)?];
         for row in 0..grid.0 {
             for column in 0..grid.1 {
@@ -122,10 +125,10 @@ fn fit_inside(image: &DecodedImage, (height, width): (usize, usize)) -> (usize, 
 }
 
 /// Resizes an image to exactly this height and width.
-fn resize_exact(
-    any_res: &AnyRes,
+pub(super) fn resize_exact(
     image: &DecodedImage,
     (height, width): (usize, usize),
+    resample: Resample,
 ) -> Result<DecodedImage, ProcessError> {
     let padded = PaddedImage {
         image,
@@ -144,7 +147,7 @@ fn resize_exact(
     {
         return Err(too_elongated());
     }
-    let data = resize(&padded, &region, any_res.processor.resample);
+    let data = resize(&padded, &region, resample);
     DecodedImage::from_rgb(width, height, data).ok_or_else(too_elongated)
 }
 
@@ -154,7 +157,8 @@ fn resize_onto_black(
     image: &DecodedImage,
     (height, width): (usize, usize),
 ) -> Result<DecodedImage, ProcessError> {
-    let scaled = resize_exact(any_res, image, fit_inside(image, (height, width)))?;
+    let size = fit_inside(image, (height, width));
+    let scaled = resize_exact(image, size, any_res.processor.resample)?;
     let left = width.saturating_sub(scaled.width()) / 2;
     let top = height.saturating_sub(scaled.height()) / 2;
     let mut data = vec![0u8; 3 * width * height];
@@ -171,7 +175,12 @@ fn resize_onto_black(
 }
 
 /// Crops one tile. Returns `None` if it is outside the image.
-fn crop_tile(image: &DecodedImage, row: usize, column: usize, side: usize) -> Option<DecodedImage> {
+pub(super) fn crop_tile(
+    image: &DecodedImage,
+    row: usize,
+    column: usize,
+    side: usize,
+) -> Option<DecodedImage> {
     let mut data = Vec::with_capacity(3 * side * side);
     for y in row * side..(row + 1) * side {
         let line = image.row(y);

@@ -3,6 +3,7 @@
 mod any_res;
 mod any_res_max;
 mod checks;
+mod dynamic_tiles;
 mod error;
 mod geometry;
 mod image_processor;
@@ -11,6 +12,7 @@ mod tiling;
 
 pub use any_res::{AnyRes, Tiles};
 pub use any_res_max::{AnyResMax, RegionRounding, Resolutions};
+pub use dynamic_tiles::DynamicTiles;
 pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
 pub use size::{CropRounding, CropSize, Pad, ResizeSize};

@@ -13,4 +13,14 @@ pub enum Tiling {
     Pinpoints(Vec<[usize; 2]>),
     /// `LLaVA-OneVision`: the same tiles, with a limit on their image tokens.
     AnyResMax(AnyResMax),
+    /// `InternVL`: a grid of tiles with an aspect ratio close to that of the image. See
+    /// [`DynamicTiles`](super::DynamicTiles).
+    Dynamic {
+        /// Minimum number of tiles.
+        min_tiles: usize,
+        /// Maximum number of tiles.
+        max_tiles: usize,
+        /// True if the complete image, downscaled, follows two or more tiles.
+        thumbnail: bool,
+    },
 }

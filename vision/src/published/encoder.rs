@@ -36,15 +36,15 @@ impl PublishedEncoder {
 
     /// Returns the usual selection of patch features for the architecture.
     ///
-    /// CLIP: the output of the second-to-last block (as in `LLaVA`). Others: the output of the last
-    /// block after the final norm (as in `PaliGemma` with `SigLIP`, `DINOv2`'s patch tokens,
-    /// `timm`).
+    /// CLIP: the output of the second-to-last block (as in `LLaVA`). `InternViT`: the output of the
+    /// last block. Others: the output of the last block after the final norm (as in `PaliGemma` with
+    /// `SigLIP`, `DINOv2`'s patch tokens, `timm`).
     pub fn default_selection(&self) -> Selection {
         let is_clip = matches!(self.layout, EncoderLayout::Clip | EncoderLayout::OpenClip);
         Selection {
             select_layer: if is_clip { -2 } else { -1 },
             select_feature: SelectFeature::Patch,
-            post_norm: !is_clip,
+            post_norm: !is_clip && self.config.variant.post_norm,
         }
     }
 

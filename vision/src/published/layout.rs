@@ -12,6 +12,10 @@ pub enum EncoderLayout {
     Siglip,
     /// `DINOv2` of `transformers`.
     Dinov2,
+    /// `InternViT` in `InternVL` of `transformers`.
+    InternVl,
+    /// `InternViT` in `InternVL`'s own code.
+    InternVlChat,
     /// Vision transformer of `open_clip`.
     OpenClip,
     /// Vision transformer of `timm` inside `open_clip`.
@@ -98,6 +102,52 @@ const DINOV2: LayoutNames = LayoutNames {
     other_part_prefixes: &["classifier."],
 };
 
+const INTERN_VL: LayoutNames = LayoutNames {
+    patch_embedding: "embeddings.patch_embeddings.projection.weight",
+    outside_blocks: &[
+        ("embeddings.cls_token", "embeddings.class_embedding"),
+        ("embeddings.patch_embeddings.projection.", "embeddings.patch_embedding."),
+        ("embeddings.position_embeddings", "embeddings.position_embedding.weight"),
+    ],
+    block_prefix: "encoder.layer.",
+    inside_block: &[
+        ("layernorm_before.", "layer_norm1."),
+        ("attention.q_proj.", "self_attn.q_proj."),
+        ("attention.k_proj.", "self_attn.k_proj."),
+        ("attention.v_proj.", "self_attn.v_proj."),
+        ("attention.projection_layer.", "self_attn.out_proj."),
+        ("lambda_1", "layer_scale1"),
+        ("layernorm_after.", "layer_norm2."),
+        MLP[0],
+        MLP[1],
+        ("lambda_2", "layer_scale2"),
+    ],
+    unused_prefixes: &["embeddings.mask_token"],
+    other_part_prefixes: &[],
+};
+
+const INTERN_VL_CHAT: LayoutNames = LayoutNames {
+    patch_embedding: "embeddings.patch_embedding.weight",
+    outside_blocks: &[
+        ("embeddings.class_embedding", "embeddings.class_embedding"),
+        ("embeddings.patch_embedding.", "embeddings.patch_embedding."),
+        ("embeddings.position_embedding", "embeddings.position_embedding.weight"),
+    ],
+    block_prefix: BLOCK_PREFIX,
+    inside_block: &[
+        ("norm1.", "layer_norm1."),
+        ("attn.qkv.", "self_attn.qkv_proj."),
+        ("attn.proj.", "self_attn.out_proj."),
+        ("ls1", "layer_scale1"),
+        ("norm2.", "layer_norm2."),
+        MLP[0],
+        MLP[1],
+        ("ls2", "layer_scale2"),
+    ],
+    unused_prefixes: &[],
+    other_part_prefixes: &[],
+};
+
 const OPEN_CLIP: LayoutNames = LayoutNames {
     patch_embedding: "conv1.weight",
     outside_blocks: &[
@@ -160,6 +210,8 @@ impl EncoderLayout {
             Self::Clip => &CLIP,
             Self::Siglip => &SIGLIP,
             Self::Dinov2 => &DINOV2,
+            Self::InternVl => &INTERN_VL,
+            Self::InternVlChat => &INTERN_VL_CHAT,
             Self::OpenClip => &OPEN_CLIP,
             Self::OpenClipTimm => &TIMM,
         }
@@ -168,7 +220,9 @@ impl EncoderLayout {
     /// Returns the names of the weight files in repositories of this layout, preferred file first.
     pub fn weight_files(self) -> [&'static str; 2] {
         match self {
-            Self::Clip | Self::Siglip | Self::Dinov2 => ["model.safetensors", "pytorch_model.bin"],
+            Self::Clip | Self::Siglip | Self::Dinov2 | Self::InternVl | Self::InternVlChat => {
+                ["model.safetensors", "pytorch_model.bin"]
+            }
             Self::OpenClip | Self::OpenClipTimm => {
                 ["open_clip_model.safetensors", "open_clip_pytorch_model.bin"]
             }

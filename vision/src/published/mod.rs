@@ -7,6 +7,7 @@
 mod encoder;
 mod encoder_files;
 mod error;
+mod intern_vit;
 mod json_section;
 mod layout;
 mod open_clip;
@@ -20,7 +21,7 @@ pub use encoder::PublishedEncoder;
 pub use encoder_files::EncoderFiles;
 pub use error::{PublishedError, WeightsError};
 pub use layout::EncoderLayout;
-pub use preprocessor::{read_any_res, read_image_processor};
+pub use preprocessor::{read_any_res, read_dynamic_tiling, read_image_processor};
 pub use registry::{KNOWN_ENCODERS, KnownEncoder, encoder_by_name, encoder_by_repository};
 pub use tensor_roles::{TensorRenaming, TensorRole};
 pub use transformers::EncoderNetwork;

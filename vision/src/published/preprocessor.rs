@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::error::PublishedError;
 use super::json_section::JsonSection;
 use super::layout::EncoderLayout;
-use crate::processor::{AnyRes, CropSize, ImageProcessor, Pad, ResizeSize};
+use crate::processor::{AnyRes, CropSize, ImageProcessor, Pad, ResizeSize, Tiling};
 use crate::resample::Resample;
 
 const FILE: &str = "preprocessor_config.json";
@@ -38,6 +38,12 @@ pub fn read_image_processor(
             image_std: [0.5; 3],
             ..ImageProcessor::default()
         },
+        // The image processor of `InternVL`.
+        "GotOcr2" if layout == EncoderLayout::InternVl => ImageProcessor {
+            size: ResizeSize::Exact { height: 384, width: 384 },
+            do_center_crop: Some(false),
+            ..ImageProcessor::default()
+        },
         other => {
             let problem = format!(
                 "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava, LlavaNext, \
@@ -59,7 +65,7 @@ pub fn read_image_processor(
         // Crops of elongated images as further images, which the reference leaves out by default.
         section.expect_value("do_pan_and_scan", &json!(false))?;
     }
-    if matches!(class.as_str(), "Siglip" | "Gemma3") {
+    if matches!(class.as_str(), "Siglip" | "GotOcr2" | "Gemma3") {
         // These processors never crop.
         section.expect_value("do_center_crop", &json!(false))?;
     } else {
@@ -89,6 +95,17 @@ pub fn read_any_res(file: &Value) -> Result<AnyRes, PublishedError> {
     })
 }
 
+/// Reads the limits of the number of tiles from the `preprocessor_config.json` of an `InternVL`
+/// model. Its processor always splits images into tiles, whatever `crop_to_patches` is in the file
+/// (`processing_internvl.py`), and adds the complete image.
+pub fn read_dynamic_tiling(file: &Value) -> Result<Tiling, PublishedError> {
+    let (section, _) = processor_section(file, EncoderLayout::InternVl)?;
+    let (mut min_tiles, mut max_tiles) = (1, 12);
+    section.read_into("min_patches", &mut min_tiles)?;
+    section.read_into("max_patches", &mut max_tiles)?;
+    Ok(Tiling::Dynamic { min_tiles, max_tiles, thumbnail: true })
+}
+
 /// Returns the section with the settings, and the short name of its class: `CLIP` for
 /// `CLIPImageProcessorFast`.
 fn processor_section(
@@ -105,6 +122,7 @@ fn processor_section(
         let class = match layout {
             EncoderLayout::Siglip => "SiglipImageProcessor",
             EncoderLayout::Dinov2 => "BitImageProcessor",
+            EncoderLayout::InternVl => "GotOcr2ImageProcessor",
             _ => "CLIPImageProcessor",
         };
         class.to_owned()

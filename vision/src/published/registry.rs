@@ -150,6 +150,7 @@ impl KnownEncoder {
             EncoderLayout::Siglip => VitVariant::siglip(),
             EncoderLayout::OpenClipTimm => VitVariant::timm(),
             EncoderLayout::Dinov2 => VitVariant::dinov2(),
+            EncoderLayout::InternVl | EncoderLayout::InternVlChat => VitVariant::intern_vit(),
         };
         let config = VisionConfig {
             hidden_size: hidden,

@@ -22,6 +22,11 @@ pub struct TensorRenaming {
 }
 
 impl TensorRenaming {
+    /// Creates the naming of a file whose encoder has this prefix.
+    pub fn with_prefix(layout: EncoderLayout, prefix: &str) -> Self {
+        Self { layout, prefix: prefix.to_owned() }
+    }
+
     /// Finds the encoder among the tensors of a file by the name of its patch embedding.
     ///
     /// The encoder may be a part of any model. No encoder or several encoders are an error.
@@ -163,6 +168,16 @@ mod tests {
                 with_prefix(EncoderLayout::Dinov2, ""),
                 "encoder.layer.3.layer_scale2.lambda1",
                 "encoder.layers.3.layer_scale2",
+            ),
+            (
+                with_prefix(EncoderLayout::InternVl, "model.vision_tower."),
+                "model.vision_tower.encoder.layer.3.lambda_2",
+                "encoder.layers.3.layer_scale2",
+            ),
+            (
+                with_prefix(EncoderLayout::InternVlChat, "vision_model."),
+                "vision_model.encoder.layers.3.attn.qkv.bias",
+                "encoder.layers.3.self_attn.qkv_proj.bias",
             ),
             (
                 with_prefix(EncoderLayout::Clip, "model.vision_tower.vision_tower.vision_model."),

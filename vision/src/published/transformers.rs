@@ -1,4 +1,4 @@
-//! `config.json` of `transformers`: CLIP, `SigLIP` and `DINOv2`.
+//! `config.json` of `transformers`: CLIP, `SigLIP`, `DINOv2` and `InternViT`.
 
 use acem3_kernels::Activation;
 use serde_json::{Value, json};
@@ -7,19 +7,21 @@ use super::encoder::PublishedEncoder;
 use super::error::PublishedError;
 use super::json_section::JsonSection;
 use super::layout::EncoderLayout;
-use super::preprocessor;
+use super::{intern_vit, preprocessor};
 use crate::config::{VisionConfig, VitVariant};
 
 const FILE: &str = "config.json";
 
 /// Supported values of `model_type`. An image-text model has its vision part in `vision_config`.
-const MODEL_TYPES: [(&str, EncoderLayout); 6] = [
+const MODEL_TYPES: [(&str, EncoderLayout); 8] = [
     ("clip", EncoderLayout::Clip),
     ("clip_vision_model", EncoderLayout::Clip),
     ("siglip", EncoderLayout::Siglip),
     ("siglip_vision_model", EncoderLayout::Siglip),
     ("dinov2", EncoderLayout::Dinov2),
     ("dinov2_backbone", EncoderLayout::Dinov2),
+    ("internvl_vision", EncoderLayout::InternVl),
+    ("intern_vit_6b", EncoderLayout::InternVlChat),
 ];
 
 /// Returns the layout of a `model_type`; `None` if it is not supported.
@@ -98,8 +100,10 @@ impl EncoderNetwork {
 
     /// Returns true if a field of a vision configuration is read here or does not affect the
     /// features.
-    pub fn is_known_field(field: &str) -> bool {
-        KNOWN_FIELDS.contains(&field)
+    pub fn is_known_field(&self, field: &str) -> bool {
+        let is_intern_vit =
+            matches!(self.layout, EncoderLayout::InternVl | EncoderLayout::InternVlChat);
+        KNOWN_FIELDS.contains(&field) || (is_intern_vit && intern_vit::is_known_field(field))
     }
 
     /// Reads the settings of the sections; later sections override earlier ones.
@@ -177,6 +181,7 @@ pub(super) fn default_config(layout: EncoderLayout) -> VisionConfig {
             variant: VitVariant::dinov2(),
             ..base
         },
+        EncoderLayout::InternVl | EncoderLayout::InternVlChat => intern_vit::default_config(layout),
         _ => base,
     }
 }
@@ -197,6 +202,9 @@ fn read_fields(
     section.read_side("patch_size", &mut config.patch_size)?;
     // The image processor returns RGB.
     section.expect_value("num_channels", &json!(3))?;
+    if matches!(layout, EncoderLayout::InternVl | EncoderLayout::InternVlChat) {
+        intern_vit::check_fields(section, layout)?;
+    }
     if layout == EncoderLayout::Dinov2 {
         section.expect_value("use_swiglu_ffn", &json!(false))?;
         section.expect_value("qkv_bias", &json!(true))?;

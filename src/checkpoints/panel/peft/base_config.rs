@@ -34,8 +34,9 @@ impl<'a> VisionConfigs<'a> {
         let setup = member.vision.as_ref().context("the members see no images")?;
         if setup.projector.kind != ProjectorKind::Mlp2xGelu {
             bail!(
-                "model.projector.kind is not mlp2x_gelu, the only kind that the layout of the hub \
-                 has\n{HINT}"
+                "model.projector.kind is {}, expected mlp2x_gelu, which the layout of the hub \
+                 has\n{HINT}",
+                setup.projector.kind.name()
             );
         }
         let without_norm = VitVariant { post_norm: false, ..setup.vision.variant.clone() };

@@ -1,6 +1,7 @@
 //! Parser of `config.json`: the decoder, an optional vision tower, and the layout of tensor names.
 
 mod gemma3;
+mod intern_vl;
 mod llava;
 mod resolutions;
 mod transformers;
@@ -58,6 +59,8 @@ impl CheckpointConfig {
             "llava" | "llava_next" | "llava_onevision" => {
                 Self::parse_transformers(kind, fields, ignored)
             }
+            "internvl" => Self::parse_intern_vl(kind, fields, ignored),
+            "internvl_chat" => Self::parse_intern_vl_chat(kind, fields, ignored),
             // LLaVA's training code may keep the `model_type` of the language model. The field
             // `mm_vision_tower` then marks the model as multimodal.
             other if fields.has("mm_vision_tower") => {

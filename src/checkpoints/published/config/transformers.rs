@@ -1,5 +1,6 @@
 //! Configuration of transformers' layouts of LLaVA.
 
+use acem3_experts::decoder::DecoderConfig;
 use acem3_experts::prompt::ImageMarkers;
 use acem3_projector::ProjectorKind;
 use acem3_vision::{AnyResMax, RegionRounding, Resolutions, SelectFeature, Selection, Tiling};
@@ -40,6 +41,14 @@ impl LlavaKind {
     }
 }
 
+/// How a model type reads its `text_config`.
+pub(super) struct TextPart {
+    /// Default `model_type`.
+    pub default_type: &'static str,
+    /// True if an inner `tie_word_embeddings` ties the output layer even if the outer one does not.
+    pub either_ties: bool,
+}
+
 impl CheckpointConfig {
     /// Parses the transformers layouts `llava`, `llava_next` and `llava_onevision`: one nested
     /// configuration per part.
@@ -48,25 +57,13 @@ impl CheckpointConfig {
         mut fields: ConfigFields,
         ignored: &[String],
     ) -> Result<Self> {
-        let mut text = fields.take_object("text_config")?.context("text_config is missing")?;
         let layout = LlavaKind::of_model_type(&kind);
-        let default_text = if layout == LlavaKind::OneVision { "qwen2" } else { "llama" };
-        let model_type: String = text.take_or("model_type", default_text.to_owned())?;
-        let family = DecoderFamily::from_model_type(&model_type).context("text_config")?;
-        // The outer `tie_word_embeddings` applies to the complete model and takes precedence, except
-        // in LLaVA-OneVision, where either ties the output layer.
-        let tie_word_embeddings: Option<bool> = fields.take("tie_word_embeddings")?;
-        // The outer `vocab_size` is the default of the inner one.
-        let outer_vocab_size: Option<usize> = fields.take("vocab_size")?;
-        let has_vocab_size = text.has("vocab_size");
-        let mut decoder = parse_decoder(&mut text, family).context("text_config")?;
-        let is_tied_inside = decoder.tie_word_embeddings;
-        decoder.tie_word_embeddings = tie_word_embeddings.unwrap_or(is_tied_inside)
-            || (layout == LlavaKind::OneVision && is_tied_inside);
-        if let (false, Some(outer_vocab_size)) = (has_vocab_size, outer_vocab_size) {
-            decoder.vocab_size = outer_vocab_size;
-        }
-        text.finish(ignored)?;
+        let is_onevision = layout == LlavaKind::OneVision;
+        let text = TextPart {
+            default_type: if is_onevision { "qwen2" } else { "llama" },
+            either_ties: is_onevision,
+        };
+        let (family, decoder) = Self::parse_text_config(&mut fields, text, ignored)?;
         let vision =
             VisionPart::from_transformers(&mut fields, decoder.hidden_size, layout, ignored)?;
         fields.finish(ignored)?;
@@ -78,6 +75,31 @@ impl CheckpointConfig {
             default_chat_template: family.default_chat_template(),
             image_markers: ImageMarkers::default(),
         })
+    }
+
+    /// Reads the decoder from `text_config`, and from the outer fields that override it.
+    pub(super) fn parse_text_config(
+        fields: &mut ConfigFields,
+        part: TextPart,
+        ignored: &[String],
+    ) -> Result<(DecoderFamily, DecoderConfig)> {
+        let mut text = fields.take_object("text_config")?.context("text_config is missing")?;
+        let model_type: String = text.take_or("model_type", part.default_type.to_owned())?;
+        let family = DecoderFamily::from_model_type(&model_type).context("text_config")?;
+        // The outer `tie_word_embeddings` applies to the complete model and takes precedence.
+        let tie_word_embeddings: Option<bool> = fields.take("tie_word_embeddings")?;
+        // The outer `vocab_size` is the default of the inner one.
+        let outer_vocab_size: Option<usize> = fields.take("vocab_size")?;
+        let has_vocab_size = text.has("vocab_size");
+        let mut decoder = parse_decoder(&mut text, family).context("text_config")?;
+        let is_tied_inside = decoder.tie_word_embeddings;
+        decoder.tie_word_embeddings =
+            tie_word_embeddings.unwrap_or(is_tied_inside) || (part.either_ties && is_tied_inside);
+        if let (false, Some(outer_vocab_size)) = (has_vocab_size, outer_vocab_size) {
+            decoder.vocab_size = outer_vocab_size;
+        }
+        text.finish(ignored)?;
+        Ok((family, decoder))
     }
 }
 

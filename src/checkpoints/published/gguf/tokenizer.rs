@@ -6,12 +6,10 @@ use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::normalizers::NFC;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::processors::template::TemplateProcessing;
-use tokenizers::tokenizer::SplitDelimiterBehavior;
 use tokenizers::{AddedToken, Tokenizer};
 
+use super::super::byte_bpe::{QWEN2_PATTERN, split_words};
 use super::super::sentencepiece::{CONTROL_PIECE, SentencePieceModel, USER_PIECE};
 use crate::checkpoints::gguf::GgufHeader;
 
@@ -21,8 +19,6 @@ const MAX_TOKEN_LEN: usize = 4096;
 /// Maximum number of merges per token. Known vocabularies have two to three.
 const MAX_MERGES_PER_TOKEN: usize = 16;
 
-/// Pre-tokenizer pattern of Qwen2.
-const QWEN2_PATTERN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 /// Pre-tokenizer pattern of Llama 3, with groups of up to three digits.
 const LLAMA3_PATTERN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 /// Pre-tokenizer pattern of later Mistral models.
@@ -140,13 +136,7 @@ fn build_byte_bpe(header: &GgufHeader, tokens: &GgufVocabulary) -> Result<Tokeni
         tokenizer.with_normalizer(Some(NFC)).map_err(to_error)?;
     }
     match style.pattern {
-        Some(words) => {
-            let pattern = SplitPattern::Regex(words.to_owned());
-            let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
-            let bytes = ByteLevel::new(false, true, false);
-            let steps = vec![split.map_err(to_error)?.into(), bytes.into()];
-            tokenizer.with_pre_tokenizer(Some(Sequence::new(steps)));
-        }
+        Some(pattern) => split_words(&mut tokenizer, pattern)?,
         None => {
             tokenizer.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
         }

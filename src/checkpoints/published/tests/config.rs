@@ -39,6 +39,8 @@ fn both_formats_of_rope_scaling_are_read() {
     assert!(parse_config(&old).unwrap().decoder.rope_scaling.is_some());
     let linear = json!({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2}});
     assert!(parse_config(&linear).unwrap().decoder.rope_scaling.is_some());
+    let dynamic = json!({"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2}});
+    assert_eq!(parse_config(&dynamic).unwrap().decoder.rope_scaling, None);
 }
 
 #[test]
@@ -49,7 +51,10 @@ fn unsupported_decoder_settings_are_rejected() {
         (json!({"model_type": "llama", "mlp_bias": true}), "mlp_bias"),
         (json!({"model_type": "llama", "partial_rotary_factor": 0.5}), "partial_rotary_factor"),
         (json!({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2}}), "`yarn`"),
-        (json!({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic"}}), "`dynamic`"),
+        (
+            json!({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic"}}),
+            "factor is missing",
+        ),
         (json!({"model_type": "llama", "attn_logit_softcapping": 50.0}), "attn_logit_softcapping"),
         (json!({"model_type": "llama", "quantization_config": {"bits": 4}}), "quantization_config"),
         (json!({"model_type": "llama", "sliding_window": 8}), "sliding_window"),
@@ -143,7 +148,7 @@ fn unsupported_vision_settings_are_rejected() {
     assert_rejected(&cases);
 }
 
-fn assert_rejected(cases: &[(Value, &str)]) {
+pub(super) fn assert_rejected(cases: &[(Value, &str)]) {
     for (config, part) in cases {
         let error = parse_config(config).err().unwrap_or_else(|| panic!("{config} was accepted"));
         assert!(error.contains(*part), "{config}: {error}");

@@ -1,6 +1,7 @@
-//! Test of a full-size checkpoint against the reference, in f32 and bf16. The script
-//! `assets/golden/make_full_size.py` generates it.
+//! Tests of full-size checkpoints against the reference, in f32 and bf16. The script
+//! `assets/golden/make_full_size.py` generates them.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,10 +14,10 @@ use crate::checkpoints::published::tests::devices::compute_logits;
 use crate::support::device::Placement;
 use crate::training::encoders::peak_memory::{peak, reset_peak};
 
-/// Runs the script and returns its output.
-fn run_reference(python: &std::ffi::OsStr, folder: &Path, extra_args: &[&str]) -> String {
+/// Runs the script for a kind of model and returns its output.
+fn run_reference(python: &OsStr, kind: &str, folder: &Path, extra_args: &[&str]) -> String {
     let mut command = Command::new(python);
-    command.arg(golden_path("make_full_size.py")).arg(folder).args(extra_args);
+    command.arg(golden_path("make_full_size.py")).arg(kind).arg(folder).args(extra_args);
     let output = command.output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{messages}");
@@ -25,16 +26,27 @@ fn run_reference(python: &std::ffi::OsStr, folder: &Path, extra_args: &[&str]) -
 
 #[test]
 #[ignore = "writes 5.6 GB with the reference: ACEM3_PYTHON names a Python with the packages of make_checkpoints.py"]
-#[expect(clippy::print_stdout, reason = "prints measurements, and the reason for a skipped test")]
 fn full_size_llava_matches_reference() {
+    assert_full_size_matches_reference("llava");
+}
+
+#[test]
+#[ignore = "writes 3.8 GB with the reference: ACEM3_PYTHON names a Python with the packages of make_checkpoints.py"]
+fn full_size_internvl_matches_reference() {
+    assert_full_size_matches_reference("internvl");
+}
+
+/// Checks image tokens and logits of a kind of model, and prints the differences.
+#[expect(clippy::print_stdout, reason = "prints measurements, and the reason for a skipped test")]
+fn assert_full_size_matches_reference(kind: &str) {
     let Some(python) = std::env::var_os("ACEM3_PYTHON") else {
         println!("skipped: ACEM3_PYTHON is not set");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    run_reference(&python, folder, &[]);
-    let peaks = ["float32", "bfloat16"].map(|dtype| run_reference(&python, folder, &[dtype]));
+    run_reference(&python, kind, folder, &[]);
+    let peaks = ["float32", "bfloat16"].map(|dtype| run_reference(&python, kind, folder, &[dtype]));
     let read = |dtype: &str| {
         let path = folder.join(format!("values-{dtype}.safetensors"));
         candle::safetensors::load(path, &Device::Cpu).unwrap()
@@ -59,12 +71,12 @@ fn full_size_llava_matches_reference() {
                 relative_difference(&bf16_values[name], &f32_values[name]),
             );
             println!(
-                "{dtype:?}, {name}: relative difference from the reference in f32 {difference:e}, \
+                "{kind}, {dtype:?}, {name}: relative difference from the reference in f32 {difference:e}, \
                  of the reference in bf16 {reference_difference:e}"
             );
-            assert!(difference <= tolerance, "{dtype:?}, {name}: {difference}");
+            assert!(difference <= tolerance, "{kind}, {dtype:?}, {name}: {difference}");
         }
         drop(member);
-        println!("{dtype:?}: peak {:?} bytes, reference {reference_peak}", peak());
+        println!("{kind}, {dtype:?}: peak {:?} bytes, reference {reference_peak}", peak());
     }
 }

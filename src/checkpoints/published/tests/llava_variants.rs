@@ -62,7 +62,12 @@ pub(super) fn last_logits(logits: &Tensor, expected: &Tensor) -> Tensor {
 }
 
 /// Checks the last logits and the greedy tokens after a prompt with these image tokens.
-fn assert_completion(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
+pub(super) fn assert_completion(
+    member: &Member,
+    values: &Values,
+    name: &str,
+    image: Option<Tensor>,
+) {
     let (trunk, head, prompt) = embed_prompt(member, values, image, &Device::Cpu);
     let expected_tokens = to_token_ids(&values[&format!("{name}.greedy")]);
     let (logits, generated) = decode_greedily((&trunk, &head), prompt, expected_tokens.len());

@@ -6,6 +6,7 @@ mod config;
 mod devices;
 mod full_size;
 mod gemma;
+mod internvl;
 mod llava_variants;
 mod onevision;
 mod training;
@@ -78,7 +79,7 @@ pub(super) fn relative_difference(actual: &Tensor, expected: &Tensor) -> f32 {
     differences.fold(0f32, f32::max)
 }
 
-/// Encodes pixels to image tokens, and loads the decoder, split after its first layer.
+/// Encodes pixels to the tokens of all encoder inputs, and loads the decoder, split after its first layer.
 fn encode_image_and_load_decoder(member: &Member, pixels: &Tensor) -> (Tensor, Trunk, Head) {
     let vb = member.weights.builder(pixels.device());
     let vision = member.vision.as_ref().unwrap();
@@ -88,7 +89,7 @@ fn encode_image_and_load_decoder(member: &Member, pixels: &Tensor) -> (Tensor, T
     let image = projector.forward(&tower.forward(pixels).unwrap()).unwrap();
     let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
     let head = Head::load(&vb, &member.decoder, 1).unwrap();
-    (image.squeeze(0).unwrap(), trunk, head)
+    (image.flatten_to(1).unwrap(), trunk, head)
 }
 
 /// Returns the logits of an embedded prompt and `count` greedily decoded tokens, with KV caches.
