@@ -108,7 +108,7 @@ pub(super) fn connect_members(
         let panel = Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
         let hub = panel.hub().to_vec();
         let panel = panel.with_memory(args.memory_limit(&placement));
-        (Some(LocalMembers::start(panel)?), hub)
+        (Some(LocalMembers::start(panel, args.batch_size as usize)?), hub)
     } else {
         (None, Vec::new())
     };
