@@ -13,6 +13,7 @@ use crate::judging::panel::{JudgeOptions, LocalMembers, Panel, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
 use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings};
+use crate::support::network::service_url::ServiceUrl;
 use crate::support::terminal::progress::print_lines;
 
 /// Connects to a model that takes the part of every member.
@@ -108,7 +109,7 @@ pub(super) fn connect_members(
         let panel = Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
         let hub = panel.hub().to_vec();
         let panel = panel.with_memory(args.memory_limit(&placement));
-        (Some(LocalMembers::start(panel)?), hub)
+        (Some(LocalMembers::start(panel, args.batch_size as usize)?), hub)
     } else {
         (None, Vec::new())
     };
@@ -158,7 +159,7 @@ fn connect(
         PanelMember::Served { model, .. } => Some(&model.url),
         PanelMember::Local => None,
     });
-    let hosts: BTreeSet<&str> = urls.filter(|url| !url.is_local()).map(|url| url.host()).collect();
+    let hosts: BTreeSet<&str> = urls.filter(|url| !url.is_local()).map(ServiceUrl::host).collect();
     for host in hosts {
         print_lines(&format!("images and texts of the cases are sent to {host} (--allow-host)"));
     }

@@ -20,22 +20,24 @@ use crate::judging::provenance::Provenance;
 pub struct LocalMembers {
     panel: Arc<Panel>,
     requests: Sender<LocalRequest>,
+    batch_size: usize,
 }
 
 impl LocalMembers {
-    /// Starts the thread that computes the members of a panel.
+    /// Starts the thread that computes the members of a panel. `batch_size`: the maximum number of jobs in
+    /// progress.
     ///
     /// # Errors
     ///
     /// The thread cannot be started.
-    pub fn start(panel: Panel) -> Result<Self> {
+    pub fn start(panel: Panel, batch_size: usize) -> Result<Self> {
         let panel = Arc::new(panel);
         let (requests, receiver) = channel();
         let engine = EngineThread::new(Arc::clone(&panel), receiver);
         // The thread ends when this value is dropped, after the texts in progress.
         let thread = thread::Builder::new().name("local members".to_owned());
         thread.spawn(move || engine.run()).context("cannot start the thread of the checkpoints")?;
-        Ok(Self { panel, requests })
+        Ok(Self { panel, requests, batch_size })
     }
 
     /// Evaluates responses.
@@ -51,6 +53,11 @@ impl LocalMembers {
         let (reply, answer) = oneshot::channel();
         self.requests.send(LocalRequest { task, reply }).map_err(|_| ended())?;
         answer.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Returns the maximum number of jobs in progress.
+    pub(in crate::judging) fn batch_size(&self) -> usize {
+        self.batch_size
     }
 
     /// Returns the device, for the manifest.

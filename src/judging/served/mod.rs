@@ -7,6 +7,7 @@ pub mod endpoint;
 mod exchange;
 pub mod handshake;
 mod image_urls;
+mod job_window;
 mod panel_settings;
 mod served_judge;
 mod served_member;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acem3_conclusion::Verdict;
 use acem3_experts::Aspect;
@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
 use super::handshake::shake_hands;
+use super::job_window::JobWindow;
 use super::panel_settings::{PanelMember, ServedPanelSettings};
 use super::served_member::ServedMember;
 use super::served_panel::{MemberRuntime, ServedPanel};
@@ -53,6 +54,8 @@ pub struct ServedJudge {
     sender: Sender<JobResult>,
     receiver: Receiver<JobResult>,
     in_progress: usize,
+    /// The number of jobs in progress if this process computes members; `None` if servers run all.
+    window: Option<JobWindow>,
 }
 
 impl ServedJudge {
@@ -71,6 +74,7 @@ impl ServedJudge {
         let runtime = runtime.context("cannot set up the HTTP client")?;
         let usage = Arc::new(UsageCounter::default());
         let local = local.map(Arc::new);
+        let window = local.as_ref().map(|local| JobWindow::new(local.batch_size()));
         let members = connect_members(&settings, local.as_ref(), limits, &usage);
         let members = runtime.block_on(members)?;
         let panel = Arc::new(ServedPanel::new(settings, members, local)?);
@@ -86,6 +90,7 @@ impl ServedJudge {
             sender,
             receiver,
             in_progress: 0,
+            window,
         })
     }
 
@@ -147,7 +152,10 @@ async fn connect_members(
 
 impl JobQueue for ServedJudge {
     fn capacity(&self) -> usize {
-        self.limits.concurrency.max(1) * JOBS_PER_REQUEST
+        match &self.window {
+            Some(window) => window.jobs(),
+            None => self.limits.concurrency.max(1) * JOBS_PER_REQUEST,
+        }
     }
 
     fn check_budget(&self) -> Result<()> {
@@ -167,6 +175,9 @@ impl JobQueue for ServedJudge {
     fn submit(&mut self, number: u64, job: JudgeJob) {
         let (panel, sender) = (Arc::clone(&self.panel), self.sender.clone());
         self.in_progress += 1;
+        if let Some(window) = &mut self.window {
+            window.start_job(Instant::now());
+        }
         self.runtime.spawn(async move {
             let result = panel.judge(job).await;
             // The receiver is gone if the run ended.
@@ -186,6 +197,9 @@ impl JobQueue for ServedJudge {
             }
         };
         self.in_progress -= 1;
+        if let Some(window) = &mut self.window {
+            window.finish_job(Instant::now());
+        }
         let result = match result {
             Ok(verdict) => Ok(verdict),
             Err(MemberError::Unscored(unscored)) => Err(unscored),
@@ -250,9 +264,8 @@ impl Judge for ServedJudge {
         let mut results: Vec<Option<Result<Verdict, Unscored>>> =
             jobs.iter().map(|_| None).collect();
         let mut waiting = jobs.iter().zip(0_u64..);
-        let capacity = self.capacity();
         loop {
-            while self.in_progress < capacity
+            while self.in_progress < self.capacity()
                 && let Some((job, number)) = waiting.next()
             {
                 self.submit(number, job.clone());

@@ -286,7 +286,7 @@ impl ServedPanel {
         let format =
             EvaluationFormat::of_expert(form, responses, aspect, self.rubric.score_words());
         let pieces = self.branches.pieces(aspect.key, &self.input(request, member));
-        self.request(index, member, pieces, format, request.image).await
+        self.request(member, pieces, self.with_prefix(index, format), request.image).await
     }
 
     /// Merges the evaluations of the experts with the conclusion model.
@@ -312,7 +312,7 @@ impl ServedPanel {
             .collect();
         let pieces = merge.pieces(&self.input(request, member), &evaluations);
         let format = EvaluationFormat::for_final_scores(responses, words);
-        self.request(index, member, pieces, format, request.image).await
+        self.request(member, pieces, self.with_prefix(index, format), request.image).await
     }
 
     /// Returns what the prompt of a served member shows.
@@ -330,16 +330,20 @@ impl ServedPanel {
     /// Requests an evaluation from a served member.
     async fn request(
         &self,
-        index: usize,
         member: &ServedMember,
         pieces: Result<Vec<PromptPiece>, acem3_experts::Error>,
         format: EvaluationFormat,
         image: Option<&RawValue>,
     ) -> Result<Vec<Rating>, MemberError> {
         let pieces = pieces.map_err(|error| MemberError::Unusable(error.to_string()))?;
-        let prefix = self.settings.completion_prefixes.get(index).map_or("", String::as_str);
         let image = image.filter(|_| !member.text_only);
-        member.evaluate(&pieces, &format.with_prefix(prefix), image, self.limit()).await
+        member.evaluate(&pieces, &format, image, self.limit()).await
+    }
+
+    /// Adds the reward token of a member to the format of its evaluation.
+    fn with_prefix(&self, index: usize, format: EvaluationFormat) -> EvaluationFormat {
+        let prefix = self.settings.completion_prefixes.get(index).map_or("", String::as_str);
+        format.with_prefix(prefix)
     }
 }
 

@@ -149,7 +149,7 @@ fn manifest_and_hash_of_a_mixed_panel_name_both_kinds() {
     assert_eq!(manifest["servers"].as_array().unwrap().len(), 1);
     assert!(manifest["usage"]["requests"].as_u64().unwrap() > 0);
     // Verdicts do not depend on the number of jobs in progress.
-    judge("one", &["--concurrency", "1"]);
+    judge("one", &["--concurrency", "1", "--batch-size", "1"]);
     assert_eq!(folder.records("one"), folder.records("out"));
     // A run that ended early continues.
     judge("resumed", &["--limit", "1"]);
@@ -211,7 +211,7 @@ fn failures_of_either_part_leave_responses_unscored() {
     );
     // The context of the checkpoint is too short for this response.
     let mut case = crate::folder::valid_case(0);
-    case["responses"][0]["text"] = "word ".repeat(4000).into();
+    case["responses"][0]["text"] = "word ".repeat(30_000).into();
     folder.write_cases(&[case]);
     let result = super::judge(&folder, "long", &flags);
     assert_eq!(result.exit_code, 3, "{}", result.stderr);

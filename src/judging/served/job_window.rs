@@ -1,0 +1,75 @@
+//! Number of jobs in progress of a panel with members that this process computes.
+
+use std::time::{Duration, Instant};
+
+/// Jobs at the start, so that the first verdict arrives soon.
+const FIRST_JOBS: usize = 2;
+/// Time in which as many jobs finish as are in progress, so that little is lost when the program stops.
+const WINDOW: Duration = Duration::from_secs(8);
+
+/// Number of jobs in progress: as many as finish in a few seconds. It never affects a verdict.
+#[derive(Debug)]
+pub(super) struct JobWindow {
+    jobs: usize,
+    max: usize,
+    /// Jobs that finished since `start`.
+    finished: usize,
+    start: Option<Instant>,
+}
+
+impl JobWindow {
+    /// Creates a window of at most `max` jobs.
+    pub(super) fn new(max: usize) -> Self {
+        let max = max.max(1);
+        Self { jobs: FIRST_JOBS.min(max), max, finished: 0, start: None }
+    }
+
+    /// Returns the number of jobs that may be in progress.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs
+    }
+
+    /// Counts a job that starts.
+    pub(super) fn start_job(&mut self, now: Instant) {
+        self.start.get_or_insert(now);
+    }
+
+    /// Counts a finished job, and adapts the number of jobs when as many have finished as were in progress.
+    pub(super) fn finish_job(&mut self, now: Instant) {
+        self.finished += 1;
+        let Some(start) = self.start.filter(|_| self.finished >= self.jobs) else {
+            return;
+        };
+        let seconds = now.saturating_duration_since(start).as_secs_f64().max(1e-3);
+        let rate = self.finished as f64 / seconds;
+        let jobs = (rate * WINDOW.as_secs_f64()) as usize;
+        // A batch may be faster than the jobs one by one, so the number doubles at most.
+        self.jobs = jobs.clamp(FIRST_JOBS, self.jobs * 2).min(self.max);
+        (self.finished, self.start) = (0, Some(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of jobs after some that take a time each.
+    fn jobs_after(jobs: usize, seconds: f64, max: usize) -> usize {
+        let mut window = JobWindow::new(max);
+        let start = Instant::now();
+        window.start_job(start);
+        for i in 1..=jobs {
+            window.finish_job(start + Duration::from_secs_f64(seconds * i as f64));
+        }
+        window.jobs()
+    }
+
+    #[test]
+    fn as_many_jobs_are_in_progress_as_finish_in_eight_seconds() {
+        assert_eq!(jobs_after(0, 1.0, 64), 2);
+        assert_eq!(jobs_after(200, 0.01, 64), 64);
+        assert_eq!(jobs_after(200, 0.5, 64), 16);
+        assert_eq!(jobs_after(200, 60.0, 64), 2);
+        assert_eq!(jobs_after(200, 0.01, 1), 1);
+    }
+}
