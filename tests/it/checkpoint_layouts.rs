@@ -128,43 +128,64 @@ fn every_layout_judges_and_is_inspected() {
     }
 }
 
-#[test]
-fn incompatible_resolutions_are_rejected() {
+/// Returns the error about a checkpoint after a change of one of its JSON files.
+fn error_after(name: &str, file: &str, change: impl Fn(&mut Value)) -> String {
     let folder = Folder::empty();
-    let error_after = |name: &str, file: &str, change: &dyn Fn(&mut Value)| {
-        let checkpoint = folder.path("checkpoint");
-        fs::create_dir_all(&checkpoint).unwrap();
-        for entry in fs::read_dir(golden(name)).unwrap() {
-            let path = entry.unwrap().path();
+    let checkpoint = folder.path("checkpoint");
+    fs::create_dir_all(&checkpoint).unwrap();
+    for entry in fs::read_dir(golden(name)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
             fs::copy(&path, checkpoint.join(path.file_name().unwrap())).unwrap();
         }
-        let path = checkpoint.join(file);
-        let mut value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        change(&mut value);
-        fs::write(path, value.to_string()).unwrap();
-        let output = folder.run(&["panel", "inspect", "checkpoint"]);
-        assert_eq!(output.exit_code, 2, "{}", output.stdout);
-        output.stderr
-    };
+    }
+    let path = checkpoint.join(file);
+    let mut value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+    let output = folder.run(&["panel", "inspect", "checkpoint"]);
+    assert_eq!(output.exit_code, 2, "{}", output.stdout);
+    output.stderr
+}
+
+#[test]
+fn incompatible_resolutions_are_rejected() {
     for name in ["llava-next", "llava-onevision"] {
-        let pinpoints = error_after(name, "config.json", &|config| {
+        let pinpoints = error_after(name, "config.json", |config| {
             config["image_grid_pinpoints"] = json!([[36, 36]]);
         });
         assert!(pinpoints.contains("preprocessor_config.json"), "{pinpoints}");
         assert!(pinpoints.contains("differ from those in config.json"), "{pinpoints}");
     }
-    let oblong = error_after("llava-onevision", "preprocessor_config.json", &|file| {
+    let oblong = error_after("llava-onevision", "preprocessor_config.json", |file| {
         file["image_grid_pinpoints"] = Value::Null;
         file["size"] = json!({"height": 9, "width": 12});
     });
     assert!(oblong.contains("yields 12 x 9 pixels, expected 9 x 9"), "{oblong}");
-    let processor = error_after("llava-siglip", "preprocessor_config.json", &|file| {
+    let processor = error_after("llava-siglip", "preprocessor_config.json", |file| {
         file["image_processor_type"] = json!("LlavaOnevisionImageProcessorFast");
     });
     assert!(processor.contains("image_processor_type is for llava_onevision"), "{processor}");
-    let crop_size = error_after("llava-next", "preprocessor_config.json", &|file| {
+    let crop_size = error_after("llava-next", "preprocessor_config.json", |file| {
         file["crop_size"] = json!({"height": 16, "width": 16});
         file["size"] = json!({"shortest_edge": 16});
     });
     assert!(crop_size.contains("yields 16 x 16 pixels, expected 12 x 12"), "{crop_size}");
+}
+
+#[test]
+fn invalid_numbers_of_tiles_are_rejected() {
+    for (name, file, field, range) in [
+        ("internvl", "preprocessor_config.json", "max_patches", "1 to 0"),
+        ("internvl", "preprocessor_config.json", "min_patches", "0 to 6"),
+        ("internvl-original", "config.json", "max_dynamic_patch", "1 to 0"),
+    ] {
+        let error = error_after(name, file, |config| config[field] = json!(0));
+        assert!(error.contains(&format!("the number of tiles is {range}")), "{error}");
+        assert!(error.contains(file) && error.contains("hint: "), "{error}");
+    }
+    let size = error_after("internvl", "preprocessor_config.json", |file| {
+        file["size"] = json!({"height": 20, "width": 20});
+    });
+    assert!(size.contains("yields 20 x 20 pixels, expected 16 x 16"), "{size}");
 }

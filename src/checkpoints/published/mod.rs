@@ -26,11 +26,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use acem3_experts::prompt::ChatTemplate;
+use acem3_experts::prompt::{ChatTemplate, ImageMarkers};
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::hub::HubDownloads;
-use crate::checkpoints::panel::member::Member;
+use crate::checkpoints::panel::member::{Member, MemberTokenizer};
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use config::CheckpointConfig;
@@ -58,6 +58,9 @@ impl CheckpointSource {
                 tokenizer.file,
                 config.decoder.vocab_size
             );
+        }
+        if config.vision.is_some() && !self.text_only {
+            check_image_markers(&config.image_markers, &tokenizer)?;
         }
         let mut files = BTreeMap::new();
         let mut weights = Checkpoint::for_member(name);
@@ -97,6 +100,23 @@ impl CheckpointSource {
             weights,
         })
     }
+}
+
+/// Returns an error if a text around an image has no special token in the tokenizer. The model would
+/// then read the text as words.
+fn check_image_markers(markers: &ImageMarkers, tokenizer: &MemberTokenizer) -> Result<()> {
+    for marker in [&markers.before, &markers.after] {
+        let tokens = tokenizer.text.encode_trusted(marker)?;
+        if !marker.is_empty() && !tokens.iter().any(|token| tokenizer.text.is_special(*token)) {
+            bail!(
+                "{}: no special token `{}`, which the model reads next to an image\n\
+                 hint: use the tokenizer of this checkpoint",
+                tokenizer.file,
+                marker.trim()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Reads the weights of a published checkpoint outside a panel.

@@ -118,7 +118,9 @@ pub(super) fn read_processor(
             image_std: IMAGENET[1],
             ..ImageProcessor::default()
         };
-        return check_processor(processor, network, vision_part);
+        let config_file = folders.first().map(|folder| folder.join(CONFIG_FILE));
+        return check_processor(processor, network, vision_part)
+            .with_context(|| config_file.unwrap_or_default().display().to_string());
     }
     for folder in folders {
         for (file, settings_key) in PROCESSOR_FILES {

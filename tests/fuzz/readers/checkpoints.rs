@@ -7,8 +7,8 @@ use acem3::checkpoints::hub::{HubArgs, HubDownloads};
 use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::judging::panel::inspect;
 use acem3::support::device::Placement;
-use acem3_vision::PublishedEncoder;
-use acem3_vision::published::{EncoderFiles, read_any_res};
+use acem3_vision::published::{EncoderFiles, read_any_res, read_dynamic_tiling};
+use acem3_vision::{DynamicTiles, ImageProcessor, PublishedEncoder, Tiling};
 use serde_json::Value;
 
 use super::bundle::Bundle;
@@ -46,6 +46,13 @@ pub fn read_encoder(bytes: &[u8]) -> bool {
     let tiles = preprocessor_config.as_ref().and_then(|file| read_any_res(file).ok());
     if let Some(tiles) = &tiles {
         tiles.best_resolution(640, 480);
+    }
+    let dynamic = preprocessor_config.as_ref().and_then(|file| read_dynamic_tiling(file).ok());
+    if let Some(Tiling::Dynamic { min_tiles, max_tiles, thumbnail }) = dynamic {
+        let processor = ImageProcessor::square(448);
+        if let Ok(tiles) = DynamicTiles::new(processor, min_tiles, max_tiles, thumbnail) {
+            tiles.grid(640, 480);
+        }
     }
     let files = EncoderFiles {
         config: config.as_ref(),

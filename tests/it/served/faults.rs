@@ -17,6 +17,7 @@ fn faults_of_the_server_do_not_change_the_records() {
     let flags = ["--panel", &sound.url, "--model", "judge"];
     assert_eq!(super::judge(&folder, "sound", &flags).exit_code, 0);
     assert_eq!(sound.requests(), 60 * 8 + 4, "one request per member and order, and the handshake");
+    assert!(sound.busy() >= settings().delay * (60 * 8), "each answer takes at least its delay");
     let faulty = MockEngine::start(EngineSettings { faults_percent: 12, ..settings() });
     let flags = ["--panel", &faulty.url, "--model", "judge", "--concurrency", "16"];
     let result = super::judge(&folder, "faulty", &flags);

@@ -86,6 +86,7 @@ mod tests {
             VitVariant::clip(),
             VitVariant::siglip(),
             VitVariant::timm(),
+            VitVariant { fused_qkv: true, ..VitVariant::intern_vit() },
             interpolated,
         ];
         for variant in variants {

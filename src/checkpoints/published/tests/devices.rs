@@ -16,8 +16,8 @@ use crate::support::device::Placement;
 /// LLaVA 1.5 in the layout of transformers and in the original layout.
 const LLAVA: [&str; 2] = ["llava", "llava-original"];
 /// Other layouts.
-const OTHER_LAYOUTS: [&str; 5] =
-    ["llava-next", "llava-siglip", "llava-mistral", "mistral", "qwen2"];
+const OTHER_LAYOUTS: [&str; 6] =
+    ["llava-next", "llava-siglip", "llava-mistral", "internvl", "mistral", "qwen2"];
 
 /// Image tokens and logits of every prompt: name, computed value, reference value.
 type ComparedOutputs = Vec<(String, Tensor, Tensor)>;

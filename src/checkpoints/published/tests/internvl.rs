@@ -12,7 +12,11 @@ use super::llava_variants::{
     Values, assert_completion, image_tiles, load_image, load_values, prompt_names,
 };
 use super::{assert_near, golden_path, load_member, to_token_ids};
+use crate::checkpoints::hub::HubDownloads;
+use crate::checkpoints::published::CheckpointSource;
+use crate::checkpoints::store::weight_files::WeightFiles;
 use crate::judging::panel::image_encoder::ImageEncoder;
+use crate::support::device::Placement;
 
 /// The largest number of tiles of the checkpoints.
 const MAX_TILES: usize = 6;
@@ -227,6 +231,25 @@ fn published_config_is_read_in_both_layouts() {
     larger["force_image_size"] = json!(896);
     let config = parse_config(&larger).unwrap().vision.unwrap().network.unwrap().config;
     assert_eq!((config.grid_side(), config.variant.position_grid), (64, Some(32)));
+}
+
+#[test]
+fn tokenizer_without_image_tokens_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |from: &str, file: &str| {
+        let from = golden_path("checkpoints").join(from).join(file);
+        std::fs::copy(from, folder.path().join(file)).unwrap();
+    };
+    for file in ["config.json", "preprocessor_config.json", "model.safetensors"] {
+        copy("internvl", file);
+    }
+    copy("llava-siglip", "tokenizer.json");
+    let source = CheckpointSource::new(folder.path().to_owned());
+    let mut weight_files = WeightFiles::new(&Placement::cpu(), HubDownloads::default());
+    let error = source.load("conclusion", &mut weight_files).err().unwrap().to_string();
+    assert!(error.contains("tokenizer.json: no special token `<img>`"), "{error}");
+    copy("internvl", "tokenizer.json");
+    source.load("conclusion", &mut weight_files).unwrap();
 }
 
 #[test]
