@@ -73,7 +73,7 @@ fn content_grid(tokens: &Tensor, layout: &TileLayout) -> Result<Tensor> {
     let tiles = tiles.permute((0, 2, 1, 3, 4))?.contiguous()?;
     let tiles = tiles.reshape((rows * g, columns * g, c))?;
     let tiles = tiles.narrow(0, token_rows.start, token_rows.len())?;
-    tiles.narrow(1, token_columns.start, token_columns.len())
+    tiles.narrow(1, token_columns.start, token_columns.len())?.contiguous()
 }
 
 /// Appends the rows of a grid to the tokens of the whole image, each with a newline at its end.
@@ -114,6 +114,21 @@ mod tests {
         assert_eq!(packed(0..2, 1..1)?, [0.0, 1.0, 2.0, 3.0, -1.0, -1.0]);
         assert!(packed(0..3, 0..4).is_err());
         assert!(pack_tiles(&tokens, &layout(2, 0..2, 0..2), &newline).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn narrow_images_shrink_too() -> Result<()> {
+        // Two rows of one tile. The image has padding on its left and on its right.
+        let tokens = Tensor::arange(0f32, 48.0, &Device::Cpu)?.reshape((3, 16, 1))?;
+        let newline = Tensor::new(&[-1f32], &Device::Cpu)?;
+        let layout = TileLayout { rows: 2, columns: 1, token_rows: 0..8, token_columns: 1..3 };
+        let packed = pack_limited_tiles(&tokens, &layout, &newline, 1)?;
+        assert_eq!(packed.dims()[0], 16 + 8 * 3, "16 tokens are not more than a tile");
+        let wide = TileLayout { token_columns: 0..3, ..layout };
+        let packed = pack_limited_tiles(&tokens, &wide, &newline, 1)?;
+        // 8 x 3 tokens divided by the square root of 24 / 16.
+        assert_eq!(packed.dims()[0], 16 + 6 * (2 + 1));
         Ok(())
     }
 

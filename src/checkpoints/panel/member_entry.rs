@@ -1,16 +1,43 @@
 //! A member in a members file: a checkpoint, or a model that a server runs.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
-use serde::{Deserialize, Serialize};
+use anyhow::bail;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A folder, GGUF file or hub id, alone or in a table with settings of the member.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 pub(super) enum MemberEntry {
     Folder(PathBuf),
     Table(MemberTable),
+}
+
+/// Reads an entry. The errors about a table name its fields, unlike those of an untagged enum.
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = MemberEntry;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a folder, or a table with folder, or with endpoint and model")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, folder: &str) -> Result<MemberEntry, E> {
+        Ok(MemberEntry::Folder(folder.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<MemberEntry, A::Error> {
+        MemberTable::deserialize(MapAccessDeserializer::new(table)).map(MemberEntry::Table)
+    }
+}
+
+impl<'de> Deserialize<'de> for MemberEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EntryVisitor)
+    }
 }
 
 /// Settings of a member: a checkpoint, or a model behind an endpoint.
@@ -88,7 +115,7 @@ impl MemberEntry {
     /// # Errors
     ///
     /// A checkpoint has settings of a served member, or the other way round.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> anyhow::Result<()> {
         let Some(entry) = self.table() else {
             return Ok(());
         };

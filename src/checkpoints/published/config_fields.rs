@@ -116,6 +116,18 @@ const IGNORED_FIELDS: [&str; 105] = [
     "vision_tower_pretrained",
 ];
 
+/// What to do with a checkpoint that acem3 does not compute.
+pub(super) const SERVE_HINT: &str = "hint: serve the checkpoint, for example with `vllm serve FOLDER --port \
+     8000`, and judge with --panel http://127.0.0.1:8000/v1 --model FOLDER";
+
+/// Returns true if two values are equal. The integer 1 equals the number 1.0.
+fn is_equal(found: &Value, expected: &Value) -> bool {
+    match (found.as_f64(), expected.as_f64()) {
+        (Some(found), Some(expected)) => found.total_cmp(&expected).is_eq(),
+        _ => found == expected,
+    }
+}
+
 /// Unconsumed fields of an object, with the path of the object in the file.
 pub(crate) struct ConfigFields {
     path: String,
@@ -167,10 +179,10 @@ impl ConfigFields {
         let value = value.into();
         match self.remaining.remove(name) {
             None | Some(Value::Null) => Ok(()),
-            Some(found) if found == value => Ok(()),
+            Some(found) if is_equal(&found, &value) => Ok(()),
             Some(found) => bail!(
                 "{}{name} is {found}, only {value} is supported\n\
-                 hint: use a checkpoint without this feature",
+                 {SERVE_HINT}, or use a checkpoint without this feature",
                 self.path
             ),
         }
@@ -213,5 +225,10 @@ mod tests {
         let error = fields().finish(&[]).unwrap_err().to_string();
         assert!(error.contains("logit_softcap is 30.0"), "{error}");
         assert!(fields().finish(&["logit_softcap".to_owned()]).is_ok());
+        let map = serde_json::json!({"partial_rotary_factor": 1, "mlp_bias": true});
+        let mut fields = ConfigFields::new("", map.as_object().cloned().unwrap_or_default());
+        assert!(fields.expect_value("partial_rotary_factor", 1.0).is_ok());
+        let error = fields.expect_value("mlp_bias", false).unwrap_err().to_string();
+        assert!(error.contains("vllm serve"), "{error}");
     }
 }

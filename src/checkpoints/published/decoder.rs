@@ -4,7 +4,7 @@
 use acem3_experts::decoder::{DecoderConfig, RopeScaling};
 use anyhow::{Result, bail};
 
-use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::config_fields::{ConfigFields, SERVE_HINT};
 
 /// Upper bounds of sizes, larger than in any model. The product of two sizes cannot overflow.
 const MAX_SIZE: usize = 1 << 24;
@@ -29,9 +29,7 @@ impl DecoderFamily {
             "mistral" => Ok(Self::Mistral),
             "qwen2" => Ok(Self::Qwen2),
             other => bail!(
-                "model_type `{other}` is not supported\n\
-                 hint: serve the checkpoint, for example with `vllm serve FOLDER --port 8000`, and judge \
-                 with --panel http://127.0.0.1:8000/v1 --model FOLDER; or use llama, mistral, qwen2, \
+                "model_type `{other}` is not supported\n{SERVE_HINT}; or use llama, mistral, qwen2, \
                  gemma3, llava, llava_next, llava_onevision, llava_llama, llava_mistral, llava_qwen, \
                  llava_qwen2, internvl or internvl_chat"
             ),

@@ -3,7 +3,7 @@
 use acem3_vision::published::TensorRole;
 use acem3_vision::{EncoderLayout, TensorRenaming};
 
-use super::tensor_names::{PROJECTOR_PREFIX, TOWER_PREFIX, language_model_name};
+use super::model_names::{PROJECTOR_PREFIX, TOWER_PREFIX, language_model_name};
 
 /// Maps a name of transformers' `InternVLForConditionalGeneration`, all versions. Returns `None` for
 /// tensors that no feature needs. An unknown tensor keeps its name.

@@ -10,6 +10,7 @@ mod decoder;
 mod gemma_decoder;
 mod gguf;
 mod intern_vl_names;
+mod model_names;
 mod sentencepiece;
 mod shards;
 mod source;

@@ -5,16 +5,11 @@ use acem3_vision::published::TensorRole;
 use anyhow::{Result, bail};
 
 use super::intern_vl_names;
+use super::model_names::{
+    EMBEDDING_TENSOR, NEWLINE_TENSOR, OUTPUT_TENSOR, PROJECTOR_PREFIX, TOWER_PREFIX,
+    language_model_name,
+};
 use crate::checkpoints::store::weight_files::Checkpoint;
-
-/// Prefix of the vision tower's tensors.
-pub(super) const TOWER_PREFIX: &str = "model.vision_tower.vision_model.";
-/// Prefix of the projector's tensors.
-pub(super) const PROJECTOR_PREFIX: &str = "model.mm_projector.";
-/// The token that ends a row of patches, for images in tiles.
-const NEWLINE_TENSOR: &str = "model.image_newline";
-const EMBEDDING_TENSOR: &str = "model.embed_tokens.weight";
-const OUTPUT_TENSOR: &str = "lm_head.weight";
 
 /// Layout of tensor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,17 +71,6 @@ fn transformers_tensor_name(name: &str) -> String {
         return NEWLINE_TENSOR.to_owned();
     }
     language_model_name(inner, name)
-}
-
-/// Maps the name of a tensor of the language model in the transformers layouts. `inner`: the name
-/// without the prefix of the complete model. An unknown tensor keeps its name.
-pub(super) fn language_model_name(inner: &str, name: &str) -> String {
-    match inner.strip_prefix("language_model.") {
-        Some(rest) if rest == OUTPUT_TENSOR => rest.to_owned(),
-        Some(rest) if rest.starts_with("model.") => rest.to_owned(),
-        Some(rest) => format!("model.{rest}"),
-        None => name.to_owned(),
-    }
 }
 
 /// Maps a name of Gemma 3. Its projector has other tensors than that of LLaVA.

@@ -14,8 +14,9 @@ use super::vision_part::VisionPart;
 use super::{shards, vision};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::panel::member::VisionSetup;
+use crate::checkpoints::published::model_names::TOWER_PREFIX;
 use crate::checkpoints::published::tensor_names::{
-    TOWER_PREFIX, remove_unused_tower_tensors, separate_tower_tensor_name,
+    remove_unused_tower_tensors, separate_tower_tensor_name,
 };
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 

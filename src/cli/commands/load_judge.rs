@@ -9,6 +9,7 @@ use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
 use crate::support::network::service_url::looks_like_url;
+use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Loads the judge. Also returns the snapshots that it downloaded from the hub.
@@ -41,10 +42,17 @@ pub(super) fn load_judge(
             return Ok((Box::new(judge), hub));
         }
     }
+    reject_served_flags(args)?;
     let (mut copies, mut hub) = (Vec::new(), Vec::new());
     for placement in args.device.open_all()? {
         let panel = Panel::load(&files, panel_options.clone(), &placement, downloads.clone())?;
         hub = panel.hub().to_vec();
+        if copies.is_empty() && !panel.sees_images() && !verbosity.quiet {
+            print_lines(&format!(
+                "note: {} does not see images and judges the texts of the cases alone",
+                panel.name()
+            ));
+        }
         let panel = panel.with_memory(args.memory_limit(&placement));
         copies.push(PanelJudge::new(panel, JudgeOptions { single_order }));
     }
@@ -53,4 +61,23 @@ pub(super) fn load_judge(
         _ => Box::new(PanelReplicas::new(copies)?),
     };
     Ok((judge, hub))
+}
+
+/// Returns an error if a flag of served judges has no effect.
+fn reject_served_flags(args: &JudgePanelArgs) -> anyhow::Result<()> {
+    let flags = [
+        ("--model", args.served.model.is_some()),
+        ("--engine", args.served.engine.is_some()),
+        ("--text-only", args.served.text_only),
+        ("--label-mass", args.served.label_mass),
+        ("--max-cost", args.served.max_cost.is_some()),
+    ];
+    if let Some((flag, _)) = flags.into_iter().find(|(_, is_set)| *is_set) {
+        anyhow::bail!(
+            "{flag}: no member of the panel is served\n\
+             hint: omit {flag}, or pass --panel with the URL of a server; a checkpoint judges texts \
+             alone with `text_only = true` in a members file"
+        );
+    }
+    Ok(())
 }

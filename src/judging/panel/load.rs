@@ -183,6 +183,11 @@ impl Panel {
         &self.prompt_config.name
     }
 
+    /// Returns true if a member sees images.
+    pub fn sees_images(&self) -> bool {
+        self.groups.iter().any(|group| group.image_encoder.is_some())
+    }
+
     /// Returns the snapshots downloaded from the hub.
     pub fn hub(&self) -> &[HubSource] {
         &self.hub

@@ -1,6 +1,5 @@
 //! The judge of a panel with served members: many jobs in progress, requests of all of them side by side.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -11,6 +10,8 @@ use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
+use super::endpoint::ServedModel;
+use super::endpoint::engine::ServingEngine;
 use super::handshake::shake_hands;
 use super::job_window::JobWindow;
 use super::panel_settings::{PanelMember, ServedPanelSettings};
@@ -109,7 +110,7 @@ async fn connect_members(
     limits: RequestLimits,
     usage: &Arc<UsageCounter>,
 ) -> Result<Vec<MemberRuntime>> {
-    let mut transports: HashMap<String, Arc<Transport>> = HashMap::new();
+    let mut transports: Vec<Arc<Transport>> = Vec::new();
     let mut served: Vec<ServedMember> = Vec::new();
     let mut members = Vec::new();
     let tokens = settings.token_constraint()?.map(Arc::new);
@@ -125,13 +126,16 @@ async fn connect_members(
         let member = if let Some(twin) = served.iter().find(|member| member.model == *model) {
             ServedMember { text_only, ..twin.clone() }
         } else {
-            let url = model.url.as_str().to_owned();
-            let transport = match transports.get(&url) {
+            let transport = match transports.iter().find(|transport| transport.serves(model)) {
                 Some(transport) => Arc::clone(transport),
-                None => Arc::new(Transport::new(model, limits)?),
+                None => {
+                    let transport = Arc::new(Transport::new(model, limits)?);
+                    transports.push(Arc::clone(&transport));
+                    transport
+                }
             };
-            transports.insert(url, Arc::clone(&transport));
             let capabilities = shake_hands(model, &transport).await?;
+            check_adapters(model, capabilities.engine)?;
             let member = ServedMember {
                 model: model.clone(),
                 transport,
@@ -148,6 +152,18 @@ async fn connect_members(
         members.push(MemberRuntime::Served(Box::new(member)));
     }
     Ok(members)
+}
+
+/// Returns an error if a model names adapters by number and its engine does not take them so.
+fn check_adapters(model: &ServedModel, engine: ServingEngine) -> Result<()> {
+    if model.adapters.is_empty() || engine == ServingEngine::LlamaCpp {
+        return Ok(());
+    }
+    bail!(
+        "{model}: adapters are for llama.cpp, and the server is {}\n\
+         hint: remove adapters, and name the adapter as model",
+        engine.name()
+    )
 }
 
 impl JobQueue for ServedJudge {

@@ -89,4 +89,31 @@ fn malformed_members_are_errors() {
         served("conclusion").replace("model", "engine = \"x\", model")
     ));
     assert!(error.contains("engine is `x`"), "{error}");
+    let misspelt = served("conclusion").replace("model", "text_olny = true, model");
+    let error = judge(&format!("{three}{misspelt}"));
+    assert!(error.contains("unknown field `text_olny`"), "{error}");
+}
+
+#[test]
+fn numbered_adapters_are_for_llama_cpp() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(1);
+    let names = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+    let member = "{ model = \"judge\", adapters = [{ id = 0, scale = 1.0 }] }";
+    let members = names.map(|name| format!("{name} = {member}\n")).concat();
+    let file = format!("schema = 1\nendpoint = \"{}\"\n[members]\n{members}", engine.url);
+    folder.write("four.toml", &file);
+    let result = super::judge(&folder, "out", &["--panel", "four.toml"]);
+    assert_eq!(result.exit_code, 2);
+    assert!(result.stderr.contains("adapters are for llama.cpp"), "{}", result.stderr);
+}
+
+#[test]
+fn flags_of_served_judges_need_a_served_judge() {
+    let folder = Folder::with_cases(1);
+    for flags in [&["--text-only"][..], &["--model", "m"], &["--label-mass"]] {
+        let result = super::judge(&folder, "out", flags);
+        assert_eq!(result.exit_code, 2, "{flags:?}");
+        assert!(result.stderr.contains("no member of the panel is served"), "{}", result.stderr);
+    }
 }

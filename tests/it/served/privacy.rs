@@ -43,6 +43,32 @@ fn key_comes_from_the_environment_and_appears_nowhere() {
 }
 
 #[test]
+fn each_member_sends_its_own_key() {
+    let engine = MockEngine::start(EngineSettings {
+        owner: "someone",
+        models: &["good", "bad"],
+        key: Some("sk-first-123456"),
+        ..EngineSettings::default()
+    });
+    let folder = Folder::with_cases(1);
+    let member = |name: &str, model: &str| {
+        format!("{name} = {{ model = \"{model}\", api_key_env = \"KEY_OF_{model}\" }}\n")
+    };
+    let experts = ["expression", "medical_knowledge", "patient_relevance"];
+    let experts = experts.map(|name| member(name, "good")).concat();
+    let file = |conclusion: &str| {
+        let conclusion = member("conclusion", conclusion);
+        format!("schema = 1\nendpoint = \"{}\"\n[members]\n{experts}{conclusion}", engine.url)
+    };
+    let variables = [("KEY_OF_good", "sk-first-123456"), ("KEY_OF_bad", "sk-second-654321")];
+    for (conclusion, exit_code) in [("good", 0), ("bad", 2)] {
+        folder.write("four.toml", &file(conclusion));
+        let result = judge_with_env(&folder, conclusion, &["--panel", "four.toml"], &variables);
+        assert_eq!(result.exit_code, exit_code, "{}", result.stderr);
+    }
+}
+
+#[test]
 fn case_that_is_local_only_is_not_sent_to_an_allowed_host() {
     let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
     let proxy = engine.url.trim_end_matches("/v1").to_owned();

@@ -47,7 +47,7 @@ pub fn read_image_processor(
         other => {
             let problem = format!(
                 "is \"{other}\", expected an image processor of CLIP, Siglip, Bit, Llava, LlavaNext, \
-                 LlavaOnevision or Gemma3"
+                 LlavaOnevision, Gemma3 or (with InternVL) GotOcr2"
             );
             return Err(section.field_error("image_processor_type", problem));
         }

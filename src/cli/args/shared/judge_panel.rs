@@ -14,8 +14,8 @@ use crate::support::process::limits::free_memory;
 #[command(next_help_heading = "Judge")]
 pub struct JudgePanelArgs {
     /// Judge with PANEL, three experts and a conclusion model: a panel folder; the folder of a
-    /// published checkpoint (LLaVA, Llama, Mistral, Qwen2) or a .gguf file (text only), used as all
-    /// four; a .toml file that names the four; `owner/name[@revision]` on the Hugging Face Hub; or the
+    /// published checkpoint (LLaVA, InternVL, Gemma 3, Llama, Mistral, Qwen2) or a .gguf file (text
+    /// only), used as all four; a .toml file that names the four; `owner/name[@revision]` on the Hugging Face Hub; or the
     /// URL of a server up to `/v1`, with --model [default: the embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,

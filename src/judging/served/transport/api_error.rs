@@ -1,7 +1,10 @@
 //! Messages of error responses. Servers write them in several shapes.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
+use crate::support::network::access_token::AccessToken;
 use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::text::escape_control_chars;
 
@@ -9,8 +12,9 @@ use crate::support::text::escape_control_chars;
 const MAX_CHARACTERS: usize = 300;
 
 /// Returns the message of an error response on one line: that of `error.message` (OpenAI, vLLM,
-/// llama.cpp), `error` or `message` (SGLang), `detail` (`FastAPI`), or the start of the body.
-pub(super) fn error_message(body: &[u8]) -> String {
+/// llama.cpp), `error` or `message` (SGLang), `detail` (`FastAPI`), or the start of the body. `key`: the
+/// key of the server, which is hidden before the message is cut.
+pub(super) fn error_message(body: &[u8], key: Option<&AccessToken>) -> String {
     let text = String::from_utf8_lossy(body);
     let json: Option<Value> = serde_json::from_str(&text).ok();
     let message = json.as_ref().and_then(|json| {
@@ -19,6 +23,7 @@ pub(super) fn error_message(body: &[u8]) -> String {
         candidates.into_iter().find_map(Value::as_str)
     });
     let line = message.unwrap_or(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = key.map_or(Cow::Borrowed(line.as_str()), |key| key.hide_in(&line));
     let line = hide_url_secrets(&escape_control_chars(&line)).into_owned();
     if line.is_empty() {
         return "without a message".to_owned();
@@ -53,9 +58,19 @@ mod tests {
             ("Internal Server Error", "Internal Server Error"),
             ("", "without a message"),
         ] {
-            assert_eq!(error_message(body.as_bytes()), expected);
+            assert_eq!(error_message(body.as_bytes(), None), expected);
         }
-        assert_eq!(error_message(&vec![b'x'; 10_000]).len(), MAX_CHARACTERS);
+        assert_eq!(error_message(&vec![b'x'; 10_000], None).len(), MAX_CHARACTERS);
+    }
+
+    #[test]
+    fn key_is_hidden_before_the_message_is_cut() {
+        let key = AccessToken::new("sk-0123456789").unwrap();
+        for before in [0, 290, 295, 299] {
+            let body = format!("{}Bearer sk-0123456789 is wrong", "x".repeat(before));
+            let message = error_message(body.as_bytes(), Some(&key));
+            assert!(!message.contains("sk-"), "{message}");
+        }
     }
 
     #[test]

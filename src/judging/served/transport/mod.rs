@@ -232,7 +232,7 @@ impl Transport {
         let retry_after = response.headers().get("retry-after");
         let pause = retry_after.and_then(|value| backoff::parse_retry_after(value.to_str().ok()?));
         let body = read_error_body(&mut response, MAX_ERROR_BYTES).await;
-        let message = self.hide_key(&error_message(&body));
+        let message = error_message(&body, self.key.as_ref());
         let reason = format!("status {status}: {message}");
         match status {
             400 | 413 | 422 if says_too_long(&message) => {
@@ -258,6 +258,11 @@ impl Transport {
         }
     }
 
+    /// Returns true if requests of a model can use this connection: its server and key are the same.
+    pub(in crate::judging::served) fn serves(&self, model: &ServedModel) -> bool {
+        self.base == model.url.as_str() && self.key == model.key
+    }
+
     fn url_of(&self, path: &str) -> String {
         match path.strip_prefix('/') {
             // The base ends with `/v1`; some paths of engines are beside it.
@@ -268,14 +273,7 @@ impl Transport {
 
     /// Returns the start of a body for messages, without the key.
     fn excerpt(&self, body: &[u8]) -> String {
-        self.hide_key(&error_message(body.get(..400).unwrap_or(body)))
-    }
-
-    fn hide_key(&self, text: &str) -> String {
-        match &self.key {
-            Some(key) => key.hide_in(text).into_owned(),
-            None => text.to_owned(),
-        }
+        error_message(body, self.key.as_ref())
     }
 }
 
