@@ -159,7 +159,7 @@ fn build_processor(
     let settings = file.get("image_processor").unwrap_or(file);
     match &vision_part.tiling {
         Some(Tiling::Pinpoints(pinpoints)) => {
-            check_pinpoints(settings, pinpoints.clone())?;
+            check_pinpoints(settings, pinpoints)?;
         }
         Some(Tiling::Dynamic { .. }) => {
             let tiling = read_dynamic_tiling(file)?;
@@ -168,7 +168,7 @@ fn build_processor(
         }
         Some(Tiling::AnyResMax(any_res_max)) => {
             let pinpoints = any_res_max.resolutions.in_pixels(network.config.image_size);
-            check_pinpoints(settings, pinpoints)?;
+            check_pinpoints(settings, &pinpoints)?;
         }
         None => reject_tiling_processor(settings)?,
     }
@@ -212,7 +212,7 @@ fn check_tiling(processor: &ImageProcessor, tiling: &Tiling, image_size: usize) 
 }
 
 /// Checks that the settings of the processor have no other resolutions than these.
-fn check_pinpoints(settings: &Value, pinpoints: Vec<[usize; 2]>) -> Result<()> {
+fn check_pinpoints(settings: &Value, pinpoints: &[[usize; 2]]) -> Result<()> {
     let file_pinpoints = settings.get("image_grid_pinpoints").filter(|v| !v.is_null());
     if file_pinpoints.is_some_and(|file_pinpoints| *file_pinpoints != json!(pinpoints)) {
         bail!(

@@ -55,6 +55,7 @@ pub struct ServedJudge {
     sender: Sender<JobResult>,
     receiver: Receiver<JobResult>,
     in_progress: usize,
+    finished: usize,
     /// The number of jobs in progress if this process computes members; `None` if servers run all.
     window: Option<JobWindow>,
 }
@@ -91,6 +92,7 @@ impl ServedJudge {
             sender,
             receiver,
             in_progress: 0,
+            finished: 0,
             window,
         })
     }
@@ -126,16 +128,23 @@ async fn connect_members(
         let member = if let Some(twin) = served.iter().find(|member| member.model == *model) {
             ServedMember { text_only, ..twin.clone() }
         } else {
-            let transport = match transports.iter().find(|transport| transport.serves(model)) {
-                Some(transport) => Arc::clone(transport),
-                None => {
-                    let transport = Arc::new(Transport::new(model, limits)?);
-                    transports.push(Arc::clone(&transport));
-                    transport
-                }
+            let known = transports.iter().find(|transport| transport.serves(model));
+            let transport = if let Some(transport) = known {
+                Arc::clone(transport)
+            } else {
+                let transport = Arc::new(Transport::new(model, limits)?);
+                transports.push(Arc::clone(&transport));
+                transport
             };
             let capabilities = shake_hands(model, &transport).await?;
             check_adapters(model, capabilities.engine)?;
+            if settings.requests_label_mass && !capabilities.has_label_mass() {
+                bail!(
+                    "--label-mass: {model} returns no probabilities before the constraint, and does not \
+                     continue the start of an answer\n\
+                     hint: omit --label-mass"
+                );
+            }
             let member = ServedMember {
                 model: model.clone(),
                 transport,
@@ -166,11 +175,30 @@ fn check_adapters(model: &ServedModel, engine: ServingEngine) -> Result<()> {
     )
 }
 
+impl ServedJudge {
+    /// Returns what the run may still cost, and the mean cost of a finished job: 0 if none has finished. It
+    /// contains the cost of jobs in progress, so it is not too small. `None` without a limit.
+    fn remaining_cost(&self) -> Option<(f64, f64)> {
+        let Budget { prices, max_cost } = self.budget?;
+        let cost = self.usage.usage().cost(prices);
+        let per_job = if self.finished == 0 { 0.0 } else { cost / self.finished as f64 };
+        Some((max_cost - cost, per_job))
+    }
+}
+
 impl JobQueue for ServedJudge {
     fn capacity(&self) -> usize {
-        match &self.window {
+        let jobs = match &self.window {
             Some(window) => window.jobs(),
             None => self.limits.concurrency.max(1) * JOBS_PER_REQUEST,
+        };
+        match self.remaining_cost() {
+            // The first job shows what a job costs.
+            Some(_) if self.finished == 0 => 1,
+            Some((remaining, per_job)) if per_job > 0.0 => {
+                ((remaining / per_job) as usize).clamp(1, jobs)
+            }
+            Some(_) | None => jobs,
         }
     }
 
@@ -179,12 +207,15 @@ impl JobQueue for ServedJudge {
             return Ok(());
         };
         let cost = self.usage.usage().cost(prices);
-        if cost < max_cost {
+        let next_fits = self.in_progress > 0
+            || self.remaining_cost().is_none_or(|(remaining, per_job)| per_job <= remaining);
+        if cost < max_cost && next_fits {
             return Ok(());
         }
         bail!(
-            "--max-cost {max_cost}: the requests of this run cost {cost:.4}\n\
-             hint: run the same command with a higher --max-cost to resume"
+            "--max-cost {max_cost}: the requests of this command cost {cost:.4}, and another case would \
+             cost more than the rest\n\
+             hint: run the same command again to resume; the limit counts anew"
         )
     }
 
@@ -213,6 +244,7 @@ impl JobQueue for ServedJudge {
             }
         };
         self.in_progress -= 1;
+        self.finished += 1;
         if let Some(window) = &mut self.window {
             window.finish_job(Instant::now());
         }

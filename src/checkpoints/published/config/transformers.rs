@@ -42,6 +42,7 @@ impl LlavaKind {
 }
 
 /// How a model type reads its `text_config`.
+#[derive(Clone, Copy)]
 pub(super) struct TextPart {
     /// Default `model_type`.
     pub default_type: &'static str,

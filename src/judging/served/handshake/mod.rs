@@ -64,6 +64,15 @@ impl Capabilities {
         self.report.continues_prefix == Some(true)
     }
 
+    /// Returns true if the label mass of a score can be known.
+    pub(super) fn has_label_mass(&self) -> bool {
+        match self.logprobs {
+            LogprobKind::Raw => true,
+            LogprobKind::Masked => self.continues_prefixes(),
+            LogprobKind::None => false,
+        }
+    }
+
     /// Returns true if the model sees images.
     pub(super) fn sees_images(&self) -> bool {
         self.report.image_tokens.is_some()

@@ -152,12 +152,12 @@ impl Transport {
                 Err(AttemptError::Transient { reason, pause, outcome, is_server_error }) => {
                     permit.finish(outcome);
                     server_errors += u32::from(is_server_error);
-                    let silence = self.outage.count_failure(Instant::now());
-                    if silence > self.limits.max_outage && attempt >= MAX_SERVER_ERRORS {
+                    let (outage, failures) = self.outage.count_failure(Instant::now());
+                    if outage > self.limits.max_outage && failures >= MAX_SERVER_ERRORS {
                         return Err(RequestError::Unusable(format!(
                             "{}: {reason}; no request succeeded for {} seconds",
                             self.base,
-                            silence.as_secs()
+                            outage.as_secs()
                         )));
                     }
                     if attempt >= MAX_ATTEMPTS || server_errors >= MAX_SERVER_ERRORS {

@@ -6,7 +6,14 @@ use std::time::{Duration, Instant};
 /// The time since which every request has failed. Time without requests does not count: members that are
 /// computed on this machine may keep a server waiting.
 #[derive(Debug, Default)]
-pub(super) struct Outage(Mutex<Option<Instant>>);
+pub(super) struct Outage(Mutex<Option<FailedRequests>>);
+
+/// Failed requests since the last success.
+#[derive(Clone, Copy, Debug)]
+struct FailedRequests {
+    first: Instant,
+    count: u32,
+}
 
 impl Outage {
     /// Ends the outage: a request succeeded.
@@ -14,10 +21,13 @@ impl Outage {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Counts a failed request, and returns the time since the first one after the last success.
-    pub(super) fn count_failure(&self, now: Instant) -> Duration {
-        let mut start = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        now.saturating_duration_since(*start.get_or_insert(now))
+    /// Counts a failed request. Returns the time since the first one after the last success, and their
+    /// number.
+    pub(super) fn count_failure(&self, now: Instant) -> (Duration, u32) {
+        let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = failed.get_or_insert(FailedRequests { first: now, count: 0 });
+        failed.count = failed.count.saturating_add(1);
+        (now.saturating_duration_since(failed.first), failed.count)
     }
 }
 
@@ -31,9 +41,9 @@ mod tests {
         let start = Instant::now();
         let second = Duration::from_secs(1);
         outage.end();
-        assert_eq!(outage.count_failure(start + second * 500), Duration::ZERO);
-        assert_eq!(outage.count_failure(start + second * 530), second * 30);
+        assert_eq!(outage.count_failure(start + second * 500), (Duration::ZERO, 1));
+        assert_eq!(outage.count_failure(start + second * 530), (second * 30, 2));
         outage.end();
-        assert_eq!(outage.count_failure(start + second * 600), Duration::ZERO);
+        assert_eq!(outage.count_failure(start + second * 600), (Duration::ZERO, 1));
     }
 }
