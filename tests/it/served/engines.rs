@@ -165,7 +165,10 @@ fn label_mass_is_requested_where_a_server_continues_the_start_of_an_answer() {
     // Four evaluations with 22 scores, after the handshake.
     assert_eq!(engine.requests(), 4 + 2 + 4 + 22);
     let other = MockEngine::start(EngineSettings { tokenizes: false, ..settings });
-    assert_eq!(judge(&folder, &other, "other", &flags).exit_code, 0);
+    let refused = judge(&folder, &other, "other", &flags);
+    assert_eq!(refused.exit_code, 2);
+    assert!(refused.stderr.contains("omit --label-mass"), "{}", refused.stderr);
+    assert_eq!(judge(&folder, &other, "other", &flags[1..]).exit_code, 0);
     let order = &folder.records("other")[0]["orders"][0];
     assert!(order["conclusion"]["label_mass"].is_null(), "{order}");
 }
