@@ -233,10 +233,10 @@ def llava_next_original(built):
         **TEXT, "sliding_window": None, "vocab_size": built.config.text_config.vocab_size})
 
 
-def own_weights(folder, built):
-    """Weights by the names of LLaVA's own code, the tower inside, and the tokenizer."""
+def own_names(built):
+    """Weights by the names of LLaVA's own code, with the tower."""
     renamed = {}
-    for name, tensor in built.half().state_dict().items():
+    for name, tensor in built.state_dict().items():
         name = name.removeprefix("model.")
         if name.startswith("vision_tower."):
             rest = name.removeprefix("vision_tower.").removeprefix("vision_model.")
@@ -248,7 +248,12 @@ def own_weights(folder, built):
             rest = name.removeprefix("language_model.")
             name = rest if rest.startswith("lm_head") else f"model.{rest}"
         renamed[name] = tensor.contiguous()
-    save_weights(renamed, folder / "model.safetensors", metadata={"format": "pt"})
+    return renamed
+
+
+def own_weights(folder, built):
+    """Weights by the names of LLaVA's own code, and the tokenizer."""
+    save_weights(own_names(built.half()), folder / "model.safetensors", metadata={"format": "pt"})
     shutil.copy(OUT / "llava-original" / "tokenizer.model", folder / "tokenizer.model")
 
 

@@ -157,20 +157,8 @@ def text_fields(built):
 
 
 def original_names(built):
-    """Weights by the names of LLaVA's own code, with the tower."""
-    renamed = {}
-    for name, tensor in built.state_dict().items():
-        name = name.removeprefix("model.")
-        if name.startswith("vision_tower."):
-            rest = name.removeprefix("vision_tower.").removeprefix("vision_model.")
-            name = f"model.vision_tower.vision_tower.vision_model.{rest}"
-        elif name.startswith("multi_modal_projector."):
-            place, rest = name.removeprefix("multi_modal_projector.linear_").split(".", 1)
-            name = f"model.mm_projector.{2 * (int(place) - 1)}.{rest}"
-        else:
-            rest = name.removeprefix("language_model.")
-            name = rest if rest.startswith("lm_head") else f"model.{rest}"
-        renamed[name] = tensor.contiguous()
+    """Weights by the names of LLaVA's own code. It does not store a tied output layer."""
+    renamed = kinds.own_names(built)
     if built.config.tie_word_embeddings:
         del renamed["lm_head.weight"]
     return renamed

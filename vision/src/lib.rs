@@ -21,8 +21,8 @@ pub use image::{
     detect_format,
 };
 pub use processor::{
-    AnyRes, AnyResMax, DynamicTiles, ImageProcessor, ProcessError, RegionRounding, Resolutions,
-    Tiles, Tiling,
+    AnyRes, AnyResMax, DynamicTiles, ImageProcessor, InputProcessor, ProcessError, RegionRounding,
+    Resolutions, Tiles, Tiling,
 };
 pub use published::{EncoderLayout, PublishedEncoder, TensorRenaming};
 pub use tower::VisionTower;

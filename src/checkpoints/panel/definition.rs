@@ -89,9 +89,6 @@ impl PanelDefinition {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
-        if let PanelFiles::Members(path) = files {
-            MembersFile::read(path)?.check_all_checkpoints(path)?;
-        }
         let definition = Self::from_files(files, rubric, placement, downloads);
         definition.map_err(|error| with_hint(error, UNREADABLE_HINT))
     }
@@ -128,9 +125,8 @@ impl PanelDefinition {
         let mut definition = Self::read_published(prompt_config, &sources, names, weight_files)?;
         let reward_tokens = &definition.prompt_config.completion_prefixes;
         if reward_tokens.iter().any(|token| !token.is_empty()) {
-            let json = serde_json::to_string(reward_tokens);
-            let digest =
-                Digest::sha256(json.context("cannot serialize the reward tokens")?.as_bytes());
+            let json = serde_json::to_vec(reward_tokens);
+            let digest = Digest::sha256(&json.context("cannot serialize the reward tokens")?);
             definition.hashes.insert("reward tokens".to_owned(), digest.to_string());
         }
         Ok(Self { indices, ..definition })
@@ -161,6 +157,7 @@ impl PanelDefinition {
             }
             PanelFiles::Members(path) => {
                 let file = MembersFile::read(path)?;
+                file.check_all_checkpoints(path)?;
                 Self::from_members(&file, path, rubric, &mut weight_files)?
             }
             PanelFiles::Checkpoint(folder) => {

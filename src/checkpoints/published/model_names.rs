@@ -4,11 +4,11 @@
 pub(super) const TOWER_PREFIX: &str = "model.vision_tower.vision_model.";
 /// Prefix of the projector's tensors.
 pub(super) const PROJECTOR_PREFIX: &str = "model.mm_projector.";
-/// The token that ends a row of patches, for images in tiles.
+/// Embedding of the token that ends a row of patches, for images in tiles.
 pub(super) const NEWLINE_TENSOR: &str = "model.image_newline";
-/// The token embeddings.
+/// Weights of the token embeddings.
 pub(super) const EMBEDDING_TENSOR: &str = "model.embed_tokens.weight";
-/// The output layer.
+/// Weights of the output layer.
 pub(super) const OUTPUT_TENSOR: &str = "lm_head.weight";
 
 /// Maps the name of a tensor of the language model in the transformers layouts. `inner`: the name

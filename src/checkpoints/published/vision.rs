@@ -4,7 +4,7 @@ use std::path::Path;
 
 use acem3_vision::processor::{Pad, ResizeSize};
 use acem3_vision::published::{EncoderNetwork, read_dynamic_tiling, read_image_processor};
-use acem3_vision::{AnyRes, DynamicTiles, EncoderLayout, ImageProcessor, PublishedEncoder, Tiling};
+use acem3_vision::{EncoderLayout, ImageProcessor, InputProcessor, PublishedEncoder, Tiling};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
@@ -162,8 +162,8 @@ fn build_processor(
             check_pinpoints(settings, pinpoints)?;
         }
         Some(Tiling::Dynamic { .. }) => {
-            let tiling = read_dynamic_tiling(file)?;
-            check_tiling(&preprocessing.processor, &tiling, network.config.image_size)?;
+            let (tiling, side) = (read_dynamic_tiling(file)?, network.config.image_size);
+            InputProcessor::new(preprocessing.processor.clone(), Some(&tiling), side)?;
             preprocessing.tiling = Some(tiling);
         }
         Some(Tiling::AnyResMax(any_res_max)) => {
@@ -188,27 +188,9 @@ fn check_processor(
     let published =
         PublishedEncoder { layout: network.layout, config: network.config.clone(), processor };
     published.check()?;
-    let (processor, image_size) = (published.processor, network.config.image_size);
-    if let Some(tiling) = &vision_part.tiling {
-        check_tiling(&processor, tiling, image_size)?;
-    }
-    Ok(Preprocessing { processor, tiling: vision_part.tiling.clone() })
-}
-
-/// Returns an error if the processor does not support a method of tiling.
-fn check_tiling(processor: &ImageProcessor, tiling: &Tiling, image_size: usize) -> Result<()> {
-    match tiling {
-        Tiling::Pinpoints(pinpoints) => {
-            AnyRes::new(processor.clone(), pinpoints.clone())?;
-        }
-        Tiling::AnyResMax(settings) => {
-            AnyRes::new(processor.clone(), settings.resolutions.in_pixels(image_size))?;
-        }
-        Tiling::Dynamic { min_tiles, max_tiles, thumbnail } => {
-            DynamicTiles::new(processor.clone(), *min_tiles, *max_tiles, *thumbnail)?;
-        }
-    }
-    Ok(())
+    let (processor, tiling) = (published.processor, vision_part.tiling.clone());
+    InputProcessor::new(processor.clone(), tiling.as_ref(), network.config.image_size)?;
+    Ok(Preprocessing { processor, tiling })
 }
 
 /// Checks that the settings of the processor have no other resolutions than these.

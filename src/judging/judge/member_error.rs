@@ -1,12 +1,12 @@
-//! Why a member of a panel has no ratings.
+//! The reason why a member of a panel has no ratings.
 
 use super::judge_job::Unscored;
 
-/// Why a member has no ratings.
+/// The reason why a member has no ratings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberError {
-    /// This evaluation has none.
+    /// It could not evaluate these responses.
     Unscored(Unscored),
-    /// No evaluation can have any.
+    /// It cannot evaluate any responses.
     Unusable(String),
 }

@@ -14,7 +14,7 @@ use super::response_pass::to_unscored;
 use super::trunk_group::TrunkGroup;
 use crate::judging::judge::{MemberError, Unscored};
 
-/// Computes the tasks that wait, together for each group of members that share a trunk.
+/// Computes the waiting tasks: one batch for each group of members that share a trunk.
 pub(super) struct EngineThread {
     panel: Arc<Panel>,
     requests: Receiver<LocalRequest>,

@@ -3,8 +3,7 @@
 
 use acem3_projector::{Projector, TileLayout, pack_limited_tiles, pack_tiles};
 use acem3_vision::{
-    AnyRes, DecodedImage, DynamicTiles, ImageProcessor, ProcessError, RegionRounding, Tiles,
-    Tiling, VisionTower,
+    DecodedImage, InputProcessor, ProcessError, RegionRounding, Tiles, Tiling, VisionTower,
 };
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
@@ -14,21 +13,11 @@ use crate::checkpoints::panel::member::VisionSetup;
 
 /// Image encoder that the members of a trunk share.
 pub(crate) struct ImageEncoder {
-    input: ImageInput,
+    input: InputProcessor,
     packing: TokenPacking,
     tower: VisionTower,
     projector: Projector,
     device: Device,
-}
-
-/// Preprocessing for the vision tower.
-enum ImageInput {
-    /// The complete image.
-    Whole(ImageProcessor),
-    /// The complete image, followed by tiles.
-    Tiled(AnyRes),
-    /// Tiles, followed by the complete image.
-    Dynamic(DynamicTiles),
 }
 
 /// Arrangement of the image tokens of the encoder inputs of one image.
@@ -52,26 +41,16 @@ impl ImageEncoder {
         let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
         let processor = setup.processor.clone();
+        let input = InputProcessor::new(processor, setup.tiling.as_ref(), setup.vision.image_size)?;
         let newline = || model.get(setup.projector.hidden_size, "image_newline");
-        let (input, packing) = match &setup.tiling {
-            None => (ImageInput::Whole(processor), TokenPacking::Sequence),
-            Some(Tiling::Dynamic { min_tiles, max_tiles, thumbnail }) => {
-                let tiles = DynamicTiles::new(processor, *min_tiles, *max_tiles, *thumbnail)?;
-                (ImageInput::Dynamic(tiles), TokenPacking::Sequence)
-            }
-            Some(Tiling::Pinpoints(pinpoints)) => {
-                let any_res = AnyRes::new(processor, pinpoints.clone())?;
-                (ImageInput::Tiled(any_res), TokenPacking::Rows { newline: newline()? })
-            }
-            Some(Tiling::AnyResMax(settings)) => {
-                let pinpoints = settings.resolutions.in_pixels(setup.vision.image_size);
-                let packing = TokenPacking::LimitedRows {
-                    newline: newline()?,
-                    max_tiles: settings.max_tiles,
-                    rounding: settings.rounding,
-                };
-                (ImageInput::Tiled(AnyRes::new(processor, pinpoints)?), packing)
-            }
+        let packing = match &setup.tiling {
+            None | Some(Tiling::Dynamic { .. }) => TokenPacking::Sequence,
+            Some(Tiling::Pinpoints(_)) => TokenPacking::Rows { newline: newline()? },
+            Some(Tiling::AnyResMax(settings)) => TokenPacking::LimitedRows {
+                newline: newline()?,
+                max_tiles: settings.max_tiles,
+                rounding: settings.rounding,
+            },
         };
         Ok(Self {
             input,
@@ -98,15 +77,7 @@ impl ImageEncoder {
 
     /// Preprocesses an image: the complete image, and tiles if configured.
     pub(crate) fn prepare(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
-        match &self.input {
-            ImageInput::Whole(processor) => Ok(Tiles {
-                pixel_values: processor.preprocess(image)?.unsqueeze(0)?,
-                grid: (0, 0),
-                image_size: (image.height(), image.width()),
-            }),
-            ImageInput::Tiled(any_res) => any_res.preprocess(image),
-            ImageInput::Dynamic(tiles) => tiles.preprocess(image),
-        }
+        self.input.preprocess(image)
     }
 
     /// Returns the tokens of a preprocessed image, without tokens of the black padding in tiles.

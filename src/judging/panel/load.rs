@@ -18,7 +18,7 @@ use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::judging::panel::options::{JudgeOptions, PanelOptions};
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
-use crate::judging::provenance::{Provenance, add_form};
+use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
 /// A loaded panel.
@@ -146,8 +146,6 @@ impl Panel {
     /// Returns everything that can change a verdict.
     pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
         let mut provenance: Provenance = self.hashes.clone();
-        let orders = if run.single_order { "single" } else { "both" };
-        let texts = if self.options.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
         let weights = self.placement.weight_type();
         if weights != DType::F32.as_str() {
@@ -157,10 +155,7 @@ impl Panel {
             let products = "inputs of q8_0 and q4k weights in 8 bits";
             provenance.insert("products".to_owned(), products.to_owned());
         }
-        let PanelOptions { form, shows_reference, rubric, .. } = &self.options;
-        add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
-        provenance.insert("orders".to_owned(), orders.to_owned());
-        provenance.insert("texts".to_owned(), texts.to_owned());
+        self.options.add_to(&mut provenance, run);
         provenance
     }
 

@@ -15,8 +15,8 @@ use super::options::JudgeOptions;
 use crate::judging::judge::MemberError;
 use crate::judging::provenance::Provenance;
 
-/// The members of a panel that this process computes. A thread of its own computes the tasks that wait,
-/// together; an evaluation does not depend on the others.
+/// The members of a panel that this process computes. A separate thread computes the waiting tasks in
+/// batches. An evaluation does not depend on the rest of its batch.
 pub struct LocalMembers {
     panel: Arc<Panel>,
     requests: Sender<LocalRequest>,
@@ -44,7 +44,7 @@ impl LocalMembers {
     ///
     /// # Errors
     ///
-    /// The responses cannot be evaluated, or no responses can.
+    /// The member cannot evaluate these responses, or cannot evaluate any.
     pub(in crate::judging) async fn evaluate(
         &self,
         task: LocalTask,

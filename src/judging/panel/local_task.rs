@@ -1,11 +1,11 @@
-//! What a member that this process computes evaluates.
+//! Tasks of the members that this process computes.
 
 use acem3_experts::{BranchEvaluation, Rating};
 use tokio::sync::oneshot;
 
 use crate::judging::judge::{JudgeJob, MemberError};
 
-/// What a member evaluates: the responses of a job in one presentation order.
+/// An evaluation that a member shall write: of the responses of a job, in one presentation order.
 #[derive(Clone, Debug)]
 pub struct LocalTask {
     /// Index of the member in the panel.

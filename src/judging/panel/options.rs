@@ -7,6 +7,7 @@ use acem3_experts::generate::GenerationSettings;
 use acem3_experts::prompt::{Form, PromptForm, Rubric};
 
 use crate::checkpoints::panel::prompt_config::PromptConfig;
+use crate::judging::provenance::{Provenance, add_form};
 
 /// Options of a judge run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,15 @@ impl PanelOptions {
             shows_reference: self.shows_reference,
             is_trained: config.is_trained,
         }
+    }
+
+    /// Adds these options and those of a run to what can change a verdict.
+    pub(in crate::judging) fn add_to(&self, provenance: &mut Provenance, run: JudgeOptions) {
+        add_form(provenance, self.form, self.shows_reference, self.rubric.as_deref());
+        let orders = if run.single_order { "single" } else { "both" };
+        let texts = if self.scores_only { "scores-only" } else { "analyses" };
+        provenance.insert("orders".to_owned(), orders.to_owned());
+        provenance.insert("texts".to_owned(), texts.to_owned());
     }
 
     /// Returns the rubric.

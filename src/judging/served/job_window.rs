@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Jobs at the start, so that the first verdict arrives soon.
 const FIRST_JOBS: usize = 2;
-/// Time in which as many jobs finish as are in progress, so that little is lost when the program stops.
+/// Time in which the jobs in progress finish. A short time loses few results when the program stops.
 const WINDOW: Duration = Duration::from_secs(8);
 
 /// Number of jobs in progress: as many as finish in a few seconds. It never affects a verdict.

@@ -3,6 +3,7 @@
 //! A member gets the prompt of a local member, and the format of its evaluation as one constraint. A
 //! [handshake] tests before the first case that the server obeys the constraint and sees images.
 
+mod budget;
 pub mod endpoint;
 mod exchange;
 pub mod handshake;
@@ -14,6 +15,7 @@ mod served_member;
 mod served_panel;
 mod transport;
 
+pub use budget::Budget;
 pub use panel_settings::{PanelMember, ServedPanelSettings};
-pub use served_judge::{Budget, ServedJudge};
+pub use served_judge::ServedJudge;
 pub use transport::RequestLimits;

@@ -21,7 +21,7 @@ pub struct ServedPanelSettings {
     pub is_trained: bool,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
-    /// The tokenizer of the members, if the server shall write the tokens of a local member.
+    /// The tokenizer of the members, if the server must write the tokens of a local member.
     pub tokenizer: Option<TextTokenizer>,
     /// Text at the start of each member's evaluation: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,
@@ -30,7 +30,7 @@ pub struct ServedPanelSettings {
     pub requests_label_mass: bool,
     /// The members: the experts in the order of the aspects, then the conclusion model.
     pub members: Vec<PanelMember>,
-    /// Form, rubric, and what is shown.
+    /// Form, rubric, and whether prompts show the reference.
     pub options: PanelOptions,
     /// Options of the run.
     pub run: JudgeOptions,

@@ -1,4 +1,4 @@
-//! The judge of a panel with served members: many jobs in progress, requests of all of them side by side.
+//! The judge of a panel with served members. It sends the requests of many jobs at the same time.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,6 +10,7 @@ use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
+use super::budget::{Budget, Spending};
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::handshake::shake_hands;
@@ -21,7 +22,7 @@ use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
 use crate::judging::judge::server_report::ServerReport;
-use crate::judging::judge::server_usage::{ServerUsage, TokenPrices};
+use crate::judging::judge::server_usage::ServerUsage;
 use crate::judging::judge::{Judge, JudgeJob, MemberError, Unscored};
 use crate::judging::panel::LocalMembers;
 use crate::judging::provenance::{Provenance, judge_digest};
@@ -34,15 +35,6 @@ const JOBS_PER_REQUEST: usize = 2;
 
 /// A job with the number under which it was submitted.
 type JobResult = (u64, Result<Verdict, MemberError>);
-
-/// The most that a run may cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
-    /// The prices of the server.
-    pub prices: TokenPrices,
-    /// The largest cost.
-    pub max_cost: f64,
-}
 
 /// A panel of served members with the jobs in progress.
 pub struct ServedJudge {
@@ -103,6 +95,11 @@ impl ServedJudge {
         self.budget = budget;
         self
     }
+
+    fn spending(&self) -> Spending {
+        let Self { finished, in_progress, .. } = *self;
+        Spending { usage: self.usage.usage(), finished, in_progress }
+    }
 }
 
 /// Connects to each server once, and tests each model once.
@@ -125,8 +122,9 @@ async fn connect_members(
                 continue;
             }
         };
-        let member = if let Some(twin) = served.iter().find(|member| member.model == *model) {
-            ServedMember { text_only, ..twin.clone() }
+        let tested = served.iter().find(|member| member.model == *model);
+        let member = if let Some(tested) = tested {
+            ServedMember { text_only, ..tested.clone() }
         } else {
             let known = transports.iter().find(|transport| transport.serves(model));
             let transport = if let Some(transport) = known {
@@ -175,48 +173,17 @@ fn check_adapters(model: &ServedModel, engine: ServingEngine) -> Result<()> {
     )
 }
 
-impl ServedJudge {
-    /// Returns what the run may still cost, and the mean cost of a finished job: 0 if none has finished. It
-    /// contains the cost of jobs in progress, so it is not too small. `None` without a limit.
-    fn remaining_cost(&self) -> Option<(f64, f64)> {
-        let Budget { prices, max_cost } = self.budget?;
-        let cost = self.usage.usage().cost(prices);
-        let per_job = if self.finished == 0 { 0.0 } else { cost / self.finished as f64 };
-        Some((max_cost - cost, per_job))
-    }
-}
-
 impl JobQueue for ServedJudge {
     fn capacity(&self) -> usize {
         let jobs = match &self.window {
             Some(window) => window.jobs(),
             None => self.limits.concurrency.max(1) * JOBS_PER_REQUEST,
         };
-        match self.remaining_cost() {
-            // The first job shows what a job costs.
-            Some(_) if self.finished == 0 => 1,
-            Some((remaining, per_job)) if per_job > 0.0 => {
-                ((remaining / per_job) as usize).clamp(1, jobs)
-            }
-            Some(_) | None => jobs,
-        }
+        self.budget.map_or(jobs, |budget| budget.jobs(self.spending()).min(jobs))
     }
 
     fn check_budget(&self) -> Result<()> {
-        let Some(Budget { prices, max_cost }) = self.budget else {
-            return Ok(());
-        };
-        let cost = self.usage.usage().cost(prices);
-        let next_fits = self.in_progress > 0
-            || self.remaining_cost().is_none_or(|(remaining, per_job)| per_job <= remaining);
-        if cost < max_cost && next_fits {
-            return Ok(());
-        }
-        bail!(
-            "--max-cost {max_cost}: the requests of this command cost {cost:.4}, and another case would \
-             cost more than the rest\n\
-             hint: run the same command again to resume; the limit counts anew"
-        )
+        self.budget.map_or(Ok(()), |budget| budget.check(self.spending()))
     }
 
     fn submit(&mut self, number: u64, job: JudgeJob) {

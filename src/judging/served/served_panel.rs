@@ -22,7 +22,7 @@ use crate::data::cases::UnscoredReason;
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::{JudgeJob, MemberError, Unscored};
 use crate::judging::panel::{LocalMembers, LocalTask};
-use crate::judging::provenance::{Provenance, add_form};
+use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
 /// Characters that a token of an analysis has at most, on average.
@@ -59,7 +59,7 @@ struct OrderRequest<'a> {
 }
 
 impl ServedPanel {
-    /// Creates a panel of members; the served ones passed their handshake.
+    /// Creates a panel of members. The served ones have passed their handshake.
     pub(super) fn new(
         settings: ServedPanelSettings,
         members: Vec<MemberRuntime>,
@@ -99,8 +99,8 @@ impl ServedPanel {
     /// Returns everything that can change a verdict and is known. The URL is no part of it: the same
     /// model on another machine is the same judge.
     pub(super) fn provenance(&self) -> Result<Provenance> {
-        let ServedPanelSettings { options, .. } = &self.settings;
-        let run = self.settings.run;
+        let ServedPanelSettings { options, run, .. } = &self.settings;
+        let run = *run;
         let mut provenance =
             self.local.as_ref().map(|local| local.provenance(run)).unwrap_or_default();
         if let Some(engine) = provenance.remove("engine") {
@@ -149,12 +149,7 @@ impl ServedPanel {
             );
         }
         set("engine".to_owned(), "served, greedy, version 1".to_owned());
-        let orders = if self.settings.run.single_order { "single" } else { "both" };
-        set("orders".to_owned(), orders.to_owned());
-        let texts = if options.scores_only { "scores-only" } else { "analyses" };
-        set("texts".to_owned(), texts.to_owned());
-        let rubric = options.rubric.as_deref();
-        add_form(&mut provenance, options.form, options.shows_reference, rubric);
+        options.add_to(&mut provenance, run);
         Ok(provenance)
     }
 
@@ -209,9 +204,9 @@ impl ServedPanel {
 
     /// Judges the responses of a job.
     pub(super) async fn judge(&self, job: JudgeJob) -> Result<Verdict, MemberError> {
-        let away = self.served_members().find(|member| !member.model.url.is_local());
-        if let Some(away) = away.filter(|_| job.case.is_local_only()) {
-            let host = away.model.url.host();
+        let remote = self.served_members().find(|member| !member.model.url.is_local());
+        if let Some(remote) = remote.filter(|_| job.case.is_local_only()) {
+            let host = remote.model.url.host();
             let message = format!(
                 "the case is marked `local_only`, and the judge sends cases to {host}\n\
                  hint: judge it with a panel on this machine"
@@ -238,12 +233,12 @@ impl ServedPanel {
         };
         let unscored =
             |message| MemberError::Unscored(Unscored { reason: UnscoredReason::Image, message });
-        let is_blind = |m: &&ServedMember| !m.text_only && !m.capabilities.sees_images();
-        if let Some(blind) = self.served_members().find(is_blind) {
+        let cannot_see = |m: &&ServedMember| !m.text_only && !m.capabilities.sees_images();
+        if let Some(member) = self.served_members().find(cannot_see) {
             return Err(unscored(format!(
                 "{} does not see images\n\
                  hint: serve a multimodal model, or pass --text-only to judge the texts alone",
-                blind.model
+                member.model
             )));
         }
         self.images.get(Arc::clone(image)).await.map(Some).map_err(unscored)

@@ -33,7 +33,7 @@ pub(crate) struct EngineSettings {
     pub(crate) key: Option<&'static str>,
     /// Answer requests that contain this text with status 400.
     pub(crate) rejects: Option<&'static str>,
-    /// What to write; other answers depend on a hash of the prompt.
+    /// Fixed answers by prompt. Answers to other prompts are made from a hash of the prompt.
     pub(crate) answers: Vec<GivenAnswer>,
 }
 

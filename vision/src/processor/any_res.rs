@@ -8,16 +8,14 @@ use candle::Tensor;
 use super::any_res_max::RegionRounding;
 use super::error::ProcessError;
 use super::image_processor::{ImageProcessor, MAX_BUFFER_BYTES};
+use super::square_tiles::SquareTiles;
 use crate::image::DecodedImage;
-use crate::resample::Resample;
-use crate::resize::{OutputRegion, PaddedImage, buffer_size, resize};
 
 /// Splits a large image into several encoder inputs (`image_processing_llava_next.py` and
 /// `image_processing_llava_onevision.py`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnyRes {
-    processor: ImageProcessor,
-    side: usize,
+    tiles: SquareTiles,
     /// Heights and widths of the available resolutions.
     pinpoints: Vec<[usize; 2]>,
 }
@@ -42,14 +40,8 @@ impl AnyRes {
         processor: ImageProcessor,
         pinpoints: Vec<[usize; 2]>,
     ) -> Result<Self, ProcessError> {
-        let side = match processor.output_size() {
-            Some((height, width)) if height == width && height > 0 => height,
-            size => {
-                return Err(ProcessError::invalid_settings(format!(
-                    "the output size is {size:?}, expected a fixed square for tiles"
-                )));
-            }
-        };
+        let tiles = SquareTiles::new(processor)?;
+        let side = tiles.side;
         if pinpoints.is_empty() {
             return Err(ProcessError::invalid_settings(
                 "`image_grid_pinpoints` is empty".to_owned(),
@@ -67,28 +59,18 @@ impl AnyRes {
                 MAX_BUFFER_BYTES / 3
             )));
         }
-        Ok(Self { processor, side, pinpoints })
+        Ok(Self { tiles, pinpoints })
     }
 
     /// Returns the pixel values of the whole image and its tiles.
     pub fn preprocess(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
         let (height, width) = self.best_resolution(image.height(), image.width());
-        let padded = resize_onto_black(self, image, (height, width))?;
-        let grid = (height / self.side, width / self.side);
-        // Resized without a crop, so that the whole image is visible.
-        let whole = resize_exact(image, (self.side, self.side), self.processor.resample)?;
-        let mut inputs = vec![self.processor.preprocess(&whole)?];
-        for row in 0..grid.0 {
-            for column in 0..grid.1 {
-                let tile = crop_tile(&padded, row, column, self.side).ok_or_else(|| {
-                    ProcessError::invalid_settings("a tile is outside the image".to_owned())
-                })?;
-                inputs.push(self.processor.preprocess(&tile)?);
-            }
-        }
+        let padded = resize_onto_black(&self.tiles, image, (height, width))?;
+        let mut inputs = vec![self.tiles.whole(image)?];
+        inputs.extend(self.tiles.cut(&padded)?);
         Ok(Tiles {
             pixel_values: Tensor::stack(&inputs, 0)?,
-            grid,
+            grid: (height / self.tiles.side, width / self.tiles.side),
             image_size: (image.height(), image.width()),
         })
     }
@@ -96,7 +78,7 @@ impl AnyRes {
     /// Selects the resolution, height and width, for an image: the one that preserves most of its
     /// pixels, and among equals the one with the least padding (`select_best_resolution`).
     pub fn best_resolution(&self, height: usize, width: usize) -> (usize, usize) {
-        let mut best = (0, usize::MAX, (self.side, self.side));
+        let mut best = (0, usize::MAX, (self.tiles.side, self.tiles.side));
         for &[h, w] in &self.pinpoints {
             let scale = (w as f64 / width as f64).min(h as f64 / height as f64);
             let scaled = |length: usize| (length as f64 * scale) as usize;
@@ -124,41 +106,13 @@ fn fit_inside(image: &DecodedImage, (height, width): (usize, usize)) -> (usize, 
     }
 }
 
-/// Resizes an image to exactly this height and width.
-pub(super) fn resize_exact(
-    image: &DecodedImage,
-    (height, width): (usize, usize),
-    resample: Resample,
-) -> Result<DecodedImage, ProcessError> {
-    let padded = PaddedImage {
-        image,
-        width: image.width(),
-        height: image.height(),
-        left: 0,
-        top: 0,
-        background: [0; 3],
-    };
-    let region = OutputRegion { width, height, columns: 0..width, rows: 0..height };
-    let too_elongated =
-        || ProcessError::TooElongated { width: image.width(), height: image.height() };
-    if height == 0
-        || width == 0
-        || buffer_size(&padded, &region).is_none_or(|size| size > MAX_BUFFER_BYTES)
-    {
-        return Err(too_elongated());
-    }
-    let data = resize(&padded, &region, resample);
-    DecodedImage::from_rgb(width, height, data).ok_or_else(too_elongated)
-}
-
 /// Resizes an image into a resolution and pads it with black on all sides.
 fn resize_onto_black(
-    any_res: &AnyRes,
+    tiles: &SquareTiles,
     image: &DecodedImage,
     (height, width): (usize, usize),
 ) -> Result<DecodedImage, ProcessError> {
-    let size = fit_inside(image, (height, width));
-    let scaled = resize_exact(image, size, any_res.processor.resample)?;
+    let scaled = tiles.resize(image, fit_inside(image, (height, width)))?;
     let left = width.saturating_sub(scaled.width()) / 2;
     let top = height.saturating_sub(scaled.height()) / 2;
     let mut data = vec![0u8; 3 * width * height];
@@ -172,21 +126,6 @@ fn resize_onto_black(
     }
     DecodedImage::from_rgb(width, height, data)
         .ok_or_else(|| ProcessError::invalid_settings("a resolution has no pixels".to_owned()))
-}
-
-/// Crops one tile. Returns `None` if it is outside the image.
-pub(super) fn crop_tile(
-    image: &DecodedImage,
-    row: usize,
-    column: usize,
-    side: usize,
-) -> Option<DecodedImage> {
-    let mut data = Vec::with_capacity(3 * side * side);
-    for y in row * side..(row + 1) * side {
-        let line = image.row(y);
-        data.extend_from_slice(line.get(3 * column * side..3 * (column + 1) * side)?);
-    }
-    DecodedImage::from_rgb(side, side, data)
 }
 
 impl Tiles {
@@ -217,13 +156,16 @@ mod tests {
     use crate::processor::CropSize;
     use crate::processor::ResizeSize;
 
-    fn any_res() -> AnyRes {
-        let processor = ImageProcessor {
+    fn processor() -> ImageProcessor {
+        ImageProcessor {
             size: ResizeSize::Number(4),
             crop_size: Some(CropSize::Number(4)),
             ..ImageProcessor::default()
-        };
-        AnyRes::new(processor, vec![[4, 8], [8, 4], [8, 8]]).unwrap()
+        }
+    }
+
+    fn any_res() -> AnyRes {
+        AnyRes::new(processor(), vec![[4, 8], [8, 4], [8, 8]]).unwrap()
     }
 
     #[test]
@@ -258,7 +200,7 @@ mod tests {
         let variable_size = ImageProcessor::default();
         assert!(AnyRes::new(variable_size, vec![[4, 4]]).is_err());
         for points in [vec![], vec![[4, 6]], vec![[0, 4]], vec![[1 << 40, 1 << 40]]] {
-            let wrong = AnyRes::new(any_res().processor, points);
+            let wrong = AnyRes::new(processor(), points);
             assert!(wrong.unwrap_err().to_string().contains("pinpoints"));
         }
     }

@@ -3,9 +3,10 @@
 
 use candle::Tensor;
 
-use super::any_res::{Tiles, crop_tile, resize_exact};
+use super::any_res::Tiles;
 use super::error::ProcessError;
 use super::image_processor::{ImageProcessor, MAX_BUFFER_BYTES};
+use super::square_tiles::SquareTiles;
 use crate::image::DecodedImage;
 
 /// Largest supported number of tiles. Published models have 6 to 40.
@@ -15,8 +16,7 @@ const MAX_TILES: usize = 256;
 /// `dynamic_preprocess` in `dataset.py` of `InternVL`'s own code).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicTiles {
-    processor: ImageProcessor,
-    side: usize,
+    tiles: SquareTiles,
     /// Columns and rows of all grids, in increasing order of the number of tiles.
     grids: Vec<(usize, usize)>,
     thumbnail: bool,
@@ -34,14 +34,8 @@ impl DynamicTiles {
         max_tiles: usize,
         thumbnail: bool,
     ) -> Result<Self, ProcessError> {
-        let side = match processor.output_size() {
-            Some((height, width)) if height == width && height > 0 => height,
-            size => {
-                return Err(ProcessError::invalid_settings(format!(
-                    "the output size is {size:?}, expected a fixed square for tiles"
-                )));
-            }
-        };
+        let tiles = SquareTiles::new(processor)?;
+        let side = tiles.side;
         let most_pixels = side.saturating_mul(side).saturating_mul(max_tiles);
         if min_tiles == 0
             || min_tiles > max_tiles
@@ -61,7 +55,7 @@ impl DynamicTiles {
         let mut grids: Vec<_> = grids.filter(is_allowed).collect();
         // Stable: grids of equally many tiles stay in the order of their columns.
         grids.sort_by_key(|(columns, rows)| columns * rows);
-        Ok(Self { processor, side, grids, thumbnail })
+        Ok(Self { tiles, grids, thumbnail })
     }
 
     /// Returns the rows and columns of the grid for an image: the one whose aspect ratio is closest
@@ -70,10 +64,11 @@ impl DynamicTiles {
     pub fn grid(&self, height: usize, width: usize) -> (usize, usize) {
         let aspect_ratio = width as f64 / height as f64;
         let pixels = width as f64 * height as f64;
+        let side = self.tiles.side;
         let mut best = (f64::INFINITY, (1, 1));
         for &(columns, rows) in &self.grids {
             let difference = (aspect_ratio - columns as f64 / rows as f64).abs();
-            let half_of_pixels = 0.5 * (self.side * self.side * columns * rows) as f64;
+            let half_of_pixels = 0.5 * (side * side * columns * rows) as f64;
             let is_closer = difference < best.0;
             let is_equal = difference.total_cmp(&best.0).is_eq();
             if is_closer || (is_equal && pixels > half_of_pixels) {
@@ -89,20 +84,10 @@ impl DynamicTiles {
     /// The image is too elongated to be resized.
     pub fn preprocess(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
         let (rows, columns) = self.grid(image.height(), image.width());
-        let size = (rows * self.side, columns * self.side);
-        let resized = resize_exact(image, size, self.processor.resample)?;
-        let mut inputs = Vec::with_capacity(rows * columns + 1);
-        for row in 0..rows {
-            for column in 0..columns {
-                let tile = crop_tile(&resized, row, column, self.side).ok_or_else(|| {
-                    ProcessError::invalid_settings("a tile is outside the image".to_owned())
-                })?;
-                inputs.push(self.processor.preprocess(&tile)?);
-            }
-        }
+        let size = (rows * self.tiles.side, columns * self.tiles.side);
+        let mut inputs = self.tiles.cut(&self.tiles.resize(image, size)?)?;
         if self.thumbnail && inputs.len() > 1 {
-            let whole = resize_exact(image, (self.side, self.side), self.processor.resample)?;
-            inputs.push(self.processor.preprocess(&whole)?);
+            inputs.push(self.tiles.whole(image)?);
         }
         Ok(Tiles {
             pixel_values: Tensor::stack(&inputs, 0)?,

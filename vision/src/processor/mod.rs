@@ -7,7 +7,9 @@ mod dynamic_tiles;
 mod error;
 mod geometry;
 mod image_processor;
+mod input_processor;
 mod size;
+mod square_tiles;
 mod tiling;
 
 pub use any_res::{AnyRes, Tiles};
@@ -15,5 +17,6 @@ pub use any_res_max::{AnyResMax, RegionRounding, Resolutions};
 pub use dynamic_tiles::DynamicTiles;
 pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
+pub use input_processor::InputProcessor;
 pub use size::{CropRounding, CropSize, Pad, ResizeSize};
 pub use tiling::Tiling;

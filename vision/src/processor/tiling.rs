@@ -24,3 +24,8 @@ pub enum Tiling {
         thumbnail: bool,
     },
 }
+
+impl Tiling {
+    /// Default of `InternVL`'s image processor in `transformers`.
+    pub const INTERN_VL: Self = Self::Dynamic { min_tiles: 1, max_tiles: 12, thumbnail: true };
+}

@@ -100,10 +100,12 @@ pub fn read_any_res(file: &Value) -> Result<AnyRes, PublishedError> {
 /// (`processing_internvl.py`), and adds the complete image.
 pub fn read_dynamic_tiling(file: &Value) -> Result<Tiling, PublishedError> {
     let (section, _) = processor_section(file, EncoderLayout::InternVl)?;
-    let (mut min_tiles, mut max_tiles) = (1, 12);
-    section.read_into("min_patches", &mut min_tiles)?;
-    section.read_into("max_patches", &mut max_tiles)?;
-    Ok(Tiling::Dynamic { min_tiles, max_tiles, thumbnail: true })
+    let mut tiling = Tiling::INTERN_VL;
+    if let Tiling::Dynamic { min_tiles, max_tiles, .. } = &mut tiling {
+        section.read_into("min_patches", min_tiles)?;
+        section.read_into("max_patches", max_tiles)?;
+    }
+    Ok(tiling)
 }
 
 /// Returns the section with the settings, and the short name of its class: `CLIP` for

@@ -25,14 +25,7 @@ impl CheckpointConfig {
     ) -> Result<Self> {
         let decoder = parse_gemma_decoder(&mut fields)?;
         fields.finish(ignored)?;
-        Ok(Self {
-            model_type: kind,
-            layout: CheckpointLayout::Plain,
-            decoder,
-            vision: None,
-            default_chat_template: CHAT_TEMPLATE,
-            image_markers: ImageMarkers::default(),
-        })
+        Ok(Self::of_text_model(kind, decoder, CHAT_TEMPLATE))
     }
 
     /// Parses the configuration of a model with a vision tower.

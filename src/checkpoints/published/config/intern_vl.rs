@@ -41,7 +41,7 @@ impl CheckpointConfig {
             hidden_size: decoder.hidden_size,
             pads_to_square: false,
             // The limits are in the configuration of the image processor.
-            tiling: Some(Tiling::Dynamic { min_tiles: 1, max_tiles: 12, thumbnail: true }),
+            tiling: Some(Tiling::INTERN_VL),
         };
         fields.finish(ignored)?;
         Ok(Self {
@@ -82,7 +82,7 @@ impl CheckpointConfig {
         }
         let version = fields.take_or("ps_version", "v1".to_owned())?;
         if version != "v2" {
-            bail!("ps_version is `{version}`, only v2 is supported\nhint: use InternVL 2 or later");
+            bail!("ps_version is `{version}`, only v2 is supported\nhint: use InternVL 2.5 or 3");
         }
         for name in ["use_backbone_lora", "use_llm_lora"] {
             fields.expect_value(name, 0)?;

@@ -71,15 +71,24 @@ impl CheckpointConfig {
                 let family = DecoderFamily::from_model_type(other)?;
                 let decoder = parse_decoder(&mut fields, family)?;
                 fields.finish(ignored)?;
-                Ok(Self {
-                    model_type: kind,
-                    layout: CheckpointLayout::Plain,
-                    decoder,
-                    vision: None,
-                    default_chat_template: "plain",
-                    image_markers: ImageMarkers::default(),
-                })
+                Ok(Self::of_text_model(kind, decoder, "plain"))
             }
+        }
+    }
+
+    /// Returns the configuration of a text-only model in transformers.
+    fn of_text_model(
+        model_type: String,
+        decoder: DecoderConfig,
+        default_chat_template: &'static str,
+    ) -> Self {
+        Self {
+            model_type,
+            layout: CheckpointLayout::Plain,
+            decoder,
+            vision: None,
+            default_chat_template,
+            image_markers: ImageMarkers::default(),
         }
     }
 }

@@ -6,11 +6,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use acem3_experts::decoder::{BatchLayout, Head, Trunk};
+use acem3_experts::decoder::BatchLayout;
 use acem3_experts::ops::AttentionMask;
 use acem3_vision::Tiles;
 use candle::{DType, Device, Tensor};
 
+use super::llava_variants::embed_prompt;
 use super::{golden_path, load_member_from, relative_difference, to_token_ids};
 use crate::checkpoints::panel::member::Member;
 use crate::judging::panel::image_encoder::ImageEncoder;
@@ -68,15 +69,10 @@ fn encode(member: &Member, values: &HashMap<String, Tensor>) -> Tensor {
 
 /// Computes the logits of a prompt of texts around an image.
 fn logits(member: &Member, values: &HashMap<String, Tensor>, image: &Tensor) -> Tensor {
-    let vb = member.weights.builder(&Device::Cpu);
-    let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
-    let head = Head::load(&vb, &member.decoder, 1).unwrap();
-    let text = |name: &str| trunk.embed(&to_token_ids(&values[name])).unwrap();
-    let before = text("head");
-    let start = before.dim(0).unwrap();
-    let prompt = Tensor::cat(&[before, image.clone(), text("tail")], 0).unwrap();
+    let (trunk, head, prompt) = embed_prompt(member, values, Some(image.clone()), &Device::Cpu);
     let mut layout = BatchLayout::causal(prompt.dim(0).unwrap());
     if member.decoder.has_bidirectional_images() {
+        let start = values["head"].elem_count();
         let tokens = std::iter::once(start..start + image.dim(0).unwrap());
         layout.mask = AttentionMask::Bidirectional(tokens.collect());
     }
