@@ -56,6 +56,7 @@ pub(super) fn connect_model(
         options,
         run: JudgeOptions { single_order: args.single_order },
     };
+    check_online(args)?;
     connect(settings, None, args)
 }
 
@@ -154,7 +155,6 @@ fn connect(
     local: Option<LocalMembers>,
     args: &JudgePanelArgs,
 ) -> Result<ServedJudge> {
-    check_online(args)?;
     let urls = settings.members.iter().filter_map(|member| match member {
         PanelMember::Served { model, .. } => Some(&model.url),
         PanelMember::Local => None,

@@ -15,8 +15,9 @@ use crate::support::process::limits::free_memory;
 pub struct JudgePanelArgs {
     /// Judge with PANEL, three experts and a conclusion model: a panel folder; the folder of a
     /// published checkpoint (LLaVA, InternVL, Gemma 3, Llama, Mistral, Qwen2) or a .gguf file (text
-    /// only), used as all four; a .toml file that names the four; `owner/name[@revision]` on the Hugging Face Hub; or the
-    /// URL of a server up to `/v1`, with --model [default: the embedded panel]
+    /// only), used as all four; a .toml file that names the four; `owner/name[@revision]` on the
+    /// Hugging Face Hub; or the URL of a server up to `/v1`, with --model [default: the embedded
+    /// panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// The use of the hub.

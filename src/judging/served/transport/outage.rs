@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The time since which every request has failed. Time without requests does not count: members that are
-/// computed on this machine may keep a server waiting.
+/// The time since which every request has failed. Time without requests does not count: a server gets
+/// none while this machine computes other members.
 #[derive(Debug, Default)]
 pub(super) struct Outage(Mutex<Option<FailedRequests>>);
 
