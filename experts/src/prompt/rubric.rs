@@ -219,6 +219,14 @@ impl Rubric {
         }
     }
 
+    /// Returns the indices of the members that judge in a form: its experts, and the conclusion model if
+    /// there is something to merge.
+    pub fn judging_members(&self, form: Form) -> Vec<usize> {
+        let experts = self.experts(form).into_iter().map(|(index, _)| index);
+        let conclusion = (form != Form::Correctness).then_some(self.aspects.len());
+        experts.chain(conclusion).collect()
+    }
+
     /// Renders the criteria of an aspect for a prompt about a case with or without an image; empty if the
     /// rubric lacks the aspect.
     ///

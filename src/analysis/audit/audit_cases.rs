@@ -82,8 +82,7 @@ impl AuditCases {
             }
         }
         let unjudged_record = |subject: &RecordSubject| {
-            let unscored =
-                Unscored { reason: UnscoredReason::Refused, message: "not judged yet".to_owned() };
+            let unscored = Unscored::new(UnscoredReason::Refused, "not judged yet".to_owned());
             Record::new(subject.clone(), RecordOutcome::Unscored(unscored))
         };
         let judge_name = judge.name();

@@ -153,6 +153,12 @@ impl MembersFile {
         self.members.in_member_order().iter().any(|entry| entry.is_served())
     }
 
+    /// Returns true if a server runs one of these members.
+    pub(crate) fn serves_any(&self, members: &[usize]) -> bool {
+        let mut entries = self.members.in_member_order().into_iter().enumerate();
+        entries.any(|(i, entry)| members.contains(&i) && entry.is_served())
+    }
+
     /// Checks that every member is a checkpoint, for commands that use no server.
     ///
     /// # Errors

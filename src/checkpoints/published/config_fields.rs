@@ -118,7 +118,14 @@ const IGNORED_FIELDS: [&str; 105] = [
 
 /// What to do with a checkpoint that acem3 does not compute.
 pub(super) const SERVE_HINT: &str = "hint: serve the checkpoint, for example with `vllm serve FOLDER --port \
-     8000`, and judge with --panel http://127.0.0.1:8000/v1 --model FOLDER";
+     8000` (with --trust-remote-code if config.json has `auto_map`), and judge with --panel \
+     http://127.0.0.1:8000/v1 --model FOLDER";
+
+/// Returns the error of a checkpoint that acem3 does not compute: what is unsupported, and what computes
+/// it. `alternative`: what else the user can do, starting with a verb.
+pub(super) fn unsupported(message: &str, alternative: &str) -> anyhow::Error {
+    anyhow::anyhow!("{message}\n{SERVE_HINT}; or {alternative}")
+}
 
 /// Returns true if two values are equal. The integer 1 equals the number 1.0.
 fn is_equal(found: &Value, expected: &Value) -> bool {
@@ -180,11 +187,10 @@ impl ConfigFields {
         match self.remaining.remove(name) {
             None | Some(Value::Null) => Ok(()),
             Some(found) if is_equal(&found, &value) => Ok(()),
-            Some(found) => bail!(
-                "{}{name} is {found}, only {value} is supported\n\
-                 {SERVE_HINT}, or use a checkpoint without this feature",
-                self.path
-            ),
+            Some(found) => {
+                let message = format!("{}{name} is {found}, only {value} is supported", self.path);
+                Err(unsupported(&message, "use a checkpoint without this feature"))
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use acem3_experts::decoder::{DecoderConfig, RopeScaling};
 use anyhow::{Result, bail};
 
-use crate::checkpoints::published::config_fields::{ConfigFields, SERVE_HINT};
+use crate::checkpoints::published::config_fields::{ConfigFields, unsupported};
 
 /// Upper bounds of sizes, larger than in any model. The product of two sizes cannot overflow.
 const MAX_SIZE: usize = 1 << 24;
@@ -28,11 +28,11 @@ impl DecoderFamily {
             "llama" => Ok(Self::Llama),
             "mistral" => Ok(Self::Mistral),
             "qwen2" => Ok(Self::Qwen2),
-            other => bail!(
-                "model_type `{other}` is not supported\n{SERVE_HINT}; or use llama, mistral, qwen2, \
-                 gemma3, llava, llava_next, llava_onevision, llava_llama, llava_mistral, llava_qwen, \
-                 llava_qwen2, internvl or internvl_chat"
-            ),
+            other => Err(unsupported(
+                &format!("model_type `{other}` is not supported"),
+                "use llama, mistral, qwen2, gemma3, llava, llava_next, llava_onevision, llava_llama, \
+                 llava_mistral, llava_qwen, llava_qwen2, internvl or internvl_chat",
+            )),
         }
     }
 
@@ -67,7 +67,10 @@ pub(super) fn parse_decoder(
     let is_qwen2 = family == DecoderFamily::Qwen2;
     let activation: String = fields.take_or("hidden_act", "silu".to_owned())?;
     if !matches!(activation.as_str(), "silu" | "swish") {
-        bail!("hidden_act is `{activation}`, only silu is supported");
+        return Err(unsupported(
+            &format!("hidden_act is `{activation}`, only silu is supported"),
+            "use another checkpoint",
+        ));
     }
     fields.expect_value("mlp_bias", false)?;
     fields.expect_value("partial_rotary_factor", 1.0)?;
@@ -215,10 +218,12 @@ pub(super) fn parse_rope_scaling(
             original_max_position_embeddings: scaling
                 .require("original_max_position_embeddings")?,
         }),
-        other => bail!(
-            "rope_scaling of type `{other}` is not supported\n\
-             hint: use a checkpoint with type default, dynamic, linear or llama3"
-        ),
+        other => {
+            return Err(unsupported(
+                &format!("rope_scaling of type `{other}` is not supported"),
+                "use a checkpoint with type default, dynamic, linear or llama3",
+            ));
+        }
     };
     scaling.finish(&[])?;
     Ok((theta, rope_scaling))

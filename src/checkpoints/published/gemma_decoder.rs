@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::decoder::{check_sizes, parse_rope_scaling};
-use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::config_fields::{ConfigFields, unsupported};
 
 /// Default base of the rotary angles in layers that attend to all earlier tokens.
 const GLOBAL_THETA: f64 = 1_000_000.0;
@@ -26,7 +26,10 @@ struct GemmaRope {
 pub(super) fn parse_gemma_decoder(fields: &mut ConfigFields) -> Result<DecoderConfig> {
     let activation = fields.take_or("hidden_activation", "gelu_pytorch_tanh".to_owned())?;
     if activation != "gelu_pytorch_tanh" {
-        bail!("hidden_activation is `{activation}`, only gelu_pytorch_tanh is supported");
+        return Err(unsupported(
+            &format!("hidden_activation is `{activation}`, only gelu_pytorch_tanh is supported"),
+            "use another checkpoint",
+        ));
     }
     for field in ["attn_logit_softcapping", "final_logit_softcapping"] {
         fields.expect_value(field, Value::Null)?;

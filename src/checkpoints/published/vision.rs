@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use acem3_vision::processor::{Pad, ResizeSize};
-use acem3_vision::published::{EncoderNetwork, read_dynamic_tiling, read_image_processor};
+use acem3_vision::published::{
+    EncoderNetwork, PublishedError, read_dynamic_tiling, read_image_processor,
+};
 use acem3_vision::{EncoderLayout, ImageProcessor, InputProcessor, PublishedEncoder, Tiling};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::config_json::{CONFIG_FILE, read_json};
 use super::vision_part::VisionPart;
-use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::config_fields::{ConfigFields, unsupported};
 
 /// Files with the image preprocessing, the older format first, with the key of the settings.
 const PROCESSOR_FILES: [(&str, Option<&str>); 2] =
@@ -30,7 +32,7 @@ pub(super) struct Preprocessing {
 
 /// Parses the `vision_config` of a checkpoint.
 pub(super) fn from_vision_config(value: Value, ignored: &[String]) -> Result<EncoderNetwork> {
-    let network = EncoderNetwork::from_vision_config(&value)?;
+    let network = EncoderNetwork::from_vision_config(&value).map_err(to_unsupported)?;
     reject_unknown_fields("vision_config.", value, &network, ignored)?;
     check_llava_tower(network)
 }
@@ -48,7 +50,7 @@ pub(super) fn from_intern_vit_config(
         };
         fields.entry("model_type").or_insert_with(|| json!(default));
     }
-    let network = EncoderNetwork::from_vision_config(&value)?;
+    let network = EncoderNetwork::from_vision_config(&value).map_err(to_unsupported)?;
     if network.layout != layout {
         bail!(
             "vision_config.model_type is {}, which does not belong to this model_type\n\
@@ -65,13 +67,24 @@ pub(super) fn read_tower_config(folder: &Path) -> Result<EncoderNetwork> {
     let path = folder.join(CONFIG_FILE);
     let parse_file = || {
         let mut file = Value::Object(read_json(&path)?);
-        let network = EncoderNetwork::from_config_file(&file)?;
+        let network = EncoderNetwork::from_config_file(&file).map_err(to_unsupported)?;
         let vision_config = file.get_mut("vision_config").map(Value::take);
         let prefix = vision_config.as_ref().map_or("", |_| "vision_config.");
         reject_unknown_fields(prefix, vision_config.unwrap_or(file), &network, &[])?;
         check_llava_tower(network)
     };
     parse_file().with_context(|| path.display().to_string())
+}
+
+/// Returns the error of a setting, with an engine that may support it.
+fn to_unsupported(error: PublishedError) -> anyhow::Error {
+    match error {
+        PublishedError::InvalidField { file, field, problem } => unsupported(
+            &format!("{file}: `{field}` {problem}"),
+            "use a supported architecture with its published settings",
+        ),
+        other => other.into(),
+    }
 }
 
 /// Returns an error if an unread field may affect the computation.
@@ -93,10 +106,10 @@ fn reject_unknown_fields(
 pub(super) fn check_llava_tower(mut network: EncoderNetwork) -> Result<EncoderNetwork> {
     if !matches!(network.layout, EncoderLayout::Clip | EncoderLayout::Siglip) {
         let layout = network.layout;
-        bail!(
-            "vision tower of type {layout:?} is not supported\n\
-             hint: use a checkpoint with a CLIP or SigLIP tower"
-        );
+        return Err(unsupported(
+            &format!("vision tower of type {layout:?} is not supported"),
+            "use a checkpoint with a CLIP or SigLIP tower",
+        ));
     }
     network.config.variant.post_norm = false;
     Ok(network)
@@ -154,7 +167,7 @@ fn build_processor(
     network: &EncoderNetwork,
     vision_part: &VisionPart,
 ) -> Result<Preprocessing> {
-    let processor = read_image_processor(file, network.layout)?;
+    let processor = read_image_processor(file, network.layout).map_err(to_unsupported)?;
     let mut preprocessing = check_processor(processor, network, vision_part)?;
     let settings = file.get("image_processor").unwrap_or(file);
     match &vision_part.tiling {
@@ -162,7 +175,8 @@ fn build_processor(
             check_pinpoints(settings, pinpoints)?;
         }
         Some(Tiling::Dynamic { .. }) => {
-            let (tiling, side) = (read_dynamic_tiling(file)?, network.config.image_size);
+            let (tiling, side) =
+                (read_dynamic_tiling(file).map_err(to_unsupported)?, network.config.image_size);
             InputProcessor::new(preprocessing.processor.clone(), Some(&tiling), side)?;
             preprocessing.tiling = Some(tiling);
         }

@@ -34,18 +34,27 @@ pub(super) fn load_judge(
     }
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(panel_name, &mut downloads)?;
+    let mut members = None;
     if let PanelFiles::Members(path) = &files {
         let file = MembersFile::read(path)?;
-        if file.has_served_members() {
+        if file.serves_any(&panel_options.to_rubric()?.judging_members(panel_options.form)) {
             let (judge, hub) =
                 load_served::connect_members(path, file, args, &panel_options, downloads)?;
             return Ok((Box::new(judge), hub));
         }
+        members = file.has_served_members().then_some((file, path));
     }
     reject_served_flags(args)?;
     let (mut copies, mut hub) = (Vec::new(), Vec::new());
     for placement in args.device.open_all()? {
-        let panel = Panel::load(&files, panel_options.clone(), &placement, downloads.clone())?;
+        let (options, downloads) = (panel_options.clone(), downloads.clone());
+        let panel = match &members {
+            // Its served members do not judge in this form.
+            Some((file, path)) => {
+                Panel::load_checkpoints(file, path, options, &placement, downloads)?
+            }
+            None => Panel::load(&files, options, &placement, downloads)?,
+        };
         hub = panel.hub().to_vec();
         if copies.is_empty() && !panel.sees_images() && !verbosity.quiet {
             print_lines(&format!(

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::cli::args::JudgePanelArgs;
 use crate::judging::panel::{JudgeOptions, LocalMembers, Panel, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
@@ -85,10 +86,16 @@ pub(super) fn connect_members(
             path.display()
         );
     }
+    let judging = rubric.judging_members(options.form);
     let members = file.endpoints(path)?;
-    let members: Result<Vec<_>> =
-        members.iter().map(|entry| to_member(entry.as_ref(), args)).collect();
-    let members = members.with_context(|| path.display().to_string())?;
+    let members = MEMBERS.iter().zip(members).enumerate().map(|(i, (name, entry))| {
+        if !judging.contains(&i) {
+            return Ok(PanelMember::Unused);
+        }
+        let member = to_member(entry.as_ref(), args);
+        member.with_context(|| format!("{}: members.{name}", path.display()))
+    });
+    let members: Vec<PanelMember> = members.collect::<Result<_>>()?;
     let config = file.prompt_config(path);
     config.check_form(options.form, options.shows_reference)?;
     let settings = ServedPanelSettings {
@@ -105,15 +112,19 @@ pub(super) fn connect_members(
         run: JudgeOptions { single_order: args.single_order },
     };
     check_online(args)?;
-    let (local, hub) = if file.has_checkpoints() {
-        let placement = args.device.open()?;
-        let panel = Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
-        let hub = panel.hub().to_vec();
-        let panel = panel.with_memory(args.memory_limit(&placement));
-        (Some(LocalMembers::start(panel, args.batch_size as usize)?), hub)
-    } else {
-        (None, Vec::new())
-    };
+    let (mut copies, mut hub) = (Vec::new(), Vec::new());
+    if settings.members.contains(&PanelMember::Local) {
+        for placement in args.device.open_all()? {
+            let downloads = downloads.clone();
+            let panel =
+                Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
+            hub = panel.hub().to_vec();
+            copies.push(panel.with_memory(args.memory_limit(&placement)));
+        }
+    }
+    let local = (!copies.is_empty())
+        .then(|| LocalMembers::start(copies, args.batch_size as usize))
+        .transpose()?;
     Ok((connect(settings, local, args)?, hub))
 }
 
@@ -157,7 +168,7 @@ fn connect(
 ) -> Result<ServedJudge> {
     let urls = settings.members.iter().filter_map(|member| match member {
         PanelMember::Served { model, .. } => Some(&model.url),
-        PanelMember::Local => None,
+        PanelMember::Local | PanelMember::Unused => None,
     });
     let hosts: BTreeSet<&str> = urls.filter(|url| !url.is_local()).map(ServiceUrl::host).collect();
     for host in hosts {

@@ -60,4 +60,14 @@ pub struct Unscored {
     pub reason: UnscoredReason,
     /// Message with expected and found values.
     pub message: String,
+    /// False if the judge is not bit-reproducible; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducible: Option<bool>,
+}
+
+impl Unscored {
+    /// Creates the reason of a reproducible judge or an input problem.
+    pub fn new(reason: UnscoredReason, message: String) -> Self {
+        Self { reason, message, reproducible: None }
+    }
 }

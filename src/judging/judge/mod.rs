@@ -18,7 +18,7 @@ use acem3_experts::prompt::Form;
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::judging::judge::job_queue::JobQueue;
 use crate::judging::judge::server_report::ServerReport;
-use crate::judging::judge::server_usage::ServerUsage;
+use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::provenance::Provenance;
 
 /// Returns verdicts on responses.
@@ -76,10 +76,14 @@ pub trait Judge {
         Vec::new()
     }
 
-    /// Returns the number of requests and tokens so far; `None` if no member is served.
+    /// Returns the number of requests and tokens so far, those of earlier commands included; `None` if no
+    /// member is served.
     fn usage(&self) -> Option<ServerUsage> {
         None
     }
+
+    /// Counts the requests of earlier commands that the run resumes.
+    fn add_earlier_usage(&mut self, _earlier: EarlierUsage) {}
 
     /// Returns the queue of a judge that takes jobs before it has finished earlier ones; `None` for a
     /// judge of batches.

@@ -206,7 +206,7 @@ impl Judge for ScriptedJudge {
             sleep(self.delay);
             if job.texts().iter().any(|text| text.contains(TOO_LONG)) {
                 let message = "a response does not fit into the context".to_owned();
-                return Err(Unscored { reason: UnscoredReason::Truncated, message });
+                return Err(Unscored::new(UnscoredReason::Truncated, message));
             }
             let rotations = self.form().rotations(job.responses.len(), self.settings.single_order);
             Ok(Verdict { orders: rotations.map(|rotation| self.order(job, rotation)).collect() })

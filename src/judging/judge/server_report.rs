@@ -11,6 +11,12 @@ pub struct ServerReport {
     pub url: String,
     /// The model.
     pub model: String,
+    /// True if the server lists the model, or its answers name it. Some servers answer for any name.
+    #[serde(default = "default_verified")]
+    pub is_model_verified: bool,
+    /// The name of the model in the answers, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answering_model: Option<String>,
     /// The engine.
     pub engine: String,
     /// The version of the engine, if it states one.
@@ -52,7 +58,19 @@ impl ServerReport {
             _ => "no probabilities: expected scores equal the scores",
         };
         let repeatable = if self.repeatable { "repeatable" } else { "NOT repeatable" };
+        let name = match &self.answering_model {
+            Some(other) => format!("; its answers name the model {other}"),
+            None if self.is_model_verified => String::new(),
+            None => "; model NOT verified: the server neither lists models nor names the one that \
+                     answers"
+                .to_owned(),
+        };
         let Self { model, url, engine, .. } = self;
-        format!("{model} at {url}: {engine}{version}; {images}; {logprobs}; {repeatable}")
+        format!("{model} at {url}: {engine}{version}; {images}; {logprobs}; {repeatable}{name}")
     }
+}
+
+/// Reports of earlier versions do not say it: they required a list or accepted the name.
+fn default_verified() -> bool {
+    true
 }

@@ -22,6 +22,15 @@ pub struct TokenPrices {
     pub written: f64,
 }
 
+/// Requests of earlier commands that a run resumes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlierUsage {
+    /// The requests and their tokens.
+    pub usage: ServerUsage,
+    /// Number of jobs that these commands finished.
+    pub jobs: u64,
+}
+
 impl ServerUsage {
     /// Returns the cost of these tokens.
     pub fn cost(&self, prices: TokenPrices) -> f64 {

@@ -42,7 +42,7 @@ impl GroupCache {
             Ok(tokens) => tokens,
             Err(error) => {
                 let message = format!("{}: {error}", image.name);
-                return Ok(Err(Unscored { reason: UnscoredReason::Image, message }));
+                return Ok(Err(Unscored::new(UnscoredReason::Image, message)));
             }
         };
         let tokens = Arc::new(ImageTokens { key: key.clone(), tokens });

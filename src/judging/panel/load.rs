@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
 use acem3_conclusion::prompt_source;
-use acem3_experts::prompt::{Form, PromptForm, Rubric};
+use acem3_experts::prompt::{PromptForm, Rubric};
 use acem3_kernels::instruction_set;
 use anyhow::Result;
 use candle::DType;
@@ -90,12 +90,7 @@ impl Panel {
         replace_prompt_hashes(&mut hashes, options.prompt_form(&prompt_config));
         let has_byte_products = members.iter().any(|member| member.weights.has_byte_products());
         let rubric = options.to_rubric()?;
-        // In the form correctness, one expert judges alone.
-        let mut judging: Vec<usize> =
-            rubric.experts(options.form).into_iter().map(|(index, _)| index).collect();
-        if options.form != Form::Correctness {
-            judging.push(rubric.aspects.len());
-        }
+        let judging = rubric.judging_members(options.form);
         let is_needed = |i: &usize| indices.get(*i).is_some_and(|index| judging.contains(index));
         let groups = group_members(&members).into_iter();
         let groups = groups.filter(|group| group.iter().any(is_needed)).map(|group| {

@@ -1,11 +1,13 @@
 //! Members that this process computes in a panel whose other members are served.
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use acem3_experts::Rating;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use tokio::sync::oneshot;
 
 use super::engine_thread::EngineThread;
@@ -15,29 +17,35 @@ use super::options::JudgeOptions;
 use crate::judging::judge::MemberError;
 use crate::judging::provenance::Provenance;
 
-/// The members of a panel that this process computes. A separate thread computes the waiting tasks in
-/// batches. An evaluation does not depend on the rest of its batch.
+/// The members of a panel that this process computes, with a copy on each device. A thread per device
+/// computes the waiting tasks in batches. An evaluation does not depend on the rest of its batch.
 pub struct LocalMembers {
     panel: Arc<Panel>,
-    requests: Sender<LocalRequest>,
+    devices: Vec<String>,
+    queues: Vec<Sender<LocalRequest>>,
     batch_size: usize,
 }
 
 impl LocalMembers {
-    /// Starts the thread that computes the members of a panel. `batch_size`: the maximum number of jobs in
-    /// progress.
+    /// Starts the threads that compute the members of a panel. `copies`: the panel on each device.
+    /// `batch_size`: the maximum number of jobs in progress per device.
     ///
     /// # Errors
     ///
-    /// The thread cannot be started.
-    pub fn start(panel: Panel, batch_size: usize) -> Result<Self> {
-        let panel = Arc::new(panel);
-        let (requests, receiver) = channel();
-        let engine = EngineThread::new(Arc::clone(&panel), receiver);
-        // The thread ends when this value is dropped, after the texts in progress.
-        let thread = thread::Builder::new().name("local members".to_owned());
-        thread.spawn(move || engine.run()).context("cannot start the thread of the checkpoints")?;
-        Ok(Self { panel, requests, batch_size })
+    /// There is no copy, the copies are not of one panel, or a thread cannot be started.
+    pub fn start(copies: Vec<Panel>, batch_size: usize) -> Result<Self> {
+        let copies: Vec<Arc<Panel>> = copies.into_iter().map(Arc::new).collect();
+        let panel = Arc::clone(copies.first().context("a panel without a device")?);
+        let provenance = panel.provenance(JudgeOptions::default());
+        ensure!(
+            copies.iter().all(|copy| copy.provenance(JudgeOptions::default()) == provenance),
+            "the copies of the panel differ: its files changed while they were loaded\n\
+             hint: run the same command again"
+        );
+        let devices = copies.iter().map(|copy| copy.device()).collect();
+        let batch_size = batch_size * copies.len();
+        let queues = copies.into_iter().map(start_thread).collect::<Result<_>>()?;
+        Ok(Self { panel, devices, queues, batch_size })
     }
 
     /// Evaluates responses.
@@ -51,8 +59,18 @@ impl LocalMembers {
     ) -> Result<Vec<Rating>, MemberError> {
         let ended = || MemberError::Unusable("the thread of the checkpoints ended".to_owned());
         let (reply, answer) = oneshot::channel();
-        self.requests.send(LocalRequest { task, reply }).map_err(|_| ended())?;
+        let queue = self.queue_of(&task).ok_or_else(ended)?;
+        queue.send(LocalRequest { task, reply }).map_err(|_| ended())?;
         answer.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Returns the queue of the device that computes a task. All tasks of a case go to one device, which
+    /// keeps their common prefix.
+    fn queue_of(&self, task: &LocalTask) -> Option<&Sender<LocalRequest>> {
+        let mut hasher = DefaultHasher::new();
+        task.job.case.id.hash(&mut hasher);
+        let index = hasher.finish() % self.queues.len().max(1) as u64;
+        self.queues.get(index as usize)
     }
 
     /// Returns the maximum number of jobs in progress.
@@ -60,9 +78,9 @@ impl LocalMembers {
         self.batch_size
     }
 
-    /// Returns the device, for the manifest.
-    pub(in crate::judging) fn device(&self) -> String {
-        self.panel.device()
+    /// Returns the devices, for the manifest.
+    pub(in crate::judging) fn devices(&self) -> BTreeSet<String> {
+        self.devices.iter().cloned().collect()
     }
 
     /// Returns everything that can change a verdict.
@@ -74,4 +92,13 @@ impl LocalMembers {
     pub(in crate::judging) fn reject_text(&self, text: &str) -> Result<Option<String>> {
         self.panel.reject_text(text)
     }
+}
+
+/// Starts the thread of a device. It ends when the queue is dropped, after the texts in progress.
+fn start_thread(panel: Arc<Panel>) -> Result<Sender<LocalRequest>> {
+    let (queue, requests) = channel();
+    let engine = EngineThread::new(panel, requests);
+    let thread = thread::Builder::new().name("local members".to_owned());
+    thread.spawn(move || engine.run()).context("cannot start the thread of the checkpoints")?;
+    Ok(queue)
 }

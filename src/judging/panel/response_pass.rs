@@ -150,13 +150,9 @@ impl<'a> ResponsePass<'a> {
 /// other errors.
 pub(super) fn to_unscored(error: Error) -> Result<Unscored> {
     match error {
-        Error::TooLong { .. } => {
-            Ok(Unscored { reason: UnscoredReason::Truncated, message: error.to_string() })
-        }
+        Error::TooLong { .. } => Ok(Unscored::new(UnscoredReason::Truncated, error.to_string())),
         // A retry would fail again, and an error would end the run before the remaining cases.
-        Error::NotFinite => {
-            Ok(Unscored { reason: UnscoredReason::Refused, message: error.to_string() })
-        }
+        Error::NotFinite => Ok(Unscored::new(UnscoredReason::Refused, error.to_string())),
         error => Err(error.into()),
     }
 }

@@ -96,7 +96,7 @@ impl Run<'_> {
         message: String,
         completes: Option<InputItem>,
     ) -> anyhow::Result<()> {
-        let outcome = RecordOutcome::Unscored(Unscored { reason, message });
+        let outcome = RecordOutcome::Unscored(Unscored::new(reason, message));
         self.push(PendingRecord {
             subject,
             outcome: PendingOutcome::Known(outcome, Origin::Input),

@@ -13,7 +13,7 @@ use crate::checkpoints::hub::HubSource;
 use crate::data::cases::{SourceKind, base_folder};
 use crate::judging::judge::Judge;
 use crate::judging::judge::server_report::ServerReport;
-use crate::judging::judge::server_usage::ServerUsage;
+use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::record::checksum::LineChecksum;
@@ -65,7 +65,8 @@ pub struct Manifest {
     /// Results of the tests of the servers that run members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerReport>,
-    /// Requests to these servers in this run, and their tokens.
+    /// Requests to these servers and their tokens, also those of earlier commands that this one resumed.
+    /// A command that was killed is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ServerUsage>,
     /// Warning about these verdicts: the judge is known to judge such cases badly.
@@ -233,6 +234,19 @@ impl Manifest {
             seconds: None,
             verdicts_per_second: None,
         }
+    }
+
+    /// Returns the requests of the commands that a run of this judge resumes.
+    pub fn earlier_usage(&self, judge: &dyn Judge) -> Option<EarlierUsage> {
+        let is_same = self.judge_sha256 == judge_digest(&judge.provenance());
+        let usage = self.usage.filter(|_| is_same)?;
+        Some(EarlierUsage { usage, jobs: self.counts.records })
+    }
+
+    /// Returns true if the command that wrote this was killed while it sent requests, so that they are not
+    /// counted.
+    pub fn lacks_usage(&self) -> bool {
+        self.status == RunStatus::Running && !self.servers.is_empty()
     }
 
     /// Returns the command line of this process, without credentials in URLs.

@@ -1,8 +1,8 @@
-//! The most that the requests of a command may cost.
+//! The most that the requests of a run may cost.
 
 use anyhow::{Result, bail};
 
-use crate::judging::judge::server_usage::{ServerUsage, TokenPrices};
+use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage, TokenPrices};
 
 /// The most that a run may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,9 +16,11 @@ pub struct Budget {
 /// Jobs of a run, and what their requests used so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spending {
-    /// The requests and tokens, also those of jobs in progress.
+    /// The requests and tokens, also those of earlier commands and of jobs in progress.
     pub usage: ServerUsage,
-    /// Number of finished jobs.
+    /// The part of earlier commands.
+    pub earlier: EarlierUsage,
+    /// Number of jobs that this command finished.
     pub finished: usize,
     /// Number of jobs in progress.
     pub in_progress: usize,
@@ -50,16 +52,43 @@ impl Budget {
             return Ok(());
         }
         bail!(
-            "--max-cost {max_cost}: the requests of this command cost {cost:.4}, and another case would \
-             cost more than the rest\n\
-             hint: run the same command again to resume; the limit counts anew"
+            "--max-cost {max_cost}: the requests of this run cost {cost:.4}, and another case would cost \
+             more than the rest\n\
+             hint: run the same command with a larger --max-cost to resume"
         )
     }
 
-    /// Returns the mean cost of a finished job; 0 if none has finished. It contains the cost of jobs in
-    /// progress, so it is not too small.
+    /// Returns the mean cost of a finished job, of this command or of earlier ones, whichever is larger; 0
+    /// if none has finished. It contains the cost of jobs in progress, so it is not too small.
     fn cost_per_job(self, spending: Spending) -> f64 {
-        let cost = spending.usage.cost(self.prices);
-        if spending.finished == 0 { 0.0 } else { cost / spending.finished as f64 }
+        let EarlierUsage { usage: earlier, jobs } = spending.earlier;
+        let mean = |cost: f64, jobs: u64| if jobs == 0 { 0.0 } else { cost / jobs as f64 };
+        let now = spending.usage.cost(self.prices) - earlier.cost(self.prices);
+        mean(now, spending.finished as u64).max(mean(earlier.cost(self.prices), jobs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(prompt_tokens: u64) -> ServerUsage {
+        ServerUsage { requests: 1, prompt_tokens, written_tokens: 0 }
+    }
+
+    #[test]
+    fn earlier_commands_count() {
+        let prices = TokenPrices { prompt: 1e6, written: 0.0 };
+        let budget = Budget { prices, max_cost: 100.0 };
+        let earlier = EarlierUsage { usage: usage(95), jobs: 19 };
+        let start = Spending { usage: usage(95), earlier, finished: 0, in_progress: 0 };
+        budget.check(start).unwrap();
+        let later = Spending { usage: usage(98), finished: 1, ..start };
+        assert!(budget.check(later).unwrap_err().to_string().contains("cost 98.0000"));
+        let earlier = EarlierUsage { usage: usage(95), jobs: 10 };
+        assert!(budget.check(Spending { earlier, ..start }).is_err());
+        // The jobs of this command are cheaper than those of earlier ones.
+        let later = Spending { usage: usage(40), earlier: EarlierUsage::default(), ..start };
+        assert_eq!(budget.jobs(Spending { finished: 4, ..later }), 6);
     }
 }

@@ -48,6 +48,8 @@ pub enum PanelMember {
     },
     /// This process computes it.
     Local,
+    /// It does not judge in this form.
+    Unused,
 }
 
 impl ServedPanelSettings {

@@ -22,7 +22,7 @@ use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
 use crate::judging::judge::server_report::ServerReport;
-use crate::judging::judge::server_usage::ServerUsage;
+use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::judge::{Judge, JudgeJob, MemberError, Unscored};
 use crate::judging::panel::LocalMembers;
 use crate::judging::provenance::{Provenance, judge_digest};
@@ -46,6 +46,7 @@ pub struct ServedJudge {
     runtime: Runtime,
     sender: Sender<JobResult>,
     receiver: Receiver<JobResult>,
+    earlier: EarlierUsage,
     in_progress: usize,
     finished: usize,
     /// The number of jobs in progress if this process computes members; `None` if servers run all.
@@ -83,6 +84,7 @@ impl ServedJudge {
             runtime,
             sender,
             receiver,
+            earlier: EarlierUsage::default(),
             in_progress: 0,
             finished: 0,
             window,
@@ -97,8 +99,8 @@ impl ServedJudge {
     }
 
     fn spending(&self) -> Spending {
-        let Self { finished, in_progress, .. } = *self;
-        Spending { usage: self.usage.usage(), finished, in_progress }
+        let Self { finished, in_progress, earlier, .. } = *self;
+        Spending { usage: self.usage.usage(), earlier, finished, in_progress }
     }
 }
 
@@ -119,6 +121,10 @@ async fn connect_members(
             PanelMember::Local => {
                 let local = local.context("the panel has no checkpoints")?;
                 members.push(MemberRuntime::Local(Arc::clone(local)));
+                continue;
+            }
+            PanelMember::Unused => {
+                members.push(MemberRuntime::Unused);
                 continue;
             }
         };
@@ -261,6 +267,11 @@ impl Judge for ServedJudge {
 
     fn usage(&self) -> Option<ServerUsage> {
         Some(self.usage.usage())
+    }
+
+    fn add_earlier_usage(&mut self, earlier: EarlierUsage) {
+        self.usage.add_earlier(earlier.usage);
+        self.earlier = earlier;
     }
 
     fn provenance(&self) -> Provenance {

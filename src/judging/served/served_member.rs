@@ -222,7 +222,7 @@ impl ScorePlace {
 }
 
 fn unscored(reason: UnscoredReason, message: String) -> MemberError {
-    MemberError::Unscored(Unscored { reason, message })
+    MemberError::Unscored(Unscored::new(reason, message))
 }
 
 fn to_member_error(error: RequestError) -> MemberError {

@@ -37,6 +37,8 @@ pub(super) enum MemberRuntime {
     Served(Box<ServedMember>),
     /// This process computes it.
     Local(Arc<LocalMembers>),
+    /// It does not judge in this form.
+    Unused,
 }
 
 /// A panel of members of which at least one is served.
@@ -162,7 +164,7 @@ impl ServedPanel {
     pub(super) fn served_members(&self) -> impl Iterator<Item = &ServedMember> {
         self.members.iter().filter_map(|member| match member {
             MemberRuntime::Served(member) => Some(&**member),
-            MemberRuntime::Local(_) => None,
+            MemberRuntime::Local(_) | MemberRuntime::Unused => None,
         })
     }
 
@@ -175,7 +177,7 @@ impl ServedPanel {
     pub(super) fn device(&self) -> String {
         let urls: BTreeSet<&str> =
             self.served_members().map(|member| member.model.url.as_str()).collect();
-        let local = self.local.as_ref().map(|local| local.device());
+        let local = self.local.as_ref().map(|local| local.devices()).unwrap_or_default();
         local.into_iter().chain(urls.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(", ")
     }
 
@@ -212,7 +214,7 @@ impl ServedPanel {
                  hint: judge it with a panel on this machine"
             );
             let reason = UnscoredReason::Transport;
-            return Err(MemberError::Unscored(Unscored { reason, message }));
+            return Err(MemberError::Unscored(Unscored::new(reason, message)));
         }
         let image = self.encode_image(&job).await?;
         let rotations = self
@@ -232,7 +234,7 @@ impl ServedPanel {
             return Ok(None);
         };
         let unscored =
-            |message| MemberError::Unscored(Unscored { reason: UnscoredReason::Image, message });
+            |message| MemberError::Unscored(Unscored::new(UnscoredReason::Image, message));
         let cannot_see = |m: &&ServedMember| !m.text_only && !m.capabilities.sees_images();
         if let Some(member) = self.served_members().find(cannot_see) {
             return Err(unscored(format!(
@@ -276,6 +278,7 @@ impl ServedPanel {
                 return local.evaluate(request.to_local(index, Vec::new())).await;
             }
             MemberRuntime::Served(member) => member,
+            MemberRuntime::Unused => return Err(unused_member()),
         };
         let (form, responses) = (self.settings.options.form, request.job.responses.len());
         let format =
@@ -297,6 +300,7 @@ impl ServedPanel {
                 return local.evaluate(request.to_local(index, branches.to_vec())).await;
             }
             MemberRuntime::Served(member) => member,
+            MemberRuntime::Unused => return Err(unused_member()),
         };
         let (words, responses) = (self.rubric.score_words(), request.job.responses.len());
         let evaluations: Vec<Vec<PromptPiece>> = (self.rubric.aspects.iter().zip(branches))
@@ -347,4 +351,9 @@ impl OrderRequest<'_> {
     fn to_local(&self, member: usize, evaluations: Vec<BranchEvaluation>) -> LocalTask {
         LocalTask { member, job: self.job.clone(), rotation: self.rotation, evaluations }
     }
+}
+
+/// Returns the error of a member that is asked and does not judge in this form.
+fn unused_member() -> MemberError {
+    MemberError::Unusable("a member was asked that does not judge in this form".to_owned())
 }

@@ -112,7 +112,7 @@ impl JudgedAgain {
         again: RecordOutcome,
         tolerance: Tolerance,
     ) -> Result<()> {
-        let is_free = record.verdict().is_some_and(|verdict| verdict.reproducible == Some(false));
+        let is_free = record.is_irreproducible();
         let again = Record::new(record.subject.clone(), again);
         let value = |record: &Record| serde_json::to_value(&record.outcome);
         let (recorded, again) = (value(record)?, value(&again)?);

@@ -42,6 +42,16 @@ fn run_stops_at_its_largest_cost_and_resumes() {
     assert_eq!(folder.manifest("out")["status"], "failed");
     let tokens = folder.manifest("out")["usage"]["prompt_tokens"].as_u64().unwrap();
     assert!(tokens <= 2880, "{tokens}");
+    // The same limit again: the requests of the first command count.
+    let result = super::judge(&folder, "out", &limited);
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    assert!(folder.manifest("out")["usage"]["prompt_tokens"].as_u64().unwrap() <= 2880);
+    assert!(folder.records("out").len() <= 10);
     assert_eq!(super::judge(&folder, "out", &flags).exit_code, 0);
     assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+    // Each case needs eight requests, once.
+    assert_eq!(
+        folder.manifest("out")["usage"]["requests"],
+        folder.manifest("whole")["usage"]["requests"]
+    );
 }

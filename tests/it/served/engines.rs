@@ -172,3 +172,25 @@ fn label_mass_is_requested_where_a_server_continues_the_start_of_an_answer() {
     let order = &folder.records("other")[0]["orders"][0];
     assert!(order["conclusion"]["label_mass"].is_null(), "{order}");
 }
+
+/// Some servers answer for any name of a model.
+#[test]
+fn model_that_nothing_names_is_not_verified() {
+    let cases: [(&[EngineFlaw], Option<&'static str>, bool, &str); 4] = [
+        (&[], None, true, "; repeatable\n"),
+        (&[EngineFlaw::ListsNoModels], None, true, "; repeatable\n"),
+        (&[], Some("judge-2026"), true, "its answers name the model judge-2026"),
+        (&[EngineFlaw::ListsNoModels, EngineFlaw::NamesNoModel], None, false, "model NOT verified"),
+    ];
+    for (flaws, answers_as, is_verified, text) in cases {
+        let settings = EngineSettings { owner: "someone", flaws, answers_as, ..Default::default() };
+        let engine = MockEngine::start(settings);
+        let folder = Folder::with_cases(1);
+        let result = judge(&folder, &engine, "out", &[]);
+        assert_eq!(result.exit_code, 0, "{}", result.stderr);
+        assert!(result.stderr.contains(text), "{text}: {}", result.stderr);
+        let server = &folder.manifest("out")["servers"][0];
+        assert_eq!(server["is_model_verified"], is_verified, "{server}");
+        assert_eq!(server["answering_model"].as_str(), answers_as);
+    }
+}

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::constrained_text::WrittenRatings;
 use super::mock_engine::{EngineSettings, GivenAnswer, MockEngine};
-use crate::folder::Folder;
+use crate::folder::{Folder, valid_case};
 use crate::forms::{checkpoint, folder_with_references};
 
 const MEMBERS: [&str; 4] = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
@@ -184,7 +184,27 @@ fn one_expert_judges_correctness_wherever_it_runs() {
     let result = super::judge(&folder, "out", &flags);
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
     assert_eq!(folder.records("out").len(), 4);
-    write_panel(&folder, "mixed.toml", &engine.url, &["conclusion"], "");
+    // The other members may be anywhere, also for cases that stay on this machine.
+    let elsewhere = "{ endpoint = \"http://judge.example/v1\", model = \"judge\" }";
+    let member = format!("{{ endpoint = \"{}\", model = \"medical_knowledge\" }}", engine.url);
+    folder.write(
+        "far.toml",
+        &format!(
+            "schema = 1\n[members]\nexpression = \"nowhere\"\nmedical_knowledge = {member}\n\
+             patient_relevance = {elsewhere}\nconclusion = {elsewhere}\n"
+        ),
+    );
+    let mut case = valid_case(0);
+    case["reference"] = "yes".into();
+    case["local_only"] = true.into();
+    folder.write_cases(&[case]);
+    let far = ["--form", "correctness", "--panel", "far.toml"];
+    let result = super::judge(&folder, "far", &far);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(!result.stderr.contains("judge.example"), "{}", result.stderr);
+    assert!(folder.records("far").iter().all(|record| record["status"] == "judged"));
+    // The only judging member is a checkpoint, so no server is contacted.
+    write_panel(&folder, "mixed.toml", "http://127.0.0.1:9/v1", &["conclusion"], "");
     let result = super::judge(&folder, "local", &flags);
     assert_eq!(result.exit_code, 2);
     assert!(result.stderr.contains("the words no and yes"), "{}", result.stderr);
@@ -210,7 +230,7 @@ fn failures_of_either_part_leave_responses_unscored() {
         (&"unscored".into(), &"refused".into())
     );
     // The context of the checkpoint is too short for this response.
-    let mut case = crate::folder::valid_case(0);
+    let mut case = valid_case(0);
     case["responses"][0]["text"] = "word ".repeat(30_000).into();
     folder.write_cases(&[case]);
     let result = super::judge(&folder, "long", &flags);

@@ -21,6 +21,8 @@ pub(crate) struct EngineSettings {
     pub(crate) owner: &'static str,
     /// Its models; empty for `judge`.
     pub(crate) models: &'static [&'static str],
+    /// The name of the model in its answers; `None` for the requested one.
+    pub(crate) answers_as: Option<&'static str>,
     /// The time of an answer.
     pub(crate) delay: Duration,
     /// Percentage of requests that get an error, a closed connection, or a slow or cut answer.
@@ -68,6 +70,10 @@ pub(crate) enum EngineFlaw {
     DropsImages,
     /// It returns no probabilities.
     HasNoLogprobs,
+    /// It lists no models.
+    ListsNoModels,
+    /// It does not say which model answers.
+    NamesNoModel,
 }
 
 impl EngineSettings {
@@ -210,7 +216,7 @@ impl Shared {
     /// Answers a request. Returns false if it closed the connection.
     fn answer(&self, stream: &mut TcpStream, path: &str, body: &[u8]) -> std::io::Result<bool> {
         match path {
-            "/v1/models" => {
+            "/v1/models" if !self.settings.has(EngineFlaw::ListsNoModels) => {
                 let models =
                     if self.settings.models.is_empty() { &["judge"] } else { self.settings.models };
                 let owner = self.settings.owner;
@@ -317,7 +323,7 @@ impl Shared {
         let logprobs =
             (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
         json!({
-            "model": "judge",
+            "model": self.answering_model(body),
             "choices": [{
                 "index": 0,
                 "finish_reason": "stop",
@@ -330,6 +336,15 @@ impl Shared {
 }
 
 impl Shared {
+    /// Returns the name of the model that answers.
+    fn answering_model(&self, body: &Value) -> Value {
+        match self.settings.answers_as {
+            _ if self.settings.has(EngineFlaw::NamesNoModel) => Value::Null,
+            Some(name) => name.into(),
+            None => body["model"].clone(),
+        }
+    }
+
     fn given_answer(&self, body: &Value) -> Option<&WrittenRatings> {
         let content = body["messages"][0]["content"].as_array()?;
         let texts = content.iter().filter_map(|part| part["text"].as_str());

@@ -87,13 +87,13 @@ pub fn run_passes(
         let pair = pairs.get(pass.pair).context("a pass without a pair")?;
         if judge.shows_reference() && pair.reference().is_none() {
             let (reason, message) = (UnscoredReason::Parse, NO_REFERENCE.to_owned());
-            results[index] = Some(Err(Unscored { reason, message }));
+            results[index] = Some(Err(Unscored::new(reason, message)));
             continue;
         }
         match load_image(pair, &pass.image, &sources, images)? {
             Err(message) => {
                 let reason = UnscoredReason::Image;
-                results[index] = Some(Err(Unscored { reason, message }));
+                results[index] = Some(Err(Unscored::new(reason, message)));
             }
             Ok(image) => {
                 pixels += image.as_deref().map_or(0, LoadedImage::pixels);

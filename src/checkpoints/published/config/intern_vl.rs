@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::CheckpointConfig;
 use super::transformers::TextPart;
-use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::config_fields::{ConfigFields, unsupported};
 use crate::checkpoints::published::decoder::{DecoderFamily, parse_decoder};
 use crate::checkpoints::published::tensor_names::CheckpointLayout;
 use crate::checkpoints::published::vision;
@@ -75,14 +75,17 @@ impl CheckpointConfig {
         }
         let template: String = fields.require("template")?;
         if template != OWN_TEMPLATE {
-            bail!(
-                "template is `{template}`, only {OWN_TEMPLATE} is supported\n\
-                 hint: use InternVL 2.5 or 3, or the checkpoint of transformers with `-hf` in its name"
-            );
+            return Err(unsupported(
+                &format!("template is `{template}`, only {OWN_TEMPLATE} is supported"),
+                "use InternVL 2.5 or 3, or the checkpoint of transformers with `-hf` in its name",
+            ));
         }
         let version = fields.take_or("ps_version", "v1".to_owned())?;
         if version != "v2" {
-            bail!("ps_version is `{version}`, only v2 is supported\nhint: use InternVL 2.5 or 3");
+            return Err(unsupported(
+                &format!("ps_version is `{version}`, only v2 is supported"),
+                "use InternVL 2.5 or 3",
+            ));
         }
         for name in ["use_backbone_lora", "use_llm_lora"] {
             fields.expect_value(name, 0)?;

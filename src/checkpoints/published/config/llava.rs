@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::CheckpointConfig;
 use super::resolutions::{parse_max_tiles, parse_resolutions};
-use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::config_fields::{ConfigFields, unsupported};
 use crate::checkpoints::published::decoder::{DecoderFamily, parse_decoder};
 use crate::checkpoints::published::tensor_names::CheckpointLayout;
 use crate::checkpoints::published::vision_part::VisionPart;
@@ -36,7 +36,12 @@ impl CheckpointConfig {
             None | Some("linear") => ProjectorKind::Linear,
             Some("mlp2x_gelu") => ProjectorKind::Mlp2xGelu,
             Some(other) => {
-                bail!("mm_projector_type is `{other}`, only linear and mlp2x_gelu are supported")
+                return Err(unsupported(
+                    &format!(
+                        "mm_projector_type is `{other}`, only linear and mlp2x_gelu are supported"
+                    ),
+                    "use a checkpoint with another projector",
+                ));
             }
         };
         let select_feature = fields.take_or("mm_vision_select_feature", "patch".to_owned())?;
@@ -103,10 +108,13 @@ impl AspectRatioMode {
                 rounding: RegionRounding::Down,
             })),
             (other, None) => {
-                bail!(
-                    "image_aspect_ratio is `{other}`, only pad, square, anyres and anyres_max_N \
-                     are supported"
-                )
+                return Err(unsupported(
+                    &format!(
+                        "image_aspect_ratio is `{other}`, only pad, square, anyres and anyres_max_N \
+                         are supported"
+                    ),
+                    "use another checkpoint",
+                ));
             }
         };
         Ok(Self { pads_to_square: aspect == "pad", tiling })

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::CheckpointConfig;
 use super::resolutions::parse_max_tiles;
-use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::config_fields::{ConfigFields, unsupported};
 use crate::checkpoints::published::decoder::{DecoderFamily, parse_decoder};
 use crate::checkpoints::published::tensor_names::CheckpointLayout;
 use crate::checkpoints::published::vision;
@@ -167,10 +167,10 @@ fn parse_tiling(fields: &mut ConfigFields, layout: LlavaKind) -> Result<Option<T
     }
     let method: String = fields.take_or("vision_aspect_ratio", "anyres_max_9".to_owned())?;
     let Some(max_tiles) = parse_max_tiles("vision_aspect_ratio", &method)? else {
-        bail!(
-            "vision_aspect_ratio is `{method}`, only anyres_max_N is supported\n\
-             hint: use a checkpoint such as llava-hf/llava-onevision-qwen2-7b-ov-hf"
-        );
+        return Err(unsupported(
+            &format!("vision_aspect_ratio is `{method}`, only anyres_max_N is supported"),
+            "use a checkpoint such as llava-hf/llava-onevision-qwen2-7b-ov-hf",
+        ));
     };
     let default = || (1..=6).flat_map(|h| (1..=6).map(move |w| [384 * h, 384 * w])).collect();
     Ok(Some(Tiling::AnyResMax(AnyResMax {

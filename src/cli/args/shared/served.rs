@@ -40,8 +40,8 @@ pub struct ServedArgs {
     /// Prices of a million tokens of the prompts and of the answers, for --dry-run and --max-cost
     #[arg(long, value_name = "PROMPT,ANSWER", env = "ACEM3_PRICE", value_parser = parse_prices)]
     pub price: Option<TokenPrices>,
-    /// Stop before the requests of this command cost more than N, by --price; the same command resumes
-    /// and counts anew
+    /// Stop before the requests of this run cost more than N, by --price; earlier commands that this one
+    /// resumes count too
     #[arg(long, value_name = "N", env = "ACEM3_MAX_COST", requires = "price")]
     #[arg(value_parser = parse_cost)]
     pub max_cost: Option<f64>,

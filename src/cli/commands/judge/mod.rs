@@ -85,8 +85,11 @@ fn judge_source(
         // An empty folder would look like a run. `remove_dir` does not remove a folder with files.
         let _ = fs::remove_dir(&args.out);
     }
-    let (judge, hub) = loaded?;
-    let earlier_digest = read_digest(&args.out);
+    let (mut judge, hub) = loaded?;
+    let earlier = Manifest::read_if_exists(&args.out).ok().flatten();
+    let earlier_digest = earlier.as_ref().and_then(|earlier| earlier.records_digest);
+    let earlier_usage = earlier.as_ref().and_then(|earlier| earlier.earlier_usage(judge.as_ref()));
+    judge.add_earlier_usage(earlier_usage.unwrap_or_default());
     let journal = Journal::open(&args.out, &judge.provenance())?;
     let lost_digest =
         earlier_digest.filter(|digest| journal.records_digest().ok() != Some(*digest));
@@ -99,6 +102,7 @@ fn judge_source(
     manifest.shard = shard.as_ref().map(|shard| shard.info.clone());
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
+    manifest.usage = earlier_usage.map(|earlier| earlier.usage);
     let progress = Progress::new(args.progress, verbosity, total);
     if let Some(shard) = &shard {
         progress.note(&shard.note());
@@ -107,6 +111,11 @@ fn judge_source(
     manifest.servers.iter().for_each(|server| progress.note(&server.describe()));
     if is_manifest_damaged {
         progress.note(&format!("{MANIFEST} is damaged; writing it again"));
+    }
+    if earlier.is_some_and(|earlier| earlier.lacks_usage()) {
+        progress.note(&format!(
+            "the earlier command was killed; `usage` in {MANIFEST} and --max-cost do not count its requests"
+        ));
     }
     journal.describe_repair().iter().for_each(|note| progress.note(note));
     let run = JudgeRun {
@@ -307,9 +316,4 @@ fn create_run_folder(args: &JudgeArgs) -> anyhow::Result<()> {
         );
     }
     create_folder(out)
-}
-
-/// Returns the digest of the records of an earlier, finished run in a folder.
-fn read_digest(folder: &Path) -> Option<Digest> {
-    Manifest::read_if_exists(folder).ok().flatten()?.records_digest
 }

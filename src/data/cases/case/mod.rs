@@ -133,6 +133,20 @@ pub struct CaseLabels {
     pub criteria: BTreeMap<Criterion, Vec<f64>>,
 }
 
+impl CaseLabels {
+    /// Returns the labels of the responses with these indices, without score targets that lack a label for
+    /// one of them; `None` if none is left.
+    pub fn of_responses(&self, indices: &[usize]) -> Option<Self> {
+        let pick = |all: &Vec<f64>| indices.iter().map(|i| all.get(*i).copied()).collect();
+        let picked = Self {
+            final_scores: self.final_scores.as_ref().and_then(pick),
+            aspects: self.aspects.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
+            criteria: self.criteria.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
+        };
+        (picked != Self::default()).then_some(picked)
+    }
+}
+
 /// One known score, 0 to 5.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]

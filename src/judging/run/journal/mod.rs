@@ -257,8 +257,7 @@ mod tests {
             judge: judge.short_hex(),
             key: Some(verdict_key(&judge, &key_input)),
         };
-        let unscored =
-            Unscored { reason: UnscoredReason::Refused, message: format!("to {question}") };
+        let unscored = Unscored::new(UnscoredReason::Refused, format!("to {question}"));
         Record::new(subject, RecordOutcome::Unscored(unscored))
     }
 

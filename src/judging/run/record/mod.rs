@@ -205,7 +205,7 @@ impl RecordSubject {
             models: if pair.is_some() { Vec::new() } else { models },
             pair,
             responses: Some(responses().map(|r| r.text.clone()).collect()),
-            labels: case.labels.as_ref().and_then(|labels| labels_of_responses(labels, indices)),
+            labels: case.labels.as_ref().and_then(|labels| labels.of_responses(indices)),
             ..Self::for_case(case, form, judge)
         }
     }
@@ -270,13 +270,13 @@ impl RecordOutcome {
         form: Form,
         is_reproducible: bool,
     ) -> anyhow::Result<Self> {
+        let reproducible = (!is_reproducible).then_some(false);
         Ok(match result {
             Ok(verdict) => {
                 let verdict = RecordedVerdict::from_verdict(&verdict, form)?;
-                let reproducible = (!is_reproducible).then_some(false);
                 Self::Judged(Box::new(RecordedVerdict { reproducible, ..verdict }))
             }
-            Err(unscored) => Self::Unscored(unscored),
+            Err(unscored) => Self::Unscored(Unscored { reproducible, ..unscored }),
         })
     }
 
@@ -287,7 +287,7 @@ impl RecordOutcome {
             Self::Noted { message }
         } else {
             let reason = problem.reason;
-            Self::Unscored(Unscored { reason, message })
+            Self::Unscored(Unscored::new(reason, message))
         }
     }
 }
@@ -326,6 +326,16 @@ impl Record {
         }
     }
 
+    /// Returns true if the judge was not bit-reproducible.
+    pub fn is_irreproducible(&self) -> bool {
+        let reproducible = match &self.outcome {
+            RecordOutcome::Judged(verdict) => verdict.reproducible,
+            RecordOutcome::Unscored(unscored) => unscored.reproducible,
+            RecordOutcome::Noted { .. } => None,
+        };
+        reproducible == Some(false)
+    }
+
     /// Returns true if a later run can reuse the outcome: it came from the judge and is
     /// reproducible. Input problems are cheap to detect again, and a judge that could not be
     /// reached is called again.
@@ -338,17 +348,6 @@ impl Record {
             RecordOutcome::Noted { .. } => false,
         }
     }
-}
-
-/// Returns the labels of some responses, without score targets that lack a label for one of them.
-fn labels_of_responses(labels: &CaseLabels, indices: &[usize]) -> Option<CaseLabels> {
-    let pick = |all: &Vec<f64>| indices.iter().map(|i| all.get(*i).copied()).collect();
-    let picked = CaseLabels {
-        final_scores: labels.final_scores.as_ref().and_then(pick),
-        aspects: labels.aspects.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
-        criteria: labels.criteria.iter().filter_map(|(k, v)| Some((*k, pick(v)?))).collect(),
-    };
-    (picked != CaseLabels::default()).then_some(picked)
 }
 
 #[cfg(test)]
@@ -386,8 +385,7 @@ mod tests {
     fn unscored_record_round_trips_through_json() {
         let subject =
             RecordSubject::for_responses(&case(), Form::Pair, &[0, 1], &Digest::sha256(b"judge"));
-        let unscored =
-            Unscored { reason: UnscoredReason::Image, message: "x.png: no such file".into() };
+        let unscored = Unscored::new(UnscoredReason::Image, "x.png: no such file".into());
         let record = Record::new(subject, RecordOutcome::Unscored(unscored));
         let line = record.to_line().unwrap();
         assert!(line.contains(r#""status":"unscored","reason":"image""#), "{line}");

@@ -30,6 +30,8 @@ pub(in crate::judging::served) struct Reply {
     pub(in crate::judging::served) written_tokens: Option<u64>,
     /// What the server says about its version.
     pub(in crate::judging::served) fingerprint: Option<String>,
+    /// The name of the model that answered.
+    pub(in crate::judging::served) model: Option<String>,
 }
 
 impl Reply {
@@ -53,6 +55,7 @@ impl Reply {
             prompt_tokens: usage.prompt_tokens,
             written_tokens: usage.completion_tokens,
             fingerprint: body.system_fingerprint,
+            model: body.model,
         })
     }
 
@@ -76,6 +79,7 @@ struct CompletionBody<'a> {
     choices: Vec<ChoiceBody<'a>>,
     usage: Option<UsageBody>,
     system_fingerprint: Option<String>,
+    model: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -15,6 +15,8 @@ pub(super) struct DetectedServer {
     pub(super) engine: ServingEngine,
     pub(super) version: Option<String>,
     pub(super) context: Option<u64>,
+    /// True if the server lists the model; false if it lists no models.
+    pub(super) lists_model: bool,
 }
 
 /// Asks a server for its models, engine and version.
@@ -48,7 +50,8 @@ pub(super) async fn detect(
     let context = entry.as_ref().and_then(|entry| {
         entry["max_model_len"].as_u64().or_else(|| entry["meta"]["n_ctx"].as_u64())
     });
-    Ok(DetectedServer { engine, version: version.or(build), context })
+    let lists_model = entry.is_some();
+    Ok(DetectedServer { engine, version: version.or(build), context, lists_model })
 }
 
 /// Returns the entry of a model in the list of a server; `None` if the response is no such list.

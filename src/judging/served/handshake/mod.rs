@@ -88,7 +88,7 @@ pub(super) async fn shake_hands(
     model: &ServedModel,
     transport: &Transport,
 ) -> Result<Capabilities, HandshakeError> {
-    let DetectedServer { engine, version, context } = detect(model, transport).await?;
+    let DetectedServer { engine, version, context, lists_model } = detect(model, transport).await?;
     let token_ids = match engine {
         ServingEngine::Vllm => score_token_ids(model, transport).await,
         _ => Vec::new(),
@@ -119,6 +119,8 @@ pub(super) async fn shake_hands(
         url: model.url.as_str().to_owned(),
         model: model.model.clone(),
         engine: engine.name().to_owned(),
+        is_model_verified: lists_model || first.model.as_ref() == Some(&model.model),
+        answering_model: first.model.clone().filter(|name| *name != model.model),
         version,
         fingerprint: first.fingerprint.clone(),
         context,

@@ -20,6 +20,13 @@ impl UsageCounter {
         self.written_tokens.fetch_add(written_tokens, Ordering::Relaxed);
     }
 
+    /// Adds the requests of earlier commands.
+    pub(in crate::judging::served) fn add_earlier(&self, earlier: ServerUsage) {
+        self.requests.fetch_add(earlier.requests, Ordering::Relaxed);
+        self.prompt_tokens.fetch_add(earlier.prompt_tokens, Ordering::Relaxed);
+        self.written_tokens.fetch_add(earlier.written_tokens, Ordering::Relaxed);
+    }
+
     /// Returns the counts so far.
     pub(in crate::judging::served) fn usage(&self) -> ServerUsage {
         ServerUsage {
