@@ -24,8 +24,9 @@ use workspace::Crate;
 
 /// Rooms of `src`, one layer per line, from top to bottom. A room may import the rooms of lower
 /// layers. Rooms of the same layer must not import each other.
-const ROOMS: [&[&str]; 7] = [
+const ROOMS: [&[&str]; 8] = [
     &["cli"],
+    &["construction"],
     &["training"],
     &["analysis"],
     &["judging"],

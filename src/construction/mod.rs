@@ -1,0 +1,1 @@
+//! Construction of training data: answers of models, evaluations of a teacher, checks of both.
