@@ -1,1 +1,3 @@
 //! Construction of training data: answers of models, evaluations of a teacher, checks of both.
+pub mod evaluations;
+pub mod review;

@@ -25,6 +25,8 @@ mod checkpoint_layouts;
 #[cfg(test)]
 mod checkpoints;
 #[cfg(test)]
+mod construction;
+#[cfg(test)]
 mod continuous_integration;
 #[cfg(test)]
 mod correctness;

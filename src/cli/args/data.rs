@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use acem3_experts::prompt::PromptLayout;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::shared::{OutputFormat, SourceArgs};
+use super::construction::EvaluationsArgs;
+use super::review::ReviewArgs;
+use super::shared::{OutputFormat, PromptLayoutArg, SourceArgs};
 use crate::data::cases::{Lang, SourceOptions};
 use crate::data::imports::{ColumnEntry, ColumnRoles};
 use crate::training::Negative;
@@ -37,6 +38,11 @@ pub enum DataCommand {
     /// A rule gives the correct score of every criterion. These scores are written as labels, so
     /// the cases test any judge, including its image sensitivity.
     Phantoms(PhantomArgs),
+    /// Collect evaluations of responses from a teacher, check them, and write them as training data
+    ///
+    /// The teacher is any judge: a panel or a served model. Its verdicts are compared with labels and
+    /// references; what contradicts them is rejected with the reason.
+    Evaluations(Box<EvaluationsArgs>),
     /// Generate preference pairs for DPO in the format of TRL's trainer
     ///
     /// Each pair has a correct evaluation, of a phantom or your own, and a worse one derived from
@@ -48,6 +54,8 @@ pub enum DataCommand {
     /// Fits a logistic regression on text features of the rated evaluations, and prints its
     /// accuracy on held-out ones.
     Quality(QualityArgs),
+    /// Let people review a sample of evaluations, and leave out what they reject
+    Review(ReviewArgs),
     /// Print the JSON Schema of cases or records
     Schema(SchemaArgs),
 }
@@ -207,22 +215,4 @@ pub enum SchemaFileType {
     Cases,
     /// One line of `records.jsonl`, which `acem3 judge` writes
     Records,
-}
-
-/// The layout of prompts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PromptLayoutArg {
-    /// Criteria first, as in the training of the ACE-M³ paper
-    Paper,
-    /// Image, question and responses first, as in the embedded panel's training
-    CaseFirst,
-}
-
-impl From<PromptLayoutArg> for PromptLayout {
-    fn from(layout: PromptLayoutArg) -> Self {
-        match layout {
-            PromptLayoutArg::Paper => Self::Paper,
-            PromptLayoutArg::CaseFirst => Self::CaseFirst,
-        }
-    }
 }

@@ -87,6 +87,9 @@ pub struct JudgeArgs {
         env = "ACEM3_PROGRESS"
     )]
     pub progress: ProgressMode,
+    /// True if the run is a step of another command, which prints its own result.
+    #[arg(skip)]
+    pub hides_summary: bool,
     /// The judge. This field is the last one, because clap applies its help heading to all
     /// arguments after it.
     #[command(flatten)]

@@ -5,11 +5,13 @@
 mod analysis;
 mod command;
 mod completions;
+mod construction;
 mod data;
 mod judge;
 mod man;
 mod merge;
 mod panel;
+mod review;
 mod root;
 mod shared;
 mod training;
@@ -21,6 +23,7 @@ pub use analysis::{
 };
 pub use command::Command;
 pub use completions::CompletionsArgs;
+pub use construction::{CheckRuleArgs, CheckSource, EvaluationsArgs, RubricDetailArg, StudentArgs};
 pub use data::{
     CheckArgs, DataArgs, DataCommand, ImportArgs, PhantomArgs, PreferenceArgs, QualityArgs,
     SchemaArgs, SchemaFileType,
@@ -29,11 +32,12 @@ pub use judge::JudgeArgs;
 pub use man::ManArgs;
 pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};
+pub use review::{ReviewApplyArgs, ReviewArgs, ReviewCommand, ReviewSampleArgs};
 pub use root::Cli;
 pub use shared::{
-    BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
-    LabelArgs, LabelScale, OutputFormat, ReferenceUse, ShardArg, ShardSource, SourceArgs,
-    TableFormat,
+    BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArg, FormArgs,
+    JudgePanelArgs, LabelArgs, LabelScale, OutputFormat, ReferenceUse, ShardArg, ShardSource,
+    SourceArgs, TableFormat,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

@@ -10,6 +10,7 @@ use crate::cli::args::{
     CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
     SchemaArgs, SchemaFileType,
 };
+use crate::cli::commands::construction;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::import::import_cases;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
@@ -39,6 +40,8 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
         DataCommand::Phantoms(args) => write_phantoms(args, verbosity),
         DataCommand::Preferences(args) => write_preferences(args, verbosity),
         DataCommand::Quality(args) => rate_quality(args),
+        DataCommand::Evaluations(args) => construction::evaluations::run(args, verbosity),
+        DataCommand::Review(args) => construction::review::run(&args.command),
         DataCommand::Check(args) => check_cases(args, verbosity),
         DataCommand::Schema(args) => print_schema(*args),
     }

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod completions;
+mod construction;
 mod data;
 mod dispatch;
 mod ignored_flags;

@@ -8,7 +8,7 @@ use acem3_vision::{DicomView, ImageLimits};
 
 use crate::data::cases;
 use crate::data::cases::{ImageSource, SourceKind, SourceOptions};
-use crate::data::images::{ImageReader, LoadedImage};
+use crate::data::images::{EncodedImage, ImageReader, LoadedImage};
 use crate::judging::run::record::{ImageInfo, Record};
 use crate::support::digest::Digest;
 
@@ -24,9 +24,18 @@ impl SampledImages {
     /// Creates the reader. Image names are relative to the folder of the source, which may contain
     /// the images itself.
     pub fn new(source: &Path, view: DicomView, sample: &[(u64, Record)]) -> Self {
+        let infos = sample.iter().filter_map(|(_, record)| record.subject.image.as_ref());
+        Self::for_images(source, view, infos)
+    }
+
+    /// Creates the reader for these images.
+    pub fn for_images<'a>(
+        source: &Path,
+        view: DicomView,
+        infos: impl Iterator<Item = &'a ImageInfo>,
+    ) -> Self {
         let root = cases::base_folder(source);
         let images = ImageReader::new(root.clone(), ImageLimits::default()).with_dicom_view(view);
-        let infos = sample.iter().filter_map(|(_, record)| record.subject.image.as_ref());
         let is_file = |image: &&ImageInfo| root.join(&image.name).is_file();
         let wanted: HashSet<Digest> =
             infos.filter(|image| !is_file(image)).filter_map(|image| image.sha256).collect();
@@ -41,6 +50,15 @@ impl SampledImages {
     ///
     /// The image is not found or cannot be decoded, or it is not the one that was judged.
     pub fn load(&mut self, image: &ImageInfo) -> Result<Arc<LoadedImage>, String> {
+        self.read(image)?.load(self.images.limits())
+    }
+
+    /// Reads an image without decoding it.
+    ///
+    /// # Errors
+    ///
+    /// The image is not found, or it is not the one that was judged.
+    pub fn read(&mut self, image: &ImageInfo) -> Result<Arc<EncodedImage>, String> {
         let Some(hash) = image.sha256 else {
             return Err(format!("{}: the record has no hash of the image", image.name));
         };
@@ -54,7 +72,7 @@ impl SampledImages {
         if encoded.sha256 != hash {
             return Err(format!("{}: not the image that was judged", image.name));
         }
-        encoded.load(self.images.limits())
+        Ok(encoded)
     }
 }
 

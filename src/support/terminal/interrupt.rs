@@ -2,20 +2,26 @@
 //! the process.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 
 use crate::support::terminal::exit::{Exit, Interrupted};
+
+/// The flag of the signal handler.
+static LISTENING: OnceLock<Interrupt> = OnceLock::new();
 
 /// A flag that a signal sets. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Installs the signal handler; possible once per process.
+    /// Installs the signal handler, at the first call in a process. All values share one flag.
     pub fn listen() -> anyhow::Result<Self> {
+        if let Some(interrupt) = LISTENING.get() {
+            return Ok(interrupt.clone());
+        }
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
         ctrlc::set_handler(move || {
@@ -26,7 +32,7 @@ impl Interrupt {
             let _ = io::stderr().write_all(note.as_bytes());
         })
         .context("cannot install the signal handler")?;
-        Ok(interrupt)
+        Ok(LISTENING.get_or_init(|| interrupt).clone())
     }
 
     /// Sets the flag, as a signal does.

@@ -21,7 +21,7 @@ pub(crate) struct EngineSettings {
     pub(crate) owner: &'static str,
     /// Its models; empty for `judge`.
     pub(crate) models: &'static [&'static str],
-    /// The name of the model in its answers; `None` for the requested one.
+    /// The name of the model in its answers (may be empty); `None` for the requested one.
     pub(crate) answers_as: Option<&'static str>,
     /// The time of an answer.
     pub(crate) delay: Duration,
@@ -72,8 +72,6 @@ pub(crate) enum EngineFlaw {
     HasNoLogprobs,
     /// It lists no models.
     ListsNoModels,
-    /// It does not say which model answers.
-    NamesNoModel,
 }
 
 impl EngineSettings {
@@ -323,7 +321,7 @@ impl Shared {
         let logprobs =
             (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
         json!({
-            "model": self.answering_model(body),
+            "model": self.settings.answers_as.map_or(body["model"].clone(), Value::from),
             "choices": [{
                 "index": 0,
                 "finish_reason": "stop",
@@ -336,15 +334,6 @@ impl Shared {
 }
 
 impl Shared {
-    /// Returns the name of the model that answers.
-    fn answering_model(&self, body: &Value) -> Value {
-        match self.settings.answers_as {
-            _ if self.settings.has(EngineFlaw::NamesNoModel) => Value::Null,
-            Some(name) => name.into(),
-            None => body["model"].clone(),
-        }
-    }
-
     fn given_answer(&self, body: &Value) -> Option<&WrittenRatings> {
         let content = body["messages"][0]["content"].as_array()?;
         let texts = content.iter().filter_map(|part| part["text"].as_str());

@@ -107,6 +107,17 @@ pub enum FormArg {
     Correctness,
 }
 
+impl From<Form> for FormArg {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Pair => Self::Pair,
+            Form::Single => Self::Single,
+            Form::List => Self::List,
+            Form::Correctness => Self::Correctness,
+        }
+    }
+}
+
 impl FormArg {
     /// Returns the form.
     pub fn form(self) -> Form {

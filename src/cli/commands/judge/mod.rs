@@ -195,7 +195,9 @@ impl JudgeRun<'_> {
         let summary =
             Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path())
                 .with_range(self.judge.score_range());
-        print_summary(&args.out, args.format, &summary)?;
+        if !args.hides_summary {
+            print_summary(&args.out, args.format, &summary)?;
+        }
         let counts = checked_counts(&tally.counts, self.shard.is_some());
         let result = check_unscored(args.max_unscored, &counts);
         let source = args.source.path.display().to_string();

@@ -55,7 +55,7 @@ impl Reply {
             prompt_tokens: usage.prompt_tokens,
             written_tokens: usage.completion_tokens,
             fingerprint: body.system_fingerprint,
-            model: body.model,
+            model: body.model.filter(|name| !name.is_empty()),
         })
     }
 

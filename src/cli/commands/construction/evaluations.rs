@@ -1,0 +1,238 @@
+//! `acem3 data evaluations`: lets a teacher evaluate responses, checks its verdicts, and writes them as
+//! training data.
+
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::{ChatTemplate, Form, PromptForm, Rubric};
+use anyhow::{Context as _, Result, bail};
+
+use crate::checkpoints::hub::HubDownloads;
+use crate::cli::args::{
+    CheckRuleArgs, CheckSource, EvaluationsArgs, FormArg, JudgeArgs, OutputFormat, ReferenceUse,
+    StudentArgs,
+};
+use crate::cli::commands::judge;
+use crate::cli::commands::output::write_stdout;
+use crate::construction::evaluations::recipe::{Recipe, RecipeReference};
+use crate::construction::evaluations::{
+    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY,
+    StudentSettings, check_rubric, convert_records,
+};
+use crate::judging::run::journal::RECORDS;
+use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
+use crate::support::files::atomic_file::write_atomic;
+use crate::support::files::folder::create_folder;
+use crate::support::network::service_url::looks_like_url;
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::interrupt::Interrupt;
+use crate::support::terminal::progress::print_lines;
+use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::format_count;
+use crate::training::TrainConfig;
+
+/// Folder of the teacher's run, in the output folder.
+const TEACHER: &str = "teacher";
+/// The teacher's rubric, with the instructions of the recipe.
+const TEACHER_RUBRIC: &str = "teacher_rubric.toml";
+
+/// Runs the command.
+pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity) -> Result<Exit> {
+    let recipe = args.recipe.as_deref().map(RecipeSettings::read).transpose()?;
+    let is_run =
+        args.source.path.join(RECORDS).is_file() && args.source.path.join(MANIFEST).is_file();
+    if is_run && args.dry_run {
+        bail!(
+            "--dry-run: {} is a finished run, whose conversion needs no teacher\nhint: omit --dry-run",
+            args.source.path.display()
+        );
+    }
+    let rubric = match &recipe {
+        Some(recipe) => recipe.student.clone(),
+        None => match args.form.to_rubric()? {
+            Some(rubric) => (*rubric).clone(),
+            None => Rubric::built_in()?,
+        },
+    };
+    let form = recipe.as_ref().map_or(args.form.form.form(), |recipe| recipe.recipe.form);
+    let student = student_settings(&args.student, form, rubric, args)?;
+    let run = if is_run {
+        args.source.path.clone()
+    } else {
+        let run = args.out.join(TEACHER);
+        let exit = judge::run(&teacher_arguments(args, recipe.as_ref(), &run)?, verbosity)?;
+        if args.dry_run || !matches!(exit, Exit::Done) {
+            return Ok(exit);
+        }
+        run
+    };
+    check_rubric(&run, &student)?;
+    let manifest = Manifest::read(&run)?;
+    if manifest.status != RunStatus::Done {
+        print_lines(&format!(
+            "note: {} is not finished; the evaluations are those of its records so far",
+            run.display()
+        ));
+    }
+    let rules = check_rules(&args.check, manifest.score_range.unwrap_or([0, 5]));
+    let request = ConversionRequest {
+        run,
+        out: args.out.clone(),
+        student,
+        rules,
+        dicom_view: args.source.dicom.to_view(),
+    };
+    let summary = convert_records(&request, &Interrupt::listen()?)?;
+    write_stdout(&match args.format {
+        OutputFormat::Json => serde_json::to_string_pretty(&summary)? + "\n",
+        OutputFormat::Text => describe(&summary, &args.out),
+    })?;
+    if summary.total() == 0 {
+        bail!(
+            "{}: no evaluation was accepted\nhint: {} says why each was rejected",
+            args.out.display(),
+            args.out.join(REJECTED).display()
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// A recipe with its rubrics.
+struct RecipeSettings {
+    recipe: Recipe,
+    /// What the trained members read.
+    student: Rubric,
+    /// The text of the teacher's rubric file.
+    teacher: String,
+}
+
+impl RecipeSettings {
+    fn read(name: &str) -> Result<Self> {
+        let recipe = Recipe::read(name)?;
+        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+        let rubrics = recipe.rubrics(folder).with_context(|| format!("--recipe {name}"))?;
+        Ok(Self { recipe, student: rubrics.student, teacher: rubrics.teacher })
+    }
+}
+
+/// Returns the arguments of the teacher's run, and writes its rubric.
+fn teacher_arguments(
+    args: &EvaluationsArgs,
+    recipe: Option<&RecipeSettings>,
+    run: &Path,
+) -> Result<JudgeArgs> {
+    let (mut form, mut teacher) = (args.form.clone(), args.teacher.clone());
+    if teacher.scores_only {
+        bail!("--scores-only: evaluations for training need analyses\nhint: omit --scores-only");
+    }
+    if let Some(RecipeSettings { recipe, teacher: rubric, .. }) = recipe {
+        form.form = FormArg::from(recipe.form);
+        if recipe.reference == RecipeReference::Show {
+            form.reference = Some(ReferenceUse::Show);
+        }
+        form.rubric = Some(if recipe.instructions.is_some() {
+            write_rubric(args, rubric)?.display().to_string()
+        } else {
+            recipe.rubric.clone()
+        });
+        let is_url = teacher.panel.as_deref().is_some_and(looks_like_url);
+        teacher.served.text_only |= recipe.text_only && is_url;
+        if recipe.text_only && !is_url {
+            print_lines(&format!(
+                "note: the teacher of the recipe {} sees no images; a checkpoint that can see them does",
+                recipe.key
+            ));
+        }
+    }
+    Ok(JudgeArgs {
+        source: args.source.clone(),
+        out: run.to_owned(),
+        form,
+        baseline: None,
+        limit: args.limit,
+        shard: None,
+        max_unscored: 100.0,
+        junit: None,
+        no_resume: false,
+        dry_run: args.dry_run,
+        format: args.format,
+        progress: args.progress,
+        hides_summary: true,
+        judge: teacher,
+    })
+}
+
+/// Writes the teacher's rubric to the output folder; with `--dry-run` to a temporary file.
+fn write_rubric(args: &EvaluationsArgs, rubric: &str) -> Result<PathBuf> {
+    let folder = if args.dry_run {
+        std::env::temp_dir().join(format!("acem3-{}", std::process::id()))
+    } else {
+        args.out.clone()
+    };
+    create_folder(&folder)?;
+    let path = folder.join(TEACHER_RUBRIC);
+    write_atomic(&path, rubric.as_bytes())?;
+    Ok(path)
+}
+
+/// Returns how the trained members are prompted.
+fn student_settings(
+    student: &StudentArgs,
+    form: Form,
+    rubric: Rubric,
+    args: &EvaluationsArgs,
+) -> Result<StudentSettings> {
+    let shows_reference = student.student_reference || form == Form::Correctness;
+    let (layout, detail, chat_template) = match &student.config {
+        Some(path) => {
+            let downloads = HubDownloads::new(args.teacher.hub, false);
+            let (config, _) = TrainConfig::load(path, downloads)?;
+            (config.layout, config.rubric, config.dialogue)
+        }
+        None => {
+            let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
+            let template = template.context("--dialogue")?.unwrap_or_default();
+            (student.layout.into(), student.detail.into(), template)
+        }
+    };
+    // Panels are trained on pairs by the criteria of ACE-M³. Other prompts are those of published models.
+    let is_trained = form.is_pair() && !shows_reference && rubric.has_keys_of_ace_m3();
+    let prompt_form = PromptForm { form, layout, shows_reference, is_trained };
+    Ok(StudentSettings { prompt_form, rubric, detail, chat_template })
+}
+
+fn check_rules(args: &CheckRuleArgs, score_range: [u8; 2]) -> CheckRules {
+    CheckRules {
+        labels: args.check.contains(&CheckSource::Labels),
+        reference: args.check.contains(&CheckSource::Reference),
+        flips: args.reject_flips,
+        max_difference: args.max_difference,
+        score_range,
+    }
+}
+
+/// Describes what was written.
+fn describe(summary: &ConversionSummary, out: &Path) -> String {
+    let mut text = format!(
+        "{} from {} of {}, evaluated by {}\n\n",
+        format_count(summary.total(), "evaluation"),
+        format_count(summary.accepted_orders, "presentation"),
+        format_count(summary.records, "record"),
+        summary.teacher
+    );
+    for (member, count) in &summary.evaluations {
+        text += &format!("{member:<22}{count}\n");
+    }
+    text += &format!("images                {}\n", summary.images);
+    if summary.unchecked_orders > 0 {
+        text += &format!(
+            "not compared          {} (no label, and no response equals the reference)\n",
+            summary.unchecked_orders
+        );
+    }
+    for (reason, count) in &summary.rejected {
+        text += &format!("rejected              {count} {reason}\n");
+    }
+    let [evaluations, rejected, counts] =
+        [EVALUATIONS, REJECTED, SUMMARY].map(|name| out.join(name).display().to_string());
+    text + &format!("\nwritten to {evaluations}, {rejected} and {counts}\n")
+}

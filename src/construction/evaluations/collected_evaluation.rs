@@ -1,0 +1,77 @@
+//! A line of `evaluations.jsonl` and of `rejected.jsonl`.
+
+use serde::Serialize;
+
+use super::student_prompts::MemberEvaluation;
+use super::verdict_check::{Rejection, shown_models};
+use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::judging::judge::recorded_verdict::RecordedOrder;
+use crate::judging::run::record::RecordSubject;
+
+/// An accepted evaluation of one member.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CollectedEvaluation {
+    /// Identifies the evaluation in its file.
+    pub id: String,
+    /// Id of the case.
+    pub case: Option<String>,
+    /// The models of the responses, in the order in which they are shown.
+    pub models: Vec<String>,
+    /// The member that is trained on it; absent if no member of a panel has this name, so that all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<&'static str>,
+    /// The aspect, or `conclusion`.
+    pub aspect: &'static str,
+    /// The prompt.
+    pub prompt: String,
+    /// The evaluation.
+    pub completion: String,
+    /// The image of the prompt, if it has one.
+    pub images: Vec<String>,
+    /// The scores, in the order of the text.
+    pub scores: Vec<u8>,
+    /// The reference answer, if it is known. Prompts that hide it do not contain it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+}
+
+/// An evaluation, or a record without one, that is not used.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RejectedEvaluation {
+    /// Id of the case.
+    pub case: Option<String>,
+    /// The models of the responses, in the order in which they were shown.
+    pub models: Vec<String>,
+    /// Why it is not used.
+    #[serde(flatten)]
+    pub rejection: Rejection,
+    /// Number of the record, from 1.
+    pub record: u64,
+}
+
+impl CollectedEvaluation {
+    /// Creates the line of an evaluation. `image`: its file in the folder of the evaluations.
+    pub(super) fn new(
+        subject: &RecordSubject,
+        order: &RecordedOrder,
+        evaluation: MemberEvaluation,
+        image: Option<&str>,
+    ) -> Self {
+        let models = shown_models(subject, order);
+        let case = subject.case.clone();
+        let MemberEvaluation { member: aspect, prompt, completion, scores } = evaluation;
+        let name = case.as_deref().unwrap_or_default();
+        Self {
+            id: format!("{name}/{}/{aspect}", models.join("/")),
+            case,
+            models,
+            member: MEMBERS.into_iter().find(|member| *member == aspect),
+            aspect,
+            prompt,
+            completion,
+            images: image.map(str::to_owned).into_iter().collect(),
+            scores,
+            reference: subject.reference.clone(),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Converts the records of a teacher to evaluations for training, after an automatic check.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::Form;
+use acem3_vision::DicomView;
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+
+use super::collected_evaluation::{CollectedEvaluation, RejectedEvaluation};
+use super::saved_images::SavedImages;
+use super::student_prompts::{StudentPrompts, StudentSettings};
+use super::verdict_check::{CheckRules, RejectReason, Rejection, shown_models};
+use crate::judging::run::record::record_reader::{RecordReader, open_records};
+use crate::judging::run::record::{ImageInfo, Record, RecordSubject};
+use crate::judging::verification::SampledImages;
+use crate::support::files::atomic_file::write_chunks_atomic;
+use crate::support::files::folder::{FolderLock, create_folder};
+use crate::support::terminal::interrupt::Interrupt;
+
+/// File of the accepted evaluations.
+pub const EVALUATIONS: &str = "evaluations.jsonl";
+/// File of the rejected ones.
+pub const REJECTED: &str = "rejected.jsonl";
+/// File of the counts and settings.
+pub const SUMMARY: &str = "summary.json";
+
+/// Records to convert, and how.
+pub struct ConversionRequest {
+    /// Folder of the teacher's run.
+    pub run: PathBuf,
+    /// Folder of the evaluations.
+    pub out: PathBuf,
+    /// Prompts of the trained members.
+    pub student: StudentSettings,
+    /// The automatic check.
+    pub rules: CheckRules,
+    /// Display settings of DICOM images, as the teacher saw them.
+    pub dicom_view: DicomView,
+}
+
+/// Counts of a conversion. An evaluation is what one member writes about one presentation order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ConversionSummary {
+    /// The teacher.
+    pub teacher: String,
+    /// Hash of everything that can change the teacher's verdicts.
+    pub teacher_sha256: String,
+    /// The form of judging.
+    pub form: &'static str,
+    /// Number of records read, without those of input problems that affect no verdict.
+    pub records: u64,
+    /// Number of presentation orders whose evaluations were accepted.
+    pub accepted_orders: u64,
+    /// Number of these that nothing could be compared with: no label and no reference.
+    pub unchecked_orders: u64,
+    /// Number of evaluations by member.
+    pub evaluations: BTreeMap<&'static str, u64>,
+    /// Number of rejected records and presentation orders by reason.
+    pub rejected: BTreeMap<&'static str, u64>,
+    /// Number of images.
+    pub images: usize,
+}
+
+impl ConversionSummary {
+    /// Returns the number of all evaluations.
+    pub fn total(&self) -> u64 {
+        self.evaluations.values().sum()
+    }
+}
+
+/// Converts the records of a run, and writes evaluations, rejected ones, images and counts.
+///
+/// # Errors
+///
+/// A record is damaged, belongs to another form or rubric, or an image is missing; a file cannot be
+/// written; or the user interrupts.
+pub fn convert_records(
+    request: &ConversionRequest,
+    interrupt: &Interrupt,
+) -> Result<ConversionSummary> {
+    let mut records = open_records(&request.run)?;
+    let manifest = records.manifest().cloned().with_context(|| {
+        format!(
+            "{}: no run.json\nhint: expected the folder that `acem3 judge --out` wrote",
+            request.run.display()
+        )
+    })?;
+    let source = &manifest.source;
+    let cases = PathBuf::from(source.absolute.as_ref().unwrap_or(&source.path));
+    let images = list_images(&request.run)?;
+    let images = SampledImages::for_images(&cases, request.dicom_view.clone(), images.iter());
+    create_folder(&request.out)?;
+    let _lock = FolderLock::acquire(&request.out)?;
+    let mut conversion = Conversion {
+        request,
+        prompts: StudentPrompts::new(request.student.clone())?,
+        images,
+        saved: SavedImages::new(&request.out),
+        rejected: Vec::new(),
+        summary: ConversionSummary {
+            teacher: manifest.judge.clone(),
+            teacher_sha256: manifest.judge_sha256.to_string(),
+            form: request.student.prompt_form.form.name(),
+            ..ConversionSummary::default()
+        },
+    };
+    write_chunks_atomic(&request.out.join(EVALUATIONS), conversion.lines(&mut records, interrupt))?;
+    check_complete(&records, &request.run)?;
+    let Conversion { rejected, mut summary, saved, .. } = conversion;
+    summary.images = saved.count();
+    write_chunks_atomic(&request.out.join(REJECTED), rejected.into_iter().map(Ok))?;
+    let json = serde_json::to_string_pretty(&summary)? + "\n";
+    write_chunks_atomic(&request.out.join(SUMMARY), [Ok(json)])?;
+    Ok(summary)
+}
+
+/// Returns the images of all records.
+fn list_images(run: &Path) -> Result<Vec<ImageInfo>> {
+    let mut images: BTreeMap<_, ImageInfo> = BTreeMap::new();
+    for record in open_records(run)? {
+        if let Some(image) = record?.subject.image {
+            images.entry((image.name.clone(), image.sha256)).or_insert(image);
+        }
+    }
+    Ok(images.into_values().collect())
+}
+
+/// Returns an error if records are damaged or missing.
+fn check_complete(records: &RecordReader<'_, Record>, run: &Path) -> Result<()> {
+    if let Some(found) = records.state().problems.first() {
+        bail!(
+            "{}: {}\nhint: finish the run with the same `acem3 judge` command",
+            run.display(),
+            found.problem
+        );
+    }
+    Ok(())
+}
+
+/// A conversion in progress.
+struct Conversion<'a> {
+    request: &'a ConversionRequest,
+    prompts: StudentPrompts,
+    images: SampledImages,
+    saved: SavedImages,
+    rejected: Vec<String>,
+    summary: ConversionSummary,
+}
+
+impl Conversion<'_> {
+    /// Returns the lines of the accepted evaluations, record by record.
+    fn lines<'a>(
+        &'a mut self,
+        records: &'a mut RecordReader<'static, Record>,
+        interrupt: &'a Interrupt,
+    ) -> impl Iterator<Item = Result<String>> + 'a {
+        (1..).zip(records.by_ref()).map(|(number, record)| {
+            interrupt.bail_if_requested("run the same command again")?;
+            let record = record?;
+            let location = || format!("{} record {number}", self.request.run.display());
+            self.convert(number, &record).with_context(location)
+        })
+    }
+
+    /// Converts a record to the lines of its accepted evaluations.
+    fn convert(&mut self, number: u64, record: &Record) -> Result<String> {
+        let subject = &record.subject;
+        let Some(verdict) = self.request.rules.verdict(&record.outcome) else {
+            return Ok(String::new());
+        };
+        self.summary.records += 1;
+        let mut text = String::new();
+        match verdict {
+            Err(rejection) => self.reject(number, subject, Vec::new(), rejection)?,
+            Ok(verdict) => {
+                self.check_form(subject)?;
+                for order in &verdict.orders {
+                    let models = shown_models(subject, order);
+                    if let Err(rejection) = self.request.rules.check(subject, order) {
+                        self.reject(number, subject, models, rejection)?;
+                        continue;
+                    }
+                    let evaluations = match self.prompts.evaluations(subject, order) {
+                        Ok(evaluations) => evaluations,
+                        Err(error) => {
+                            let reason = RejectReason::Incomplete;
+                            let rejection = Rejection { reason, message: format!("{error:#}") };
+                            self.reject(number, subject, models, rejection)?;
+                            continue;
+                        }
+                    };
+                    let image = self.save_image(subject)?;
+                    self.summary.accepted_orders += 1;
+                    self.summary.unchecked_orders +=
+                        u64::from(!self.request.rules.can_compare(subject));
+                    for evaluation in evaluations {
+                        *self.summary.evaluations.entry(evaluation.member).or_default() += 1;
+                        let line =
+                            CollectedEvaluation::new(subject, order, evaluation, image.as_deref());
+                        text += &serde_json::to_string(&line)?;
+                        text.push('\n');
+                    }
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// Checks that the prompts are for the form and the rubric of a record.
+    fn check_form(&self, subject: &RecordSubject) -> Result<()> {
+        let form = self.request.student.prompt_form.form;
+        if subject.form != form {
+            bail!(
+                "judged in the form {}, expected {}\nhint: pass --form {}",
+                subject.form.name(),
+                form.name(),
+                subject.form.name()
+            );
+        }
+        Ok(())
+    }
+
+    fn save_image(&mut self, subject: &RecordSubject) -> Result<Option<String>> {
+        let Some(info) = &subject.image else {
+            return Ok(None);
+        };
+        let image = self.images.read(info).map_err(anyhow::Error::msg).context(
+            "the image of the record\n\
+             hint: put the images where they were when the teacher judged them",
+        )?;
+        self.saved.save(&image).map(Some)
+    }
+
+    fn reject(
+        &mut self,
+        record: u64,
+        subject: &RecordSubject,
+        models: Vec<String>,
+        rejection: Rejection,
+    ) -> Result<()> {
+        *self.summary.rejected.entry(rejection.reason.name()).or_default() += 1;
+        let models = if models.is_empty() { subject.judged_models().to_vec() } else { models };
+        let line = RejectedEvaluation { case: subject.case.clone(), models, rejection, record };
+        self.rejected.push(serde_json::to_string(&line)? + "\n");
+        Ok(())
+    }
+}
+
+/// Checks that a rubric has the aspects that a teacher scored.
+///
+/// # Errors
+///
+/// The first record with a verdict has other aspects.
+pub fn check_rubric(run: &Path, student: &StudentSettings) -> Result<()> {
+    for record in open_records(run)? {
+        let record = record?;
+        let Some(verdict) = record.verdict().filter(|_| record.subject.form != Form::Correctness)
+        else {
+            continue;
+        };
+        let found: BTreeSet<&str> = verdict.aspects.keys().map(|aspect| aspect.key()).collect();
+        let expected: BTreeSet<&str> =
+            student.rubric.aspects.iter().map(|aspect| aspect.key.key()).collect();
+        if found != expected {
+            let join = |keys: BTreeSet<&str>| keys.into_iter().collect::<Vec<_>>().join(", ");
+            bail!(
+                "{}: the teacher scored {}, and the rubric {} has {}\n\
+                 hint: pass the --rubric of the run",
+                run.display(),
+                join(found),
+                student.rubric.key,
+                join(expected)
+            );
+        }
+        return Ok(());
+    }
+    Ok(())
+}
