@@ -3,6 +3,7 @@
 //! This module translates the tensor names and settings of each layout into those of the crates.
 
 mod byte_bpe;
+pub(crate) mod checkpoint_tower;
 mod config;
 pub(crate) mod config_fields;
 pub(crate) mod config_json;

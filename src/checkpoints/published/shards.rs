@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::config_json::read_json;
 use crate::checkpoints::store::tensor_store::StoredTensor;
-use crate::checkpoints::store::weight_files::{WeightFiles, is_buffer};
+use crate::checkpoints::store::weight_files::WeightFiles;
 
 /// Weight layouts in order of preference: the index of several shards, or one file.
 const WEIGHT_FILES: [(&str, &str); 2] = [
@@ -67,7 +67,8 @@ fn read_shards(
     weight_files: &mut WeightFiles,
     add_hash: &mut impl FnMut(&str, String),
 ) -> Result<Vec<(String, StoredTensor)>> {
-    let shards: BTreeSet<&String> = weight_map.values().collect();
+    let read = weight_map.iter().filter(|(name, _)| weight_files.reads(name));
+    let shards: BTreeSet<&String> = read.map(|(_, file)| file).collect();
     if let Some(missing) = shards.iter().find(|file| !folder.join(file).is_file()) {
         bail!(
             "{}: missing file `{missing}`\n\
@@ -92,7 +93,7 @@ fn read_shards(
         }
     }
     let names: BTreeSet<&String> = tensors.iter().map(|(name, _)| name).collect();
-    let is_missing = |(name, _): &(&String, _)| !names.contains(name) && !is_buffer(name);
+    let is_missing = |(name, _): &(&String, _)| !names.contains(name) && weight_files.reads(name);
     if let Some((name, file)) = weight_map.iter().find(is_missing) {
         bail!("{}: missing tensor `{name}`, listed in {index}", folder.join(file).display());
     }

@@ -30,12 +30,28 @@ pub(crate) struct WeightFiles {
     pub downloads: HubDownloads,
     store: TensorStore,
     files: HashMap<PathBuf, Arc<FileTensors>>,
+    /// Selects the tensors of checkpoint files by name; `None` for all except buffers.
+    selection: Option<TensorSelection>,
 }
+
+/// Function that returns true for the names of tensors that are read.
+type TensorSelection = Box<dyn Fn(&str) -> bool>;
 
 impl WeightFiles {
     /// Creates an empty cache.
     pub(crate) fn new(placement: &Placement, downloads: HubDownloads) -> Self {
-        Self { downloads, store: TensorStore::new(placement), files: HashMap::new() }
+        let store = TensorStore::new(placement);
+        Self { downloads, store, files: HashMap::new(), selection: None }
+    }
+
+    /// Reads only tensors of checkpoint files whose name `wanted` accepts.
+    pub(crate) fn with_selection(self, wanted: impl Fn(&str) -> bool + 'static) -> Self {
+        Self { selection: Some(Box::new(wanted)), ..self }
+    }
+
+    /// Returns true if a tensor of a checkpoint file is read.
+    pub(crate) fn reads(&self, name: &str) -> bool {
+        !is_buffer(name) && self.selection.as_ref().is_none_or(|wanted| wanted(name))
     }
 
     /// Reads the hash and tensors of a file in a panel's folder.
@@ -59,7 +75,8 @@ impl WeightFiles {
             return Ok(loaded.clone());
         }
         let file: Arc<str> = path.display().to_string().into();
-        let wanted = |name: &str| !is_buffer(name);
+        let selection = self.selection.as_ref();
+        let wanted = |name: &str| !is_buffer(name) && selection.is_none_or(|wanted| wanted(name));
         let read = if path.extension().is_some_and(|e| e == "safetensors") {
             let open = || {
                 let source = regular_file::open(path)?;

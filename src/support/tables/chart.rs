@@ -20,6 +20,8 @@ const ROW_HEIGHT: f64 = 40.0;
 const STYLE: &str = "text{fill:#1d2226;font:12px sans-serif}.tick{fill:#565d63;font-size:11px}.title{font-weight:bold}\
     .grid{stroke:#d9d6cd}.even{stroke:#565d63;stroke-dasharray:4 3}.mark{fill:#0b5566;stroke:#0b5566;stroke-width:2}\
     path.mark{fill:none}";
+/// Style of the second series in a chart file.
+const SECOND_SERIES_STYLE: &str = "<style>circle.second{fill:#fff}</style>";
 /// The height of a title line.
 const TITLE_LINE_HEIGHT: f64 = 16.0;
 
@@ -246,9 +248,12 @@ impl Chart {
             );
         }
         let height = self.height + top;
+        // A separate element, because the first identifies the form of the file.
+        let second =
+            if self.body.contains("mark second") { SECOND_SERIES_STYLE } else { Default::default() };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -{top:.0} {WIDTH} {height:.0}\" \
-             width=\"{:.0}\" height=\"{:.0}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{STYLE}</style>\
+             width=\"{:.0}\" height=\"{:.0}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{STYLE}</style>{second}\
              <rect y=\"-{top:.0}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>{title}{}</svg>\n",
             2.0 * WIDTH,
             2.0 * height,

@@ -1,26 +1,33 @@
 //! Loads the vision encoders of a comparison.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use acem3_experts::train::Parameters;
-use acem3_vision::published::EncoderFiles;
+use acem3_vision::published::{EncoderFiles, EncoderNetwork};
 use acem3_vision::{
     ImageProcessor, PublishedEncoder, Selection, TensorRenaming, VisionConfig, VisionTower,
 };
 use anyhow::{Context, Result, bail};
-use candle::{Device, Tensor};
+use candle::{DType, Device, Tensor};
 use serde_json::Value;
 
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub;
-use crate::checkpoints::hub::{HubArgs, HubSource};
+use crate::checkpoints::hub::{HubArgs, HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
+use crate::checkpoints::published::checkpoint_tower::CheckpointTower;
+use crate::checkpoints::published::config_json::CONFIG_FILE;
+use crate::checkpoints::published::{CheckpointSource, load_weights};
 use crate::checkpoints::store::weight_files::read_weights;
+use crate::support::device::Placement;
+use crate::support::digest::Digest;
 use crate::support::files::regular_file;
+use crate::support::terminal::exit::with_hint;
 
 /// Prefix of the vision tower in the weights of a member and of a training.
-pub(super) const TOWER: &str = "model.vision_tower.";
+const TOWER: &str = "model.vision_tower.";
 
 /// Vision encoder with its weights and preprocessing.
 pub struct Candidate {
@@ -64,9 +71,9 @@ impl Candidate {
         match snapshot {
             Some(snapshot) => Ok(Self {
                 hub: Some(snapshot.source),
-                ..Self::from_folder(name, &snapshot.folder)?
+                ..Self::from_folder(name, &snapshot.folder, hub_args, quiet)?
             }),
-            None => Self::from_folder(name, Path::new(name)),
+            None => Self::from_folder(name, Path::new(name), hub_args, quiet),
         }
     }
 
@@ -79,9 +86,18 @@ impl Candidate {
     }
 
     /// Opens the folder of a panel or a published encoder.
-    fn from_folder(name: &str, folder: &Path) -> Result<Self> {
+    fn from_folder(name: &str, folder: &Path, hub_args: &HubArgs, quiet: bool) -> Result<Self> {
         if folder.is_dir() && !folder.join(PANEL_FILE).exists() {
-            return Self::from_published(name, folder);
+            let config = folder.join(CONFIG_FILE);
+            let model_type = read_json(&config)?.and_then(|config| {
+                Some(config.get("model_type")?.as_str()?.to_owned())
+            });
+            return match model_type {
+                Some(kind) if !is_encoder_type(&kind) && !has_open_clip(folder) => {
+                    Self::from_checkpoint(name, folder, hub_args, quiet)
+                }
+                _ => Self::from_published(name, folder),
+            };
         }
         if !folder.exists() {
             bail!(
@@ -121,6 +137,33 @@ impl Candidate {
         })
     }
 
+    /// Opens the vision tower of a checkpoint such as LLaVA. Images are encoded whole, without tiles.
+    fn from_checkpoint(
+        name: &str,
+        folder: &Path,
+        hub_args: &HubArgs,
+        quiet: bool,
+    ) -> Result<Self> {
+        let source = CheckpointSource::new(folder.to_owned());
+        let downloads = HubDownloads::new(*hub_args, quiet);
+        let tower = source.load_tower(downloads).map_err(|error| {
+            let hint = "expected an encoder (CLIP, SigLIP, DINOv2, InternViT, open_clip) or a checkpoint with a vision \
+                        tower (LLaVA, InternVL, Gemma 3); check that all files of the repository are in the folder";
+            with_hint(error.context(format!("encoder {name}")), hint)
+        })?;
+        let CheckpointTower { setup, weights } = tower;
+        let tensors = weights.tensors.into_iter();
+        let tensors = tensors.map(|(name, stored)| Ok((name, stored.values.to_dtype(DType::F32)?)));
+        Ok(Self {
+            name: name.to_owned(),
+            config: setup.vision,
+            selection: setup.selection,
+            processor: setup.processor,
+            weights: Parameters::from_tensors(tensors.collect::<Result<Vec<_>>>()?)?,
+            hub: None,
+        })
+    }
+
     /// Opens a published encoder from the files of its repository.
     fn from_published(name: &str, folder: &Path) -> Result<Self> {
         let read = |file: &str| read_json(&folder.join(file));
@@ -134,10 +177,22 @@ impl Candidate {
             open_clip_config: open_clip_config.as_ref(),
             preprocessor_config: preprocessor_config.as_ref(),
         })
-        .with_context(|| folder.display().to_string())?;
+        .map_err(|error| {
+            let hint = "check that all files of the encoder's repository are in the folder: config.json and \
+                        preprocessor_config.json, or open_clip_config.json";
+            with_hint(anyhow::Error::new(error).context(folder.display().to_string()), hint)
+        })?;
         let file_names = published.layout.weight_files();
         let path = file_names.iter().map(|file| folder.join(file));
         let path = path.into_iter().find(|path| path.is_file());
+        let index = file_names.iter().map(|file| folder.join(format!("{file}.index.json")));
+        let index = index.into_iter().find(|path| path.is_file());
+        if let (None, Some(index)) = (&path, index) {
+            let placement = Placement::cpu();
+            let stored = load_weights(folder, name, &placement, |name| Some(name.to_owned()))?;
+            let stored = stored.tensors.into_iter().map(|(name, stored)| (name, stored.values));
+            return Self::renamed(name, &published, stored.collect(), &index);
+        }
         let path = path.with_context(|| {
             format!(
                 "{}: no weights, expected {}\n\
@@ -146,22 +201,34 @@ impl Candidate {
                 file_names.join(" or ")
             )
         })?;
-        let describe = || path.display().to_string();
-        let stored = read_weights(&path)?;
+        Self::renamed(name, &published, read_weights(&path)?, &path)
+    }
+
+    /// Creates an encoder from the tensors of its repository. `file`: their file, for messages.
+    fn renamed(
+        name: &str,
+        published: &PublishedEncoder,
+        stored: HashMap<String, Tensor>,
+        file: &Path,
+    ) -> Result<Self> {
+        let describe = || file.display().to_string();
         let names = stored.keys().map(String::as_str);
         let renaming = TensorRenaming::find(published.layout, names).with_context(describe)?;
         let weights = renaming.rename_tensors(&published.config, stored).with_context(describe)?;
         let tensors = weights
             .into_iter()
             .map(|(name, tensor)| (format!("{TOWER}vision_model.{name}"), tensor));
-        Ok(Self {
+        let encoder = Self {
             name: name.to_owned(),
             selection: published.default_selection(),
             weights: Parameters::from_tensors(tensors)?,
-            config: published.config,
-            processor: published.processor,
+            config: published.config.clone(),
+            processor: published.processor.clone(),
             hub: None,
-        })
+        };
+        // A missing or misshapen tensor is reported now, not after hours of other encoders.
+        encoder.tower().with_context(describe)?;
+        Ok(encoder)
     }
 
     /// Returns the vision tower with frozen weights.
@@ -173,11 +240,33 @@ impl Candidate {
             .with_context(|| format!("encoder {}", self.name))
     }
 
+    /// Returns the hash of all names, shapes and values.
+    pub(super) fn digest(&self) -> Result<Digest> {
+        let mut text = String::new();
+        for (name, var) in self.weights.all() {
+            let values = var.flatten_all()?.to_vec1::<f32>()?;
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            text.extend([format!("{name} {:?} {}\n", var.dims(), Digest::sha256(&bytes))]);
+        }
+        Ok(Digest::sha256(text.as_bytes()))
+    }
+
     /// Returns the number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         let weights = self.weights.all();
         weights.iter().map(|(_, v)| v.elem_count() as u64).sum()
     }
+}
+
+/// Returns true for the `model_type` of an encoder; other types are checkpoints with a decoder.
+fn is_encoder_type(model_type: &str) -> bool {
+    let config = serde_json::json!({ "model_type": model_type });
+    EncoderNetwork::from_config_file(&config).is_ok()
+}
+
+/// Returns true if a folder describes an encoder of `open_clip`.
+fn has_open_clip(folder: &Path) -> bool {
+    folder.join("open_clip_config.json").is_file()
 }
 
 /// Reads a JSON file; `None` if it does not exist.

@@ -10,7 +10,6 @@ use acem3_conclusion::compare_scores;
 use acem3_experts::Aspect;
 use acem3_vision::{DecodedImage, ImageLimits};
 use anyhow::{Context, Error, Result};
-use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -55,9 +54,6 @@ impl KnownOrder {
 pub(crate) struct TestSet {
     /// Name in tables.
     pub(crate) name: &'static str,
-    /// True if the known orders come from exact final scores, including ties. Otherwise only the
-    /// better response is known.
-    pub(crate) is_exact: bool,
     /// The pairs to judge.
     pub(crate) pairs: Vec<TestPair>,
     /// Known order of each pair.
@@ -106,21 +102,11 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
             responses: [a.text, b.text],
         });
     }
-    Ok(TestSet { name: "phantoms", is_exact: true, pairs, known_orders })
-}
-
-/// Samples questions of SLAKE's validation split that cover as many images as possible.
-pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
-    let sampling = PairSampling { seed, limit: usize::try_from(n).unwrap_or(usize::MAX) };
-    let (name, split) = SLAKE;
-    let mut items = load_dataset_items(data, split)?;
-    items.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let items = round_robin(items, |item| item.image_key.clone());
-    reference_pairs(name, data, &items, sampling, &mut DecodedImages::new())
+    Ok(TestSet { name: "phantoms", pairs, known_orders })
 }
 
 /// Orders items round-robin: the first of each group, then the second of each, and so on.
-fn round_robin<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
+pub(crate) fn round_robin<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
     let mut group_sizes: HashMap<String, usize> = HashMap::new();
     let with_round = items.into_iter().map(|item| {
         let size = group_sizes.entry(group(&item)).or_default();
@@ -176,7 +162,7 @@ fn reference_pairs(
             is_closed: Some(item.is_closed),
         });
     }
-    Ok(TestSet { name, is_exact: false, pairs, known_orders })
+    Ok(TestSet { name, pairs, known_orders })
 }
 
 /// Pairs two models' answers to a closed question; exactly one agrees with the reference.
@@ -199,7 +185,7 @@ fn model_answer_pairs(data: &Path, limit: usize, images: &mut DecodedImages) -> 
             is_closed: Some(true),
         });
     }
-    Ok(TestSet { name: "Path-VQA model answers", is_exact: false, pairs, known_orders })
+    Ok(TestSet { name: "Path-VQA model answers", pairs, known_orders })
 }
 
 /// Removes pairs whose image occurs in the training rows.

@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 
-use super::EncoderTestConfig;
-use super::candidate::Candidate;
+use crate::training::encoders::EncoderTestConfig;
+use crate::training::encoders::candidate::Candidate;
 use super::classifier::classify;
 use super::features::{Features, encode_images, standardise};
-use crate::training::encoders::encoder_comparison::{
+use crate::training::encoders::probe::encoder_comparison::{
     EncoderComparison, EncoderRow, MeasuredValues,
 };
-use crate::training::encoders::labelled_images::{self, LabelledImage, LabelledImageSet};
-use crate::training::encoders::peak_memory::measure_peak;
+use crate::training::encoders::probe::labelled_images::{self, LabelledImage, LabelledImageSet};
+use crate::training::encoders::peak_memory;
 
 /// Type of this comparison, and the name of its result files.
 pub const MEASURE: &str = "probe";
@@ -29,7 +29,10 @@ pub fn compare(
     let mut rows = Vec::new();
     for encoder in encoders {
         log(&format!("{}: fitting linear probes", encoder.name));
-        rows.push(measure_peak(|| probe(encoder, &labelled))?);
+        // Without a reset, the peak would include earlier rows.
+        let was_reset = peak_memory::reset_peak();
+        let row = probe(encoder, &labelled)?;
+        rows.push(EncoderRow { peak_memory: peak_memory::peak().filter(|_| was_reset), ..row });
     }
     let budget = format!(
         "one linear probe per label, fitted on {} images, tested on {} other images",

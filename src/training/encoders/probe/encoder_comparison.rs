@@ -144,6 +144,38 @@ impl EncoderComparison {
     }
 }
 
+impl EncoderComparison {
+    /// Returns one row per statistic.
+    pub fn csv_table(&self) -> Table {
+        let header = ["encoder", "statistic", "value", "low", "high", "p", "p_holm", "n", "images"];
+        let mut table = Table::new(header).with_text_columns(2);
+        for row in &self.rows {
+            for statistic in &row.statistics {
+                let mut cells = vec![row.encoder.clone(), statistic.name.trim().to_owned()];
+                match statistic.proportion {
+                    Some(Proportion { value, interval: [low, high], n, images }) => {
+                        cells.extend([value, low, high].map(|value| value.to_string()));
+                        cells.extend([String::new(), String::new()]);
+                        cells.extend([n, images].map(|count| count.to_string()));
+                    }
+                    None => cells.extend(["", "", "", "", "", "0", "0"].map(str::to_owned)),
+                }
+                table.push_row(cells);
+            }
+            if let Some(difference) = row.difference {
+                let ends = difference.interval.map(|ends| ends.map(|end| end.to_string()));
+                let [low, high] = ends.unwrap_or_default();
+                let [value, p, p_holm] =
+                    [difference.value, difference.p, difference.p_holm].map(|v| v.to_string());
+                let name = "difference from the first encoder".to_owned();
+                let n = row.overall.len().to_string();
+                table.push_row([row.encoder.clone(), name, value, low, high, p, p_holm, n, String::new()]);
+            }
+        }
+        table
+    }
+}
+
 impl EncoderRow {
     fn table(&self, baseline: &str) -> TableSection {
         let mut table = Table::new(["statistic", "value", "n", "images"]);

@@ -1,0 +1,14 @@
+//! Results of a comparison of encoders: accuracy with intervals, paired differences, costs, and the
+//! baselines.
+
+mod chart;
+mod comparison;
+mod pair_values;
+mod row;
+mod tables;
+
+pub(super) use comparison::{ComparisonInput, EncoderInput};
+
+pub use comparison::{JudgedComparison, MEASURE, MajorityRow};
+pub use pair_values::{ComparedPair, PairedComparison};
+pub use row::{JudgedRow, SeedAccuracy};
