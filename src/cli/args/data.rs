@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use acem3_experts::prompt::PromptLayout;
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::knowledge::{IndexArgs, SearchArgs};
 use super::shared::{OutputFormat, SourceArgs};
 use crate::data::cases::{Lang, SourceOptions};
 use crate::data::imports::{ColumnEntry, ColumnRoles};
@@ -32,6 +33,8 @@ pub enum DataCommand {
     /// answers in LLaVA's format, and CSV, JSON, JSONL, Parquet and Excel tables. Files of several
     /// models about one data set are joined by the ids of their questions.
     Import(ImportArgs),
+    /// Build a BM25 index of medical texts, in which a judge or teacher looks up what it asks
+    Index(IndexArgs),
     /// Generate cases with known verdicts: images with lesions, questions, good and bad responses
     ///
     /// A rule gives the correct score of every criterion. These scores are written as labels, so
@@ -50,6 +53,8 @@ pub enum DataCommand {
     Quality(QualityArgs),
     /// Print the JSON Schema of cases or records
     Schema(SchemaArgs),
+    /// Search an index and print the best passages with their scores
+    Search(SearchArgs),
 }
 
 /// Arguments of `acem3 data check`.

@@ -7,6 +7,7 @@ mod command;
 mod completions;
 mod data;
 mod judge;
+mod knowledge;
 mod man;
 mod merge;
 mod panel;
@@ -26,6 +27,7 @@ pub use data::{
     SchemaArgs, SchemaFileType,
 };
 pub use judge::JudgeArgs;
+pub use knowledge::{IndexArgs, SearchArgs};
 pub use man::ManArgs;
 pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};
