@@ -12,13 +12,15 @@ use crate::support::tables::wrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::number::format_thousands;
-use crate::support::terminal::progress::{Progress, ProgressCounts, format_duration};
+use crate::support::terminal::progress::{Progress, format_duration};
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::terminal::width::terminal_width;
 use crate::support::text::{escape_control_chars, format_count};
 
 /// Number of rows that cannot be read that are printed.
 const LISTED_PROBLEMS: u64 = 10;
+/// Documents between two updates of the progress.
+const PROGRESS_STEP: u64 = 64;
 
 /// Builds an index and prints its counts. Rows that cannot be read are left out, and the first ones
 /// printed.
@@ -47,8 +49,10 @@ pub(super) fn index_corpora(args: &IndexArgs, verbosity: Verbosity) -> anyhow::R
             }
         },
         &mut |counts| {
-            let counts = ProgressCounts { cases: counts.documents, ..ProgressCounts::default() };
-            progress.borrow_mut().update(counts);
+            if counts.documents % PROGRESS_STEP == 0 {
+                let passages = format_count(counts.passages, "passage");
+                progress.borrow_mut().advance(counts.documents, &passages);
+            }
         },
     );
     progress.borrow().finish();

@@ -112,30 +112,26 @@ fn check_out(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder in which an index is built, next to its final place. A killed build leaves it; the
-/// next build of the same index replaces it.
+/// The folder in which an index is built, next to its final place. It is removed if the build fails. A
+/// killed build leaves it, and the next build of the same index replaces it.
 struct TemporaryFolder {
     path: PathBuf,
-    lock: FolderLock,
+    lock: Option<FolderLock>,
 }
 
 impl TemporaryFolder {
     fn create(out: &Path) -> Result<Self> {
-        let mut name = out
-            .file_name()
-            .with_context(|| format!("--out {}: no name of a folder", out.display()))?
-            .to_owned();
+        let name = out.file_name();
+        let name =
+            name.with_context(|| format!("--out {}: not the name of a folder", out.display()))?;
+        let mut name = name.to_owned();
         name.push(".building");
         let path = out.with_file_name(name);
         let cannot = || {
-            format!(
-                "--out {}: cannot create {}\nhint: choose a writable folder",
-                out.display(),
-                path.display()
-            )
+            let (out, path) = (out.display(), path.display());
+            format!("--out {out}: cannot create {path}\nhint: choose a writable folder")
         };
-        let is_left_over = path.is_dir();
-        if is_left_over && !path.join(FolderLock::FILE).exists() {
+        if path.exists() && !path.join(FolderLock::FILE).exists() {
             bail!(
                 "{}: not a folder of an interrupted build\nhint: move it, or choose another --out",
                 path.display()
@@ -143,25 +139,30 @@ impl TemporaryFolder {
         }
         fs::create_dir_all(&path).with_context(cannot)?;
         let lock = FolderLock::acquire(&path)?;
-        for name in [ENGINE_FOLDER, INDEX_MANIFEST] {
-            let left = path.join(name);
-            if left.is_dir() {
-                fs::remove_dir_all(&left).with_context(cannot)?;
-            } else if left.exists() {
-                fs::remove_file(&left).with_context(cannot)?;
-            }
+        let engine = path.join(ENGINE_FOLDER);
+        if engine.exists() {
+            fs::remove_dir_all(&engine).with_context(cannot)?;
         }
-        Ok(Self { path, lock })
+        Ok(Self { path, lock: Some(lock) })
     }
 
-    fn rename(self, out: &Path) -> Result<()> {
-        let failed =
-            || RunFailure(format!("cannot rename {} to {}", self.path.display(), out.display()));
-        fs::rename(&self.path, out).with_context(failed)?;
-        // The lock file has done its work; readers of the index need none.
-        drop(self.lock);
+    fn rename(mut self, out: &Path) -> Result<()> {
+        let (from, to) = (self.path.display(), out.display());
+        fs::rename(&self.path, out)
+            .with_context(|| RunFailure(format!("cannot rename {from} to {to}")))?;
+        // Readers of a finished index need no lock.
+        self.lock = None;
         let _ = fs::remove_file(out.join(FolderLock::FILE));
         Ok(())
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            // The error of the build matters more than a folder that cannot be removed.
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 

@@ -11,13 +11,15 @@ use tantivy::schema::{
     Field, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value as _,
 };
 use tantivy::tokenizer::TextAnalyzer;
-use tantivy::{Index, ReloadPolicy, Searcher, TantivyDocument, Term};
+use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, TantivyDocument, Term};
 
 use super::analyzer::{analyze, create_analyzer};
 use super::manifest::{IndexManifest, IndexSettings};
 use super::read_only_directory::ReadOnlyDirectory;
 use crate::support::digest::Digest;
 
+/// Message of an index that was damaged after it was opened.
+const UNREADABLE: &str = "the index cannot be read\nhint: build it again with `acem3 data index`";
 /// Folder of the files of the search engine in the folder of an index.
 pub(super) const ENGINE_FOLDER: &str = "bm25";
 /// Name of the analyzer in the schema.
@@ -36,6 +38,16 @@ pub struct Passage {
     pub text: String,
     /// BM25 score, the higher the better.
     pub score: f32,
+}
+
+impl Passage {
+    /// Returns the passage as a judge reads it: its title, if it has one, and its text.
+    pub fn to_evidence(&self) -> String {
+        match self.title.as_str() {
+            "" => self.text.clone(),
+            title => format!("{title}: {}", self.text),
+        }
+    }
 }
 
 /// The fields of an index.
@@ -118,6 +130,28 @@ impl KnowledgeIndex {
         &self.manifest
     }
 
+    /// Returns the passage with a number, from 0 in the order of the corpora; its score is 0.
+    ///
+    /// # Errors
+    ///
+    /// There is no passage with this number, or the files of the index cannot be read.
+    pub fn passage(&self, number: u64) -> Result<Passage> {
+        let is_known = number < self.manifest.counts.passages;
+        let number = u32::try_from(number).ok().filter(|_| is_known);
+        let number = number.context("the index has fewer passages")?;
+        let document = self.searcher.doc(DocAddress::new(0, number)).context(UNREADABLE)?;
+        Ok(self.to_passage(&document, 0.0))
+    }
+
+    fn to_passage(&self, document: &TantivyDocument, score: f32) -> Passage {
+        let text = |field: Field| {
+            let value = document.get_first(field);
+            value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+        };
+        let IndexFields { id, title, text: body, .. } = self.fields;
+        Passage { id: text(id), title: text(title), text: text(body), score }
+    }
+
     /// Returns the terms of a text, as documents and queries have them.
     pub fn terms(&self, text: &str) -> Vec<String> {
         analyze(&self.analyzer, text)
@@ -142,22 +176,13 @@ impl KnowledgeIndex {
             (Occur::Should, query)
         });
         let query = BooleanQuery::new(clauses.collect());
-        let read = || -> tantivy::Result<Vec<Passage>> {
-            let best =
-                self.searcher.search(&query, &TopDocs::with_limit(limit).order_by_score())?;
-            best.into_iter()
-                .map(|(score, address)| {
-                    let document: TantivyDocument = self.searcher.doc(address)?;
-                    let text = |field: Field| {
-                        let value = document.get_first(field);
-                        value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
-                    };
-                    let IndexFields { id, title, text: body, .. } = self.fields;
-                    Ok(Passage { id: text(id), title: text(title), text: text(body), score })
-                })
-                .collect()
-        };
-        read().context("the index cannot be read\nhint: build it again with `acem3 data index`")
+        let best = self.searcher.search(&query, &TopDocs::with_limit(limit).order_by_score());
+        let best = best.context(UNREADABLE)?.into_iter();
+        let passages = best.map(|(score, address)| {
+            let document = self.searcher.doc(address).context(UNREADABLE)?;
+            Ok(self.to_passage(&document, score))
+        });
+        passages.collect()
     }
 }
 

@@ -17,3 +17,6 @@ pub use build::{IndexOptions, UnreadRow, build_index};
 pub use index::{KnowledgeIndex, Passage};
 pub use manifest::{CorpusCounts, IndexManifest, IndexSettings};
 pub use question::{QUESTION, first_question};
+
+#[cfg(test)]
+mod tests;

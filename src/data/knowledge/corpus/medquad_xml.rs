@@ -51,6 +51,10 @@ struct Document {
     question_id: Option<String>,
     answer: String,
     rows: Vec<NumberedCorpusRow>,
+    /// True if the element of the document has started.
+    is_open: bool,
+    /// True if it has ended.
+    is_complete: bool,
 }
 
 /// Parses a document.
@@ -60,7 +64,6 @@ fn parse(bytes: &[u8]) -> Result<Vec<NumberedCorpusRow>, (u64, String)> {
     let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
     let mut document = Document::default();
     let mut place = TextPlace::Other;
-    let mut is_medquad = false;
     loop {
         let event = reader.read_event().map_err(|error| {
             let line = line_at(bytes, reader.error_position() as usize);
@@ -69,7 +72,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<NumberedCorpusRow>, (u64, String)> {
         match event {
             Event::Start(tag) => match tag.name().as_ref() {
                 "Document" => {
-                    is_medquad = true;
+                    document.is_open = true;
                     document.id = attribute(&tag, "id").unwrap_or_default();
                     document.source = attribute(&tag, "source").unwrap_or_default();
                 }
@@ -83,10 +86,10 @@ fn parse(bytes: &[u8]) -> Result<Vec<NumberedCorpusRow>, (u64, String)> {
                 "Answer" => place = TextPlace::Answer,
                 _ => {}
             },
-            Event::Empty(tag) if tag.name().as_ref() == "QAPair" => document.pair += 1,
             Event::End(tag) => match tag.name().as_ref() {
                 "Focus" | "Answer" => place = TextPlace::Other,
                 "QAPair" => document.end_pair(),
+                "Document" => document.is_complete = true,
                 _ => {}
             },
             Event::Text(text) => document.push(place, &text.xml10_content()),
@@ -102,12 +105,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<NumberedCorpusRow>, (u64, String)> {
             _ => {}
         }
     }
-    if !is_medquad {
-        let message = "no element `Document`: expected a document of MedQuAD with `QAPair`, \
-                       `Question` and `Answer`";
-        return Err((1, message.to_owned()));
-    }
-    Ok(document.rows)
+    document.into_rows().map_err(|message| (line_at(bytes, bytes.len()), message))
 }
 
 impl Document {
@@ -117,6 +115,22 @@ impl Document {
             TextPlace::Answer => self.answer.push_str(text),
             TextPlace::Other => {}
         }
+    }
+
+    /// Returns the rows of a document that was read to its end.
+    fn into_rows(mut self) -> Result<Vec<NumberedCorpusRow>, String> {
+        if !self.is_open {
+            let message = "no element `Document`: expected a document of MedQuAD with `QAPair`, \
+                           `Question` and `Answer`";
+            return Err(message.to_owned());
+        }
+        if !self.is_complete {
+            return Err("malformed XML: the file ends before `</Document>`".to_owned());
+        }
+        if self.rows.is_empty() {
+            self.rows.push((1, Ok(CorpusRow::WithoutText)));
+        }
+        Ok(self.rows)
     }
 
     /// Adds the current pair to the rows.
@@ -196,7 +210,8 @@ mod tests {
         let error = |text: &[u8]| parse(text).unwrap_err();
         let (line, message) = error(b"<Document>\n<QAPairs>\n</Document>");
         assert!(line >= 2 && message.contains("malformed XML"), "{line} {message}");
-        assert_eq!(error(b"<html>\n</html>").0, 1);
+        assert!(error(b"<html>\n</html>").1.contains("no element `Document`"));
+        assert!(error(b"<Document>\n<Focus>").1.contains("ends before"));
         let bomb = b"<!DOCTYPE a [<!ENTITY x \"yy\">]>\n<Document><Focus>&x;</Focus></Document>";
         assert_eq!(error(bomb), (2, "unknown entity `&x;`".to_owned()));
         assert_eq!(error(b"<Document>\n\xff</Document>"), (2, "not UTF-8".to_owned()));
