@@ -39,13 +39,12 @@ impl MergePrompts {
             let form = prompt_form.form.name();
             return Err(Error::Template(format!("the form {form} has no conclusion model")));
         };
-        let layout = prompt_form.layout;
         let template = if prompt_form.form.is_pair() && prompt_form.is_trained {
             let file: MergeFile =
                 toml::from_str(source).map_err(|e| Error::Template(e.to_string()))?;
-            Template::parse(&file.conclusion)?
+            prompt_form.parse_template(&file.conclusion)?
         } else {
-            FormFile::template(source, layout)?
+            FormFile::template(source, prompt_form)?
         };
         Ok(Self { template, rubric, chat_template: ChatTemplate::default() })
     }
@@ -159,8 +158,9 @@ mod tests {
             for (has_image, reference) in [(true, Some("known")), (false, None)] {
                 let form = Form::Single;
                 let shows_reference = reference.is_some();
+                let pair = PromptForm::pair(layout);
                 let prompts = MergePrompts::for_form(
-                    PromptForm { form, layout, shows_reference, is_trained: false },
+                    PromptForm { form, shows_reference, is_trained: false, ..pair },
                     Rubric::built_in()?,
                 )?;
                 let input =

@@ -47,6 +47,9 @@ pub enum Error {
     /// The prefix cache has no entry for a prompt stage that should be computed already: a bug.
     #[error("the prefix cache has no entry for a prompt stage\nhint: report this bug of acem3")]
     MissingPrefix,
+    /// Evidence for a question could not be read.
+    #[error("knowledge: {0}")]
+    Knowledge(String),
     /// Training failed.
     #[error("training: {0}")]
     Training(String),

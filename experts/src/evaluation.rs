@@ -13,6 +13,19 @@ pub struct Rating {
     pub cut: bool,
     /// Score with its probabilities.
     pub score: Score,
+    /// Questions that the member asked in the analysis, in order, with the evidence that it read.
+    /// The analysis does not contain them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lookups: Vec<Lookup>,
+}
+
+/// A question that a member asked, and the passages that it read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookup {
+    /// The question.
+    pub question: String,
+    /// Ids of the passages, best first; empty if none was found.
+    pub passages: Vec<String>,
 }
 
 /// Evaluation of one or more responses by one branch expert.

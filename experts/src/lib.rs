@@ -23,6 +23,6 @@ pub use branch_experts::BranchExperts;
 pub use config::ModelConfig;
 pub use criterion::{Aspect, Criterion};
 pub use error::Error;
-pub use evaluation::{BranchEvaluation, Rating};
+pub use evaluation::{BranchEvaluation, Lookup, Rating};
 pub use score::{SCORES, Score};
 pub use tokenizer::{TextTokenizer, catch_tokenizer_panic, parse_tokenizer};

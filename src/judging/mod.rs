@@ -1,6 +1,7 @@
 //! The `Judge` trait, panels in memory, and runs with their journal and records.
 
 pub mod judge;
+pub mod knowledge;
 pub mod merge;
 pub mod panel;
 pub mod provenance;

@@ -159,7 +159,8 @@ impl BiasedJudge {
         let rating = |r: usize| {
             let mut logits = [0.0; 6];
             logits[usize::from(scores[r])] = 12.0;
-            Rating { analysis: String::new(), cut: false, score: Score::from_logits(&logits) }
+            let (analysis, lookups) = (String::new(), Vec::new());
+            Rating { analysis, cut: false, score: Score::from_logits(&logits), lookups }
         };
         let branch = |aspect: Aspect| BranchEvaluation {
             aspect,

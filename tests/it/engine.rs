@@ -128,7 +128,8 @@ fn correctness_chooses_between_no_and_yes() {
     let tokenizer = engine.tokenizer();
     let layout = PromptLayout::CaseFirst;
     let form = Form::Correctness;
-    let form = PromptForm { form, layout, shows_reference: true, is_trained: false };
+    let form =
+        PromptForm { form, shows_reference: true, is_trained: false, ..PromptForm::pair(layout) };
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::for_form(form, rubric, RubricDetail::Names).unwrap();
     let experts = BranchExperts::new(prompts, &[], tokenizer).unwrap();
@@ -379,10 +380,13 @@ fn computed_values() -> String {
     let engine = tiny_panel::panel(SETTINGS);
     let tasks = tiny_panel::three_pair_tasks(&engine);
     let ratings = generate_batch(&engine, &tasks[..4], &mut PrefixCache::default());
+    let asking = crate::knowledge_completion::asking_engine(2048);
+    let tasks = tiny_panel::three_pair_tasks(&asking);
+    let asked = generate_batch(&asking, &tasks[..4], &mut PrefixCache::default());
     let matrix = |rows: usize, columns: usize| {
         let values: Vec<f32> = (0..rows * columns).map(|i| (i as f32 * 0.37).sin()).collect();
         Tensor::from_vec(values, (rows, columns), &Device::Cpu).unwrap()
     };
     let product = linear(&matrix(37, 1100), &matrix(1024, 1100), None).unwrap();
-    format!("{ratings:?}\n{:?}", product.to_vec2::<f32>().unwrap())
+    format!("{ratings:?}\n{asked:?}\n{:?}", product.to_vec2::<f32>().unwrap())
 }

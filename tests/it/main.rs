@@ -88,6 +88,10 @@ mod introspect;
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod knowledge_command;
+#[cfg(test)]
+mod knowledge_completion;
+#[cfg(test)]
 mod layering;
 #[cfg(test)]
 mod length_control;

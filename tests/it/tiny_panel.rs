@@ -36,6 +36,9 @@ const PHRASES: [&str; 2] = [
      analyze each response one by one then give a score between 0-5 to each response about each \
      criterion above.\n### ",
 ];
+/// Tokens of [`asking_panel`], each of which is a question and the end of its line.
+pub(crate) const ASKING: [&str; 3] =
+    ["[Question]: mass or cyst?\n", "[Question]: which lobe?\n", "[Question]: a stent?\n"];
 /// Number of token ids of the model that the tokenizer does not have.
 const EXTRA_TOKEN_IDS: usize = 5;
 
@@ -66,6 +69,12 @@ pub(crate) fn tokenizer() -> TextTokenizer {
 
 /// Creates the tokenizer with more merges.
 fn tokenizer_with_merges(more: &[[&str; 2]]) -> TextTokenizer {
+    tokenizer_with(more, &[])
+}
+
+/// Creates the tokenizer with more merges, and with whole texts as further tokens that free texts
+/// may contain.
+fn tokenizer_with(more: &[[&str; 2]], texts: &[&str]) -> TextTokenizer {
     let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
     alphabet.sort_unstable();
     let mut tokens: Vec<String> = alphabet.into_iter().map(String::from).collect();
@@ -78,9 +87,17 @@ fn tokenizer_with_merges(more: &[[&str; 2]]) -> TextTokenizer {
     let first_special = tokens.len();
     let special = special_tokens();
     tokens.extend(special.iter().cloned());
+    let first_text = tokens.len();
+    tokens.extend(texts.iter().map(|text| (*text).to_owned()));
     let vocab: HashMap<&str, usize> = tokens.iter().map(String::as_str).zip(0..).collect();
     let special = special.iter().map(String::as_str);
-    let added_tokens: Vec<_> = (first_special..).zip(special).map(special_token_entry).collect();
+    let mut added_tokens: Vec<_> =
+        (first_special..).zip(special).map(special_token_entry).collect();
+    for (id, text) in (first_text..).zip(texts) {
+        let mut entry = special_token_entry((id, text));
+        entry["special"] = json!(false);
+        added_tokens.push(entry);
+    }
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
     let json = json!({
         "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
@@ -134,6 +151,7 @@ pub(crate) fn weights(tokenizer: &TextTokenizer, seed: u64) -> HashMap<String, T
             let scales: Vec<f32> = (0..config.vocab_size as u32)
                 .map(|token| match tokenizer.token_text(token).as_deref() {
                     Some("Ċ" | "č") => 2.5,
+                    Some(text) if ASKING.contains(&text) => 5.0,
                     Some("ĊĊ") | None => 4.0,
                     Some(_) if tokenizer.is_special(token) => 4.0,
                     Some(_) => 1.0,
@@ -173,6 +191,14 @@ pub(crate) fn panel_with_no_and_yes(settings: GenerationSettings) -> Engine {
     let tokenizer = tokenizer_with_merges(&NO_YES_MERGES);
     let (trunk, heads) = trunk_and_heads(&tokenizer);
     let config = config(&tokenizer);
+    Engine::new(trunk, heads, tokenizer, &config, settings).unwrap()
+}
+
+/// Creates the tiny panel with [`ASKING`] as frequent tokens, so that many analyses ask.
+pub(crate) fn asking_panel(context_length: usize, settings: GenerationSettings) -> Engine {
+    let tokenizer = tokenizer_with(&[], &ASKING);
+    let (trunk, heads) = trunk_and_heads(&tokenizer);
+    let config = DecoderConfig { max_position_embeddings: context_length, ..config(&tokenizer) };
     Engine::new(trunk, heads, tokenizer, &config, settings).unwrap()
 }
 

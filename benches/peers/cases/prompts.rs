@@ -80,6 +80,7 @@ impl Prompts {
                 analysis: words.join(" "),
                 cut: true,
                 score: Score::from_logits(&[0.; 6]),
+                lookups: Vec::new(),
             };
             let criterion = aspect.criteria().first().context("an aspect without criteria")?;
             Ok(BranchEvaluation {

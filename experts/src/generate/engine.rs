@@ -6,6 +6,7 @@ use candle::Tensor;
 use rayon::prelude::*;
 
 use super::cache_memory::CacheMemory;
+use super::knowledge::KnowledgeCompletion;
 use super::panel_decoder::PanelDecoder;
 use super::prefix_cache::PrefixCache;
 use super::sampler::GreedySampler;
@@ -32,9 +33,17 @@ pub type FinishText<'a> =
 /// A task whose text has not started.
 struct WaitingTask {
     index: usize,
-    /// Tokens that it may take, prompt and evaluation.
-    tokens: usize,
+    tokens: TaskTokens,
     task: GenerationTask,
+}
+
+/// Number of tokens that a task may take.
+#[derive(Clone, Copy)]
+struct TaskTokens {
+    /// Prompt, evaluation and evidence.
+    total: usize,
+    /// Evidence for questions in the evaluation. It gets what the context has left.
+    evidence: usize,
 }
 
 /// A text in progress.
@@ -68,6 +77,11 @@ impl Engine {
     /// always in progress, whatever it takes.
     pub fn limit_memory(&mut self, bytes: u64) {
         self.memory.limit = bytes;
+    }
+
+    /// Lets members look up the questions that they ask in their free texts. Changes the texts.
+    pub fn set_knowledge(&mut self, knowledge: KnowledgeCompletion) {
+        self.sampler.knowledge = Some(knowledge);
     }
 
     /// Returns the tokenizer.
@@ -175,11 +189,11 @@ impl Engine {
         let mut used: usize = active.iter().map(|active| active.tokens).sum();
         let mut started = Vec::new();
         while let Some(next) = waiting.pop_front() {
-            if !self.memory.has_room(used + next.tokens) && used > 0 {
+            if !self.memory.has_room(used + next.tokens.total) && used > 0 {
                 waiting.push_front(next);
                 break;
             }
-            used += next.tokens;
+            used += next.tokens.total;
             started.push(next);
         }
         if started.is_empty() {
@@ -190,8 +204,9 @@ impl Engine {
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
         for ((trunk, head), WaitingTask { index, tokens, task }) in caches.into_iter().zip(started)
         {
-            let text = TextGeneration::new(&task, trunk, head, &self.sampler)?;
-            active.push(ActiveText { index, tokens, text });
+            let text = TextGeneration::new(&task, trunk, head, &self.sampler)?
+                .with_evidence(tokens.evidence);
+            active.push(ActiveText { index, tokens: tokens.total, text });
         }
         // Sorted by member, so that the rows of a head are adjacent.
         active.sort_by_key(|active| active.text.member);
@@ -255,9 +270,9 @@ impl Engine {
         Ok(logits.to_dtype(candle::DType::F32)?.to_vec2::<f32>()?)
     }
 
-    /// Returns the number of tokens of a task, prompt and evaluation. Returns an error if it has no
+    /// Returns the number of tokens that a task may take. Returns an error if it has no
     /// head or image, or exceeds the context.
-    fn count_tokens(&self, task: &GenerationTask) -> Result<usize, Error> {
+    fn count_tokens(&self, task: &GenerationTask) -> Result<TaskTokens, Error> {
         self.decoder.head(task.member)?;
         let mut tokens = task.prompt.stages.iter().flatten();
         if task.image.is_none() && tokens.any(|token| *token == PromptToken::Image) {
@@ -276,6 +291,10 @@ impl Engine {
         if prompt + evaluation > self.context {
             return Err(Error::TooLong { prompt, evaluation, context: self.context });
         }
-        Ok(prompt + evaluation)
+        let needed = prompt + evaluation;
+        let wanted = self.sampler.knowledge.as_ref().map_or(0, KnowledgeCompletion::max_tokens);
+        // A task that fits without evidence never fails for its evidence.
+        let evidence = wanted.min(self.context - needed);
+        Ok(TaskTokens { total: needed + evidence, evidence })
     }
 }

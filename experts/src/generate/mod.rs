@@ -1,11 +1,13 @@
 //! Constrained decoding of a batch of texts. Every text has the format of its task.
 //!
 //! Literals are fed to the model. Free texts are generated greedily up to a line break or the token
-//! budget. A score is chosen among six tokens. Texts of different members, presentation orders and
+//! budget. A score is chosen among six tokens. With knowledge completion, a question in a free text
+//! is followed by evidence, which is fed like a literal. Texts of different members, presentation orders and
 //! cases share a batch, and a text does not depend on the others in the batch.
 
 mod cache_memory;
 mod engine;
+mod knowledge;
 mod panel_decoder;
 mod prefix_cache;
 mod sampler;
@@ -13,5 +15,6 @@ mod task;
 mod text_generation;
 
 pub use engine::{Engine, FinishText};
+pub use knowledge::{EvidencePassage, KnowledgeCompletion, KnowledgeLimits, KnowledgeSource};
 pub use prefix_cache::PrefixCache;
 pub use task::{GenerationSettings, GenerationTask, ImageTokens};

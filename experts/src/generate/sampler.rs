@@ -1,5 +1,6 @@
 //! Greedy sampler for free texts.
 
+use super::knowledge::KnowledgeCompletion;
 use super::task::GenerationSettings;
 use crate::prompt::STOP;
 use crate::{Error, TextTokenizer};
@@ -10,6 +11,8 @@ pub(super) struct GreedySampler {
     pub(super) settings: GenerationSettings,
     /// Tokens of [`STOP`].
     pub(super) stop_tokens: Vec<u32>,
+    /// Looks up questions in free texts; `None` if they are text like any other.
+    pub(super) knowledge: Option<KnowledgeCompletion>,
     /// For each token of the vocabulary, true if a free text may contain it.
     allowed: Vec<bool>,
 }
@@ -43,7 +46,7 @@ impl GreedySampler {
         let allowed = (0..vocab_size as u32).map(is_allowed);
         let allowed = allowed.collect::<Result<_, Error>>()?;
         let stop_tokens = tokenizer.encode_quoted(STOP)?;
-        Ok(Self { tokenizer, settings, stop_tokens, allowed })
+        Ok(Self { tokenizer, settings, stop_tokens, knowledge: None, allowed })
     }
 
     /// Returns the most probable allowed token, the lowest id on a tie.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::knowledge::KnowledgeCompletion;
 use super::sampler::GreedySampler;
 use super::task::GenerationTask;
 use crate::decoder::KvCache;
-use crate::prompt::{STOP, TokenStep, one_line};
+use crate::evaluation::Lookup;
+use crate::prompt::{QuestionInText, STOP, TokenStep, one_line};
 use crate::{Error, Rating, Score};
 
 /// An evaluation during generation: caches, position in the format, and ratings.
@@ -18,8 +20,18 @@ pub(super) struct TextGeneration {
     format: Arc<[TokenStep]>,
     /// Index of the current step of the format.
     step_index: usize,
-    /// Tokens of the current free text.
+    /// Tokens of the current free text since the last evidence in it.
     free_tokens: Vec<u32>,
+    /// Number of tokens of the current free text before that, which count for its budget.
+    earlier_tokens: usize,
+    /// The current free text before that, without its questions.
+    earlier_text: String,
+    /// Questions of the last finished free text, or of the current one.
+    lookups: Vec<Lookup>,
+    /// Number of questions that the evaluation may still ask.
+    questions_left: usize,
+    /// Number of tokens of evidence that the evaluation may still take.
+    evidence_left: usize,
     /// Last finished free text.
     analysis: String,
     /// True if `analysis` was truncated at the token budget.
@@ -47,6 +59,11 @@ impl TextGeneration {
             format: task.format.clone(),
             step_index: 0,
             free_tokens: Vec::new(),
+            earlier_tokens: 0,
+            earlier_text: String::new(),
+            lookups: Vec::new(),
+            questions_left: sampler.knowledge.as_ref().map_or(0, KnowledgeCompletion::rounds),
+            evidence_left: 0,
             analysis: String::new(),
             cut: false,
             ratings: Vec::new(),
@@ -59,6 +76,12 @@ impl TextGeneration {
             ));
         }
         Ok(generation)
+    }
+
+    /// Allows this many tokens of evidence in the evaluation.
+    pub(super) fn with_evidence(mut self, tokens: usize) -> Self {
+        self.evidence_left = tokens;
+        self
     }
 
     /// Returns true if the text is complete or failed.
@@ -107,30 +130,65 @@ impl TextGeneration {
                 let score = Score::from_logits(&tokens.iter().map(logit).collect::<Vec<_>>());
                 self.pending_tokens.extend(tokens.get(usize::from(score.value)));
                 let analysis = std::mem::take(&mut self.analysis);
-                self.ratings.push(Rating { analysis, cut: self.cut, score });
+                let lookups = std::mem::take(&mut self.lookups);
+                self.ratings.push(Rating { analysis, cut: self.cut, score, lookups });
                 self.step_index += 1;
                 self.advance(sampler);
             }
-            Some(TokenStep::FreeText) => {
-                let token = sampler.choose(logits);
-                self.free_tokens.push(token);
-                self.pending_tokens.push(token);
-                let text = sampler.tokenizer.decode(&self.free_tokens)?;
-                let has_stop = text.contains(STOP);
-                let is_exhausted = self.free_tokens.len() >= sampler.token_budget();
-                if has_stop || is_exhausted {
-                    if !has_stop {
-                        self.pending_tokens.extend(&sampler.stop_tokens);
-                    }
-                    self.cut = !has_stop;
-                    self.analysis = one_line(text.split(STOP).next().unwrap_or_default());
-                    self.free_tokens.clear();
-                    self.step_index += 1;
-                    self.advance(sampler);
-                }
-            }
+            Some(TokenStep::FreeText) => self.push_free_token(sampler.choose(logits), sampler)?,
             Some(TokenStep::Literal(_)) | None => {}
         }
         Ok(())
+    }
+
+    /// Adds a token to the current free text. A line break or the token budget ends the text, unless
+    /// the line asks a question: then evidence follows, and the text continues.
+    fn push_free_token(&mut self, token: u32, sampler: &GreedySampler) -> Result<(), Error> {
+        self.free_tokens.push(token);
+        self.pending_tokens.push(token);
+        let text = sampler.tokenizer.decode(&self.free_tokens)?;
+        let has_stop = text.contains(STOP);
+        let is_exhausted = self.earlier_tokens + self.free_tokens.len() >= sampler.token_budget();
+        let line = text.split(STOP).next().unwrap_or_default();
+        let asks = has_stop && !is_exhausted;
+        if asks && self.look_up(line, sampler)? {
+            return Ok(());
+        }
+        if has_stop || is_exhausted {
+            if !has_stop {
+                self.pending_tokens.extend(&sampler.stop_tokens);
+            }
+            self.cut = !has_stop;
+            self.analysis = one_line(&format!("{} {line}", self.earlier_text));
+            self.earlier_text.clear();
+            self.earlier_tokens = 0;
+            self.free_tokens.clear();
+            self.step_index += 1;
+            self.advance(sampler);
+        }
+        Ok(())
+    }
+
+    /// Queues the evidence for the question that ends a line of the free text. Returns false if
+    /// there is no question, or no round or room is left for it.
+    fn look_up(&mut self, line: &str, sampler: &GreedySampler) -> Result<bool, Error> {
+        let Some(knowledge) = sampler.knowledge.as_ref().filter(|_| self.questions_left > 0) else {
+            return Ok(false);
+        };
+        let Some(QuestionInText { before, question }) = QuestionInText::find(line) else {
+            return Ok(false);
+        };
+        let evidence = knowledge.find_evidence(question, self.evidence_left, &sampler.tokenizer)?;
+        let Some(evidence) = evidence else {
+            return Ok(false);
+        };
+        self.questions_left -= 1;
+        self.evidence_left = self.evidence_left.saturating_sub(evidence.tokens.len());
+        self.pending_tokens.extend(evidence.tokens);
+        self.lookups.push(evidence.lookup);
+        self.earlier_text = format!("{} {before}", self.earlier_text);
+        self.earlier_tokens += self.free_tokens.len();
+        self.free_tokens.clear();
+        Ok(true)
     }
 }

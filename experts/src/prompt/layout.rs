@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::chat_template::ChatTemplate;
 use super::form::Form;
 use super::judge_input::JudgeInput;
+use super::knowledge_prompt::KnowledgePrompt;
 use super::rubric::{Rubric, RubricDetail};
 use super::template::{PromptPiece, Template, TemplateValues};
 use crate::{Aspect, Error};
@@ -43,10 +44,10 @@ pub struct FormFile {
 }
 
 impl FormFile {
-    /// Parses the template of a layout from the text of a form file.
-    pub fn template(source: &str, layout: PromptLayout) -> Result<Template, Error> {
+    /// Parses the template of a form's layout from the text of a form file.
+    pub fn template(source: &str, prompt_form: PromptForm) -> Result<Template, Error> {
         let file: Self = toml::from_str(source).map_err(|e| Error::Template(e.to_string()))?;
-        Template::parse(match layout {
+        prompt_form.parse_template(match prompt_form.layout {
             PromptLayout::Paper => &file.paper,
             PromptLayout::CaseFirst => &file.case_first,
         })
@@ -89,12 +90,20 @@ pub struct PromptForm {
     pub shows_reference: bool,
     /// True for panels that were trained by acem3: pairs have the exact texts of the layout.
     pub is_trained: bool,
+    /// True if the prompt says that the member may ask questions, for which it reads evidence.
+    pub offers_knowledge: bool,
 }
 
 impl PromptForm {
     /// Returns the prompts of pairs without a reference answer, in which panels are trained.
     pub fn pair(layout: PromptLayout) -> Self {
-        Self { form: Form::Pair, layout, shows_reference: false, is_trained: true }
+        Self {
+            form: Form::Pair,
+            layout,
+            shows_reference: false,
+            is_trained: true,
+            offers_knowledge: false,
+        }
     }
 
     /// Returns the text of the file with the prompts of the branch experts. Its hash is part of the
@@ -113,9 +122,17 @@ impl PromptForm {
         if self.form.is_pair() && self.is_trained {
             let file: LayoutFile =
                 toml::from_str(self.source()).map_err(|e| Error::Template(e.to_string()))?;
-            return Template::parse(&file.branch);
+            return self.parse_template(&file.branch);
         }
-        FormFile::template(self.source(), self.layout)
+        FormFile::template(self.source(), self)
+    }
+
+    /// Parses the text of a template, with the sentence that the member may ask if it may.
+    pub fn parse_template(self, text: &str) -> Result<Template, Error> {
+        if self.offers_knowledge {
+            return Template::parse(&KnowledgePrompt::add_instruction(text)?);
+        }
+        Template::parse(text)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::construction::EvaluationsArgs;
+use super::knowledge::{IndexArgs, SearchArgs};
 use super::review::ReviewArgs;
 use super::shared::{OutputFormat, PromptLayoutArg, SourceArgs};
 use crate::data::cases::{Lang, SourceOptions};
@@ -33,6 +34,8 @@ pub enum DataCommand {
     /// answers in LLaVA's format, and CSV, JSON, JSONL, Parquet and Excel tables. Files of several
     /// models about one data set are joined by the ids of their questions.
     Import(ImportArgs),
+    /// Build a BM25 index of medical texts, in which a judge or teacher looks up what it asks
+    Index(IndexArgs),
     /// Generate cases with known verdicts: images with lesions, questions, good and bad responses
     ///
     /// A rule gives the correct score of every criterion. These scores are written as labels, so
@@ -58,6 +61,8 @@ pub enum DataCommand {
     Review(ReviewArgs),
     /// Print the JSON Schema of cases or records
     Schema(SchemaArgs),
+    /// Search an index and print the best passages with their scores
+    Search(SearchArgs),
 }
 
 /// Arguments of `acem3 data check`.

@@ -8,6 +8,7 @@ mod completions;
 mod construction;
 mod data;
 mod judge;
+mod knowledge;
 mod man;
 mod merge;
 mod panel;
@@ -29,6 +30,7 @@ pub use data::{
     SchemaArgs, SchemaFileType,
 };
 pub use judge::JudgeArgs;
+pub use knowledge::{IndexArgs, SearchArgs};
 pub use man::ManArgs;
 pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};

@@ -13,6 +13,7 @@ use crate::cli::args::{
 use crate::cli::commands::construction;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::import::import_cases;
+use crate::cli::commands::knowledge::{index_corpora, search_index};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
@@ -37,6 +38,7 @@ use crate::training::preferences::{
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         DataCommand::Import(args) => import_cases(args, verbosity),
+        DataCommand::Index(args) => index_corpora(args, verbosity),
         DataCommand::Phantoms(args) => write_phantoms(args, verbosity),
         DataCommand::Preferences(args) => write_preferences(args, verbosity),
         DataCommand::Quality(args) => rate_quality(args),
@@ -44,6 +46,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
         DataCommand::Review(args) => construction::review::run(&args.command),
         DataCommand::Check(args) => check_cases(args, verbosity),
         DataCommand::Schema(args) => print_schema(*args),
+        DataCommand::Search(args) => search_index(args),
     }
 }
 

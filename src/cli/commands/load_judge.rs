@@ -7,6 +7,7 @@ use crate::checkpoints::panel::members_file::MembersFile;
 use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
+use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
 use crate::support::network::service_url::looks_like_url;
 use crate::support::terminal::progress::print_lines;
@@ -18,17 +19,25 @@ pub(super) fn load_judge(
     form: &FormArgs,
     verbosity: Verbosity,
 ) -> anyhow::Result<(Box<dyn Judge>, Vec<HubSource>)> {
+    let knowledge = open_knowledge(args)?;
     let (shows_reference, rubric) = (form.shows_reference(), form.to_rubric()?);
     let form = form.form.form();
     let (single_order, scores_only) = (args.single_order, args.scores_only);
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {
-        let settings =
-            ScriptedSettings { single_order, scores_only, form, shows_reference, rubric };
+        let settings = ScriptedSettings {
+            single_order,
+            scores_only,
+            form,
+            shows_reference,
+            rubric,
+            knowledge,
+        };
         return Ok((Box::new(ScriptedJudge::parse(script, settings)?), Vec::new()));
     }
-    let panel_options = PanelOptions { scores_only, form, shows_reference, rubric };
+    let panel_options = PanelOptions { scores_only, form, shows_reference, rubric, knowledge };
     if let Some(url) = panel_name.filter(|panel| looks_like_url(panel)) {
+        reject_served_knowledge(&panel_options)?;
         let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
@@ -38,6 +47,7 @@ pub(super) fn load_judge(
     if let PanelFiles::Members(path) = &files {
         let file = MembersFile::read(path)?;
         if file.serves_any(&panel_options.to_rubric()?.judging_members(panel_options.form)) {
+            reject_served_knowledge(&panel_options)?;
             let (judge, hub) =
                 load_served::connect_members(path, file, args, &panel_options, downloads)?;
             return Ok((Box::new(judge), hub));
@@ -70,6 +80,35 @@ pub(super) fn load_judge(
         _ => Box::new(PanelReplicas::new(copies)?),
     };
     Ok((judge, hub))
+}
+
+/// Opens the index in which the judge looks up what it asks, if the flags name one.
+fn open_knowledge(args: &JudgePanelArgs) -> anyhow::Result<Option<JudgeKnowledge>> {
+    if args.knowledge.has_unused_limits() {
+        anyhow::bail!(
+            "--knowledge-rounds, --knowledge-passages and --knowledge-tokens have no effect without an \
+             index\nhint: pass --knowledge with the folder of an index"
+        );
+    }
+    if args.scores_only && args.knowledge.knowledge.is_some() {
+        anyhow::bail!(
+            "--knowledge: with --scores-only there is no analysis in which the judge could ask\n\
+             hint: omit one of the two flags"
+        );
+    }
+    args.knowledge.open()
+}
+
+/// Returns an error if members that are served should look up what they ask.
+fn reject_served_knowledge(options: &PanelOptions) -> anyhow::Result<()> {
+    if options.knowledge.is_some() {
+        anyhow::bail!(
+            "--knowledge: not available for members that are served, because a server writes an \
+             evaluation in one request\n\
+             hint: omit --knowledge, or judge with a panel folder or checkpoint"
+        );
+    }
+    Ok(())
 }
 
 /// Returns an error if a flag of served judges has no effect.

@@ -10,6 +10,7 @@ mod import;
 pub mod isolated;
 mod judge;
 mod junit;
+mod knowledge;
 mod load_judge;
 mod load_served;
 mod man;

@@ -78,6 +78,7 @@ fn print_prompts(args: &PanelPromptsArgs, verbosity: Verbosity) -> anyhow::Resul
         form: selection.form,
         shows_reference: selection.shows_reference,
         rubric: args.form.to_rubric()?,
+        knowledge: None,
     };
     let prompts = member_prompts(panel, &options, &input, downloads)?;
     let text = match args.format {

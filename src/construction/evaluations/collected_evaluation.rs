@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::student_prompts::MemberEvaluation;
 use super::verdict_check::{Rejection, shown_models};
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::judging::judge::recorded_verdict::RecordedOrder;
+use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder};
 use crate::judging::run::record::RecordSubject;
 
 /// An accepted evaluation of one member.
@@ -33,6 +33,9 @@ pub struct CollectedEvaluation {
     /// The reference answer, if it is known. Prompts that hide it do not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// The questions that the teacher looked up for this evaluation, with the ids of the passages it read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lookups: Vec<RecordedLookup>,
 }
 
 /// An evaluation, or a record without one, that is not used.
@@ -59,7 +62,7 @@ impl CollectedEvaluation {
     ) -> Self {
         let models = shown_models(subject, order);
         let case = subject.case.clone();
-        let MemberEvaluation { member: aspect, prompt, completion, scores } = evaluation;
+        let MemberEvaluation { member: aspect, prompt, completion, scores, lookups } = evaluation;
         let name = case.as_deref().unwrap_or_default();
         Self {
             id: format!("{name}/{}/{aspect}", models.join("/")),
@@ -72,6 +75,7 @@ impl CollectedEvaluation {
             images: image.map(str::to_owned).into_iter().collect(),
             scores,
             reference: subject.reference.clone(),
+            lookups,
         }
     }
 }

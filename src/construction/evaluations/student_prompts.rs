@@ -8,7 +8,7 @@ use acem3_experts::prompt::{
 use anyhow::{Context as _, Result, bail};
 
 use crate::checkpoints::panel::prompt_config::CONCLUSION;
-use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
+use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder, ResponseScores};
 use crate::judging::run::record::RecordSubject;
 use crate::training::preferences::prompt_text;
 
@@ -44,6 +44,8 @@ pub struct MemberEvaluation {
     pub completion: String,
     /// The scores in the evaluation, in the order of the text.
     pub scores: Vec<u8>,
+    /// The questions that the teacher looked up for it. The evaluation does not contain them.
+    pub lookups: Vec<RecordedLookup>,
 }
 
 /// Analyses and scores of an evaluation, in the order of its text.
@@ -96,7 +98,9 @@ impl StudentPrompts {
             let (_, aspect) = experts.first().context("the rubric has no aspect")?;
             let format = EvaluationFormat::for_correctness();
             let prompt = self.branches.pieces(aspect.key, &input)?;
-            return Ok(vec![self.evaluation(aspect.key.key(), &prompt, &format, ratings)]);
+            let lookups = lookups_of(&order.conclusion);
+            let evaluation = self.evaluation(aspect.key.key(), &prompt, &format, ratings);
+            return Ok(vec![MemberEvaluation { lookups, ..evaluation }]);
         }
         let words = rubric.score_words();
         let (mut members, mut texts) = (Vec::new(), Vec::new());
@@ -116,13 +120,17 @@ impl StudentPrompts {
             let format = EvaluationFormat::for_expert(shown.len(), aspect, words);
             texts.push(format.render_pieces(&ratings));
             let prompt = self.branches.pieces(aspect.key, &input)?;
-            members.push(self.evaluation(aspect.key.key(), &prompt, &format, ratings));
+            let lookups = scores.into_iter().flat_map(|all| all.values()).flat_map(lookups_of);
+            let evaluation = self.evaluation(aspect.key.key(), &prompt, &format, ratings);
+            members.push(MemberEvaluation { lookups: lookups.collect(), ..evaluation });
         }
         if let Some(merge) = &self.merge {
             let format = EvaluationFormat::for_final_scores(shown.len(), words);
             let prompt = merge.pieces(&input, &texts)?;
             let ratings = ratings_of(&order.conclusion, &shown)?;
-            members.push(self.evaluation(CONCLUSION, &prompt, &format, ratings));
+            let lookups = lookups_of(&order.conclusion);
+            let evaluation = self.evaluation(CONCLUSION, &prompt, &format, ratings);
+            members.push(MemberEvaluation { lookups, ..evaluation });
         }
         Ok(members)
     }
@@ -140,6 +148,7 @@ impl StudentPrompts {
             prompt: prompt_text(prompt),
             completion: prompt_text(&format.render_pieces(&ratings)),
             scores: ratings.into_iter().map(|(_, score)| score).collect(),
+            lookups: Vec::new(),
         }
     }
 }
@@ -152,6 +161,11 @@ pub(super) fn shown_order(order: &RecordedOrder, responses: usize) -> Vec<usize>
         shown.rotate_left(first);
     }
     shown
+}
+
+/// Returns the questions that were looked up for some scores.
+fn lookups_of(scores: &ResponseScores) -> Vec<RecordedLookup> {
+    scores.lookups.iter().flatten().flatten().cloned().collect()
 }
 
 /// Returns the analyses and scores of the responses in the order in which they were shown.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::prompt::Form;
-use acem3_experts::{Aspect, Criterion, Rating, Score};
+use acem3_experts::{Aspect, Criterion, Lookup, Rating, Score};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,10 @@ pub struct ResponseScores {
     /// Which analyses reached the token budget and were truncated; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Vec<bool>>,
+    /// The questions that the judge asked in each analysis, with the passages that it read; absent if
+    /// it asked none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookups: Option<Vec<Vec<RecordedLookup>>>,
     /// The probability of each score from 0 on: of 0 to 5, or of no and yes.
     pub probabilities: Vec<Vec<f64>>,
     /// Probability that the model gave to all scores together, before other tokens were excluded;
@@ -89,6 +93,16 @@ pub struct ResponseScores {
     /// Unknown probabilities count as the largest value that they can have, or as zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Vec<bool>>,
+}
+
+/// A question that a judge asked in an analysis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedLookup {
+    /// The question.
+    pub question: String,
+    /// Ids of the passages of the knowledge index that the judge read, best first; empty if none was
+    /// found.
+    pub passages: Vec<String>,
 }
 
 /// The preferred response of a pair, serialized as `>`, `=` or `<`.
@@ -214,6 +228,8 @@ impl ResponseScores {
         let is_cut = ratings.iter().any(|rating| rating.cut);
         let has_mass = ratings.iter().any(|rating| rating.score.label_mass.is_some());
         let is_partial = ratings.iter().any(|rating| rating.score.is_partial);
+        let has_lookups = ratings.iter().any(|rating| !rating.lookups.is_empty());
+        let lookups = |rating: &Rating| rating.lookups.iter().map(RecordedLookup::from).collect();
         let label_mass = |rating: &Rating| {
             rating.score.label_mass.map(|mass| round_to_4_decimals(f64::from(mass)))
         };
@@ -231,10 +247,17 @@ impl ResponseScores {
             spread: rounded(Score::std_dev),
             analyses: is_analysed.then(analyses),
             cut: is_cut.then(|| ratings.iter().map(|rating| rating.cut).collect()),
+            lookups: has_lookups.then(|| ratings.iter().map(lookups).collect()),
             probabilities: ratings.iter().map(probabilities).collect(),
             label_mass: has_mass.then(|| ratings.iter().map(label_mass).collect()),
             partial: is_partial.then(|| ratings.iter().map(|r| r.score.is_partial).collect()),
         }
+    }
+}
+
+impl From<&Lookup> for RecordedLookup {
+    fn from(lookup: &Lookup) -> Self {
+        Self { question: lookup.question.clone(), passages: lookup.passages.clone() }
     }
 }
 
@@ -265,7 +288,8 @@ mod tests {
     fn rating(value: u8, analysis: &str) -> Rating {
         let mut logits = [0.1; 6];
         logits[usize::from(value)] = 3.3;
-        Rating { analysis: analysis.into(), cut: false, score: Score::from_logits(&logits) }
+        let (analysis, lookups) = (analysis.into(), Vec::new());
+        Rating { analysis, cut: false, score: Score::from_logits(&logits), lookups }
     }
 
     fn order(swapped: bool, scores: [u8; 2]) -> OrderVerdict {

@@ -10,12 +10,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
-use acem3_experts::prompt::{Form, Rubric, RubricAspect, ScoreWords};
-use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating, Score};
+use acem3_experts::prompt::{Form, QUESTION, Rubric, RubricAspect, ScoreWords};
+use acem3_experts::{Aspect, BranchEvaluation, Criterion, Lookup, Rating, Score};
 use anyhow::bail;
 
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::provenance::{Provenance, add_form};
 use crate::support::digest::Digest;
 
@@ -38,6 +39,8 @@ pub struct ScriptedSettings {
     pub shows_reference: bool,
     /// The rubric; `None` for that of ACE-M³.
     pub rubric: Option<Arc<Rubric>>,
+    /// Where the judge looks up what it asks; `None` if it may not ask.
+    pub knowledge: Option<JudgeKnowledge>,
 }
 
 /// A deterministic judge for tests.
@@ -48,15 +51,24 @@ pub struct ScriptedJudge {
     fail_after: Option<u64>,
     /// True if scores do not depend on the reference, even if the judge sees it.
     ignores_reference: bool,
+    /// True if every analysis asks the question of the case.
+    asks: bool,
     settings: ScriptedSettings,
     /// Number of jobs judged so far.
     judged: u64,
 }
 
+/// A response as a prompt shows it.
+struct ShownResponse<'a> {
+    text: &'a str,
+    is_first: bool,
+}
+
 impl ScriptedJudge {
     /// Parses a script: comma-separated options `seed=N`, `slow` (30 ms per pair),
-    /// `slow=MS`, `fail-after=N` (the engine fails after N pairs) and `ignores-reference` (scores do
-    /// not depend on a reference that is shown).
+    /// `slow=MS`, `fail-after=N` (the engine fails after N pairs), `ignores-reference` (scores do
+    /// not depend on a reference that is shown) and `asks` (every analysis looks up the question of
+    /// the case, and its score depends on what was found).
     ///
     /// # Errors
     ///
@@ -70,9 +82,10 @@ impl ScriptedJudge {
                 ("slow", Ok(ms)) => judge.delay = Duration::from_millis(ms),
                 ("fail-after", Ok(pairs)) => judge.fail_after = Some(pairs),
                 ("ignores-reference", _) => judge.ignores_reference = true,
+                ("asks", _) => judge.asks = true,
                 _ => bail!(
                     "--panel scripted: unknown option `{part}`, \
-                     expected seed=N, slow=MS, fail-after=N or ignores-reference\n\
+                     expected seed=N, slow=MS, fail-after=N, ignores-reference or asks\n\
                      hint: pass for example --panel scripted:seed=2,slow=40"
                 ),
             }
@@ -80,11 +93,13 @@ impl ScriptedJudge {
         Ok(judge)
     }
 
-    fn order(&self, job: &JudgeJob, rotation: usize) -> OrderVerdict {
+    fn order(&self, job: &JudgeJob, rotation: usize) -> anyhow::Result<OrderVerdict> {
         let is_list = self.form() == Form::List;
+        let lookups = self.look_up(job)?;
         let ratings = |name: &str| -> Vec<Rating> {
             let texts = job.texts().into_iter().enumerate();
-            texts.map(|(r, text)| self.rating(job, name, text, r == rotation)).collect()
+            let shown = texts.map(|(r, text)| ShownResponse { text, is_first: r == rotation });
+            shown.map(|response| self.rating(job, name, &response, &lookups)).collect()
         };
         let branches = match self.settings.form {
             Form::Pair | Form::Single | Form::List => {
@@ -97,12 +112,21 @@ impl ScriptedJudge {
             }
             Form::Correctness => Vec::new(),
         };
-        OrderVerdict {
+        Ok(OrderVerdict {
             swapped: !is_list && rotation == 1,
             first_shown: is_list.then_some(rotation),
             branches,
             conclusion: ratings("conclusion"),
-        }
+        })
+    }
+
+    /// Looks up the question of the case, if every analysis asks it and there is an index.
+    fn look_up(&self, job: &JudgeJob) -> anyhow::Result<Vec<Lookup>> {
+        let Some(knowledge) = self.settings.knowledge.as_ref().filter(|_| self.asks) else {
+            return Ok(Vec::new());
+        };
+        let passages = knowledge.find(job.question())?.into_iter().map(|passage| passage.id);
+        Ok(vec![Lookup { question: job.question().to_owned(), passages: passages.collect() }])
     }
 
     /// Returns the aspects of the rubric with their criteria.
@@ -116,13 +140,23 @@ impl ScriptedJudge {
         }
     }
 
-    fn rating(&self, job: &JudgeJob, name: &str, text: &str, is_first: bool) -> Rating {
+    fn rating(
+        &self,
+        job: &JudgeJob,
+        name: &str,
+        response: &ShownResponse<'_>,
+        lookups: &[Lookup],
+    ) -> Rating {
+        let ShownResponse { text, is_first } = *response;
         let image = job.image.as_ref().map(|image| image.sha256);
         let mut input = format!("{} {name} {image:?} {}", self.seed, job.question());
         let uses_reference = self.shows_reference() && !self.ignores_reference;
         if let Some(reference) = job.case.reference.as_ref().filter(|_| uses_reference) {
             // A full stop more or less says the same, to real judges too.
             let _ = write!(input, " {}", reference.trim_end_matches('.'));
+        }
+        for passage in lookups.iter().flat_map(|lookup| &lookup.passages) {
+            let _ = write!(input, " {passage}");
         }
         let words = match self.settings.form {
             Form::Pair | Form::Single | Form::List => {
@@ -142,10 +176,12 @@ impl ScriptedJudge {
         let score = Score::from_logits(&logits);
         let analysis = if self.settings.scores_only {
             String::new()
+        } else if self.asks && lookups.is_empty() {
+            format!("{name} is {} {QUESTION}: {}", score.value, job.question())
         } else {
             format!("{name} is {}", score.value)
         };
-        Rating { analysis, cut: false, score }
+        Rating { analysis, cut: false, score, lookups: lookups.to_vec() }
     }
 }
 
@@ -175,8 +211,14 @@ impl Judge for ScriptedJudge {
     }
 
     fn provenance(&self) -> Provenance {
-        let ScriptedSettings { single_order, scores_only, form, shows_reference, rubric } =
-            &self.settings;
+        let ScriptedSettings {
+            single_order,
+            scores_only,
+            form,
+            shows_reference,
+            rubric,
+            knowledge,
+        } = &self.settings;
         let entries = [
             ("panel", "scripted".to_owned()),
             ("seed", self.seed.to_string()),
@@ -187,6 +229,12 @@ impl Judge for ScriptedJudge {
             entries.map(|(name, value)| (name.to_owned(), value)).into();
         if self.ignores_reference {
             provenance.insert("ignores".to_owned(), "reference".to_owned());
+        }
+        if self.asks {
+            provenance.insert("asks".to_owned(), "the question of the case".to_owned());
+        }
+        if let Some(knowledge) = knowledge {
+            knowledge.add_to(&mut provenance);
         }
         add_form(&mut provenance, *form, *shows_reference, rubric.as_deref());
         if let Some(rubric) = rubric {
@@ -206,16 +254,17 @@ impl Judge for ScriptedJudge {
             sleep(self.delay);
             if job.texts().iter().any(|text| text.contains(TOO_LONG)) {
                 let message = "a response does not fit into the context".to_owned();
-                return Err(Unscored::new(UnscoredReason::Truncated, message));
+                return Ok(Err(Unscored::new(UnscoredReason::Truncated, message)));
             }
             let rotations = self.form().rotations(job.responses.len(), self.settings.single_order);
-            Ok(Verdict { orders: rotations.map(|rotation| self.order(job, rotation)).collect() })
+            let orders = rotations.map(|rotation| self.order(job, rotation));
+            Ok(Ok(Verdict { orders: orders.collect::<anyhow::Result<_>>()? }))
         };
         if self.fail_after.is_some_and(|limit| self.judged + jobs.len() as u64 > limit) {
             bail!("scripted to fail here");
         }
-        let verdicts = jobs.iter().map(verdict).collect();
+        let verdicts: anyhow::Result<_> = jobs.iter().map(verdict).collect();
         self.judged += jobs.len() as u64;
-        Ok(verdicts)
+        verdicts
     }
 }

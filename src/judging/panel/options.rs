@@ -7,6 +7,7 @@ use acem3_experts::generate::GenerationSettings;
 use acem3_experts::prompt::{Form, PromptForm, Rubric};
 
 use crate::checkpoints::panel::prompt_config::PromptConfig;
+use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::provenance::{Provenance, add_form};
 
 /// Options of a judge run.
@@ -28,6 +29,8 @@ pub struct PanelOptions {
     pub shows_reference: bool,
     /// The rubric; `None` for that of ACE-M³.
     pub rubric: Option<Arc<Rubric>>,
+    /// Where the members look up what they ask; `None` if they may not ask.
+    pub knowledge: Option<JudgeKnowledge>,
 }
 
 impl PanelOptions {
@@ -38,12 +41,16 @@ impl PanelOptions {
             layout: config.layout,
             shows_reference: self.shows_reference,
             is_trained: config.is_trained,
+            offers_knowledge: self.knowledge.is_some(),
         }
     }
 
     /// Adds these options and those of a run to what can change a verdict.
     pub(in crate::judging) fn add_to(&self, provenance: &mut Provenance, run: JudgeOptions) {
         add_form(provenance, self.form, self.shows_reference, self.rubric.as_deref());
+        if let Some(knowledge) = &self.knowledge {
+            knowledge.add_to(provenance);
+        }
         let orders = if run.single_order { "single" } else { "both" };
         let texts = if self.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("orders".to_owned(), orders.to_owned());

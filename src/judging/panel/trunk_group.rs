@@ -117,7 +117,12 @@ impl TrunkGroup {
             });
             let conclusion = conclusion.transpose()?;
             let settings = options.generation(prompt_config.analysis_tokens);
-            let engine = Engine::new(trunk, heads, text_tokenizer, &member.decoder, settings)?;
+            let knowledge = options.knowledge.as_ref();
+            let knowledge = knowledge.map(|k| k.to_completion(&text_tokenizer)).transpose()?;
+            let mut engine = Engine::new(trunk, heads, text_tokenizer, &member.decoder, settings)?;
+            if let Some(knowledge) = knowledge {
+                engine.set_knowledge(knowledge);
+            }
             Ok::<_, acem3_experts::Error>((branches, conclusion, engine))
         };
         let (branches, conclusion, engine) = build().with_context(|| tokenizer.file.clone())?;

@@ -67,6 +67,7 @@ impl ServedPanelSettings {
             layout: self.layout,
             shows_reference: self.options.shows_reference,
             is_trained: self.is_trained,
+            offers_knowledge: self.options.knowledge.is_some(),
         }
     }
 }

@@ -13,3 +13,4 @@ pub use reasons::Reasons;
 pub use section::{TableSection, render_sections};
 pub use style::TableStyle;
 pub use table::Table;
+pub(crate) use wrap::wrap;

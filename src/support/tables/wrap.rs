@@ -35,7 +35,7 @@ pub(super) fn longest_word(text: &str) -> usize {
 ///
 /// Keeps the indentation of the text. Later lines have `hanging` additional spaces. Converts the
 /// output of [`protect_spaces`] back to normal spaces.
-pub(super) fn wrap(text: &str, width: usize, hanging: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, hanging: usize) -> Vec<String> {
     let unindented = text.trim_start_matches(' ');
     let indent = (text.len() - unindented.len()).min(width / 2);
     let hanging = if width >= 4 * (indent + hanging) { indent + hanging } else { indent };

@@ -108,6 +108,21 @@ impl Progress {
         }
     }
 
+    /// Updates the number of items of work that gives no verdicts. `message`: what else is known.
+    pub fn advance(&mut self, items: u64, message: &str) {
+        match &mut self.view {
+            ProgressView::Bar(bar) => {
+                bar.set_position(items);
+                bar.set_message(message.to_owned());
+            }
+            ProgressView::Log { last } if last.elapsed() >= LOG_INTERVAL => {
+                *last = Instant::now();
+                print_lines(&format!("{items} {}, {message}", self.items));
+            }
+            ProgressView::Log { .. } | ProgressView::Nothing => {}
+        }
+    }
+
     /// Prints a message, unless `--quiet` is set.
     pub fn note(&self, text: &str) {
         if !self.verbosity.quiet {

@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::device::DeviceArgs;
+use super::knowledge::KnowledgeArgs;
 use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::support::device::Placement;
@@ -42,6 +43,9 @@ pub struct JudgePanelArgs {
     /// Generate scores without analyses: faster, less reliable
     #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
     pub scores_only: bool,
+    /// Knowledge completion.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
     /// The server of a served judge. This field is the last one, because clap applies its help heading
     /// to all arguments after it.
     #[command(flatten)]

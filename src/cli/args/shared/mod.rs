@@ -7,6 +7,7 @@ mod device;
 mod dicom;
 mod form;
 mod judge_panel;
+mod knowledge;
 mod labels;
 mod output_format;
 mod prompt_layout;

@@ -196,7 +196,8 @@ fn student_settings(
     };
     // Panels are trained on pairs by the criteria of ACE-M³. Other prompts are those of published models.
     let is_trained = form.is_pair() && !shows_reference && rubric.has_keys_of_ace_m3();
-    let prompt_form = PromptForm { form, layout, shows_reference, is_trained };
+    let prompt_form =
+        PromptForm { form, layout, shows_reference, is_trained, offers_knowledge: false };
     Ok(StudentSettings { prompt_form, rubric, detail, chat_template })
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value};
 
 use super::isolated_table::{self, BinaryTable};
@@ -100,6 +101,14 @@ pub(crate) fn open_rows(path: &Path, format: &RowFormat) -> Result<TableRows> {
         }
         RowFormat::Binary(format) => isolated_table::open(path, *format)?,
     })
+}
+
+/// Opens the rows of a compressed JSONL file.
+pub(crate) fn open_gzip_lines(path: &Path) -> Result<TableRows> {
+    let file =
+        regular_file::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    let lines = Lines::new(BufReader::new(MultiGzDecoder::new(BufReader::new(file))));
+    Ok(Box::new(lines.map(|(line, text)| (line, text.and_then(|text| parse_object(&text))))))
 }
 
 fn open_elements(reader: BufReader<std::fs::File>) -> TableRows {

@@ -57,8 +57,7 @@ impl ContextFit {
         let text = self.longest - self.image_tokens;
         let fitting = FACTORS.into_iter().find(|factor| {
             let kind = ProjectorKind::PixelShuffle { factor: *factor };
-            grid.is_multiple_of(*factor)
-                && text + kind.token_count(grid * grid) <= self.context
+            grid.is_multiple_of(*factor) && text + kind.token_count(grid * grid) <= self.context
         });
         if let Some(factor) = fitting {
             let tokens = (grid / factor) * (grid / factor);
@@ -155,12 +154,20 @@ mod tests {
         assert_eq!((some.too_long, some.shortest, some.longest), (2, 976, 1376));
         assert!(some.fits_any());
         let warning = some.warning("tower", 24).unwrap();
-        for part in ["tower: 576 image tokens", "2 of 3 held-out pairs", "pixel_shuffle:2 (144", "--context 1536"] {
+        for part in [
+            "tower: 576 image tokens",
+            "2 of 3 held-out pairs",
+            "pixel_shuffle:2 (144",
+            "--context 1536",
+        ] {
             assert!(warning.contains(part), "{part}: {warning}");
         }
         let none = lengths.fit(1369, 1024);
         assert!(!none.fits_any());
         let warning = none.warning("tower", 37).unwrap();
-        assert!(warning.contains("all 3 held-out pairs") && !warning.contains("pixel"), "{warning}");
+        assert!(
+            warning.contains("all 3 held-out pairs") && !warning.contains("pixel"),
+            "{warning}"
+        );
     }
 }

@@ -140,7 +140,10 @@ impl EncoderPlan {
             trunk_layers: layers.saturating_sub(1),
             processor: Some(encoder.processor.clone()),
             model,
-            data_shares: shares.iter().map(|name| ((*name).to_owned(), 0.5)).collect::<BTreeMap<_, _>>(),
+            data_shares: shares
+                .iter()
+                .map(|name| ((*name).to_owned(), 0.5))
+                .collect::<BTreeMap<_, _>>(),
             optimizer: AdamWConfig::default(),
             stages: vec![self.projector_stage(uses_data_sets)],
         })
@@ -171,7 +174,13 @@ impl EncoderPlan {
     }
 
     fn projector_stage(&self, uses_data_sets: bool) -> StageConfig {
-        let frozen = ["model.vision_tower.", "model.embed_tokens.", "model.layers.", "model.norm.", "lm_head."];
+        let frozen = [
+            "model.vision_tower.",
+            "model.embed_tokens.",
+            "model.layers.",
+            "model.norm.",
+            "lm_head.",
+        ];
         StageConfig {
             evaluations: None,
             name: "projector".to_owned(),

@@ -104,6 +104,7 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
                 analysis: r.analysis.clone(),
                 cut: false,
                 score: score(r.score),
+                lookups: Vec::new(),
             });
             BranchExperts::build_evaluation(aspect, ratings.collect())
         })

@@ -187,6 +187,7 @@ fn rating_pair(
         analysis: analysis.clone(),
         cut: false,
         score: Score::from_value(*score),
+        lookups: Vec::new(),
     });
     if swapped {
         pair.reverse();

@@ -116,6 +116,7 @@ mod tests {
                 spread: vec![0.0; 2],
                 analyses: None,
                 cut: None,
+                lookups: None,
                 probabilities: vec![vec![0.0; 6]; 2],
                 label_mass: None,
                 partial: None,

@@ -146,7 +146,14 @@ impl JudgedComparison {
 
     fn costs(&self) -> TableSection {
         let header = [
-            "encoder", "tokens/image", "ms/image", "s/pair", "peak memory", "encoder", "projector", "trained",
+            "encoder",
+            "tokens/image",
+            "ms/image",
+            "s/pair",
+            "peak memory",
+            "encoder",
+            "projector",
+            "trained",
         ];
         let mut table = Table::new(header);
         for row in &self.rows {
@@ -179,7 +186,17 @@ impl JudgedComparison {
     /// Returns one row per statistic.
     pub fn csv_table(&self) -> Table {
         let header = [
-            "encoder", "compared_with", "statistic", "group", "value", "low", "high", "p", "p_holm", "n", "images",
+            "encoder",
+            "compared_with",
+            "statistic",
+            "group",
+            "value",
+            "low",
+            "high",
+            "p",
+            "p_holm",
+            "n",
+            "images",
         ];
         let mut table = Table::new(header).with_text_columns(4);
         for row in &self.rows {
@@ -188,7 +205,11 @@ impl JudgedComparison {
                 let name = statistic.name.trim();
                 push_proportion(&mut table, [encoder, name, ""], statistic.proportion);
             }
-            push_proportion(&mut table, [encoder, "order accuracy, blank image", ""], row.blank_image);
+            push_proportion(
+                &mut table,
+                [encoder, "order accuracy, blank image", ""],
+                row.blank_image,
+            );
             push_groups(&mut table, encoder, [&row.by_question_type, &row.by_modality]);
             for seed in &row.by_seed {
                 let seed_name = seed.seed.to_string();

@@ -1,0 +1,105 @@
+//! Questions in an analysis, and what a member reads about them.
+
+use serde::Deserialize;
+
+use crate::Error;
+
+/// Start of a question in the text of a judge or teacher (section 3.1 of `AutoMedEval`).
+pub const QUESTION: &str = "[Question]";
+/// Heading below which a prompt says that the member may ask.
+const INSTRUCTION_HEADING: &str = "### Instruction:\n";
+
+/// The texts around questions and evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnowledgePrompt {
+    /// Version of the file, for its readers.
+    pub version: u32,
+    /// Says that the member may ask.
+    pub instruction: String,
+    /// Text before the passages.
+    pub evidence: String,
+    /// Text in place of passages if there are none.
+    pub nothing_found: String,
+    /// Text after the passages, where the member continues.
+    pub resume: String,
+}
+
+impl KnowledgePrompt {
+    /// Text of the file. Its hash is part of the provenance of verdicts with knowledge.
+    pub const SOURCE: &str = include_str!("../../data/knowledge.toml");
+
+    /// Parses the file.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn built_in() -> Result<Self, Error> {
+        toml::from_str(Self::SOURCE).map_err(|error| Error::Template(error.to_string()))
+    }
+
+    /// Adds the sentence that the member may ask to the text of a prompt template.
+    ///
+    /// # Errors
+    /// If the template has no instruction.
+    pub fn add_instruction(template: &str) -> Result<String, Error> {
+        let Some((before, after)) = template.split_once(INSTRUCTION_HEADING) else {
+            let heading = INSTRUCTION_HEADING.trim_end();
+            return Err(Error::Template(format!(
+                "a prompt without `{heading}` cannot offer knowledge"
+            )));
+        };
+        let sentence = Self::built_in()?.instruction;
+        Ok(format!("{before}{INSTRUCTION_HEADING}{sentence}\n{after}"))
+    }
+}
+
+/// A text with a question in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuestionInText<'a> {
+    /// The text before the question.
+    pub before: &'a str,
+    /// The question: the rest of its line, without the mark.
+    pub question: &'a str,
+}
+
+impl<'a> QuestionInText<'a> {
+    /// Finds the first question of a text: the rest of the line after [`QUESTION`], without a colon
+    /// and surrounding spaces. A mark without text after it is no question.
+    pub fn find(text: &'a str) -> Option<Self> {
+        text.match_indices(QUESTION).find_map(|(start, mark)| {
+            let rest = text.get(start + mark.len()..)?;
+            let line = rest.lines().next()?.trim_start();
+            let question = line.strip_prefix(':').unwrap_or(line).trim();
+            let before = text.get(..start)?;
+            (!question.is_empty()).then_some(Self { before, question })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_ends_with_its_line() {
+        let question = |text| QuestionInText::find(text).map(|found| found.question);
+        let text = "The first one is vague. [Question]: What is a stent? \r\nThen more.";
+        let found =
+            QuestionInText { before: "The first one is vague. ", question: "What is a stent?" };
+        assert_eq!(QuestionInText::find(text), Some(found));
+        assert_eq!(question("[Question] Is it éclair?"), Some("Is it éclair?"));
+        assert_eq!(question("[Question]:\n[Question]: b [Question]: c"), Some("b [Question]: c"));
+        for none in ["", "Question: what?", "[Question]", "[Question]: \n next"] {
+            assert_eq!(question(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn sentence_follows_the_heading_of_the_instruction() -> Result<(), Error> {
+        let prompt = KnowledgePrompt::add_instruction("a\n### Instruction:\nb")?;
+        assert!(prompt.starts_with("a\n### Instruction:\n## If "), "{prompt}");
+        assert!(prompt.contains(QUESTION) && prompt.ends_with("\nb"), "{prompt}");
+        assert!(KnowledgePrompt::add_instruction("none").is_err());
+        Ok(())
+    }
+}
