@@ -10,6 +10,8 @@ mod judge;
 mod man;
 mod merge;
 mod panel;
+mod preferences;
+mod quality;
 mod root;
 mod shared;
 mod training;
@@ -22,18 +24,19 @@ pub use analysis::{
 pub use command::Command;
 pub use completions::CompletionsArgs;
 pub use data::{
-    CheckArgs, DataArgs, DataCommand, ImportArgs, PhantomArgs, PreferenceArgs, QualityArgs,
-    SchemaArgs, SchemaFileType,
+    CheckArgs, DataArgs, DataCommand, ImportArgs, PhantomArgs, SchemaArgs, SchemaFileType,
 };
 pub use judge::JudgeArgs;
 pub use man::ManArgs;
 pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};
+pub use preferences::PreferenceArgs;
+pub use quality::QualityArgs;
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArgs, JudgePanelArgs,
     LabelArgs, LabelScale, OutputFormat, ReferenceUse, ShardArg, ShardSource, SourceArgs,
-    TableFormat,
+    TableFormat, read_rubric,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

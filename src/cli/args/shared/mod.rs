@@ -19,7 +19,7 @@ pub use bound_value::BoundValue;
 pub use complete::CompleteArgs;
 pub use device::DeviceArgs;
 pub use dicom::DicomArgs;
-pub use form::{FormArgs, ReferenceUse};
+pub use form::{FormArgs, ReferenceUse, read_rubric};
 pub use judge_panel::JudgePanelArgs;
 pub use labels::{LabelArgs, LabelScale};
 pub use output_format::{OutputFormat, TableFormat};
