@@ -1,14 +1,18 @@
 //! Configuration of a member: vision tower, projector and decoder.
 
-use acem3_projector::ProjectorConfig;
-use acem3_vision::{Selection, VisionConfig};
+use acem3_kernels::Activation;
+use acem3_projector::{ProjectorConfig, ProjectorKind};
+use acem3_vision::{SelectFeature, Selection, VisionConfig, VitVariant};
 use serde::{Deserialize, Serialize};
 
 use crate::decoder::DecoderConfig;
 
 /// Sizes of all layers of a member, from pixels to logits.
+///
+/// A text model has no vision tower: the sizes of `vision` and `projector` are zero, and files
+/// contain only `decoder`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ModelFile", into = "ModelFile")]
 pub struct ModelConfig {
     /// Sizes of the vision tower.
     pub vision: VisionConfig,
@@ -20,15 +24,107 @@ pub struct ModelConfig {
     pub decoder: DecoderConfig,
 }
 
+/// The configuration in files.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelFile {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vision: Option<VisionConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    projector: Option<ProjectorConfig>,
+    decoder: DecoderConfig,
+}
+
+impl TryFrom<ModelFile> for ModelConfig {
+    type Error = String;
+
+    fn try_from(file: ModelFile) -> Result<Self, String> {
+        let ModelFile { vision, selection, projector, decoder } = file;
+        match (vision, selection, projector) {
+            (Some(vision), Some(selection), Some(projector)) => {
+                Ok(Self { vision, selection, projector, decoder })
+            }
+            (None, None, None) => Ok(Self::of_text_model(decoder)),
+            (vision, selection, _) => {
+                let missing = match (vision, selection) {
+                    (None, _) => "vision",
+                    (_, None) => "selection",
+                    _ => "projector",
+                };
+                Err(format!(
+                    "missing field `{missing}`; a model with images has `vision`, `selection` and \
+                     `projector`, a text model none of them"
+                ))
+            }
+        }
+    }
+}
+
+impl From<ModelConfig> for ModelFile {
+    fn from(config: ModelConfig) -> Self {
+        let is_text_only = config.is_text_only();
+        let ModelConfig { vision, selection, projector, decoder } = config;
+        Self {
+            vision: (!is_text_only).then_some(vision),
+            selection: (!is_text_only).then_some(selection),
+            projector: (!is_text_only).then_some(projector),
+            decoder,
+        }
+    }
+}
+
 impl ModelConfig {
-    /// Returns the number of tokens of one image in a prompt.
+    /// Returns the configuration of a text model.
+    pub fn of_text_model(decoder: DecoderConfig) -> Self {
+        Self {
+            vision: VisionConfig {
+                hidden_size: 0,
+                intermediate_size: 0,
+                num_hidden_layers: 0,
+                num_attention_heads: 0,
+                image_size: 0,
+                // A divisor.
+                patch_size: 1,
+                num_channels: 0,
+                layer_norm_eps: 0.0,
+                hidden_act: Activation::Gelu,
+                variant: VitVariant::default(),
+            },
+            selection: Selection {
+                select_layer: -1,
+                select_feature: SelectFeature::Patch,
+                post_norm: false,
+            },
+            projector: ProjectorConfig {
+                kind: ProjectorKind::Linear,
+                vision_hidden_size: 0,
+                hidden_size: 0,
+            },
+            decoder,
+        }
+    }
+
+    /// Returns true if the model has no vision tower.
+    pub fn is_text_only(&self) -> bool {
+        self.vision.num_hidden_layers == 0
+    }
+
+    /// Returns the number of tokens of one image in a prompt; 0 for a text model.
     pub fn image_tokens(&self) -> usize {
+        if self.is_text_only() {
+            return 0;
+        }
         self.projector.kind.token_count(self.vision.token_count(self.selection))
     }
 
     /// Returns an error if a size is invalid or if the parts do not fit each other.
     pub fn validate(&self) -> Result<(), String> {
         self.decoder.validate().map_err(|problem| format!("decoder: {problem}"))?;
+        if self.is_text_only() {
+            return Ok(());
+        }
         self.vision.validate().map_err(|problem| problem.to_string())?;
         let expected = (self.vision.hidden_size, self.decoder.hidden_size);
         let found = (self.projector.vision_hidden_size, self.projector.hidden_size);

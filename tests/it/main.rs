@@ -119,6 +119,8 @@ mod phantoms;
 #[cfg(test)]
 mod planted_text;
 #[cfg(test)]
+mod preferences;
+#[cfg(test)]
 mod quoted_text;
 #[cfg(test)]
 mod rank;

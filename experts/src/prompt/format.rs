@@ -37,7 +37,7 @@ impl EvaluationFormat {
     pub fn for_aspect(aspect: Aspect) -> Self {
         let names: Vec<String> =
             aspect.criteria().iter().map(|criterion| criterion.name()).collect();
-        Self::from_criteria(2, &names, ScoreWords::DEFAULT)
+        Self::for_criteria(2, &names, ScoreWords::DEFAULT)
     }
 
     /// Creates the format of the conclusion model for pairs: an analysis and a final score for each
@@ -63,10 +63,11 @@ impl EvaluationFormat {
     /// Creates the format of a branch expert: an analysis and a score for each response and criterion.
     pub fn for_expert(responses: usize, aspect: &RubricAspect, words: ScoreWords) -> Self {
         let names: Vec<String> = aspect.criteria.iter().map(|c| c.name.clone()).collect();
-        Self::from_criteria(responses, &names, words)
+        Self::for_criteria(responses, &names, words)
     }
 
-    fn from_criteria(responses: usize, names: &[String], words: ScoreWords) -> Self {
+    /// Creates the format of an evaluation by criteria with these names.
+    pub fn for_criteria(responses: usize, names: &[String], words: ScoreWords) -> Self {
         let mut steps = Vec::new();
         for response in 1..=responses {
             for (i, name) in names.iter().enumerate() {

@@ -38,10 +38,26 @@ impl TargetLogits {
     }
 }
 
-/// A member of a panel with trainable weights.
-pub struct TrainableModel {
+/// Layers from pixels to image tokens.
+struct ImageLayers {
     tower: VisionTower,
     projector: Projector,
+}
+
+impl ImageLayers {
+    fn load(vb: &VarBuilder, config: &ModelConfig) -> Result<Self, Error> {
+        let tower = vb.pp("vision_tower.vision_model");
+        Ok(Self {
+            tower: VisionTower::load(&tower, &config.vision, config.selection)?,
+            projector: Projector::load(&vb.pp("mm_projector"), &config.projector)?,
+        })
+    }
+}
+
+/// A member of a panel with trainable weights.
+pub struct TrainableModel {
+    /// `None` in a text model.
+    images: Option<ImageLayers>,
     trunk: Trunk,
     head: Head,
     image_size: usize,
@@ -55,12 +71,9 @@ impl TrainableModel {
         config.decoder.validate().map_err(Error::Training)?;
         let model = vb.pp("model");
         Ok(Self {
-            tower: VisionTower::load(
-                &model.pp("vision_tower.vision_model"),
-                &config.vision,
-                config.selection,
-            )?,
-            projector: Projector::load(&model.pp("mm_projector"), &config.projector)?,
+            images: (!config.is_text_only())
+                .then(|| ImageLayers::load(&model, config))
+                .transpose()?,
             trunk: Trunk::load(vb, &config.decoder, depth)?,
             head: Head::load(vb, &config.decoder, depth)?,
             image_size: config.vision.image_size,
@@ -76,9 +89,11 @@ impl TrainableModel {
         Self { recompute_activations, ..self }
     }
 
-    /// Returns the number of image tokens of an image.
+    /// Returns the number of image tokens of an image; 0 for a text model.
     pub fn image_tokens(&self) -> usize {
-        self.projector.kind().token_count(self.tower.token_count())
+        let count =
+            |images: &ImageLayers| images.projector.kind().token_count(images.tower.token_count());
+        self.images.as_ref().map_or(0, count)
     }
 
     /// Computes the patch features of images.
@@ -88,7 +103,9 @@ impl TrainableModel {
     pub fn encode_images(&self, images: &[Arc<[f32]>]) -> Result<Tensor, Error> {
         let values: Vec<f32> = images.iter().flat_map(|i| i.iter().copied()).collect();
         let shape = (images.len(), 3, self.image_size, self.image_size);
-        Ok(self.tower.forward(&Tensor::from_vec(values, shape, &self.device)?)?)
+        let layers = self.images.as_ref();
+        let layers = layers.ok_or_else(|| training_error("a text model encodes no images"))?;
+        Ok(layers.tower.forward(&Tensor::from_vec(values, shape, &self.device)?)?)
     }
 
     /// Computes the cross-entropy of the targets. Targets for which `is_counted` returns true count
@@ -199,7 +216,15 @@ impl TrainableModel {
     fn embed(&self, sequences: &[Sequence], packing: &Packing) -> Result<Tensor, Error> {
         let tokens = packing.scatter(0, sequences.iter().map(|s| s.tokens.clone()));
         let text = self.trunk.embed(&tokens)?;
-        let image = self.projector.forward(&self.image_features(sequences)?)?;
+        let Some(layers) = &self.images else {
+            if sequences.iter().any(|sequence| sequence.image_start.is_some()) {
+                return Err(training_error(
+                    "a prompt contains an image, and the model is a text model",
+                ));
+            }
+            return Ok(text);
+        };
+        let image = layers.projector.forward(&self.image_features(sequences)?)?;
         let (n, p, c) = image.dims3()?;
         let table = Tensor::cat(&[&text, &image.reshape((n * p, c))?], 0)?;
         let mut indices: Vec<u32> = (0..packing.len() as u32).collect();

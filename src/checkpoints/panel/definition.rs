@@ -208,7 +208,7 @@ impl PanelDefinition {
             members.push(Member {
                 origin: files.describe(PANEL_FILE),
                 model_type: "acem3".to_owned(),
-                vision: Some(VisionSetup {
+                vision: (!spec.model.is_text_only()).then(|| VisionSetup {
                     processor: spec.processor.clone(),
                     tiling: None,
                     vision: spec.model.vision.clone(),

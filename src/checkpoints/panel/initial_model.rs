@@ -19,12 +19,12 @@ use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
-/// Four multimodal members of one architecture, with tokenizer and weights.
+/// Four members of one architecture, with tokenizer and weights.
 pub struct InitialModel {
     /// Configuration of each member.
     pub model: ModelConfig,
-    /// Image preprocessing.
-    pub processor: ImageProcessor,
+    /// Image preprocessing; `None` for a text model.
+    pub processor: Option<ImageProcessor>,
     /// Chat template of the members.
     pub chat_template: ChatTemplate,
     /// Default prompt layout.
@@ -44,8 +44,8 @@ impl InitialModel {
     /// Reads a panel or checkpoint into CPU memory.
     ///
     /// # Errors
-    /// If a file cannot be read, if members differ in more than their weights, or if members have
-    /// no vision tower, encode images in tiles or have a Gemma 3 decoder.
+    /// If a file cannot be read, if members differ in more than their weights, or if members encode
+    /// images in tiles or have a Gemma 3 decoder.
     pub fn read(files: &PanelFiles, downloads: HubDownloads) -> Result<Self> {
         let definition =
             PanelDefinition::read(files, &Rubric::built_in()?, &Placement::cpu(), downloads)?;
@@ -65,14 +65,7 @@ impl InitialModel {
                 );
             }
         }
-        let Some(setup) = &first.vision else {
-            bail!(
-                "{}: text-only model, expected one with a vision tower\n\
-                 hint: start from a multimodal model such as LLaVA 1.5",
-                first.origin
-            );
-        };
-        if setup.tiling.is_some() {
+        if first.vision.as_ref().is_some_and(|setup| setup.tiling.is_some()) {
             bail!(
                 "{}: training does not support models that encode images in tiles\n\
                  hint: start from LLaVA 1.5 or LLaVA-Med 1.5",
@@ -87,13 +80,16 @@ impl InitialModel {
             );
         }
         Ok(Self {
-            model: ModelConfig {
-                vision: setup.vision.clone(),
-                selection: setup.selection,
-                projector: setup.projector.clone(),
-                decoder: first.decoder.clone(),
+            model: match &first.vision {
+                Some(setup) => ModelConfig {
+                    vision: setup.vision.clone(),
+                    selection: setup.selection,
+                    projector: setup.projector.clone(),
+                    decoder: first.decoder.clone(),
+                },
+                None => ModelConfig::of_text_model(first.decoder.clone()),
             },
-            processor: setup.processor.clone(),
+            processor: first.vision.as_ref().map(|setup| setup.processor.clone()),
             chat_template: first.chat_template.clone(),
             layout: definition.prompt_config.layout,
             rubric: definition.prompt_config.rubric,

@@ -38,7 +38,7 @@ pub struct PanelSpec {
     /// Chat template of the members (default: none).
     #[serde(default, skip_serializing_if = "ChatTemplate::is_plain")]
     pub dialogue: ChatTemplate,
-    /// Image preprocessing.
+    /// Image preprocessing; unused by a text model.
     pub processor: ImageProcessor,
     /// Configuration of each member.
     pub model: ModelConfig,

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use acem3_experts::prompt::RubricDetail;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-use super::shared::{FormArgs, JudgePanelArgs, OutputFormat, PromptLayoutArg, SourceArgs};
+use super::shared::{
+    FormArgs, JudgePanelArgs, OutputFormat, PromptLayoutArg, RubricDetailArg, SourceArgs,
+};
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -115,22 +116,4 @@ pub enum CheckSource {
     Reference,
     /// Neither
     None,
-}
-
-/// How much of a rubric prompts contain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RubricDetailArg {
-    /// Names, definitions and anchors, as published models are asked
-    Full,
-    /// Names only
-    Names,
-}
-
-impl From<RubricDetailArg> for RubricDetail {
-    fn from(detail: RubricDetailArg) -> Self {
-        match detail {
-            RubricDetailArg::Full => Self::Full,
-            RubricDetailArg::Names => Self::Names,
-        }
-    }
 }

@@ -6,11 +6,12 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::construction::EvaluationsArgs;
 use super::knowledge::{IndexArgs, SearchArgs};
+use super::preferences::PreferenceArgs;
+use super::quality::QualityArgs;
 use super::review::ReviewArgs;
-use super::shared::{OutputFormat, PromptLayoutArg, SourceArgs};
+use super::shared::{OutputFormat, SourceArgs};
 use crate::data::cases::{Lang, SourceOptions};
 use crate::data::imports::{ColumnEntry, ColumnRoles};
-use crate::training::Negative;
 
 /// Arguments of `acem3 data`.
 #[derive(Args, Clone, Debug)]
@@ -150,59 +151,6 @@ pub struct PhantomArgs {
     /// Seed the random numbers with SEED; equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
-}
-
-/// Arguments of `acem3 data preferences`.
-#[derive(Args, Clone, Debug)]
-pub struct PreferenceArgs {
-    /// Use the correct evaluations in FILE instead of phantoms: JSONL with `prompt`, `completion`
-    /// (or `chosen`), `images` and optionally `member`, the part of the panel that writes such
-    /// evaluations (`expression`, `medical_knowledge`, `patient_relevance` or `conclusion`)
-    #[arg(value_name = "FILE", conflicts_with_all = ["count", "layout"])]
-    pub evaluations: Option<PathBuf>,
-    /// Write `preferences.jsonl` and `images/` to folder DIR
-    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
-    pub out: PathBuf,
-    /// Generate N phantoms, with one pair for each of the four members of a panel
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, env = "ACEM3_COUNT")]
-    pub count: u64,
-    /// Seed the random numbers with SEED; equal seeds give equal files
-    #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
-    pub seed: u64,
-    /// Derive worse evaluations with these methods, separated by commas; some pairs combine two
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_values_t = Negative::ALL,
-        env = "ACEM3_NEGATIVES"
-    )]
-    pub negatives: Vec<Negative>,
-    /// Write prompts in this layout
-    #[arg(long, value_enum, default_value_t = PromptLayoutArg::Paper, env = "ACEM3_LAYOUT")]
-    pub layout: PromptLayoutArg,
-    /// Start the better evaluation with `[Good]` and the worse one with `[Bad]` (reward-token DPO)
-    #[arg(long, env = "ACEM3_REWARD_TOKENS")]
-    pub reward_tokens: bool,
-}
-
-/// Arguments of `acem3 data quality`.
-#[derive(Args, Clone, Debug)]
-pub struct QualityArgs {
-    /// Evaluations: JSONL with `prompt`, `completion` (or `chosen`) and, if rated, `quality`
-    #[arg(value_name = "FILE")]
-    pub path: PathBuf,
-    /// Write the lines to FILE; `quality` becomes the probability that the evaluation belongs to
-    /// the better-rated half, and ratings move to `rated`
-    #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
-    pub out: PathBuf,
-    /// Seed the folds and the confidence interval with SEED
-    #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
-    pub seed: u64,
-    /// Print the result in this format
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
-    pub format: OutputFormat,
 }
 
 /// Arguments of `acem3 data schema`.

@@ -12,6 +12,8 @@ mod knowledge;
 mod man;
 mod merge;
 mod panel;
+mod preferences;
+mod quality;
 mod review;
 mod root;
 mod shared;
@@ -24,22 +26,23 @@ pub use analysis::{
 };
 pub use command::Command;
 pub use completions::CompletionsArgs;
-pub use construction::{CheckRuleArgs, CheckSource, EvaluationsArgs, RubricDetailArg, StudentArgs};
+pub use construction::{CheckRuleArgs, CheckSource, EvaluationsArgs, StudentArgs};
 pub use data::{
-    CheckArgs, DataArgs, DataCommand, ImportArgs, PhantomArgs, PreferenceArgs, QualityArgs,
-    SchemaArgs, SchemaFileType,
+    CheckArgs, DataArgs, DataCommand, ImportArgs, PhantomArgs, SchemaArgs, SchemaFileType,
 };
 pub use judge::JudgeArgs;
 pub use knowledge::{IndexArgs, SearchArgs};
 pub use man::ManArgs;
 pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};
+pub use preferences::PreferenceArgs;
+pub use quality::QualityArgs;
 pub use review::{ReviewApplyArgs, ReviewArgs, ReviewCommand, ReviewSampleArgs};
 pub use root::Cli;
 pub use shared::{
     BootstrapArgs, BoundValue, CompleteArgs, DeviceArgs, DicomArgs, FormArg, FormArgs,
     JudgePanelArgs, LabelArgs, LabelScale, OutputFormat, ReferenceUse, ShardArg, ShardSource,
-    SourceArgs, TableFormat,
+    SourceArgs, TableFormat, read_rubric,
 };
 pub use training::{
     EncodersArgs, IntrospectArgs, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs,

@@ -7,32 +7,26 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::cli::args::{
-    CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
-    SchemaArgs, SchemaFileType,
+    CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, SchemaArgs, SchemaFileType,
 };
 use crate::cli::commands::construction;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::import::import_cases;
 use crate::cli::commands::knowledge::{index_corpora, search_index};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
+use crate::cli::commands::{preferences, quality};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
 use crate::data::images::outside_images::OutsideImages;
 use crate::data::images::{ImageReader, relative_path};
 use crate::data::phantoms::case_folder;
 use crate::judging::run::record::Record;
-use crate::statistics::Bootstrap;
-use crate::support::files::out_file::OutFile;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::cut::cut_message;
 use crate::support::text::{escape_control_chars, format_count};
-use crate::training::preferences::{
-    PreferenceFolderConfig, RATED_FORM, predict_quality, read_evaluations,
-    write_evaluation_preferences, write_phantom_preferences, write_rated,
-};
 
 /// Runs the command.
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
@@ -40,8 +34,8 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
         DataCommand::Import(args) => import_cases(args, verbosity),
         DataCommand::Index(args) => index_corpora(args, verbosity),
         DataCommand::Phantoms(args) => write_phantoms(args, verbosity),
-        DataCommand::Preferences(args) => write_preferences(args, verbosity),
-        DataCommand::Quality(args) => rate_quality(args),
+        DataCommand::Preferences(args) => preferences::run(args, verbosity),
+        DataCommand::Quality(args) => quality::run(args),
         DataCommand::Evaluations(args) => construction::evaluations::run(args, verbosity),
         DataCommand::Review(args) => construction::review::run(&args.command),
         DataCommand::Check(args) => check_cases(args, verbosity),
@@ -56,73 +50,6 @@ fn write_phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Ex
         let out = args.out.display();
         write_stdout(&format!("{} in {out}\n", format_count(args.count, "case")))?;
     }
-    Ok(Exit::Done)
-}
-
-fn write_preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let config = PreferenceFolderConfig {
-        out: args.out.clone(),
-        cases: args.count,
-        seed: args.seed,
-        negatives: args.negatives.clone(),
-        layout: args.layout.into(),
-        has_reward_tokens: args.reward_tokens,
-    };
-    let interrupt = Interrupt::listen()?;
-    let written = match &args.evaluations {
-        Some(file) => write_evaluation_preferences(file, &config, &interrupt)?,
-        None => write_phantom_preferences(&config, &interrupt)?,
-    };
-    if !verbosity.quiet {
-        let (pairs, out) = (format_count(written.pairs, "pair"), args.out.display());
-        write_stdout(&format!("{pairs} in {out}\n"))?;
-        if written.skipped > 0 {
-            let skipped = format_count(written.skipped, "evaluation");
-            print_lines(&format!("{skipped} skipped: no method of --negatives applies"));
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn rate_quality(args: &QualityArgs) -> anyhow::Result<Exit> {
-    let out = OutFile::check(&args.out, RATED_FORM, &[&args.path])?;
-    let evaluations = read_evaluations(&args.path)?.items;
-    let bootstrap = Bootstrap { seed: args.seed, ..Bootstrap::default() };
-    let quality = predict_quality(&evaluations, bootstrap)
-        .with_context(|| args.path.display().to_string())?;
-    write_rated(&args.path, &out, &quality.probabilities)?;
-    let accuracy = quality.accuracy.value?;
-    let majority_accuracy =
-        quality.better.max(quality.rated - quality.better) as f64 / quality.rated as f64;
-    write_stdout(&match args.format {
-        OutputFormat::Json => {
-            let output = serde_json::json!({
-                "evaluations": evaluations.len(),
-                "rated": quality.rated,
-                "better": quality.better,
-                "better_from": quality.better_from,
-                "right": accuracy,
-                "interval": quality.accuracy.interval.ok(),
-                "right_by_the_larger_class": majority_accuracy,
-            });
-            output.to_string() + "\n"
-        }
-        OutputFormat::Text => {
-            let [low, high] = quality.accuracy.interval.unwrap_or([0.0, 1.0]);
-            format!(
-                "{} of {} rated, {} of them {} or better\n\
-                 held-out accuracy: {:.1} % (95 % CI {:.1} to {:.1}); majority class {:.1} %\n",
-                quality.rated,
-                format_count(evaluations.len() as u64, "evaluation"),
-                quality.better,
-                quality.better_from,
-                100.0 * accuracy,
-                100.0 * low,
-                100.0 * high,
-                100.0 * majority_accuracy
-            )
-        }
-    })?;
     Ok(Exit::Done)
 }
 

@@ -18,6 +18,8 @@ mod merge;
 mod output;
 mod panel;
 mod panel_warning;
+mod preferences;
+mod quality;
 mod training;
 mod verify;
 

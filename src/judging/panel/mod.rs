@@ -26,3 +26,4 @@ pub use local_task::LocalTask;
 pub use options::{JudgeOptions, PanelOptions};
 pub use panel_replicas::PanelReplicas;
 pub use prompts::{MemberPrompt, PromptedPanel, member_prompts};
+pub(crate) use prompts::{PromptMember, PromptMembers};

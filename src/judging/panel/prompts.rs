@@ -39,20 +39,33 @@ pub enum PromptedPanel<'a> {
 }
 
 /// Prompt settings and members of a panel.
-struct PromptMembers {
-    config: PromptConfig,
-    members: Vec<PromptMember>,
+pub(crate) struct PromptMembers {
+    /// Prompt settings of the panel.
+    pub(crate) config: PromptConfig,
+    /// The members, in the order of the panel.
+    pub(crate) members: Vec<PromptMember>,
 }
 
 /// What the prompts of a member depend on.
-struct PromptMember {
+pub(crate) struct PromptMember {
     name: &'static str,
-    chat_template: ChatTemplate,
-    sees_images: bool,
+    /// Text around the prompts.
+    pub(crate) chat_template: ChatTemplate,
+    /// False for a text model.
+    pub(crate) sees_images: bool,
 }
 
 impl PromptMembers {
-    fn read(panel: PromptedPanel<'_>, rubric: &Rubric, downloads: HubDownloads) -> Result<Self> {
+    /// Reads the prompt settings of a panel that judges by a rubric.
+    ///
+    /// # Errors
+    ///
+    /// The panel cannot be read.
+    pub(crate) fn read(
+        panel: PromptedPanel<'_>,
+        rubric: &Rubric,
+        downloads: HubDownloads,
+    ) -> Result<Self> {
         let files = match panel {
             PromptedPanel::Files(files) => files,
             PromptedPanel::Model => {

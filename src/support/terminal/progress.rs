@@ -142,6 +142,14 @@ impl Progress {
         }
     }
 
+    /// Runs a function that prints, without the progress bar on the terminal.
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.view {
+            ProgressView::Bar(bar) => bar.suspend(print),
+            ProgressView::Log { .. } | ProgressView::Nothing => print(),
+        }
+    }
+
     /// Removes the progress bar.
     pub fn finish(&self) {
         if let ProgressView::Bar(bar) = &self.view {

@@ -1,7 +1,7 @@
 //! Trains and measures every variant with every seed. Finished trials are not repeated.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -14,12 +14,15 @@ use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::format_duration;
+use crate::support::text::format_count;
 use crate::training::ablation::ablation_config::AblationConfig;
 use crate::training::ablation::ablation_result::AblationResult;
 use crate::training::ablation::ablation_table::{AblationRow, AblationTable};
 use crate::training::ablation::study::{AblationStudy, Variant};
 use crate::training::measurement;
-use crate::training::measurement::{MeasurementConfig, MeasurementReport};
+use crate::training::measurement::{
+    MeasuredCounts, MeasurementConfig, MeasurementObserver, MeasurementReport, SetResults,
+};
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// File with the result of a trial.
@@ -107,6 +110,9 @@ impl AblationTrial<'_> {
         }
         let seconds = start_time.elapsed().as_secs_f64();
         let report = self.measure()?;
+        if report.is_partial {
+            return Ok(None);
+        }
         if report.is_empty() {
             bail!(
                 "the trained panel returned no verdict, so there is nothing to compare\n\
@@ -147,8 +153,42 @@ impl AblationTrial<'_> {
         let Ablation { config, progress, interrupt, .. } = *self.ablation;
         let placement = Placement { device: config.device.clone(), ..Placement::cpu() };
         let mut judge = PanelJudge::load(&files, &placement, HubDownloads::default())?;
-        let log = |text: &str| progress.note(text);
-        measurement::measure(&mut judge, &config.measurement, interrupt, &log)
+        let mut observer = TrialObserver { progress, pairs: 0, last: Instant::now() };
+        measurement::measure(&mut judge, &config.measurement, interrupt, &mut observer)
+    }
+}
+
+/// Time between two notes about a measurement.
+const NOTE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Prints notes about the measurement of a trial.
+struct TrialObserver<'a> {
+    progress: &'a TrainingProgress,
+    pairs: u64,
+    last: Instant,
+}
+
+impl MeasurementObserver for TrialObserver<'_> {
+    fn start(&mut self, _: &str, pairs: u64) -> Result<()> {
+        self.pairs = pairs;
+        Ok(())
+    }
+
+    fn judged(&mut self, counts: MeasuredCounts) {
+        if self.last.elapsed() >= NOTE_INTERVAL {
+            self.last = Instant::now();
+            self.note(&format!("measuring: {} of {} pairs", counts.pairs(), self.pairs));
+        }
+    }
+
+    fn finished(&mut self, results: &SetResults) -> Result<()> {
+        let judged = format_count((results.n - results.unscored) as u64, "pair");
+        self.note(&format!("{}, {} image: {judged} judged", results.set, results.image));
+        Ok(())
+    }
+
+    fn note(&mut self, text: &str) {
+        self.progress.note(text);
     }
 }
 

@@ -43,7 +43,9 @@ pub(super) fn load_initial_model(
     insert_default(table, "model", &initial_model.model)?;
     insert_default(table, "vocabulary", &initial_model.model.decoder.vocab_size)?;
     insert_default(table, "dialogue", &initial_model.chat_template)?;
-    insert_default(table, "processor", &initial_model.processor)?;
+    if let Some(processor) = &initial_model.processor {
+        insert_default(table, "processor", processor)?;
+    }
     insert_default(table, "layout", &initial_model.layout)?;
     insert_default(table, "rubric", &initial_model.rubric)?;
     Ok(Some(initial_model))

@@ -75,6 +75,9 @@ fn default_micro_batch() -> usize {
 impl TrainConfig {
     /// Returns the image preprocessing.
     pub fn processor(&self) -> ImageProcessor {
+        if self.model.is_text_only() {
+            return ImageProcessor::default();
+        }
         let square = || ImageProcessor::square(self.model.vision.image_size);
         self.processor.clone().unwrap_or_else(square)
     }
@@ -103,8 +106,7 @@ impl TrainConfig {
         self.check_stage_names()?;
         self.check_stage_order()?;
         for stage in &self.stages {
-            check_stage(stage, &self.model.decoder)
-                .with_context(|| format!("stage {}", stage.name))?;
+            check_stage(stage, &self.model).with_context(|| format!("stage {}", stage.name))?;
         }
         Ok(())
     }

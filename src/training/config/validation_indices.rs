@@ -1,6 +1,7 @@
 //! Index range of generated validation examples.
 
-/// Number of validation examples of a stage, and the maximum size of a file's validation split.
+/// Number of validation examples of a stage, and the maximum number of lines of a member in
+/// the validation split of a file.
 /// Generated validation examples have phantoms that are not trained on. Examples from data sets
 /// have the same images as in training, with newly sampled questions, wrong answers and
 /// augmentations.

@@ -5,17 +5,17 @@
 
 mod config;
 mod interval;
+mod observer;
 mod report;
 pub(crate) mod test_pair;
 pub(crate) mod test_sets;
 
 pub use config::MeasurementConfig;
 pub use interval::{Proportion, proportion_with_interval};
+pub use observer::{MeasuredCounts, MeasurementObserver};
 pub use report::{MeasurementReport, SetResults};
 
-use std::cell::Cell;
 use std::cmp::Ordering;
-use std::time::{Duration, Instant};
 
 use acem3_conclusion::{Verdict, compare_scores};
 use acem3_experts::{Aspect, Criterion};
@@ -23,27 +23,22 @@ use anyhow::{Result, bail};
 
 use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::support::terminal::progress::format_duration;
-use crate::support::text::format_count;
 use crate::training::measurement::test_pair::{
-    ImageCondition, TestPair, has_distinct_images, judge_pairs,
+    ImageCondition, TestPair, has_distinct_images, judge_first_pairs,
 };
 use crate::training::measurement::test_sets::{KnownOrder, TestSet, test_sets};
 
-/// Time between two progress messages.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Judges every test set under every image condition and passes progress messages to `log`. Skips
-/// the mismatched images of a set with only one image.
+/// Judges every test set under every image condition. Skips the mismatched images of a set with only
+/// one image. After an interrupt, the report has the pairs that were judged until then.
 ///
 /// # Errors
-/// If there is nothing to measure, a data set cannot be read, the judge fails, or the user
-/// interrupts it.
+/// If there is nothing to measure, a data set cannot be read, the judge fails, or the observer
+/// returns an error.
 pub fn measure(
     judge: &mut dyn Judge,
     config: &MeasurementConfig,
     interrupt: &Interrupt,
-    log: &dyn Fn(&str),
+    observer: &mut dyn MeasurementObserver,
 ) -> Result<MeasurementReport> {
     let sets = test_sets(config)?;
     if sets.is_empty() {
@@ -52,50 +47,53 @@ pub fn measure(
              hint: pass --phantoms with at least 1, or --data with a data set"
         );
     }
+    let runs: Vec<(&TestSet, ImageCondition)> =
+        sets.iter().flat_map(|set| conditions(set, config, observer)).collect();
+    let total = runs.iter().map(|(set, _)| set.pairs.len()).sum::<usize>() as u64;
+    observer.start(&judge.name(), total)?;
+    let mut counts = MeasuredCounts::default();
     let mut results = Vec::new();
-    for set in sets {
-        for (condition, name) in [
-            (ImageCondition::Original, "own"),
-            (ImageCondition::Blank, "blank"),
-            (ImageCondition::Mismatched, "exchanged"),
-        ] {
-            if condition != ImageCondition::Original && !config.tests_image_sensitivity {
-                continue;
-            }
-            if condition == ImageCondition::Mismatched && !has_distinct_images(&set.pairs) {
-                log(&format!(
-                    "{}: skipped mismatched images, the set has only one image",
-                    set.name
-                ));
-                continue;
-            }
-            let (start, last_message) = (Instant::now(), Cell::new(Instant::now()));
-            let progress = |done: usize| {
-                interrupt
-                    .bail_if_requested("no results were saved; the same command starts again")?;
-                let total = set.pairs.len();
-                if last_message.get().elapsed() >= PROGRESS_INTERVAL && done < total {
-                    last_message.set(Instant::now());
-                    let seconds_per_pair = start.elapsed().as_secs_f64() / done as f64;
-                    let remaining = format_duration(seconds_per_pair * (total - done) as f64);
-                    log(&format!(
-                        "{}, {name} image: {done} of {total} pairs, {remaining} left",
-                        set.name
-                    ));
-                }
-                Ok(())
-            };
-            let verdicts = judge_pairs(judge, &set.pairs, condition, &progress)?;
-            let judged = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
-            let n = format_count(judged as u64, "pair");
-            log(&format!("{}, {name} image: {n} judged", set.name));
-            results.push(set_results(&set, name, &verdicts));
+    for (set, condition) in runs {
+        let verdicts = judge_first_pairs(judge, &set.pairs, condition, &mut |batch| {
+            counts.add(batch);
+            observer.judged(counts);
+            !interrupt.is_requested()
+        })?;
+        let is_complete = verdicts.len() == set.pairs.len();
+        if !verdicts.is_empty() {
+            let set_results = set_results(set, condition.name(), &verdicts);
+            observer.finished(&set_results)?;
+            results.push(set_results);
+        }
+        if !is_complete {
+            return Ok(MeasurementReport { judge: judge.name(), sets: results, is_partial: true });
         }
     }
-    Ok(MeasurementReport { judge: judge.name(), sets: results })
+    Ok(MeasurementReport { judge: judge.name(), sets: results, is_partial: false })
 }
 
-/// Computes the statistics of a test set under one image condition.
+/// Returns the image conditions of a test set.
+fn conditions<'a>(
+    set: &'a TestSet,
+    config: &MeasurementConfig,
+    observer: &mut dyn MeasurementObserver,
+) -> Vec<(&'a TestSet, ImageCondition)> {
+    let mut conditions = vec![(set, ImageCondition::Original)];
+    if config.tests_image_sensitivity {
+        conditions.push((set, ImageCondition::Blank));
+        if has_distinct_images(&set.pairs) {
+            conditions.push((set, ImageCondition::Mismatched));
+        } else {
+            let note =
+                format!("{}: skipped mismatched images, the set has only one image", set.name);
+            observer.note(&note);
+        }
+    }
+    conditions
+}
+
+/// Computes the statistics of a test set under one image condition. `verdicts`: those of all pairs, or
+/// of the first ones.
 fn set_results(
     set: &TestSet,
     condition: &str,
@@ -128,8 +126,9 @@ fn set_results(
     SetResults {
         set: set.name.to_owned(),
         image: condition.to_owned(),
-        n: set.pairs.len(),
-        unscored: set.pairs.len() - judged.len(),
+        n: verdicts.len(),
+        planned: (verdicts.len() < set.pairs.len()).then_some(set.pairs.len()),
+        unscored: verdicts.len() - judged.len(),
         unscored_first: unscored.next().map(|u| u.message.clone()),
         order: mean(&|k, v| Some(indicator(k.order == v.preference()))),
         single_order: mean(&|k, v| Some(indicator(v.orders.first()?.preference() == k.order))),

@@ -14,6 +14,9 @@ pub struct MeasurementReport {
     /// One entry per test set and image condition.
     #[serde(rename = "figures")]
     pub sets: Vec<SetResults>,
+    /// True if the user interrupted the measurement.
+    #[serde(rename = "partial", skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
 }
 
 /// Results of one test set under one image condition. A statistic is `None` if it is undefined for
@@ -26,6 +29,9 @@ pub struct SetResults {
     pub image: String,
     /// Number of pairs.
     pub n: usize,
+    /// Number of pairs of the whole set, if the measurement was interrupted before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<usize>,
     /// Number of pairs without a verdict.
     pub unscored: usize,
     /// Reason of the first unscored pair.
@@ -62,15 +68,19 @@ impl MeasurementReport {
         self.sets.iter().all(|set| set.unscored == set.n)
     }
 
-    /// Returns one table per set and image condition.
-    pub fn text(&self, style: TableStyle) -> String {
-        let intro = format!("{}\nin brackets: 95 % CI, clustered by image", self.judge);
-        let tables: Vec<TableSection> = self.sets.iter().map(SetResults::table).collect();
-        render_sections(&intro, &tables, style)
+    /// Returns the lines above the tables. `judge`: name of the judge.
+    pub fn intro(judge: &str, style: TableStyle) -> String {
+        let intro = format!("{judge}\nin brackets: 95 % CI, clustered by image");
+        render_sections(&intro, &[], style)
     }
 }
 
 impl SetResults {
+    /// Returns the table of the set.
+    pub fn text(&self, style: TableStyle) -> String {
+        render_sections("", &[self.table()], style)
+    }
+
     fn table(&self) -> TableSection {
         let rows = [
             ("order accuracy", self.order),
@@ -93,12 +103,11 @@ impl SetResults {
         }
         // The JSON output has another word for mismatched images.
         let image: &str = if self.image == "exchanged" { "mismatched" } else { &self.image };
-        let title = format!(
-            "{}, {image} image ({}, {} unscored)",
-            self.set,
-            format_count(self.n as u64, "pair"),
-            self.unscored
-        );
+        let pairs = match self.planned {
+            Some(planned) => format!("{} of {}", self.n, format_count(planned as u64, "pair")),
+            None => format_count(self.n as u64, "pair"),
+        };
+        let title = format!("{}, {image} image ({pairs}, {} unscored)", self.set, self.unscored);
         let reason = self.unscored_first.as_deref();
         let first_line = reason.map(|reason| reason.lines().next().unwrap_or_default());
         let notes = first_line.map(|reason| format!("first unscored pair: {reason}"));
@@ -116,6 +125,7 @@ mod tests {
             set: "phantoms".to_owned(),
             image: "exchanged".to_owned(),
             n: 2,
+            planned: None,
             unscored: 0,
             unscored_first: None,
             order: None,
@@ -131,5 +141,8 @@ mod tests {
         };
         let title = results.table().title;
         assert_eq!(title, "phantoms, mismatched image (2 pairs, 0 unscored)");
+        let interrupted = SetResults { planned: Some(500), ..results };
+        let title = interrupted.table().title;
+        assert_eq!(title, "phantoms, mismatched image (2 of 500 pairs, 0 unscored)");
     }
 }

@@ -1,17 +1,21 @@
 //! Pairs of a test set, judged with the original, a blank or a mismatched image.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use acem3_conclusion::Verdict;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::data::cases::{Case, Response};
 use crate::data::images::LoadedImage;
 use crate::data::images::derived::blank_image;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::training::measurement::observer::MeasuredCounts;
 
-/// Pairs per batch.
-const BATCH: usize = 16;
+/// Maximum number of pairs per batch.
+const MAX_BATCH: usize = 16;
+/// A batch that takes less time is followed by a larger one, up to the maximum.
+const BATCH_TIME: Duration = Duration::from_secs(10);
 
 /// A pair of a test set.
 pub(crate) struct TestPair {
@@ -36,6 +40,17 @@ pub(crate) enum ImageCondition {
     Mismatched,
 }
 
+impl ImageCondition {
+    /// Returns the name in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Original => "own",
+            Self::Blank => "blank",
+            Self::Mismatched => "exchanged",
+        }
+    }
+}
+
 /// Judges all pairs. Returns a verdict for each pair, or the reason why it has none. Calls
 /// `progress` with the number of judged pairs after each batch. An error of `progress` ends the
 /// run.
@@ -45,13 +60,50 @@ pub(crate) fn judge_pairs(
     condition: ImageCondition,
     progress: &dyn Fn(usize) -> Result<()>,
 ) -> Result<Vec<Result<Verdict, Unscored>>> {
+    let (mut done, mut result) = (0, Ok(()));
+    let verdicts = judge_first_pairs(judge, pairs, condition, &mut |batch| {
+        done += batch.pairs() as usize;
+        result = progress(done);
+        result.is_ok()
+    })?;
+    result.map(|()| verdicts)
+}
+
+/// Judges the pairs in order. Returns a verdict for each pair, or the reason why it has none. Calls
+/// `progress` with the counts of each batch; if it returns false, the pairs judged so far are all.
+///
+/// The first batch has one pair. Batches grow while they are fast, so that a slow judge reports
+/// often. Their size changes no verdict.
+pub(crate) fn judge_first_pairs(
+    judge: &mut dyn Judge,
+    pairs: &[TestPair],
+    condition: ImageCondition,
+    progress: &mut dyn FnMut(MeasuredCounts) -> bool,
+) -> Result<Vec<Result<Verdict, Unscored>>> {
     let mut verdicts = Vec::with_capacity(pairs.len());
-    let indices: Vec<usize> = (0..pairs.len()).collect();
-    for chunk in indices.chunks(BATCH) {
+    let mut batch = 1;
+    while verdicts.len() < pairs.len() {
+        let start = Instant::now();
+        let first = verdicts.len();
+        let indices = first..(first + batch).min(pairs.len());
         let jobs: Vec<JudgeJob> =
-            chunk.iter().map(|i| pair_job(pairs, *i, condition)).collect::<Result<_>>()?;
-        verdicts.extend(judge.judge(&jobs)?);
-        progress(verdicts.len())?;
+            indices.map(|i| pair_job(pairs, i, condition)).collect::<Result<_>>()?;
+        let judged = judge.judge(&jobs)?;
+        if judged.len() != jobs.len() {
+            bail!("the judge returned {} verdicts for {} pairs", judged.len(), jobs.len());
+        }
+        verdicts.extend(judged);
+        let scored = verdicts[first..].iter().filter(|verdict| verdict.is_ok()).count();
+        let unscored = verdicts.len() - first - scored;
+        let counts = MeasuredCounts { judged: scored as u64, unscored: unscored as u64 };
+        if !progress(counts) {
+            break;
+        }
+        batch = if start.elapsed() < BATCH_TIME {
+            (2 * batch).min(MAX_BATCH)
+        } else {
+            batch.div_ceil(2)
+        };
     }
     Ok(verdicts)
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use acem3_experts::Aspect;
-use acem3_experts::prompt::EvaluationFormat;
+use acem3_experts::SCORES;
+use acem3_experts::prompt::ScoreWords;
 use acem3_vision::{DicomView, ImageLimits};
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::negative_ratings::EvaluationRatings;
+use super::negatives::{
+    DetectedFormat, EvaluationContent, EvaluationRatings, ParsedEvaluation, PromptSections,
+    member_format, parse_evaluation,
+};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::data::images::decoder::decode_image;
@@ -17,58 +20,68 @@ use crate::data::images::image_file::read_image_file;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::files::evaluations_file::{EvaluationExample, read_evaluations};
 use crate::training::preferences::files::jsonl_line::check_image;
 use crate::training::preferences::files::preference_folder::{
-    COPIED_PREFIX, ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+    COPIED_PREFIX, PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
+use crate::training::preferences::files::source_evaluations::{
+    SourceEvaluation, read_source_evaluations,
 };
 
-/// Writes preference pairs from the evaluations of a file and copies their images. Each evaluation
-/// must have the format of a member. `config.cases` and `config.layout` have no effect, because the
-/// file contains the prompts.
+/// Writes preference pairs from the evaluations of a file and copies their images. The evaluations
+/// may have any form of judging and any rubric. `config.cases` and `config.prompts` have no effect,
+/// because the file contains the prompts.
 ///
 /// # Errors
-/// An evaluation does not have the format of its member, or its image is missing; the error names
-/// the line. Otherwise the same as [`write_phantom_preferences`](super::write_phantom_preferences()).
+/// A completion is no evaluation or does not have the format of its member, or its image is missing;
+/// the error names the line. Otherwise the same as
+/// [`write_phantom_preferences`](super::write_phantom_preferences()).
 pub fn write_evaluation_preferences(
     file: &Path,
     config: &PreferenceFolderConfig,
     interrupt: &Interrupt,
 ) -> Result<WrittenCounts> {
-    let evaluations = read_evaluations(file)?.items;
+    let evaluations = read_source_evaluations(file)?.items;
     // All input is read before the first write.
     let parsed = evaluations.iter().map(|evaluation| {
         let location = || format!("{}, line {}", file.display(), evaluation.line);
         check_image(evaluation.image.as_deref()).with_context(location)?;
-        parse_ratings(evaluation).with_context(location)
+        parse_source(evaluation).with_context(location)
     });
-    let parsed: Vec<MemberRatings> = parsed.collect::<Result<_>>()?;
+    let parsed: Vec<ParsedSource> = parsed.collect::<Result<_>>()?;
     let images = evaluations.iter().filter_map(|e| e.image.as_deref());
     for input in images.chain([file]) {
         check_outside(&config.out, input)?;
     }
     let mut folder = PreferenceFolder::create(config)?;
     let mut copied = BTreeSet::new();
-    for (evaluation, MemberRatings { member, ratings }) in evaluations.iter().zip(parsed) {
+    for (evaluation, parsed) in evaluations.iter().zip(&parsed) {
         interrupt
             .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
         let image = evaluation.image.as_deref();
         let image = image.map(|image| copy_image(image, &config.out, &mut copied));
-        let chosen = ChosenEvaluation {
-            id: format!("line-{}-{}", evaluation.line, MEMBERS[member]),
-            member,
+        let name = parsed.member.as_deref().unwrap_or("evaluation");
+        let prompt = PairPrompt {
+            id: format!("line-{}-{name}", evaluation.line),
+            member: parsed.member.clone(),
             image: image.transpose()?,
             prompt: prompt_text(&evaluation.prompt),
-            format: member_format(member),
-            ratings,
+            lead: parsed.lead.clone(),
+            format: parsed.format.format.clone(),
         };
-        folder.add(&chosen, evaluation.line as u64)?;
+        let content = EvaluationContent {
+            ratings: &parsed.ratings,
+            responses: parsed.format.responses,
+            words: parsed.format.words,
+            sections: parsed.sections.clone(),
+        };
+        folder.add(&prompt, &content, evaluation.line as u64)?;
     }
     folder.finish()
 }
 
 /// Returns an error if the output folder contains an input, which would be overwritten.
-fn check_outside(out: &Path, input: &Path) -> Result<()> {
+pub(super) fn check_outside(out: &Path, input: &Path) -> Result<()> {
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     match (canonical(out), canonical(input)) {
         (Some(out), Some(input)) if input.starts_with(&out) => bail!(
@@ -81,48 +94,69 @@ fn check_outside(out: &Path, input: &Path) -> Result<()> {
     }
 }
 
-/// Returns the format of a member's evaluations.
-fn member_format(member: usize) -> EvaluationFormat {
-    match Aspect::ALL.get(member) {
-        Some(aspect) => EvaluationFormat::for_aspect(*aspect),
-        None => EvaluationFormat::for_conclusion(),
-    }
-}
-
-/// Ratings of an evaluation.
-struct MemberRatings {
-    /// Index of the member that writes the evaluation.
-    member: usize,
+/// Parsed evaluation of a file.
+struct ParsedSource {
+    /// Name of the member; `None` if the file names none and the format is no member's.
+    member: Option<String>,
+    /// White space that begins the completion.
+    lead: String,
+    format: DetectedFormat,
     ratings: EvaluationRatings,
+    sections: PromptSections,
 }
 
-/// Parses an evaluation in the format of its `member`. Without `member`, uses the first format that
-/// matches.
-fn parse_ratings(evaluation: &EvaluationExample) -> Result<MemberRatings> {
-    let parse = |member: usize| -> Result<MemberRatings> {
-        let ratings = member_format(member).parse(&evaluation.text)?;
-        Ok(MemberRatings { member, ratings })
-    };
-    if let Some(member) = evaluation.member {
-        let (name, blank) = (MEMBERS[member], member_format(member).to_instructions());
-        return parse(member).with_context(|| {
-            format!("the evaluation does not have the format of {name}:\n{blank}")
-        });
+/// Parses an evaluation. Without `member`, the format of a pair's evaluation decides the member.
+fn parse_source(evaluation: &SourceEvaluation) -> Result<ParsedSource> {
+    let mut sections = PromptSections::read(&prompt_text(&evaluation.prompt));
+    if evaluation.reference.is_some() {
+        sections.reference.clone_from(&evaluation.reference);
     }
-    // The conclusion's format is the shortest and also matches the other formats, so it comes last.
-    let ratings = (0..MEMBERS.len()).find_map(|member| parse(member).ok());
-    ratings.with_context(|| {
-        format!(
-            "the evaluation has the format of no member\n\
-             hint: set `member` to one of {}; the error then shows the expected format",
-            MEMBERS.join(", ")
-        )
+    let range = sections.range.unwrap_or([*SCORES.start(), *SCORES.end()]);
+    let lead = evaluation.text.len() - evaluation.text.trim_start().len();
+    let lead = evaluation.text.get(..lead).unwrap_or_default().to_owned();
+    let text = &evaluation.text;
+    let named = evaluation.member.as_deref();
+    let named = named.and_then(|name| MEMBERS.iter().position(|member| *member == name));
+    let parsed = match (parse_evaluation(text, range), named) {
+        (Ok(parsed), None) => parsed,
+        // Evaluations of other forms and rubrics have the format of no member.
+        (Ok(parsed), Some(member)) if parsed.member.is_none_or(|found| found == member) => parsed,
+        (_, Some(member)) => parse_as_member(text, member)?,
+        (Err(error), None) => return Err(error.context(NO_EVALUATION)),
+    };
+    let member = evaluation.member.clone();
+    Ok(ParsedSource {
+        member: member.or_else(|| parsed.member.map(|member| MEMBERS[member].to_owned())),
+        lead,
+        format: parsed.format,
+        ratings: parsed.ratings,
+        sections,
     })
+}
+
+/// Error for a completion without the headings of an evaluation.
+const NO_EVALUATION: &str = "the completion has the format of no member and of no form of judging\n\
+     hint: an evaluation has lines `Response 1:`, `Criterion NAME:`, `Analysis: …` and `Score: N`, \
+     or `Analysis: …` and `Correct: yes`; `acem3 panel prompts` prints the format";
+
+/// Parses an evaluation of a pair in the format of a member.
+fn parse_as_member(text: &str, member: usize) -> Result<ParsedEvaluation> {
+    let format = member_format(member);
+    let ratings = format.parse(text).with_context(|| {
+        let (name, blank) = (MEMBERS[member], format.to_instructions());
+        format!("the evaluation does not have the format of {name}:\n{blank}")
+    })?;
+    let format = DetectedFormat { format, responses: 2, words: ScoreWords::DEFAULT };
+    Ok(ParsedEvaluation { format, ratings, member: Some(member) })
 }
 
 /// Copies an image into the folder under a name that contains its hash, unless it was copied
 /// before.
-fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result<String> {
+pub(super) fn copy_image(
+    image: &Path,
+    out: &Path,
+    copied: &mut BTreeSet<String>,
+) -> Result<String> {
     let bytes = read_image_file(image, &ImageLimits::default())
         .map_err(|problem| anyhow!("{}: {problem}", image.display()))?;
     let digest = Digest::sha256(&bytes).to_string();
@@ -140,11 +174,11 @@ fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result
 
 #[cfg(test)]
 mod tests {
-    use acem3_experts::prompt::PromptLayout;
+    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     use super::*;
     use crate::training::config::stage::negative::Negative;
-    use crate::training::preferences::{read_preferences, write_phantom_preferences};
+    use crate::training::preferences::{PromptStyle, read_preferences, write_phantom_preferences};
 
     fn config(out: &Path) -> PreferenceFolderConfig {
         PreferenceFolderConfig {
@@ -152,7 +186,12 @@ mod tests {
             cases: 2,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
-            layout: PromptLayout::CaseFirst,
+            writes_every_negative: false,
+            prompts: PromptStyle::of_layout(
+                PromptLayout::CaseFirst,
+                RubricDetail::Names,
+                Rubric::built_in().unwrap(),
+            ),
             has_reward_tokens: false,
         }
     }

@@ -3,9 +3,11 @@
 
 pub(crate) mod evaluation_preferences;
 pub mod files;
-pub(crate) mod negative_ratings;
+pub(crate) mod mistakes;
+pub(crate) mod negatives;
 pub(crate) mod phantom_preferences;
 pub(crate) mod preference_sequence;
+pub(crate) mod prompt_style;
 pub(crate) mod prompt_text;
 pub(crate) mod quality;
 
@@ -21,7 +23,12 @@ pub use crate::training::preferences::files::preferences_file::{PreferencePair, 
 pub(crate) use crate::training::preferences::files::rated_file::make_image_paths_absolute;
 pub use crate::training::preferences::files::rated_file::{RATED_FORM, write_rated};
 pub use evaluation_preferences::write_evaluation_preferences;
-pub(crate) use negative_ratings::{EvaluationRatings, derive_any_negative};
+pub use mistakes::{
+    MistakeCounts, MistakeFiles, SkipReason, SkippedMistakes, write_mistake_preferences,
+};
+pub(crate) use negatives::{EvaluationContent, EvaluationRatings, derive_any_negative};
+pub use negatives::{NegativeCounts, NotApplicable};
 pub use phantom_preferences::write_phantom_preferences;
+pub use prompt_style::PromptStyle;
 pub(crate) use prompt_text::{IMAGE_MARKER, prompt_text};
 pub use quality::{QualityReport, predict_quality};

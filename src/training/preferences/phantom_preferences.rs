@@ -1,57 +1,53 @@
 //! Preference pairs about phantoms, whose correct evaluations follow from rules.
 
-use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
-use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, Rubric, RubricDetail};
+use acem3_experts::prompt::{EvaluationFormat, Form, JudgeInput};
 use anyhow::{Context, Result, bail};
 use image::ImageFormat;
 
-use super::negative_ratings::EvaluationRatings;
+use super::negatives::{EvaluationContent, EvaluationRatings};
+use super::prompt_style::{StyledPrompt, StyledPrompts};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::preference_folder::{
-    ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+    PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
 };
-
-/// Prompts of all members.
-struct MemberPrompts {
-    branches: BranchPrompts,
-    merge: MergePrompts,
-}
 
 /// Prompt of a member about a phantom, with the correct ratings.
 struct PromptWithRatings {
-    prompt: String,
+    prompt: StyledPrompt,
     format: EvaluationFormat,
     ratings: EvaluationRatings,
 }
 
-impl MemberPrompts {
-    /// Builds the prompt of a member about a phantom.
-    fn prompt_and_ratings(&self, member: usize, phantom: &Phantom) -> Result<PromptWithRatings> {
-        let [first, second] = &phantom.responses;
-        let responses = [first.text.as_str(), second.text.as_str()];
-        let input = JudgeInput::pair(true, &phantom.question.text, responses);
-        if let Some(aspect) = Aspect::ALL.get(member) {
-            return Ok(PromptWithRatings {
-                prompt: prompt_text(&self.branches.pieces(*aspect, &input)?),
-                format: EvaluationFormat::for_aspect(*aspect),
-                ratings: aspect_ratings(phantom, *aspect),
-            });
-        }
-        let evaluations = Aspect::ALL.map(|aspect| {
-            EvaluationFormat::for_aspect(aspect).render_pieces(&aspect_ratings(phantom, aspect))
+/// Builds the prompt of a member about a phantom.
+fn prompt_and_ratings(
+    prompts: &StyledPrompts,
+    member: usize,
+    phantom: &Phantom,
+) -> Result<PromptWithRatings> {
+    let [first, second] = &phantom.responses;
+    let responses = [first.text.as_str(), second.text.as_str()];
+    let input = JudgeInput::pair(true, &phantom.question.text, responses);
+    if let Some(aspect) = Aspect::ALL.get(member) {
+        return Ok(PromptWithRatings {
+            prompt: prompts.prompt(member, &input, &[])?,
+            format: EvaluationFormat::for_aspect(*aspect),
+            ratings: aspect_ratings(phantom, *aspect),
         });
-        let conclusions = phantom.responses.each_ref().map(|r| &r.conclusion);
-        let ratings = conclusions.map(|c| (c.analysis.clone(), c.score));
-        Ok(PromptWithRatings {
-            prompt: prompt_text(&self.merge.pieces(&input, &evaluations)?),
-            format: EvaluationFormat::for_conclusion(),
-            ratings: ratings.into(),
-        })
     }
+    let evaluations = Aspect::ALL.map(|aspect| {
+        EvaluationFormat::for_aspect(aspect).render_pieces(&aspect_ratings(phantom, aspect))
+    });
+    let conclusions = phantom.responses.each_ref().map(|r| &r.conclusion);
+    let ratings = conclusions.map(|c| (c.analysis.clone(), c.score));
+    Ok(PromptWithRatings {
+        prompt: prompts.prompt(member, &input, &evaluations)?,
+        format: EvaluationFormat::for_conclusion(),
+        ratings: ratings.into(),
+    })
 }
 
 /// Returns the correct ratings of an aspect: all of the first response, then all of the second.
@@ -75,10 +71,7 @@ pub fn write_phantom_preferences(
     if config.cases == 0 {
         bail!("--count: expected at least 1, found 0\nhint: `--count 100` writes up to 400 pairs");
     }
-    let prompts = MemberPrompts {
-        branches: BranchPrompts::new(config.layout, Rubric::built_in()?, RubricDetail::Names)?,
-        merge: MergePrompts::new(config.layout)?,
-    };
+    let prompts = config.prompts.builder(Form::Pair, false)?;
     let mut folder = PreferenceFolder::create(config)?;
     for index in 0..config.cases {
         interrupt
@@ -91,16 +84,17 @@ pub fn write_phantom_preferences(
         result.with_context(|| format!("cannot write {}", path.display()))?;
         for (i, member) in MEMBERS.iter().enumerate() {
             let PromptWithRatings { prompt, format, ratings } =
-                prompts.prompt_and_ratings(i, &phantom)?;
-            let chosen = ChosenEvaluation {
+                prompt_and_ratings(&prompts, i, &phantom)?;
+            let pair = PairPrompt {
                 id: format!("{id}-{member}"),
-                member: i,
-                image: Some(image.clone()),
-                prompt,
+                member: Some((*member).to_owned()),
+                image: prompt.has_image.then(|| image.clone()),
+                prompt: prompt_text(&prompt.pieces),
+                lead: prompt.lead,
                 format,
-                ratings,
             };
-            folder.add(&chosen, index * MEMBERS.len() as u64 + i as u64)?;
+            let content = EvaluationContent::of_pair(&ratings);
+            folder.add(&pair, &content, index * MEMBERS.len() as u64 + i as u64)?;
         }
     }
     folder.finish()
@@ -113,12 +107,13 @@ mod tests {
 
     use serde_json::Value;
 
+    use super::super::prompt_style::PromptStyle;
     use super::super::prompt_text::IMAGE_MARKER;
     use super::*;
     use crate::support::files::folder::list_names;
     use crate::training::config::stage::negative::Negative;
     use crate::training::preferences::files::preference_folder::PREFERENCES_FILE;
-    use acem3_experts::prompt::PromptLayout;
+    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     fn write(config: &PreferenceFolderConfig) -> Result<WrittenCounts> {
         write_phantom_preferences(config, &Interrupt::default())
@@ -130,7 +125,12 @@ mod tests {
             cases: 6,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
-            layout: PromptLayout::CaseFirst,
+            writes_every_negative: false,
+            prompts: PromptStyle::of_layout(
+                PromptLayout::CaseFirst,
+                RubricDetail::Names,
+                Rubric::built_in().unwrap(),
+            ),
             has_reward_tokens: true,
         }
     }

@@ -4,7 +4,7 @@ use acem3_experts::prompt::TokenStep;
 use acem3_experts::train::Sequence;
 use anyhow::{Result, bail};
 
-use super::negative_ratings::EvaluationRatings;
+use super::negatives::EvaluationRatings;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::example::{PairExample, RatingExample};

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_experts::prompt::{PromptLayout, PromptToken};
+use acem3_experts::prompt::{PromptLayout, PromptToken, Rubric, RubricDetail};
 use acem3_experts::train::{
     AdamW, AdamWConfig, Batch, DpoLossConfig, LoraConfig, Parameters, PreferenceExample, Schedule,
     Sequence, ShardLoss, TrainableModel, Trainer,
@@ -16,7 +16,7 @@ use candle::{Device, Tensor};
 use super::{assert_near, expected_values, golden_path, load_member, to_token_ids};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::{
-    PreferenceFolderConfig, read_preferences, write_phantom_preferences,
+    PreferenceFolderConfig, PromptStyle, read_preferences, write_phantom_preferences,
 };
 use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole};
 
@@ -280,7 +280,12 @@ fn losses_of_exported_preferences_match_trl() {
         cases: 2,
         seed: 3,
         negatives: Negative::ALL.to_vec(),
-        layout: PromptLayout::Paper,
+        writes_every_negative: false,
+        prompts: PromptStyle::of_layout(
+            PromptLayout::Paper,
+            RubricDetail::Names,
+            Rubric::built_in().unwrap(),
+        ),
         has_reward_tokens: true,
     };
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();

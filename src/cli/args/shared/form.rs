@@ -66,25 +66,7 @@ impl FormArgs {
                  hint: omit --rubric, or use --form single with --reference show"
             );
         }
-        if let Some(built_in) = Rubric::by_key(name)? {
-            return Ok(Some(Arc::new(built_in)));
-        }
-        let path = Path::new(name);
-        if !path.exists() {
-            bail!(
-                "--rubric {name}: no such file and no built-in rubric, expected {} or a TOML file\n\
-                 hint: assets/guide/forms.md shows a rubric file",
-                Rubric::built_in_keys()?.join(", ")
-            );
-        }
-        let text = regular_file::read_to_string(path)
-            .with_context(|| format!("--rubric {name}: the file cannot be read"))?;
-        let rubric = Rubric::parse(&text).with_context(|| {
-            format!(
-                "--rubric {name}: not a rubric\nhint: assets/guide/forms.md shows a rubric file"
-            )
-        })?;
-        Ok(Some(Arc::new(rubric)))
+        read_rubric(name).map(Some)
     }
 
     /// Returns what is judged of each case. `baseline`: the model that all others are compared with.
@@ -92,6 +74,31 @@ impl FormArgs {
         let shows_reference = self.shows_reference();
         ResponseSelection { form: self.form.form(), shows_reference, baseline }
     }
+}
+
+/// Reads the rubric that `--rubric` names.
+///
+/// # Errors
+///
+/// There is no such rubric, or the file is none.
+pub fn read_rubric(name: &str) -> Result<Arc<Rubric>> {
+    if let Some(built_in) = Rubric::by_key(name)? {
+        return Ok(Arc::new(built_in));
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        bail!(
+            "--rubric {name}: no such file and no built-in rubric, expected {} or a TOML file\n\
+             hint: assets/guide/forms.md shows a rubric file",
+            Rubric::built_in_keys()?.join(", ")
+        );
+    }
+    let text = regular_file::read_to_string(path)
+        .with_context(|| format!("--rubric {name}: the file cannot be read"))?;
+    let rubric = Rubric::parse(&text).with_context(|| {
+        format!("--rubric {name}: not a rubric\nhint: assets/guide/forms.md shows a rubric file")
+    })?;
+    Ok(Arc::new(rubric))
 }
 
 /// Form of judging.

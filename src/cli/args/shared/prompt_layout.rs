@@ -1,6 +1,6 @@
-//! The layout of prompts.
+//! The layout of prompts, and the amount of the rubric in them.
 
-use acem3_experts::prompt::PromptLayout;
+use acem3_experts::prompt::{PromptLayout, RubricDetail};
 use clap::ValueEnum;
 
 /// The layout of prompts.
@@ -17,6 +17,24 @@ impl From<PromptLayoutArg> for PromptLayout {
         match layout {
             PromptLayoutArg::Paper => Self::Paper,
             PromptLayoutArg::CaseFirst => Self::CaseFirst,
+        }
+    }
+}
+
+/// The amount of the rubric in prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RubricDetailArg {
+    /// Names, definitions and the meaning of each score
+    Full,
+    /// Names of the criteria
+    Names,
+}
+
+impl From<RubricDetailArg> for RubricDetail {
+    fn from(detail: RubricDetailArg) -> Self {
+        match detail {
+            RubricDetailArg::Full => Self::Full,
+            RubricDetailArg::Names => Self::Names,
         }
     }
 }

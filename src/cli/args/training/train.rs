@@ -9,6 +9,7 @@ use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{DeviceArgs, OutputFormat};
 use crate::support::device::DeviceChoice;
+use crate::support::terminal::verbosity::ProgressMode;
 use crate::training::ablation::AblationStudy;
 
 /// Arguments of `acem3 train`.
@@ -28,7 +29,8 @@ pub enum TrainCommand {
     /// Evaluate a panel on phantoms and on held-out splits of public data sets
     ///
     /// Proportions have 95 % bootstrap intervals, clustered by image. With fewer than ten images,
-    /// or if all values are equal, they have Wilson intervals over the images.
+    /// or if all values are equal, they have Wilson intervals over the images. Prints the table of
+    /// each set as soon as it is complete; after Ctrl-C, that of the pairs judged so far.
     Eval(TrainEvalArgs),
     /// Run an ablation: repeat the training with one setting changed, over several seeds
     ///
@@ -96,6 +98,15 @@ pub struct TrainEvalArgs {
     /// Print the tables in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
+    /// Show progress on stderr in this mode
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        default_value_t = ProgressMode::Auto,
+        env = "ACEM3_PROGRESS"
+    )]
+    pub progress: ProgressMode,
 }
 
 /// Arguments of `acem3 train ablate`.

@@ -3,15 +3,11 @@
 use anyhow::bail;
 use clap::ValueEnum as _;
 
-use super::introspect;
 use super::result_files::{ResultFiles, ResultFormat};
+use super::{evaluate, introspect};
 use crate::checkpoints::hub::HubDownloads;
-use crate::checkpoints::panel::files::PanelFiles;
-use crate::cli::args::{
-    OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs,
-};
+use crate::cli::args::{OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainRunArgs};
 use crate::cli::commands::output::write_stdout;
-use crate::judging::panel::PanelJudge;
 use crate::support::device::open_device;
 use crate::support::tables::TableStyle;
 use crate::support::tables::chart::SVG_CHART;
@@ -20,7 +16,6 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::ablation::{Ablation, AblationConfig, AblationTable};
-use crate::training::measurement;
 use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
@@ -28,7 +23,7 @@ use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 pub(crate) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         TrainCommand::Run(args) => train_panel(args, verbosity),
-        TrainCommand::Eval(args) => evaluate(args, verbosity),
+        TrainCommand::Eval(args) => evaluate::run(args, verbosity),
         TrainCommand::Ablate(args) => run_ablation(args, verbosity),
         TrainCommand::Introspect(args) => introspect::run(args, verbosity),
     }
@@ -110,40 +105,5 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
         OutputFormat::Text => table.text(TableStyle::terminal()),
         OutputFormat::Json => json,
     })?;
-    Ok(Exit::Done)
-}
-
-fn evaluate(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let interrupt = Interrupt::listen()?;
-    let placement = args.device.open()?;
-    let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
-    let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let mut judge = PanelJudge::load(&files, &placement, downloads)?;
-    let plan = MeasurementConfig {
-        phantoms: args.phantoms,
-        seed: args.seed,
-        data: args.data.clone(),
-        limit: args.limit.unwrap_or(usize::MAX),
-        tests_image_sensitivity: true,
-    };
-    let note = |text: &str| {
-        if !verbosity.quiet {
-            print_lines(text);
-        }
-    };
-    let report = measurement::measure(&mut judge, &plan, &interrupt, &note)?;
-    let text = match args.format {
-        OutputFormat::Text => report.text(TableStyle::terminal()),
-        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-    };
-    write_stdout(&text)?;
-    if report.is_empty() {
-        print_lines(
-            "all pairs are unscored\n\
-             hint: see the reason above; the prompt and both responses must fit into the panel's \
-             context",
-        );
-        return Ok(Exit::Unscored);
-    }
     Ok(Exit::Done)
 }

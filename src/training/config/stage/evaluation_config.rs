@@ -12,7 +12,7 @@ use crate::training::config::activation_dtype::ActivationDtype;
 pub struct EvaluationConfig {
     /// JSON lines with `prompt`, `completion` (or `chosen`), `images`, `member` and `quality`, in
     /// the format of `acem3 data preferences` and of TRL; relative to the configuration file. A
-    /// tenth of the lines, evenly spaced, becomes the validation split.
+    /// tenth of the lines of each member, at most 48, becomes the validation split.
     pub file: PathBuf,
     /// Trains in three blocks ordered by quality: the lower half, all evaluations, the upper half.
     #[serde(default)]

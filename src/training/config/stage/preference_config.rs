@@ -18,8 +18,8 @@ pub struct PreferenceConfig {
     #[serde(default)]
     pub cases: u64,
     /// File of preference pairs to use instead, in the format of `acem3 data preferences` and of
-    /// TRL; relative to the configuration. A tenth of the lines, evenly spaced, becomes the
-    /// validation split.
+    /// TRL; relative to the configuration. A tenth of the lines of each member, at most 48,
+    /// becomes the validation split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// Beta of DPO. A larger value keeps the model closer to the reference model.

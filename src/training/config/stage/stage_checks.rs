@@ -1,5 +1,6 @@
 //! Checks of a stage's configuration.
 
+use acem3_experts::ModelConfig;
 use acem3_experts::decoder::DecoderConfig;
 use anyhow::{Result, anyhow, bail};
 
@@ -16,7 +17,8 @@ const MAX_BATCH: usize = 1 << 16;
 ///
 /// # Errors
 /// Errors name the key and the expected value.
-pub(crate) fn check_stage(stage: &StageConfig, decoder: &DecoderConfig) -> Result<()> {
+pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()> {
+    let decoder = &model.decoder;
     check_numbers(stage)?;
     check_members(stage)?;
     let layers = decoder.num_hidden_layers;
@@ -27,7 +29,22 @@ pub(crate) fn check_stage(stage: &StageConfig, decoder: &DecoderConfig) -> Resul
     }
     check_evaluations(stage, layers)?;
     check_lora(stage, decoder)?;
-    check_preferences(stage)
+    check_preferences(stage)?;
+    if model.is_text_only() { check_text_stage(stage) } else { Ok(()) }
+}
+
+/// Checks that a stage of a text model trains on a file: generated examples are about images.
+fn check_text_stage(stage: &StageConfig) -> Result<()> {
+    let has_file =
+        stage.evaluations.is_some() || stage.preferences.as_ref().is_some_and(|p| p.file.is_some());
+    if has_file {
+        return Ok(());
+    }
+    bail!(
+        "the stage generates examples about images, and the model is a text model\n\
+         hint: set `file` in [stages.evaluations] (kinds sft and heads) or [stages.preferences] \
+         (kinds dpo, rtdpo and adto), or start from a model with a vision tower"
+    )
 }
 
 fn check_numbers(stage: &StageConfig) -> Result<()> {

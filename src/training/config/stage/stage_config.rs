@@ -10,6 +10,12 @@ use super::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use super::stage_kind::StageKind;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 
+/// Number of validations of a stage, unless its configuration sets `validate_every`.
+const MAX_VALIDATIONS: u64 = 8;
+/// Smallest number of steps per validation, unless the configuration sets `validate_every`. A
+/// validation computes the loss of up to 48 examples per member, as many as several small steps.
+const STEPS_PER_VALIDATION: u64 = 50;
+
 /// Configuration of a stage: its data, trainable weights and schedule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +37,8 @@ pub struct StageConfig {
     /// Maximum norm of the gradients.
     #[serde(default = "default_clip_norm", rename = "clip")]
     pub clip_norm: f64,
-    /// Steps between validations; an eighth of all steps by default. The checkpoint of the stage
+    /// Steps between validations. By default a stage validates eight times, but at most once in
+    /// 50 steps, and always after the last step. The checkpoint of the stage
     /// contains the weights with the lowest validation loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_every: Option<u64>,
@@ -156,8 +163,9 @@ impl StageConfig {
 
     /// Returns the number of steps between validations.
     pub(crate) fn validation_interval(&self) -> u64 {
-        let eighth = self.steps.div_ceil(8);
-        self.validate_every.unwrap_or(eighth).max(1)
+        let validations = (self.steps / STEPS_PER_VALIDATION).clamp(1, MAX_VALIDATIONS);
+        let default_interval = self.steps.div_ceil(validations);
+        self.validate_every.unwrap_or(default_interval).max(1)
     }
 
     /// Returns the name prefixes of all frozen weights.
@@ -205,4 +213,23 @@ fn default_wrong_finding_proportion() -> f64 {
 
 fn default_easy_proportion() -> f64 {
     0.15
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_stages_validate_less_often() {
+        let interval = |steps: u64, validate_every: Option<u64>| {
+            let text =
+                format!("name = \"a\"\nkind = \"sft\"\nsteps = {steps}\nbatch = 1\nrate = 1.0");
+            let stage: StageConfig = toml::from_str(&text).unwrap();
+            StageConfig { validate_every, ..stage }.validation_interval()
+        };
+        // Once at the end, twice, eight times.
+        assert_eq!([30, 100, 400, 4000].map(|steps| interval(steps, None)), [30, 50, 50, 500]);
+        assert_eq!(interval(30, Some(4)), 4);
+        assert_eq!(interval(30, Some(0)), 1);
+    }
 }

@@ -48,7 +48,10 @@ impl FileSequenceBuilder<'_> {
         let mut sequence = self.start_sequence(&pair.prompt, pair.image.as_deref())?;
         for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
             let context_len = match self.reward_token_role {
-                RewardTokenRole::Context => self.tokenizer.encode_trusted(token)?.len(),
+                RewardTokenRole::Context => {
+                    let prefix = format!("{}{token}", template_lead(text));
+                    self.tokenizer.encode_trusted(&prefix)?.len()
+                }
                 RewardTokenRole::Absent | RewardTokenRole::Target => 0,
             };
             self.add_branch(&mut sequence, text, context_len)?;
@@ -124,10 +127,15 @@ impl FileSequenceBuilder<'_> {
     }
 }
 
+/// Returns the white space that begins a completion in some chat templates.
+fn template_lead(text: &str) -> &str {
+    text.get(..text.len() - text.trim_start().len()).unwrap_or_default()
+}
+
 /// Checks that completions begin with reward tokens if and only if the stage uses them.
 pub(crate) fn check_reward_tokens(pair: &PreferencePair, role: RewardTokenRole) -> Result<()> {
     for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
-        let has_token = text.starts_with(token);
+        let has_token = text.trim_start().starts_with(token);
         if has_token == (role == RewardTokenRole::Absent) {
             bail!(
                 "a completion {} with {token}\n\

@@ -6,3 +6,4 @@ pub(crate) mod jsonl_line;
 pub(crate) mod preference_folder;
 pub(crate) mod preferences_file;
 pub(crate) mod rated_file;
+pub(crate) mod source_evaluations;

@@ -5,19 +5,22 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{EvaluationFormat, PromptLayout};
+use acem3_experts::prompt::EvaluationFormat;
 use anyhow::{Context, Result, bail};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::file_form::has_json_line;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::training::config::stage::negative::Negative;
 use crate::training::config::stage::reward_token::REWARD_TOKENS;
-use crate::training::preferences::negative_ratings::{EvaluationRatings, derive_any_negative};
+use crate::training::preferences::negatives::{
+    DerivedNegative, EvaluationContent, EvaluationRatings, NegativeCounts, derive_any_negative,
+    derive_every_negative, find_obstacle,
+};
+use crate::training::preferences::prompt_style::PromptStyle;
 use crate::training::preferences::prompt_text::prompt_text;
 
 /// File of the preference pairs.
@@ -32,41 +35,45 @@ const NEGATIVE_SEED: u64 = 0x5eed_0fba_d000;
 pub struct PreferenceFolderConfig {
     /// Output folder.
     pub out: PathBuf,
-    /// Number of phantom cases. Each case gives a preference pair for each member.
+    /// Number of phantoms to generate.
     pub cases: u64,
     /// Seed of the phantoms.
     pub seed: u64,
     /// Changes that turn chosen evaluations into rejected ones.
     pub negatives: Vec<Negative>,
-    /// Layout of the prompts.
-    pub layout: PromptLayout,
+    /// True to write all negatives of an evaluation instead of one at random.
+    pub writes_every_negative: bool,
+    /// Prompts of phantom evaluations and of wrong verdicts.
+    pub prompts: PromptStyle,
     /// True to begin completions with reward tokens.
     pub has_reward_tokens: bool,
 }
 
 /// Numbers of written and skipped pairs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WrittenCounts {
     /// Number of written preference pairs.
     pub pairs: u64,
     /// Number of evaluations without a negative.
     pub skipped: u64,
+    /// Evaluations to which changes did not apply.
+    pub obstacles: NegativeCounts,
 }
 
-/// Chosen evaluation of a preference pair.
-pub(crate) struct ChosenEvaluation {
+/// Prompt and format of a preference pair.
+pub(crate) struct PairPrompt {
     /// Id of the pair.
     pub(crate) id: String,
-    /// Index of the member that writes the evaluation.
-    pub(crate) member: usize,
+    /// Name of the member that writes the evaluation; `None` for all members.
+    pub(crate) member: Option<String>,
     /// Path of the image, relative to the folder.
     pub(crate) image: Option<String>,
     /// Text of the prompt.
     pub(crate) prompt: String,
-    /// Format of the completion.
+    /// Text that begins the completions, before a reward token.
+    pub(crate) lead: String,
+    /// Format of the completions.
     pub(crate) format: EvaluationFormat,
-    /// Ratings of the completion.
-    pub(crate) ratings: EvaluationRatings,
 }
 
 /// Writer of a folder of preference pairs.
@@ -86,30 +93,70 @@ impl<'a> PreferenceFolder<'a> {
         Ok(Self { config, lines: String::new(), counts: WrittenCounts::default() })
     }
 
-    /// Adds an evaluation with a negative, or counts the evaluation as skipped if no negative can
-    /// be derived. `stream` selects the random numbers.
-    pub(crate) fn add(&mut self, chosen: &ChosenEvaluation, stream: u64) -> Result<()> {
+    /// Adds a chosen evaluation with its negatives, or counts it as skipped if no negative can be
+    /// derived. `stream` selects the random numbers.
+    pub(crate) fn add(
+        &mut self,
+        prompt: &PairPrompt,
+        chosen: &EvaluationContent,
+        stream: u64,
+    ) -> Result<()> {
         let seed = self.config.seed.wrapping_add(NEGATIVE_SEED);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        let negatives = &self.config.negatives;
-        let Some(negative) = derive_any_negative(negatives, &chosen.ratings, &mut rng) else {
-            self.counts.skipped += 1;
-            return Ok(());
+        let changes = &self.config.negatives;
+        let negatives = if self.config.writes_every_negative {
+            derive_every_negative(changes, chosen, &mut rng)
+        } else {
+            derive_any_negative(changes, chosen, &mut rng).into_iter().collect()
         };
+        for change in changes {
+            if let Some(reason) = find_obstacle(*change, chosen, &mut rng) {
+                self.counts.obstacles.add(*change, reason);
+            }
+        }
+        self.counts.skipped += u64::from(negatives.is_empty());
+        let count = negatives.len();
+        for (i, DerivedNegative { ratings, changes }) in negatives.into_iter().enumerate() {
+            let id = match count {
+                1 => prompt.id.clone(),
+                _ => format!("{}-{i}", prompt.id),
+            };
+            self.write(prompt, &id, [chosen.ratings, &ratings], &json!(changes))?;
+        }
+        Ok(())
+    }
+
+    /// Adds a chosen and a rejected evaluation. `origin`: where the rejected one comes from.
+    pub(crate) fn add_pair(
+        &mut self,
+        prompt: &PairPrompt,
+        ratings: [&EvaluationRatings; 2],
+        origin: &str,
+    ) -> Result<()> {
+        self.write(prompt, &prompt.id, ratings, &json!([origin]))
+    }
+
+    fn write(
+        &mut self,
+        prompt: &PairPrompt,
+        id: &str,
+        [chosen, rejected]: [&EvaluationRatings; 2],
+        negatives: &Value,
+    ) -> Result<()> {
         let tokens = if self.config.has_reward_tokens { REWARD_TOKENS } else { ["", ""] };
-        let completion = |token: &str, ratings| {
-            let text = prompt_text(&chosen.format.render_pieces(ratings));
-            format!("{token}{text}")
+        let completion = |token: &str, ratings: &EvaluationRatings| {
+            let text = prompt_text(&prompt.format.render_pieces(ratings));
+            format!("{}{token}{text}", prompt.lead)
         };
         let line = json!({
-            "id": chosen.id,
-            "member": MEMBERS[chosen.member],
-            "images": chosen.image.iter().collect::<Vec<_>>(),
-            "prompt": chosen.prompt,
-            "chosen": completion(tokens[0], &chosen.ratings),
-            "rejected": completion(tokens[1], &negative.ratings),
-            "negatives": negative.changes,
+            "id": id,
+            "member": prompt.member,
+            "images": prompt.image.iter().collect::<Vec<_>>(),
+            "prompt": prompt.prompt,
+            "chosen": completion(tokens[0], chosen),
+            "rejected": completion(tokens[1], rejected),
+            "negatives": negatives,
         });
         writeln!(self.lines, "{line}")?;
         self.counts.pairs += 1;

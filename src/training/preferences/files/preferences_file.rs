@@ -80,8 +80,10 @@ mod tests {
     use super::*;
     use crate::support::terminal::interrupt::Interrupt;
     use crate::training::config::stage::negative::Negative;
-    use crate::training::preferences::{PreferenceFolderConfig, write_phantom_preferences};
-    use acem3_experts::prompt::PromptLayout;
+    use crate::training::preferences::{
+        PreferenceFolderConfig, PromptStyle, write_phantom_preferences,
+    };
+    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     #[test]
     fn written_pairs_are_read_back() {
@@ -91,7 +93,12 @@ mod tests {
             cases: 2,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
-            layout: PromptLayout::CaseFirst,
+            writes_every_negative: false,
+            prompts: PromptStyle::of_layout(
+                PromptLayout::CaseFirst,
+                RubricDetail::Names,
+                Rubric::built_in().unwrap(),
+            ),
             has_reward_tokens: false,
         };
         let counts = write_phantom_preferences(&config, &Interrupt::default()).unwrap();

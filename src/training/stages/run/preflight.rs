@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use acem3_experts::prompt::{PromptLayout, PromptPiece};
+use acem3_experts::prompt::{PromptLayout, PromptPiece, Rubric, RubricDetail};
 use acem3_experts::train::{AttributeClassifier, TrainableModel, weight_names};
 use anyhow::{Result, bail};
 
@@ -68,6 +68,9 @@ impl WeightNames {
     fn new(context: StageContext, initial: &BTreeSet<String>) -> Result<Self> {
         let (model, trunk_layers) = (&context.config.model, context.config.trunk_layers);
         let classifier = weight_names(initial, |vb| {
+            if model.is_text_only() {
+                return Ok(());
+            }
             let classes = context.sampler.attribute_classes();
             AttributeClassifier::load(vb, &model.vision, model.selection, classes).map(drop)
         })?;
@@ -111,33 +114,75 @@ fn check_files(context: StageContext) -> Result<()> {
         for learner in context.stage.learners() {
             if let Some(evaluations) = EvaluationSet::open(context, learner.member)? {
                 evaluations.check_images()?;
-                warn_prompt_layout(context, evaluations.first_prompt());
+                warn_prompt_style(context, evaluations.first_prompt())?;
             }
         }
     }
     if context.stage.kind.learns_preferences() {
         let source = PreferenceSource::open(context)?;
         source.check()?;
-        warn_prompt_layout(context, source.first_prompt());
+        warn_prompt_style(context, source.first_prompt())?;
     }
     Ok(())
 }
 
-/// Prints a note if the layout of a file's prompts differs from the panel's layout.
-fn warn_prompt_layout(context: StageContext, prompt: &[PromptPiece]) {
-    let panel_layout = context.config.layout;
-    let layout = PromptLayout::detect(&prompt_text(prompt));
-    let Some(file_layout) = layout.filter(|layout| *layout != panel_layout) else {
-        return;
+/// Prints a note if a file's prompts differ from those of the panel in layout, in the amount of the
+/// rubric or in the chat template.
+fn warn_prompt_style(context: StageContext, prompt: &[PromptPiece]) -> Result<()> {
+    let config = context.config;
+    let text = prompt_text(prompt);
+    let name = &context.stage.name;
+    let note = |difference: &str, hint: &str| {
+        context.progress.note_once(&format!(
+            "stage {name}: the prompts of its file {difference}\n\
+             hint: {hint}, or create the file with `acem3 data preferences --panel PANEL`"
+        ));
     };
-    context.progress.note_once(&format!(
-        "stage {}: the prompts of its file have layout `{}`, the panel has layout `{}`\n\
-         hint: set `layout = \"{}\"` in the configuration, or create the file with \
-         `acem3 data preferences --layout {}`",
-        context.stage.name,
-        file_layout.name(),
-        panel_layout.name(),
-        file_layout.name(),
-        panel_layout.name()
-    ));
+    let layout = PromptLayout::detect(&text);
+    if let Some(layout) = layout.filter(|layout| *layout != config.layout) {
+        note(
+            &format!(
+                "have layout `{}`, the panel has layout `{}`",
+                layout.name(),
+                config.layout.name()
+            ),
+            &format!("set `layout = \"{}\"` in the configuration", layout.name()),
+        );
+    }
+    let detail = detect_detail(&text)?;
+    if let Some(detail) = detail.filter(|detail| *detail != config.rubric) {
+        let describe = |detail| match detail {
+            RubricDetail::Full => "the full rubric (`full`)",
+            RubricDetail::Names => "the names of the criteria (`names`)",
+        };
+        note(
+            &format!("have {}, the panel reads {}", describe(detail), describe(config.rubric)),
+            "set `rubric` in the configuration",
+        );
+    }
+    if !text.starts_with(&config.dialogue.open) {
+        note(
+            &format!(
+                "do not begin with the chat template of the panel, {:?}",
+                config.dialogue.open
+            ),
+            "put the template around the prompts",
+        );
+    }
+    Ok(())
+}
+
+/// Finds the amount of the rubric in the prompt of an expert of ACE-M³; `None` for other prompts.
+fn detect_detail(prompt: &str) -> Result<Option<RubricDetail>> {
+    let rubric = Rubric::built_in()?;
+    for detail in [RubricDetail::Full, RubricDetail::Names] {
+        for aspect in &rubric.aspects {
+            for has_image in [true, false] {
+                if prompt.contains(&rubric.describe(aspect.key, detail, has_image)?) {
+                    return Ok(Some(detail));
+                }
+            }
+        }
+    }
+    Ok(None)
 }

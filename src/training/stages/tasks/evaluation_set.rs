@@ -59,7 +59,7 @@ impl<'a> EvaluationSet<'a> {
             member.is_none() || evaluation_member.is_none() || evaluation_member == member
         };
         evaluations.retain(|evaluation| is_for_learner(evaluation.member));
-        let split = SplitItems::new(evaluations);
+        let split = SplitItems::by_group(evaluations, |evaluation| evaluation.member);
         if split.training_count == 0 {
             bail!(
                 "{path}: found {} for this stage, expected at least two\n\

@@ -17,7 +17,7 @@ use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
-    PreferencePair, check_image, derive_any_negative, read_preferences,
+    EvaluationContent, PreferencePair, check_image, derive_any_negative, read_preferences,
 };
 use crate::training::stages::context::StageContext;
 
@@ -57,7 +57,8 @@ impl<'a> PreferenceSource<'a> {
         let preferences = context.stage.preferences.as_ref();
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
             Some(path) => {
-                PairSource::File { path, split: SplitItems::new(read_preferences(path)?.items) }
+                let pairs = read_preferences(path)?.items;
+                PairSource::File { path, split: SplitItems::by_group(pairs, |pair| pair.member) }
             }
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
                 context.builder,
@@ -101,7 +102,8 @@ impl<'a> PreferenceSource<'a> {
                     &example.conclusion_pair,
                     &stage.member_indices(),
                     |ratings| {
-                        let negative = derive_any_negative(&negatives, ratings, &mut example.rng)?;
+                        let content = EvaluationContent::of_pair(ratings);
+                        let negative = derive_any_negative(&negatives, &content, &mut example.rng)?;
                         Some(negative.ratings)
                     },
                 )

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use acem3_experts::prompt::PromptLayout;
+use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
 use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::file_sequences::CompletionPrefix;
 use crate::training::preferences::{
-    PreferenceFolderConfig, read_evaluations, write_phantom_preferences,
+    PreferenceFolderConfig, PromptStyle, read_evaluations, write_phantom_preferences,
 };
 use crate::training::{EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole};
 
@@ -20,7 +20,12 @@ pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
         cases: 2,
         seed: 3,
         negatives: Negative::ALL.to_vec(),
-        layout: PromptLayout::CaseFirst,
+        writes_every_negative: false,
+        prompts: PromptStyle::of_layout(
+            PromptLayout::CaseFirst,
+            RubricDetail::Names,
+            Rubric::built_in().unwrap(),
+        ),
         has_reward_tokens: false,
     };
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();

@@ -1,7 +1,9 @@
 //! Trainings on preference pairs.
 
 use acem3_experts::BranchExperts;
-use acem3_experts::prompt::{BranchPrompts, JudgeInput, PromptToken, Rubric, TokenStep};
+use acem3_experts::prompt::{
+    BranchPrompts, JudgeInput, PromptLayout, PromptToken, Rubric, RubricDetail, TokenStep,
+};
 use acem3_experts::train::{Batch, Parameters, Sequence, SequenceInput, TrainableModel};
 use candle::Device;
 use rand::SeedableRng;
@@ -10,12 +12,15 @@ use rand_chacha::ChaCha8Rng;
 use super::{config, panel_file, sequence_builder, tokenizer, train_twice};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::Negative;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::phantom_examples;
-use crate::training::preferences::EvaluationRatings;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
+};
+use crate::training::preferences::{
+    EvaluationRatings, PreferenceFolderConfig, PromptStyle, write_phantom_preferences,
 };
 use crate::training::stages::context::StageContext;
 use crate::training::stages::metrics::progress::TrainingProgress;
@@ -129,4 +134,53 @@ fn chosen_completion_begins_as_in_judging() {
         JudgeInput::pair(true, &pair.question, [&pair.responses[0].text, &pair.responses[1].text]);
     let tasks = experts.unwrap().tasks(&input, None, &tokenizer()).unwrap();
     assert_eq!(tasks[0].format[0], TokenStep::Literal(lead.clone()));
+}
+
+/// Four members take turns in a file of phantom pairs, and some lines are missing.
+#[test]
+fn every_member_has_validation_pairs_for_all_seeds() {
+    let mut config = config();
+    config.stages[1].members.clear();
+    for seed in 1..=10 {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = PreferenceFolderConfig {
+            out: dir.path().join("pairs"),
+            cases: 25,
+            seed,
+            negatives: Negative::ALL.to_vec(),
+            writes_every_negative: false,
+            prompts: PromptStyle::of_layout(
+                PromptLayout::CaseFirst,
+                RubricDetail::Names,
+                Rubric::built_in().unwrap(),
+            ),
+            has_reward_tokens: true,
+        };
+        write_phantom_preferences(&folder, &Interrupt::default()).unwrap();
+        let preferences = config.stages[1].preferences.as_mut().unwrap();
+        preferences.cases = 0;
+        preferences.file = Some(folder.out.join("preferences.jsonl"));
+        let builder = sequence_builder(&config);
+        let sampler = ExampleSampler::new(&config, None);
+        let progress = TrainingProgress::new(true, Interrupt::default());
+        let context = StageContext {
+            config: &config,
+            stage: &config.stages[1],
+            sampler: &sampler,
+            builder: &builder,
+            progress: &progress,
+            device: &Device::Cpu,
+        };
+        let source = PreferenceSource::open(context).unwrap();
+        source.check().unwrap_or_else(|error| panic!("seed {seed}: {error:#}"));
+        let ranges = source.index_ranges();
+        let mut members: Vec<usize> = ranges
+            .validation
+            .flat_map(|index| source.sequences(index).unwrap())
+            .flat_map(|pair| pair.members)
+            .collect();
+        members.sort_unstable();
+        members.dedup();
+        assert_eq!(members, [0, 1, 2, 3], "seed {seed}");
+    }
 }

@@ -1,0 +1,318 @@
+//! Preference pairs from wrong verdicts: the evaluation of a panel that contradicts the labels is
+//! rejected, and that of a teacher, which agrees with them, is chosen.
+
+mod corrections;
+mod presented_evaluation;
+mod skipped_mistakes;
+mod target_labels;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::{Form, JudgeInput, PromptPiece};
+use anyhow::{Result, bail};
+
+use self::corrections::{Correction, Corrections};
+use self::presented_evaluation::{EvaluatedMember, PresentedEvaluation};
+use self::target_labels::TargetLabels;
+use super::prompt_style::StyledPrompts;
+use super::prompt_text::prompt_text;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::judging::run::manifest::Manifest;
+use crate::judging::run::record::record_reader::open_records;
+use crate::judging::run::record::{Record, RecordSubject};
+use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::evaluation_preferences::{check_outside, copy_image};
+use crate::training::preferences::files::preference_folder::{
+    PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
+
+pub use skipped_mistakes::{SkipReason, SkippedMistakes};
+
+/// Name of the origin of rejected evaluations in the file.
+const ORIGIN: &str = "wrong-verdict";
+
+/// Files that the pairs come from.
+#[derive(Clone, Debug)]
+pub struct MistakeFiles {
+    /// Records of the panel whose wrong verdicts are rejected, with labels.
+    pub records: PathBuf,
+    /// Records of a teacher about the same responses, or a file of evaluations.
+    pub corrections: PathBuf,
+    /// Folder of the images; `None` for that of the run.
+    pub images: Option<PathBuf>,
+}
+
+/// Numbers of written pairs and of evaluations without one.
+#[derive(Clone, Debug, Default)]
+pub struct MistakeCounts {
+    /// Written pairs.
+    pub written: WrittenCounts,
+    /// Number of verdicts with labels that were compared.
+    pub verdicts: u64,
+    /// Evaluations without a pair, by reason.
+    pub skipped: SkippedMistakes,
+}
+
+/// Writes a preference pair for each evaluation of a wrong verdict that a teacher corrected.
+///
+/// # Errors
+/// If a file cannot be read, the records have another rubric than `config.prompts`, no verdict has
+/// labels, or a file cannot be written.
+pub fn write_mistake_preferences(
+    files: &MistakeFiles,
+    config: &PreferenceFolderConfig,
+    interrupt: &Interrupt,
+) -> Result<MistakeCounts> {
+    for input in [&files.records, &files.corrections] {
+        check_outside(&config.out, input)?;
+    }
+    let corrections = Corrections::read(&files.corrections)?;
+    let mut records = open_records(&files.records)?;
+    let run = RunSettings::of_manifest(records.manifest(), files);
+    let mut writer = MistakeWriter {
+        run,
+        corrections,
+        folder: PreferenceFolder::create(config)?,
+        config,
+        copied: BTreeSet::new(),
+        counts: MistakeCounts::default(),
+    };
+    for record in records.by_ref() {
+        interrupt
+            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        writer.add(&record?)?;
+    }
+    if let Some(found) = records.state().problems.first() {
+        bail!("{}\nhint: complete or repair the run first", found.problem);
+    }
+    if writer.counts.verdicts == 0 {
+        bail!(
+            "{}: no verdict has final labels, expected some to find wrong verdicts\n\
+             hint: give the cases `\"labels\": {{\"final\": [a, b]}}`, one score for each response",
+            files.records.display()
+        );
+    }
+    let MistakeWriter { folder, mut counts, .. } = writer;
+    counts.written = folder.finish()?;
+    Ok(counts)
+}
+
+/// What the prompts of a run showed, and where its images are.
+struct RunSettings {
+    shows_reference: bool,
+    images: Option<PathBuf>,
+}
+
+impl RunSettings {
+    fn of_manifest(manifest: Option<&Manifest>, files: &MistakeFiles) -> Self {
+        let images = || manifest.and_then(|m| m.source.images.as_ref()).map(PathBuf::from);
+        let reference = manifest.and_then(|m| m.provenance.get("reference"));
+        Self {
+            shows_reference: reference.is_some_and(|reference| reference == "shown"),
+            images: files.images.clone().or_else(images),
+        }
+    }
+}
+
+/// Writes the pairs of records.
+struct MistakeWriter<'a> {
+    run: RunSettings,
+    corrections: Corrections,
+    folder: PreferenceFolder<'a>,
+    config: &'a PreferenceFolderConfig,
+    copied: BTreeSet<String>,
+    counts: MistakeCounts,
+}
+
+impl MistakeWriter<'_> {
+    fn add(&mut self, record: &Record) -> Result<()> {
+        let Some(verdict) = record.verdict() else {
+            return Ok(());
+        };
+        let subject = &record.subject;
+        let Some(labels) = TargetLabels::of_subject(subject) else {
+            self.counts.skipped.add(SkipReason::Unlabelled);
+            return Ok(());
+        };
+        self.counts.verdicts += 1;
+        let shows_reference = self.run.shows_reference || subject.form == Form::Correctness;
+        let prompts = self.config.prompts.builder(subject.form, shows_reference)?;
+        for index in 0..verdict.orders.len() {
+            let presentation = Presentation { subject, verdict, index, prompts: &prompts };
+            self.add_presentation(&presentation, &labels, shows_reference)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the pairs of one presentation order.
+    fn add_presentation(
+        &mut self,
+        presentation: &Presentation<'_>,
+        labels: &TargetLabels<'_>,
+        shows_reference: bool,
+    ) -> Result<()> {
+        let Presentation { subject, prompts, .. } = presentation;
+        let members = presentation.members();
+        let own = members.iter().map(|member| {
+            PresentedEvaluation::of_order(presentation.verdict, presentation.index, member)
+        });
+        let own: Vec<PresentedEvaluation> = match own.collect() {
+            Ok(own) => own,
+            Err(reason) => {
+                self.counts.skipped.add(reason);
+                return Ok(());
+            }
+        };
+        let order = presentation.order();
+        let texts = subject.responses.as_deref().unwrap_or_default();
+        let shown: Vec<&str> =
+            order.iter().filter_map(|i| texts.get(*i)).map(String::as_str).collect();
+        if shown.len() != order.len() {
+            self.counts.skipped.add(SkipReason::NoResponses);
+            return Ok(());
+        }
+        let input = JudgeInput {
+            has_image: subject.image.is_some(),
+            question: subject.question.as_deref().unwrap_or_default(),
+            reference: subject.reference.as_deref().filter(|_| shows_reference),
+            responses: shown,
+        };
+        let evaluations: Vec<Vec<PromptPiece>> = members
+            .iter()
+            .zip(&own)
+            .filter(|(member, _)| member.aspect.is_some())
+            .map(|(member, evaluation)| {
+                prompts.format(member.index, order.len()).render_pieces(&evaluation.ratings)
+            })
+            .collect();
+        for (member, evaluation) in members.iter().zip(&own) {
+            let styled = prompts.prompt(member.index, &input, &evaluations)?;
+            let prompt = prompt_text(&styled.pieces);
+            let outcome = Comparison { labels, own: &own, member, evaluation }
+                .choose(|| self.corrections.find(presentation, member, &prompt))
+                .and_then(|chosen| Ok((self.find_image(subject, styled.has_image)?, chosen)));
+            let (image, chosen) = match outcome {
+                Ok(outcome) => outcome,
+                Err(reason) => {
+                    self.counts.skipped.add(reason);
+                    continue;
+                }
+            };
+            let image = image.map(|path| copy_image(&path, &self.config.out, &mut self.copied));
+            let name = prompts.member_name(member.index);
+            let pair = PairPrompt {
+                id: presentation.id(name),
+                member: Some(name.to_owned()),
+                image: image.transpose()?,
+                prompt,
+                lead: styled.lead,
+                format: prompts.format(member.index, order.len()),
+            };
+            self.folder.add_pair(&pair, [&chosen.ratings, &evaluation.ratings], ORIGIN)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the path of the image of a record, if the prompt shows it.
+    fn find_image(
+        &self,
+        subject: &RecordSubject,
+        is_shown: bool,
+    ) -> Result<Option<PathBuf>, SkipReason> {
+        let Some(image) = subject.image.as_ref().filter(|_| is_shown) else {
+            return Ok(None);
+        };
+        let path = self.run.images.as_deref().unwrap_or(Path::new("")).join(&image.name);
+        if path.is_file() { Ok(Some(path)) } else { Err(SkipReason::NoImage) }
+    }
+}
+
+/// Evaluation of a member, compared with labels and with the one of a teacher.
+struct Comparison<'a> {
+    labels: &'a TargetLabels<'a>,
+    /// Evaluations of all members in the same presentation.
+    own: &'a [PresentedEvaluation],
+    member: &'a EvaluatedMember,
+    evaluation: &'a PresentedEvaluation,
+}
+
+impl Comparison<'_> {
+    /// Returns the teacher's evaluation if this one is wrong and that one right.
+    ///
+    /// An aspect without labels is compared by the final ones: its evaluation is wrong if the final
+    /// scores of the presentation are, those of the teacher are right, and the teacher gives this
+    /// aspect another order.
+    fn choose(
+        &self,
+        find: impl FnOnce() -> Result<Correction, SkipReason>,
+    ) -> Result<PresentedEvaluation, SkipReason> {
+        let Self { labels, own, member, evaluation } = self;
+        let target = member.target();
+        let is_right = labels.is_right(target, &evaluation.scores);
+        let is_final_right = || labels.is_right(None, &own.last()?.scores);
+        if is_right.or_else(is_final_right).unwrap_or(true) {
+            return Err(SkipReason::Right);
+        }
+        let Correction { evaluation: chosen, final_scores } = find()?;
+        match labels.is_right(target, &chosen.scores) {
+            Some(true) => Ok(chosen),
+            Some(false) => Err(SkipReason::WrongCorrection),
+            None => {
+                let is_teacher_right = final_scores.and_then(|s| labels.is_right(None, &s));
+                if is_teacher_right == Some(false) {
+                    Err(SkipReason::WrongCorrection)
+                } else if labels.are_alike(&chosen.scores, &evaluation.scores) {
+                    Err(SkipReason::SameOrder)
+                } else {
+                    Ok(chosen)
+                }
+            }
+        }
+    }
+}
+
+/// One presentation order of a verdict.
+struct Presentation<'a> {
+    subject: &'a RecordSubject,
+    verdict: &'a RecordedVerdict,
+    /// Index of the order in the verdict.
+    index: usize,
+    prompts: &'a StyledPrompts,
+}
+
+impl Presentation<'_> {
+    /// Returns the members that judged in this form: the experts, then the conclusion model.
+    fn members(&self) -> Vec<EvaluatedMember> {
+        let experts = self.prompts.experts().into_iter();
+        let experts = experts.map(|(index, aspect)| EvaluatedMember {
+            index,
+            aspect: Some(aspect.key),
+            criteria: match self.subject.form {
+                Form::Correctness => Vec::new(),
+                _ => aspect.criteria.iter().map(|criterion| criterion.key).collect(),
+            },
+        });
+        let conclusion = self.prompts.conclusion().map(|index| EvaluatedMember {
+            index,
+            aspect: None,
+            criteria: Vec::new(),
+        });
+        experts.chain(conclusion).collect()
+    }
+
+    /// Returns the id of the pair of a member.
+    fn id(&self, member: &str) -> String {
+        let case = self.subject.case.as_deref().unwrap_or_default();
+        let models = self.subject.judged_models().join("-");
+        match self.index {
+            0 => format!("{case}-{models}-{member}"),
+            index => format!("{case}-{models}-order-{index}-{member}"),
+        }
+    }
+
+    /// Returns the indices of the responses in the order in which they were shown.
+    fn order(&self) -> Vec<usize> {
+        presented_evaluation::shown_order(self.verdict, self.index)
+    }
+}
