@@ -249,8 +249,11 @@ impl Chart {
         }
         let height = self.height + top;
         // A separate element, because the first identifies the form of the file.
-        let second =
-            if self.body.contains("mark second") { SECOND_SERIES_STYLE } else { Default::default() };
+        let second = if self.body.contains("mark second") {
+            SECOND_SERIES_STYLE
+        } else {
+            Default::default()
+        };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -{top:.0} {WIDTH} {height:.0}\" \
              width=\"{:.0}\" height=\"{:.0}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{STYLE}</style>{second}\

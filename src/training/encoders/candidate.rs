@@ -89,9 +89,8 @@ impl Candidate {
     fn from_folder(name: &str, folder: &Path, hub_args: &HubArgs, quiet: bool) -> Result<Self> {
         if folder.is_dir() && !folder.join(PANEL_FILE).exists() {
             let config = folder.join(CONFIG_FILE);
-            let model_type = read_json(&config)?.and_then(|config| {
-                Some(config.get("model_type")?.as_str()?.to_owned())
-            });
+            let model_type = read_json(&config)?
+                .and_then(|config| Some(config.get("model_type")?.as_str()?.to_owned()));
             return match model_type {
                 Some(kind) if !is_encoder_type(&kind) && !has_open_clip(folder) => {
                     Self::from_checkpoint(name, folder, hub_args, quiet)
@@ -138,12 +137,7 @@ impl Candidate {
     }
 
     /// Opens the vision tower of a checkpoint such as LLaVA. Images are encoded whole, without tiles.
-    fn from_checkpoint(
-        name: &str,
-        folder: &Path,
-        hub_args: &HubArgs,
-        quiet: bool,
-    ) -> Result<Self> {
+    fn from_checkpoint(name: &str, folder: &Path, hub_args: &HubArgs, quiet: bool) -> Result<Self> {
         let source = CheckpointSource::new(folder.to_owned());
         let downloads = HubDownloads::new(*hub_args, quiet);
         let tower = source.load_tower(downloads).map_err(|error| {

@@ -46,7 +46,9 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
         ("--member-learning-rate", args.member_learning_rate),
     ] {
         if !(rate.is_finite() && rate > 0.0) {
-            bail!("{flag} is {rate}, expected a positive number\nhint: omit the flag to use its default");
+            bail!(
+                "{flag} is {rate}, expected a positive number\nhint: omit the flag to use its default"
+            );
         }
     }
     let names: Vec<&str> = if args.encoders.is_empty() {
@@ -92,11 +94,7 @@ fn flags_of_training(args: &EncodersArgs) -> Vec<&'static str> {
 }
 
 /// Runs linear probes, writes their files and returns their tables.
-fn probe(
-    args: &EncodersArgs,
-    encoders: &[Candidate],
-    print_note: &dyn Fn(&str),
-) -> Result<String> {
+fn probe(args: &EncodersArgs, encoders: &[Candidate], print_note: &dyn Fn(&str)) -> Result<String> {
     let formats = vec![
         ResultFormat { extension: "json", form: EncoderComparison::JSON_FORM },
         ResultFormat { extension: "svg", form: SVG_CHART },

@@ -133,9 +133,10 @@ impl BasePanel {
 
     /// Returns true if all members have the same value of a weight.
     pub(super) fn is_shared(&self, name: &str) -> bool {
-        let mut identities = self.weights.iter().map(|weights| {
-            weights.tensors.get(name).map(|stored| stored.identity.clone())
-        });
+        let mut identities = self
+            .weights
+            .iter()
+            .map(|weights| weights.tensors.get(name).map(|stored| stored.identity.clone()));
         let is_merged = self.merged.iter().any(|merged| merged.contains_key(name));
         let first = identities.next().flatten();
         !is_merged && first.is_some() && identities.all(|other| other == first)
@@ -159,7 +160,8 @@ fn merged(weights: &Checkpoint) -> Result<HashMap<String, Tensor>> {
         let mut suffixes = ADAPTER_SUFFIXES.iter();
         suffixes.find_map(|suffix| name.strip_suffix(suffix)).map(str::to_owned)
     };
-    let adapted: BTreeSet<String> = weights.tensors.keys().filter_map(|name| matrix(name)).collect();
+    let adapted: BTreeSet<String> =
+        weights.tensors.keys().filter_map(|name| matrix(name)).collect();
     if adapted.is_empty() {
         return Ok(HashMap::new());
     }

@@ -41,6 +41,7 @@ impl ContextFit {
     /// Describes pairs that do not fit, with a hint: which base or option would do. `None` if all
     /// pairs fit. `grid`: side of the square of patches of the encoder.
     pub(super) fn warning(&self, encoder: &str, grid: usize) -> Option<String> {
+        let class_token = self.image_tokens == grid * grid + 1;
         if self.too_long == 0 {
             return None;
         }
@@ -57,19 +58,21 @@ impl ContextFit {
         let text = self.longest - self.image_tokens;
         let fitting = FACTORS.into_iter().find(|factor| {
             let kind = ProjectorKind::PixelShuffle { factor: *factor };
-            grid.is_multiple_of(*factor)
-                && text + kind.token_count(grid * grid) <= self.context
+            grid.is_multiple_of(*factor) && text + kind.token_count(grid * grid) <= self.context
         });
         if let Some(factor) = fitting {
             let tokens = (grid / factor) * (grid / factor);
-            options.push(format!("--projector pixel_shuffle:{factor} ({tokens} image tokens)"));
+            let without = if class_token { " without --class-token" } else { "" };
+            options.push(format!(
+                "--projector pixel_shuffle:{factor}{without} ({tokens} image tokens)"
+            ));
         }
         options.push(format!(
             "--context {base_size}, which lets this base read positions that it was not trained on"
         ));
         Some(format!(
             "{encoder}: {} image tokens do not fit: {part} need more than the base's context of {} tokens (up to {}) \
-             and will be unscored\n\
+             and will be unscored; training skips examples that are too long\n\
              hint: use {}",
             self.image_tokens,
             self.context,
@@ -155,12 +158,20 @@ mod tests {
         assert_eq!((some.too_long, some.shortest, some.longest), (2, 976, 1376));
         assert!(some.fits_any());
         let warning = some.warning("tower", 24).unwrap();
-        for part in ["tower: 576 image tokens", "2 of 3 held-out pairs", "pixel_shuffle:2 (144", "--context 1536"] {
+        for part in [
+            "tower: 576 image tokens",
+            "2 of 3 held-out pairs",
+            "pixel_shuffle:2 (144",
+            "--context 1536",
+        ] {
             assert!(warning.contains(part), "{part}: {warning}");
         }
         let none = lengths.fit(1369, 1024);
         assert!(!none.fits_any());
         let warning = none.warning("tower", 37).unwrap();
-        assert!(warning.contains("all 3 held-out pairs") && !warning.contains("pixel"), "{warning}");
+        assert!(
+            warning.contains("all 3 held-out pairs") && !warning.contains("pixel"),
+            "{warning}"
+        );
     }
 }

@@ -54,7 +54,8 @@ impl TrainedVision<'_> {
         images: &[&DecodedImage],
         device: &Device,
     ) -> Result<f64> {
-        let weights = self.weights.iter().map(|(name, t)| Ok((name.clone(), t.to_dtype(DType::F32)?)));
+        let weights =
+            self.weights.iter().map(|(name, t)| Ok((name.clone(), t.to_dtype(DType::F32)?)));
         let parameters = Parameters::from_tensors(weights.collect::<Result<Vec<_>>>()?)?;
         let parameters = parameters.to_device(device, DType::F32)?.freeze(&[String::new()]);
         let vb = parameters.builder().pp("model");
@@ -67,7 +68,8 @@ impl TrainedVision<'_> {
         let encode = |image: &DecodedImage| -> Result<f64> {
             let start = Instant::now();
             let pixels = self.processor.preprocess(image).context("cannot preprocess an image")?;
-            let tokens = projector.forward(&tower.forward(&pixels.unsqueeze(0)?.to_device(device)?)?)?;
+            let tokens =
+                projector.forward(&tower.forward(&pixels.unsqueeze(0)?.to_device(device)?)?)?;
             // Reading a value waits for the device.
             tokens.sum_all()?.to_dtype(DType::F32)?.to_scalar::<f32>()?;
             Ok(start.elapsed().as_secs_f64())

@@ -82,13 +82,13 @@ impl EncoderRun<'_> {
         atomic_file::remove_temporary_files(&self.folder)?;
         self.check_settings()?;
         let has_peak = peak_memory::reset_peak();
-        let config =
-            self.plan.config(self.base, self.encoder, self.seed, self.data.is_some())?;
+        let config = self.plan.config(self.base, self.encoder, self.seed, self.data.is_some())?;
         let training = self.train(&config, log)?;
         let mut journal = OutcomeJournal::open(&self.folder.join("judged.jsonl"))?;
         let judged_before = journal.outcomes.len();
         self.judge(&mut journal, log)?;
-        let peak = peak_memory::peak().filter(|_| has_peak && journal.outcomes.len() > judged_before);
+        let peak =
+            peak_memory::peak().filter(|_| has_peak && journal.outcomes.len() > judged_before);
         let cost = EncoderCost {
             tokens_per_image: config.model.image_tokens(),
             milliseconds_per_image: training.milliseconds_per_image,
@@ -162,13 +162,12 @@ impl EncoderRun<'_> {
             data: self.data.clone(),
             device: self.placement.device.clone(),
         };
-        let layers = config.model.decoder.num_hidden_layers;
         let is_resumed = paths.out.exists();
         let training = EncoderTraining {
             base: self.base,
             encoder: self.encoder,
             config,
-            member_stage: self.plan.member_stage(layers, self.data.is_some()),
+            member_stage: self.plan.member_stage(self.base, self.data.is_some()),
             paths: &paths,
             progress: self.progress,
         };
@@ -179,7 +178,8 @@ impl EncoderRun<'_> {
             processor: &self.encoder.processor,
             weights: &trained.vision,
         };
-        let projector = trained.vision.iter().filter(|(name, _)| name.starts_with("model.mm_projector."));
+        let projector =
+            trained.vision.iter().filter(|(name, _)| name.starts_with("model.mm_projector."));
         let projector_parameters = count_parameters(projector.map(|(_, tensor)| tensor));
         let members = trained.members.iter().flat_map(|member| {
             member.iter().filter(|(name, _)| !is_vision_weight(name)).map(|(_, tensor)| tensor)

@@ -80,7 +80,10 @@ impl EncoderExperiment<'_> {
                     plan: &self.plan,
                     held_out: &held_out,
                     seed,
-                    folder: output.out.join(format!("encoder-{}", i + 1)).join(format!("seed-{seed}")),
+                    folder: output
+                        .out
+                        .join(format!("encoder-{}", i + 1))
+                        .join(format!("seed-{seed}")),
                     data: self.data.clone(),
                     placement: output.placement,
                     progress: output.progress,

@@ -184,7 +184,10 @@ fn data_sets(data: &Path, choice: HeldOutChoice) -> Result<HeldOutPairs> {
             responses.reverse();
         }
         let order = if reference_first { Ordering::Greater } else { Ordering::Less };
-        text.extend([&item.image_key, &item.question, &responses[0], &responses[1]].map(|t| format!("{t}\n")));
+        text.extend(
+            [&item.image_key, &item.question, &responses[0], &responses[1]]
+                .map(|t| format!("{t}\n")),
+        );
         facts.push(PairFacts {
             order,
             aspects: [None, Some(order), None],

@@ -169,7 +169,17 @@ impl EncoderComparison {
                     [difference.value, difference.p, difference.p_holm].map(|v| v.to_string());
                 let name = "difference from the first encoder".to_owned();
                 let n = row.overall.len().to_string();
-                table.push_row([row.encoder.clone(), name, value, low, high, p, p_holm, n, String::new()]);
+                table.push_row([
+                    row.encoder.clone(),
+                    name,
+                    value,
+                    low,
+                    high,
+                    p,
+                    p_holm,
+                    n,
+                    String::new(),
+                ]);
             }
         }
         table

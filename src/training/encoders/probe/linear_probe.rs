@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 
-use crate::training::encoders::EncoderTestConfig;
-use crate::training::encoders::candidate::Candidate;
 use super::classifier::classify;
 use super::features::{Features, encode_images, standardise};
+use crate::training::encoders::EncoderTestConfig;
+use crate::training::encoders::candidate::Candidate;
+use crate::training::encoders::peak_memory;
 use crate::training::encoders::probe::encoder_comparison::{
     EncoderComparison, EncoderRow, MeasuredValues,
 };
 use crate::training::encoders::probe::labelled_images::{self, LabelledImage, LabelledImageSet};
-use crate::training::encoders::peak_memory;
 
 /// Type of this comparison, and the name of its result files.
 pub const MEASURE: &str = "probe";

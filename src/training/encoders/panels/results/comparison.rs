@@ -87,8 +87,10 @@ impl JudgedComparison {
     pub(in crate::training::encoders::panels) fn new(input: ComparisonInput<'_>) -> Self {
         let ComparisonInput { base, trained, held_out, encoders } = input;
         let clusters: Vec<String> = held_out.pairs.iter().map(|p| p.cluster.clone()).collect();
-        let mut seeds: Vec<u64> =
-            encoders.iter().flat_map(|encoder| encoder.runs.iter().map(|(seed, ..)| *seed)).collect();
+        let mut seeds: Vec<u64> = encoders
+            .iter()
+            .flat_map(|encoder| encoder.runs.iter().map(|(seed, ..)| *seed))
+            .collect();
         seeds.sort_unstable();
         seeds.dedup();
         let rows = encoders.into_iter().map(|encoder| JudgedRow::new(encoder, held_out, &clusters));
@@ -157,9 +159,7 @@ fn majority_row(held_out: &HeldOutPairs, values: &PairValues, clusters: &[String
     MajorityRow {
         order_accuracy: mean_of_pairs(clusters, values, |_| true),
         by_question_type: types
-            .map(|name| {
-                named(name.clone(), &|i| held_out.facts[i].question_types.contains(&name))
-            })
+            .map(|name| named(name.clone(), &|i| held_out.facts[i].question_types.contains(&name)))
             .collect(),
         by_modality: modalities
             .map(|name| named(name.clone(), &|i| held_out.facts[i].modality == name))

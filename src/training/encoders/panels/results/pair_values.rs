@@ -123,7 +123,10 @@ mod tests {
         let images = Clusters::new((0..20).map(|i| i / 2));
         let pairs: Vec<(f64, f64)> = (0..20).map(|i| (half[i].unwrap(), 0.0)).collect();
         let expected = paired_difference(&images, &pairs).unwrap();
-        assert_eq!((first.value, first.interval, first.p), (expected.value, expected.interval, expected.p));
+        assert_eq!(
+            (first.value, first.interval, first.p),
+            (expected.value, expected.interval, expected.p)
+        );
         assert_eq!(vec![first.p_holm, second.p_holm], holm_adjust(&[first.p, second.p]));
     }
 }

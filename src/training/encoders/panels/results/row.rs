@@ -95,7 +95,11 @@ impl JudgedRow {
         ];
         for (i, aspect) in Aspect::ALL.iter().enumerate() {
             let values = values(ShownImage::Own, &|a| a.aspects.get(i).copied().flatten());
-            statistics.push(named(format!("  order accuracy, {}", aspect.name()), &values, &|_| true));
+            statistics.push(named(
+                format!("  order accuracy, {}", aspect.name()),
+                &values,
+                &|_| true,
+            ));
         }
         let types = held_out.groups(|facts| facts.question_types.clone()).into_iter();
         let by_question_type = types.map(|name| {
