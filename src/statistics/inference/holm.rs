@@ -27,4 +27,16 @@ mod tests {
         assert_eq!(rounded, [40, 30, 40]);
         assert!(holm_adjust(&[]).is_empty());
     }
+
+    #[test]
+    fn holm_equals_statsmodels() {
+        let golden = include_str!("../../../assets/golden/holm.json");
+        let golden: Vec<(Vec<f64>, Vec<f64>)> = serde_json::from_str(golden).unwrap();
+        assert!(golden.len() > 10);
+        for (p, expected) in golden {
+            let corrected = holm_adjust(&p);
+            let is_near = corrected.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12);
+            assert!(is_near && corrected.len() == expected.len(), "{p:?}: {corrected:?}");
+        }
+    }
 }

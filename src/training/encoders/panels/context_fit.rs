@@ -41,6 +41,7 @@ impl ContextFit {
     /// Describes pairs that do not fit, with a hint: which base or option would do. `None` if all
     /// pairs fit. `grid`: side of the square of patches of the encoder.
     pub(super) fn warning(&self, encoder: &str, grid: usize) -> Option<String> {
+        let class_token = self.image_tokens == grid * grid + 1;
         if self.too_long == 0 {
             return None;
         }
@@ -61,14 +62,17 @@ impl ContextFit {
         });
         if let Some(factor) = fitting {
             let tokens = (grid / factor) * (grid / factor);
-            options.push(format!("--projector pixel_shuffle:{factor} ({tokens} image tokens)"));
+            let without = if class_token { " without --class-token" } else { "" };
+            options.push(format!(
+                "--projector pixel_shuffle:{factor}{without} ({tokens} image tokens)"
+            ));
         }
         options.push(format!(
             "--context {base_size}, which lets this base read positions that it was not trained on"
         ));
         Some(format!(
             "{encoder}: {} image tokens do not fit: {part} need more than the base's context of {} tokens (up to {}) \
-             and will be unscored\n\
+             and will be unscored; training skips examples that are too long\n\
              hint: use {}",
             self.image_tokens,
             self.context,

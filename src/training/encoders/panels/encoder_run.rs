@@ -162,13 +162,12 @@ impl EncoderRun<'_> {
             data: self.data.clone(),
             device: self.placement.device.clone(),
         };
-        let layers = config.model.decoder.num_hidden_layers;
         let is_resumed = paths.out.exists();
         let training = EncoderTraining {
             base: self.base,
             encoder: self.encoder,
             config,
-            member_stage: self.plan.member_stage(layers, self.data.is_some()),
+            member_stage: self.plan.member_stage(self.base, self.data.is_some()),
             paths: &paths,
             progress: self.progress,
         };

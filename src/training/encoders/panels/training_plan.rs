@@ -145,12 +145,17 @@ impl EncoderPlan {
                 .map(|name| ((*name).to_owned(), 0.5))
                 .collect::<BTreeMap<_, _>>(),
             optimizer: AdamWConfig::default(),
-            stages: vec![self.projector_stage(uses_data_sets)],
+            stages: vec![self.projector_stage(base, uses_data_sets)],
         })
     }
 
     /// Returns the stage of the members; `None` if they are frozen.
-    pub(super) fn member_stage(&self, layers: usize, uses_data_sets: bool) -> Option<StageConfig> {
+    pub(super) fn member_stage(
+        &self,
+        base: &BasePanel,
+        uses_data_sets: bool,
+    ) -> Option<StageConfig> {
+        let layers = base.decoder.num_hidden_layers;
         let (frozen_layers, lora) = match self.members {
             MemberTraining::Frozen => return None,
             MemberTraining::UpperLayers(n) => (Some(layers.saturating_sub(n)), None),
@@ -169,18 +174,15 @@ impl EncoderPlan {
             frozen_layers,
             lora,
             answer_proportion: 0.0,
-            ..self.projector_stage(uses_data_sets)
+            ..self.projector_stage(base, uses_data_sets)
         })
     }
 
-    fn projector_stage(&self, uses_data_sets: bool) -> StageConfig {
-        let frozen = [
-            "model.vision_tower.",
-            "model.embed_tokens.",
-            "model.layers.",
-            "model.norm.",
-            "lm_head.",
-        ];
+    fn projector_stage(&self, base: &BasePanel, uses_data_sets: bool) -> StageConfig {
+        let decoder = ["model.embed_tokens.", "model.layers.", "model.norm.", "lm_head."];
+        // A decoder with tied embeddings has no output layer.
+        let exists = |prefix: &&str| base.names(0).any(|name| name.starts_with(prefix));
+        let frozen = ["model.vision_tower."].into_iter().chain(decoder.into_iter().filter(exists));
         StageConfig {
             evaluations: None,
             name: "projector".to_owned(),
@@ -191,7 +193,7 @@ impl EncoderPlan {
             warmup: (self.steps / 10).max(1),
             clip_norm: 1.0,
             validate_every: None,
-            frozen: frozen.map(str::to_owned).to_vec(),
+            frozen: frozen.map(str::to_owned).collect(),
             frozen_layers: None,
             lora: None,
             data_set_proportion: f64::from(u8::from(uses_data_sets)),

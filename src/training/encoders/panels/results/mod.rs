@@ -3,6 +3,7 @@
 
 mod chart;
 mod comparison;
+mod csv;
 mod pair_values;
 mod row;
 mod tables;
