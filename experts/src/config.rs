@@ -111,6 +111,24 @@ impl ModelConfig {
         self.vision.num_hidden_layers == 0
     }
 
+    /// Returns the index of the first block of the vision tower after the one whose output the
+    /// projector reads; `None` if all blocks are used.
+    pub fn first_unused_block(&self) -> Option<usize> {
+        let blocks = self.vision.num_hidden_layers;
+        let used = self.selection.state_index(blocks).ok()?;
+        (used < blocks).then_some(used)
+    }
+
+    /// Returns true for the name of a weight in a block of the vision tower that no layer reads.
+    pub fn is_unused_block(&self, name: &str) -> bool {
+        let block = name.strip_prefix("model.vision_tower.vision_model.encoder.layers.");
+        let block = block.and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+        match (block, self.first_unused_block()) {
+            (Some(block), Some(first)) => block >= first,
+            _ => false,
+        }
+    }
+
     /// Returns the number of tokens of one image in a prompt; 0 for a text model.
     pub fn image_tokens(&self) -> usize {
         if self.is_text_only() {

@@ -1,12 +1,14 @@
 //! Safetensors files: read tensor by tensor, with a buffer of one tensor, and written atomically.
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
+use safetensors::View;
 use safetensors::tensor::Metadata;
+use serde_json::json;
 
 use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
 use crate::support::digest::HashingReader;
@@ -49,16 +51,35 @@ pub(crate) fn read(
     Ok(FileTensors { digest: source.digest(), tensors })
 }
 
-/// Writes tensors to a file, atomically and with the permissions of the umask.
+/// Writes tensors to a file, atomically and with the permissions of the umask, with a buffer of one
+/// tensor.
 ///
 /// The function of the `safetensors` crate creates a file that only its owner can read.
 pub fn write<'a>(
     tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>,
     path: &Path,
 ) -> Result<()> {
-    let bytes = safetensors::serialize(tensors, None)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    atomic_file::write_atomic(path, &bytes)
+    let mut tensors: Vec<(&String, &Tensor)> = tensors.into_iter().collect();
+    // As the crate does: large types first, so that all tensors are aligned.
+    tensors.sort_by(|(a, x), (b, y)| {
+        let size = |tensor: &Tensor| tensor.dtype().size_in_bytes();
+        size(y).cmp(&size(x)).then_with(|| a.cmp(b))
+    });
+    let (mut header, mut start) = (serde_json::Map::new(), 0);
+    for (name, tensor) in &tensors {
+        let end = start + View::data_len(tensor);
+        let info = json!({"dtype": View::dtype(tensor), "shape": tensor.dims(), "data_offsets": [start, end]});
+        header.insert((*name).clone(), info);
+        start = end;
+    }
+    let mut header = serde_json::to_vec(&header).context("cannot write the header")?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    let written = atomic_file::replace_atomic(path, |file| {
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(&header)?;
+        tensors.iter().try_for_each(|(_, tensor)| file.write_all(&View::data(tensor)))
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Reads names, types, shapes and offsets of the tensors, and checks that they match the file size.

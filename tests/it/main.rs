@@ -129,6 +129,8 @@ mod rank;
 #[expect(unreachable_pub, reason = "the crate of the fuzz targets exports them")]
 mod readers;
 #[cfg(test)]
+mod recipes;
+#[cfg(test)]
 mod report;
 #[cfg(test)]
 mod report_formats;

@@ -127,7 +127,7 @@ fn evaluations_of_all_forms_have_every_negative() {
 #[test]
 fn wrong_verdicts_are_rejected_and_those_of_a_teacher_chosen() {
     let folder = Folder::empty();
-    write_labelled_cases(&folder, 8);
+    write_labelled_cases(&folder, 40);
     for form in ["pair", "list", "single", "correctness"] {
         let judge = |out: &str, seed: &str| {
             let panel = format!("scripted:seed={seed}");

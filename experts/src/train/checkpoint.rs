@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
-use candle::{Device, Tensor};
+use candle::{DType, Device, Tensor};
+use safetensors::tensor::Metadata;
 
 use super::adamw::{AdamW, to_f32_vec};
 use crate::Error;
@@ -59,7 +61,7 @@ pub fn load_checkpoint(
     path: &Path,
     optimizer: Option<&mut AdamW>,
 ) -> Result<HashMap<String, Tensor>, Error> {
-    let mut tensors = candle::safetensors::load(path, &Device::Cpu).map_err(|e| {
+    let mut tensors = read_tensors(path).map_err(|e| {
         let hint = "hint: if the file is truncated, delete it and repeat the training";
         checkpoint_error(path, &format!("{e}\n{hint}"))
     })?;
@@ -83,5 +85,36 @@ pub fn load_checkpoint(
         }
     }
     tensors.retain(|name, _| !name.starts_with("optimizer."));
+    Ok(tensors)
+}
+
+/// Reads the tensors of a safetensors file one by one, with a buffer of one tensor. A function that
+/// reads the whole file first takes twice the memory.
+fn read_tensors(path: &Path) -> Result<HashMap<String, Tensor>, Box<dyn std::error::Error>> {
+    let file = fs::File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut source = BufReader::new(file);
+    let mut size = [0; 8];
+    source.read_exact(&mut size)?;
+    let size = u64::from_le_bytes(size);
+    if size > len.saturating_sub(8) {
+        return Err(format!("a header of {size} bytes in a file of {len} bytes").into());
+    }
+    let mut header = vec![0; usize::try_from(size)?];
+    source.read_exact(&mut header)?;
+    let metadata: Metadata = serde_json::from_slice(&header)?;
+    let (expected, found) = (metadata.data_len() as u64, len - 8 - size);
+    if expected != found {
+        return Err(format!("expected {expected} bytes of tensors, found {found}").into());
+    }
+    let (mut tensors, mut bytes) = (HashMap::new(), Vec::new());
+    for name in metadata.offset_keys() {
+        let Some(info) = metadata.info(&name) else { continue };
+        bytes.resize(info.data_offsets.1 - info.data_offsets.0, 0);
+        source.read_exact(&mut bytes)?;
+        let dtype = DType::try_from(info.dtype)?;
+        let tensor = Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &Device::Cpu)?;
+        tensors.insert(name, tensor);
+    }
     Ok(tensors)
 }

@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use candle::{Device, Result, Tensor, bail};
+use candle::{DType, Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
-use super::parameters::{Parameters, TrainableSet, init_weight};
+use super::parameters::{Parameters, TrainableSet, Weight, init_weight};
 use crate::decoder::DecoderConfig;
 use crate::ops::{ADAPTER_SUFFIXES, is_adapter};
 
@@ -126,8 +126,9 @@ impl Parameters {
     /// # Errors
     /// A target without a trainable weight.
     pub fn with_adapters(&self, lora: &LoraConfig, seed: u64) -> Result<Self> {
-        let trainable = self.trainable();
-        let adapted: Vec<_> = trainable.iter().filter(|(name, _)| lora.matches(name)).collect();
+        let weights = self.tensors();
+        let is_adapted = |name: &str| !self.is_frozen(name) && lora.matches(name);
+        let adapted: Vec<_> = weights.iter().filter(|(name, _)| is_adapted(name)).collect();
         for target in &lora.targets {
             let suffix = format!(".{target}.weight");
             if !adapted.iter().any(|(name, _)| name.ends_with(&suffix)) {
@@ -138,18 +139,18 @@ impl Parameters {
             }
         }
         let mut weights = self.lock_weights().clone();
-        for (name, var) in adapted {
-            let (rows, columns) = var.dims2()?;
+        for (name, matrix) in adapted {
+            let (rows, columns) = matrix.dims2()?;
             let Some([lora_a, lora_b, alpha]) = adapter_names(name) else {
                 continue;
             };
             let shapes = [(lora.rank, columns), (rows, lora.rank)];
             for (name, shape) in [lora_a, lora_b].into_iter().zip(shapes) {
                 let initial = init_weight(&shape.into(), &name, seed, &Device::Cpu)?;
-                weights.insert(name, self.to_model_dtype(&initial)?);
+                weights.insert(name, Weight::Variable(self.to_model_dtype(&initial)?));
             }
             let value = Tensor::new(lora.alpha as f32, &Device::Cpu)?;
-            weights.insert(alpha, self.to_model_dtype(&value)?);
+            weights.insert(alpha, Weight::Variable(self.to_model_dtype(&value)?));
         }
         Ok(Self {
             weights: Arc::new(Mutex::new(weights)),
@@ -162,7 +163,7 @@ impl Parameters {
     pub fn adapters(&self) -> Vec<(String, Tensor)> {
         let weights = self.lock_weights();
         let adapters = weights.iter().filter(|(name, _)| is_adapter(name));
-        adapters.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect()
+        adapters.map(|(name, weight)| (name.clone(), weight.values())).collect()
     }
 
     /// Merges the adapters into their matrices (`W + alpha / rank · B · A`). Returns all weights by
@@ -170,18 +171,20 @@ impl Parameters {
     pub fn merge_adapters(&self) -> Result<Vec<(String, Tensor)>> {
         let weights = self.lock_weights();
         let base_weights = weights.iter().filter(|(name, _)| !is_adapter(name));
-        let merged = base_weights.map(|(name, var)| {
+        let merged = base_weights.map(|(name, weight)| {
             let adapter = adapter_names(name).and_then(|names| {
                 let [lora_a, lora_b, alpha] = &names;
                 let lora_a = weights.get(lora_a)?;
                 Some((lora_a, weights.get(lora_b)?, weights.get(alpha)?))
             });
             let Some((lora_a, lora_b, alpha)) = adapter else {
-                return Ok((name.clone(), var.as_detached_tensor()));
+                return Ok((name.clone(), weight.values()));
             };
-            let scale = f64::from(alpha.to_scalar::<f32>()?) / lora_a.dim(0)? as f64;
-            let product = lora_b.as_detached_tensor().matmul(&lora_a.as_detached_tensor())?;
-            let sum = (var.as_detached_tensor() + (product * scale)?)?;
+            let (lora_a, lora_b) = (lora_a.values(), lora_b.values());
+            let scale = f64::from(alpha.values().to_scalar::<f32>()?) / lora_a.dim(0)? as f64;
+            let product = lora_b.matmul(&lora_a)?;
+            // An adapted matrix is no longer a value of bf16.
+            let sum = (weight.values().to_dtype(DType::F32)? + (product * scale)?)?;
             Ok((name.clone(), sum))
         });
         merged.collect()
@@ -191,7 +194,6 @@ impl Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle::DType;
 
     const TARGETS: [&str; 2] = ["q_proj", "down_proj"];
 

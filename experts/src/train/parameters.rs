@@ -20,7 +20,7 @@ const LORA_ALPHA: &str = ADAPTER_SUFFIXES[2];
 /// Named weights. Some are trainable, the others are frozen.
 #[derive(Clone)]
 pub struct Parameters {
-    pub(super) weights: Arc<Mutex<BTreeMap<String, Var>>>,
+    pub(super) weights: Arc<Mutex<BTreeMap<String, Weight>>>,
     pub(super) trainable_set: TrainableSet,
     /// Seed of missing weights. If `None`, loading a missing weight is an error.
     pub(super) init_seed: Option<u64>,
@@ -37,6 +37,32 @@ impl Default for Parameters {
             init_seed: None,
             device: Device::Cpu,
             dtype: DType::F32,
+        }
+    }
+}
+
+/// A weight.
+#[derive(Clone)]
+pub(super) enum Weight {
+    /// A weight of its own, which a trainer may change.
+    Variable(Var),
+    /// Values that other owners share, so that a frozen weight is in memory once.
+    Shared(Tensor),
+}
+
+impl Weight {
+    /// Returns the values, without a link to the variable.
+    pub(super) fn values(&self) -> Tensor {
+        match self {
+            Self::Variable(var) => var.as_detached_tensor(),
+            Self::Shared(tensor) => tensor.clone(),
+        }
+    }
+
+    fn shape(&self) -> &Shape {
+        match self {
+            Self::Variable(var) => var.shape(),
+            Self::Shared(tensor) => tensor.shape(),
         }
     }
 }
@@ -68,10 +94,41 @@ impl Parameters {
     pub fn from_tensors(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<Self> {
         let vars = tensors.into_iter().map(|(name, tensor)| {
             let tensor = tensor.to_dtype(DType::F32)?.to_device(&Device::Cpu)?;
-            Ok((name, Var::from_tensor(&tensor)?))
+            Ok((name, Weight::Variable(Var::from_tensor(&tensor)?)))
         });
         let weights = vars.collect::<Result<BTreeMap<_, _>>>()?;
         Ok(Self { weights: Arc::new(Mutex::new(weights)), ..Self::default() })
+    }
+
+    /// Creates weights that share the values of CPU tensors instead of copying them. Matrices in bf16
+    /// stay in bf16, all other weights are in f32. Loading any other weight is an error.
+    ///
+    /// The weights are frozen. [`Self::with_variables`] copies those that a stage trains.
+    pub fn from_shared(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<Self> {
+        let shared = tensors.into_iter().map(|(name, tensor)| {
+            let keeps = tensor.rank() == 2 && tensor.dtype() == DType::BF16;
+            let tensor = if keeps { tensor } else { tensor.to_dtype(DType::F32)? };
+            Ok((name, Weight::Shared(tensor.to_device(&Device::Cpu)?.detach())))
+        });
+        let weights = shared.collect::<Result<BTreeMap<_, _>>>()?;
+        Ok(Self { weights: Arc::new(Mutex::new(weights)), ..Self::default() })
+    }
+
+    /// Returns the weights with a copy of each one that is not frozen, so that a trainer can change
+    /// it. Copies have the dtype and device of the weights.
+    pub fn with_variables(&self) -> Result<Self> {
+        let weights = self.lock_weights().clone();
+        let weights = weights.into_iter().map(|(name, weight)| {
+            let weight = match weight {
+                Weight::Shared(tensor) if !self.is_frozen(&name) => {
+                    Weight::Variable(self.to_model_dtype(&tensor)?)
+                }
+                other => other,
+            };
+            Ok((name, weight))
+        });
+        let weights = weights.collect::<Result<BTreeMap<_, _>>>()?;
+        Ok(Self { weights: Arc::new(Mutex::new(weights)), ..self.clone() })
     }
 
     /// Returns the same weights, frozen if their name has one of the prefixes `frozen`.
@@ -84,29 +141,54 @@ impl Parameters {
     /// weights if neither changes, and copies them otherwise. Weights that are initialised later
     /// get the same device and dtype.
     pub fn to_device(&self, device: &Device, dtype: DType) -> Result<Self> {
-        if device.same_device(&self.device) && dtype == self.dtype {
+        let is_same_place = device.same_device(&self.device) && dtype == self.dtype;
+        if is_same_place && self.lock_weights().values().all(|weight| self.has_model_dtype(weight))
+        {
             return Ok(self.clone());
         }
         let converted =
             Self { weights: Arc::default(), device: device.clone(), dtype, ..self.clone() };
-        for (name, var) in self.all() {
-            let copy = converted.to_model_dtype(&var.as_detached_tensor())?;
-            converted.lock_weights().insert(name, copy);
+        let weights = self.lock_weights().clone();
+        for (name, weight) in weights {
+            let weight = match weight {
+                Weight::Shared(tensor) => Weight::Shared(converted.convert(&tensor)?),
+                Weight::Variable(var) => {
+                    Weight::Variable(converted.to_model_dtype(&var.as_detached_tensor())?)
+                }
+            };
+            converted.lock_weights().insert(name, weight);
         }
         Ok(converted)
     }
 
-    /// Creates a variable from values, with the dtype and device of the weights.
-    pub(super) fn to_model_dtype(&self, values: &Tensor) -> Result<Var> {
-        let dtype = if values.rank() == 2 { self.dtype } else { DType::F32 };
-        let values = values.to_dtype(dtype)?.to_device(&self.device)?;
-        Var::from_tensor(&values)
+    /// Returns true if a weight has the dtype of the weights.
+    fn has_model_dtype(&self, weight: &Weight) -> bool {
+        match weight {
+            Weight::Shared(tensor) => tensor.rank() != 2 || tensor.dtype() == self.dtype,
+            Weight::Variable(_) => true,
+        }
     }
 
-    /// Returns the unrounded value of a weight. Call it on the weights in f32 from which the model
+    /// Converts values to the dtype and device of the weights. Equal values are shared.
+    fn convert(&self, values: &Tensor) -> Result<Tensor> {
+        let dtype = if values.rank() == 2 { self.dtype } else { DType::F32 };
+        values.to_dtype(dtype)?.to_device(&self.device)
+    }
+
+    /// Creates a variable from values, with the dtype and device of the weights.
+    pub(super) fn to_model_dtype(&self, values: &Tensor) -> Result<Var> {
+        Var::from_tensor(&self.convert(values)?)
+    }
+
+    /// Returns the unrounded value of a weight in f32. Call it on the weights from which the model
     /// was converted. A missing weight is initialised from the seed.
     pub fn master_value(&self, name: &str, shape: &Shape) -> Result<Tensor> {
-        let known = self.lock_weights().get(name).map(Var::as_detached_tensor);
+        self.initial_value(name, shape)?.to_dtype(DType::F32)
+    }
+
+    /// Returns the value of a weight in its dtype. A missing weight is initialised from the seed.
+    fn initial_value(&self, name: &str, shape: &Shape) -> Result<Tensor> {
+        let known = self.lock_weights().get(name).map(Weight::values);
         match (known, self.init_seed) {
             (Some(tensor), _) => Ok(tensor),
             (None, Some(seed)) => init_weight(shape, name, seed, &Device::Cpu),
@@ -114,20 +196,21 @@ impl Parameters {
         }
     }
 
-    /// Returns the weights in f32 on the CPU: the values of `learned`, and those of `start` for all
-    /// other weights.
-    pub fn to_f32_cpu(&self, learned: Vec<(String, Tensor)>, start: &Self) -> Result<Self> {
+    /// Returns the weights on the CPU: the values of `learned`, in f32, and those of `start` for all
+    /// other weights, which are shared and keep their dtype.
+    pub fn to_trained(&self, learned: Vec<(String, Tensor)>, start: &Self) -> Result<Self> {
         let mut learned: BTreeMap<String, Tensor> = learned.into_iter().collect();
-        let values = self.all().into_iter().map(|(name, var)| {
+        let weights = self.lock_weights().clone();
+        let values = weights.into_iter().map(|(name, weight)| {
             let value = match learned.remove(&name) {
                 Some(value) => value,
                 // The `alpha` of an adapter is a scalar in f32, so it is never rounded.
-                None if name.ends_with(LORA_ALPHA) => var.as_detached_tensor(),
-                None => start.master_value(&name, var.shape())?,
+                None if name.ends_with(LORA_ALPHA) => weight.values(),
+                None => start.initial_value(&name, weight.shape())?,
             };
             Ok((name, value))
         });
-        Self::from_tensors(values.collect::<Result<Vec<_>>>()?)
+        Self::from_shared(values.collect::<Result<Vec<_>>>()?)
     }
 
     /// Copies the tensors of a checkpoint into the weights of the same name.
@@ -138,8 +221,11 @@ impl Parameters {
         let weights = self.lock_weights();
         for (name, tensor) in tensors {
             match weights.get(&name) {
-                Some(var) if var.shape() == tensor.shape() => assign_rounded(var, &tensor)?,
-                Some(var) => bail!(
+                Some(Weight::Variable(var)) if var.shape() == tensor.shape() => {
+                    assign_rounded(var, &tensor)?;
+                }
+                Some(Weight::Shared(_)) => bail!("tensor `{name}` is frozen"),
+                Some(Weight::Variable(var)) => bail!(
                     "tensor `{name}` has shape {:?}, expected {:?}",
                     tensor.shape(),
                     var.shape()
@@ -168,23 +254,36 @@ impl Parameters {
         all.into_iter().filter(|(name, _)| !self.is_frozen(name)).collect()
     }
 
-    /// Returns all weights with their names.
+    /// Returns all variables with their names. Shared weights are none.
     pub fn all(&self) -> Vec<(String, Var)> {
         let weights = self.lock_weights();
-        weights.iter().map(|(name, var)| (name.clone(), var.clone())).collect()
+        let variables = weights.iter().filter_map(|(name, weight)| match weight {
+            Weight::Variable(var) => Some((name.clone(), var.clone())),
+            Weight::Shared(_) => None,
+        });
+        variables.collect()
+    }
+
+    /// Returns the values of all weights with their names.
+    pub fn tensors(&self) -> Vec<(String, Tensor)> {
+        let weights = self.lock_weights();
+        weights.iter().map(|(name, weight)| (name.clone(), weight.values())).collect()
     }
 
     /// Locks the weights.
-    pub(super) fn lock_weights(&self) -> MutexGuard<'_, BTreeMap<String, Var>> {
+    pub(super) fn lock_weights(&self) -> MutexGuard<'_, BTreeMap<String, Weight>> {
         self.weights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the tensor for a layer: a variable, or a constant if the weight is frozen.
-    fn layer_tensor(&self, name: &str, var: &Var) -> Tensor {
-        if self.is_frozen(name) { var.as_detached_tensor() } else { var.as_tensor().clone() }
+    fn layer_tensor(&self, name: &str, weight: &Weight) -> Tensor {
+        match weight {
+            Weight::Variable(var) if !self.is_frozen(name) => var.as_tensor().clone(),
+            frozen => frozen.values(),
+        }
     }
 
-    fn is_frozen(&self, name: &str) -> bool {
+    pub(super) fn is_frozen(&self, name: &str) -> bool {
         match &self.trainable_set {
             TrainableSet::AllExcept(frozen) => frozen.iter().any(|prefix| name.starts_with(prefix)),
             TrainableSet::Adapters => ![LORA_A, LORA_B].iter().any(|suffix| name.ends_with(suffix)),
@@ -202,25 +301,26 @@ impl SimpleBackend for Parameters {
         _: &Device,
     ) -> Result<Tensor> {
         let mut weights = self.lock_weights();
-        let var = match (weights.get(name), self.init_seed) {
-            (Some(var), _) => var.clone(),
+        let weight = match (weights.get(name), self.init_seed) {
+            (Some(weight), _) => weight.clone(),
             (None, Some(seed)) => {
                 let var = self.to_model_dtype(&init_weight(&shape, name, seed, &Device::Cpu)?)?;
-                weights.insert(name.to_owned(), var.clone());
-                var
+                let weight = Weight::Variable(var);
+                weights.insert(name.to_owned(), weight.clone());
+                weight
             }
             (None, None) => bail!("the checkpoint has no tensor `{name}`"),
         };
-        if var.shape() != &shape {
-            bail!("tensor `{name}` has shape {:?}, expected {shape:?}", var.shape());
+        if weight.shape() != &shape {
+            bail!("tensor `{name}` has shape {:?}, expected {shape:?}", weight.shape());
         }
-        Ok(self.layer_tensor(name, &var))
+        Ok(self.layer_tensor(name, &weight))
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
         let weights = self.lock_weights();
         match weights.get(name) {
-            Some(var) => Ok(self.layer_tensor(name, var)),
+            Some(weight) => Ok(self.layer_tensor(name, weight)),
             None => bail!("the checkpoint has no tensor `{name}`"),
         }
     }

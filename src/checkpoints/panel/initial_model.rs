@@ -1,23 +1,32 @@
 //! Initial model of a training run: a panel, or a published checkpoint for all four members.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use acem3_experts::ops::is_adapter;
 use acem3_experts::prompt::Rubric;
 use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
 use acem3_experts::train::Parameters;
 use acem3_experts::{ModelConfig, TextTokenizer};
+use acem3_projector::ProjectorKind;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
-use candle::{DType, Tensor};
+use candle::Tensor;
 
 use super::files::PanelFiles;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::published::published_tower::{PublishedTower, tensor_digest};
+use crate::checkpoints::store::encoding::TensorEncoding;
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorIdentity};
 use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
+
+/// Prefixes of the tensors between pixels and image tokens.
+const IMAGE_PARTS: [&str; 3] =
+    ["model.vision_tower.", "model.mm_projector.", "model.image_newline"];
 
 /// Four members of one architecture, with tokenizer and weights.
 pub struct InitialModel {
@@ -41,14 +50,15 @@ pub struct InitialModel {
 }
 
 impl InitialModel {
-    /// Reads a panel or checkpoint into CPU memory.
+    /// Reads a panel or checkpoint into CPU memory. `keeps_bf16`: true to keep matrices that are
+    /// stored in bf16 in bf16, for a training in bf16.
     ///
     /// # Errors
     /// If a file cannot be read, if members differ in more than their weights, or if members encode
     /// images in tiles or have a Gemma 3 decoder.
-    pub fn read(files: &PanelFiles, downloads: HubDownloads) -> Result<Self> {
-        let definition =
-            PanelDefinition::read(files, &Rubric::built_in()?, &Placement::cpu(), downloads)?;
+    pub fn read(files: &PanelFiles, downloads: HubDownloads, keeps_bf16: bool) -> Result<Self> {
+        let placement = Placement { keeps_bf16, ..Placement::cpu() };
+        let definition = PanelDefinition::read(files, &Rubric::built_in()?, &placement, downloads)?;
         let hashes =
             serde_json::to_vec(&definition.hashes).context("cannot serialize the hashes")?;
         let (first, others) = definition.members.split_first().context("no members")?;
@@ -100,25 +110,67 @@ impl InitialModel {
         })
     }
 
+    /// Replaces the vision tower and the projector. The projector has no weights yet: the training
+    /// initialises them at random.
+    ///
+    /// # Errors
+    /// A value of the tower cannot be read.
+    pub(crate) fn with_vision_tower(
+        self,
+        tower: &PublishedTower,
+        projector: ProjectorKind,
+    ) -> Result<Self> {
+        let file: Arc<str> = tower.file.clone().into();
+        let stored = tower.tensors.iter().map(|(name, values)| {
+            let identity = TensorIdentity {
+                digest: tensor_digest(values)?,
+                encoding: TensorEncoding::Plain(values.dtype()),
+                shape: values.dims().to_vec(),
+            };
+            let identity = Arc::new(identity);
+            let values = values.clone();
+            Ok((name, StoredTensor { identity, values, blocks: None, file: file.clone() }))
+        });
+        let stored: Vec<(&String, StoredTensor)> = stored.collect::<Result<_>>()?;
+        let mut members = self.members;
+        for member in &mut members {
+            member.tensors.retain(|name, _| !IMAGE_PARTS.iter().any(|part| name.starts_with(part)));
+            for (name, tensor) in &stored {
+                member.add(name, tensor.clone())?;
+            }
+        }
+        let digests = [self.sha256.as_bytes().as_slice(), tower.digest.as_bytes()].concat();
+        Ok(Self {
+            model: tower.put_into(self.model, projector),
+            processor: Some(tower.processor().clone()),
+            sha256: Digest::sha256(&digests),
+            members,
+            ..self
+        })
+    }
+
     /// Returns the tensor names of all members.
     pub(crate) fn weight_names(&self) -> BTreeSet<String> {
         let tensors = self.members.iter().flat_map(|member| member.tensors.keys());
         tensors.filter(|name| !is_adapter(name)).cloned().collect()
     }
 
-    /// Returns the weights of a member by name, in f32, with its adapters merged.
+    /// Returns the weights of a member by name, with its adapters merged. They share memory with the
+    /// initial model.
     pub(crate) fn weights(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
         let checkpoint = self.members.get(member).context("no such member")?;
         let tensors = checkpoint.tensors.iter();
-        let f32_tensors = tensors.map(|(name, stored)| {
-            let tensor = stored.values.to_dtype(DType::F32);
-            Ok((name.clone(), tensor.with_context(|| name.clone())?))
-        });
-        let f32_tensors: Vec<(String, Tensor)> = f32_tensors.collect::<Result<_>>()?;
-        if f32_tensors.iter().any(|(name, _)| is_adapter(name)) {
-            return Ok(Parameters::from_tensors(f32_tensors)?.merge_adapters()?);
+        let tensors: Vec<(String, Tensor)> =
+            tensors.map(|(name, stored)| (name.clone(), stored.values.clone())).collect();
+        if tensors.iter().any(|(name, _)| is_adapter(name)) {
+            return Ok(Parameters::from_shared(tensors)?.merge_adapters()?);
         }
-        Ok(f32_tensors)
+        Ok(tensors)
+    }
+
+    /// Returns a tensor of a member.
+    pub(crate) fn tensor(&self, member: usize, name: &str) -> Option<&Tensor> {
+        Some(&self.members.get(member)?.tensors.get(name)?.values)
     }
 
     /// Returns true if all four members have the same weights.

@@ -12,6 +12,7 @@ mod gemma_decoder;
 mod gguf;
 mod intern_vl_names;
 mod model_names;
+pub(crate) mod published_tower;
 mod sentencepiece;
 mod shards;
 mod source;

@@ -123,6 +123,15 @@ impl TensorStore {
             let values = checked_quantised_rows(name, bytes, blocks, (rows, columns))?;
             return Ok(TensorValues { values, blocks: Some(blocks) });
         }
+        if self.placement.keeps_bf16
+            && encoding == TensorEncoding::Plain(DType::BF16)
+            && shape.len() == 2
+        {
+            check_len(bytes, encoding, shape)?;
+            let values = Tensor::from_raw_buffer(bytes, DType::BF16, shape, &Device::Cpu)?;
+            check_finite_bf16(name, &values)?;
+            return Ok(TensorValues { values, blocks: None });
+        }
         let values = decode_values(bytes, encoding, shape)?;
         check_finite(name, &values)?;
         if let (Some(blocks), &[rows, columns]) = (self.blocks_of(name), shape) {
@@ -222,9 +231,7 @@ fn quantise_rows(
 
 /// Returns the values of a tensor in f32, on the CPU.
 fn decode_values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Tensor> {
-    if encoding.byte_len(shape) != Some(bytes.len()) {
-        bail!("{} bytes do not fit shape {shape:?} in {}", bytes.len(), encoding.name());
-    }
+    check_len(bytes, encoding, shape)?;
     let values = match encoding {
         TensorEncoding::Plain(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => {
             Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)?.to_dtype(DType::F32)?
@@ -243,6 +250,25 @@ fn decode_values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Res
     Ok(values)
 }
 
+/// Returns an error if a tensor of this encoding and shape has another number of bytes.
+fn check_len(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<()> {
+    if encoding.byte_len(shape) == Some(bytes.len()) {
+        return Ok(());
+    }
+    bail!("{} bytes do not fit shape {shape:?} in {}", bytes.len(), encoding.name())
+}
+
+/// Returns an error if a tensor in bf16 on the CPU contains values that are not finite.
+fn check_finite_bf16(name: &str, values: &Tensor) -> Result<()> {
+    let (storage, _) = values.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else {
+        return Ok(());
+    };
+    let values = storage.as_slice::<half::bf16>()?;
+    let invalid = values.iter().filter(|value| !value.is_finite()).count();
+    report_invalid(name, invalid, values.len())
+}
+
 /// Returns an error if a tensor contains values that are not finite.
 fn check_finite(name: &str, values: &Tensor) -> Result<()> {
     let (storage, _) = values.storage_and_layout();
@@ -251,11 +277,14 @@ fn check_finite(name: &str, values: &Tensor) -> Result<()> {
     };
     let values = storage.as_slice::<f32>()?;
     let invalid = values.iter().filter(|value| !value.is_finite()).count();
+    report_invalid(name, invalid, values.len())
+}
+
+fn report_invalid(name: &str, invalid: usize, len: usize) -> Result<()> {
     if invalid > 0 {
         bail!(
-            "tensor `{name}`: {invalid} of {} values are not finite\n\
-             hint: the file is damaged or its training diverged; download it again",
-            values.len()
+            "tensor `{name}`: {invalid} of {len} values are not finite\n\
+             hint: the file is damaged or its training diverged; download it again"
         );
     }
     Ok(())

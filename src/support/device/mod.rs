@@ -20,12 +20,15 @@ pub struct Placement {
     pub dtype: DType,
     /// The type of quantised blocks in which the decoder's matrices are stored, if any.
     pub blocks: Option<GgmlDType>,
+    /// True to keep matrices that a file stores in bf16 as they are, whatever `dtype` says. Training
+    /// in bf16 needs them in memory once.
+    pub keeps_bf16: bool,
 }
 
 impl Placement {
     /// Returns the CPU with f32 weights.
     pub fn cpu() -> Self {
-        Self { device: Device::Cpu, dtype: DType::F32, blocks: None }
+        Self { device: Device::Cpu, dtype: DType::F32, blocks: None, keeps_bf16: false }
     }
 
     /// Opens the device of `--device` with the element type of `--dtype`.
@@ -56,7 +59,7 @@ impl Placement {
                  hint: use --dtype bf16, or --device cpu"
             );
         }
-        Ok(Self { device, dtype, blocks })
+        Ok(Self { device, dtype, blocks, keeps_bf16: false })
     }
 
     /// Returns the usual name of the type of the decoder's matrices.

@@ -100,7 +100,7 @@ impl AblationTable {
         config: &AblationConfig,
         rows: Vec<AblationRow>,
     ) -> Self {
-        let from = base.start.as_deref().unwrap_or("random weights");
+        let from = base.start.as_ref().map_or("random weights", |start| start.model.as_str());
         let seeds = config.seeds;
         let intervals = if seeds == 1 {
             "1 seed, no intervals".to_owned()

@@ -5,6 +5,7 @@ pub(crate) mod initial_model;
 pub(crate) mod load;
 pub(crate) mod precision;
 pub(crate) mod stage;
+pub(crate) mod start_config;
 pub(crate) mod train_config;
 pub(crate) mod train_paths;
 pub(crate) mod validation_indices;

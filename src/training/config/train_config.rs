@@ -13,6 +13,7 @@ use super::precision::Precision;
 use super::stage::stage_checks::check_stage;
 use super::stage::stage_config::StageConfig;
 use super::stage::stage_kind::StageKind;
+use super::start_config::StartConfig;
 
 /// Configuration of a training: the model, its tokenizer, and the stages in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,12 +25,16 @@ pub struct TrainConfig {
     /// published checkpoint, or `embedded`. It sets `model`, `vocabulary` and `dialogue`, and the
     /// defaults of `processor`, `layout` and `rubric`. Without an initial model, weights are
     /// initialised at random.
+    ///
+    /// The keys `vision_tower` and `projector` of a file replace the encoder of the model. They are
+    /// part of this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<String>,
+    pub start: Option<StartConfig>,
     /// SHA-256 of the initial model. It distinguishes two models of the same name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_sha256: Option<String>,
-    /// Chat template of the members.
+    /// Chat template of the members. With an initial model, the name of a built-in template replaces
+    /// that of the model.
     #[serde(default, skip_serializing_if = "ChatTemplate::is_plain")]
     pub dialogue: ChatTemplate,
     /// Seed of all random numbers.
@@ -105,6 +110,7 @@ impl TrainConfig {
         self.check_optimizer()?;
         self.check_stage_names()?;
         self.check_stage_order()?;
+        self.check_new_projector()?;
         for stage in &self.stages {
             check_stage(stage, &self.model).with_context(|| format!("stage {}", stage.name))?;
         }
@@ -132,6 +138,30 @@ impl TrainConfig {
             );
         }
         Ok(())
+    }
+
+    /// Returns true if the projector of the initial model has no weights yet.
+    fn has_new_projector(&self) -> bool {
+        self.start.as_ref().is_some_and(|start| start.vision_tower.is_some())
+    }
+
+    /// Checks that the first stage after the encoder trains the projector of a new vision tower.
+    fn check_new_projector(&self) -> Result<()> {
+        let mut stages = self.stages.iter();
+        let first = stages.find(|stage| stage.kind != StageKind::Encoder);
+        let is_frozen = |stage: &StageConfig| {
+            let frozen = stage.frozen_prefixes();
+            frozen.iter().any(|prefix| "model.mm_projector.".starts_with(prefix.as_str()))
+        };
+        match first.filter(|stage| self.has_new_projector() && is_frozen(stage)) {
+            Some(stage) => bail!(
+                "stage {}: the projector of `vision_tower` is new, and this first stage freezes it\n\
+                 hint: put a stage of kind \"align\" before it, with `frozen = [\"model.vision_tower.\", \
+                 \"model.embed_tokens.\", \"model.layers.\"]`",
+                stage.name
+            ),
+            None => Ok(()),
+        }
     }
 
     fn check_optimizer(&self) -> Result<()> {

@@ -88,7 +88,7 @@ fn on_a_gpu_outputs_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
     for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
         let cpu = Placement { dtype, ..Placement::cpu() };
-        let gpu = Placement { device: device.clone(), dtype, blocks: None };
+        let gpu = Placement { device: device.clone(), dtype, ..Placement::cpu() };
         let pairs = compute_outputs(&cpu).into_iter().zip(compute_outputs(&gpu));
         for ((what, on_cpu, _), (_, on_gpu, _)) in pairs {
             let difference = relative_difference(&on_gpu.to_device(&Device::Cpu).unwrap(), &on_cpu);

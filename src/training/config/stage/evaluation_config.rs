@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::curriculum::Curriculum;
 use crate::training::config::activation_dtype::ActivationDtype;
 
 /// A file of evaluations that an `sft` or `heads` stage trains on instead of generated examples.
@@ -14,9 +15,9 @@ pub struct EvaluationConfig {
     /// the format of `acem3 data preferences` and of TRL; relative to the configuration file. A
     /// tenth of the lines of each member, at most 48, becomes the validation split.
     pub file: PathBuf,
-    /// Trains in three blocks ordered by quality: the lower half, all evaluations, the upper half.
-    #[serde(default)]
-    pub curriculum: bool,
+    /// Trains in three blocks ordered by quality: `"disjoint"`, or `true` for overlapping blocks.
+    #[serde(default, skip_serializing_if = "Curriculum::is_none")]
+    pub curriculum: Curriculum,
     /// Element type of the frozen-activation cache. Without it, frozen layers run again in every
     /// step.
     #[serde(default, rename = "store", skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Configuration of a stage: data, trainable weights, and checks of consistency.
 
+pub(crate) mod curriculum;
 pub(crate) mod evaluation_config;
 pub(crate) mod frozen_part;
 pub(crate) mod negative;

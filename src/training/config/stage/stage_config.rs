@@ -1,5 +1,6 @@
 //! Configuration of one stage: a table `[[stages]]`.
 
+use acem3_experts::ModelConfig;
 use acem3_experts::train::LoraConfig;
 use serde::{Deserialize, Serialize};
 
@@ -148,13 +149,13 @@ impl StageConfig {
     }
 
     /// Returns true if this kind of stage trains the weight of this name when it is not frozen. A
-    /// checkpoint may have weights of other stages, such as the attribute classifier, which get no
-    /// gradient.
-    pub(crate) fn trains_weight(&self, name: &str) -> bool {
+    /// checkpoint may have weights of other stages, such as the attribute classifier, and blocks of
+    /// the vision tower after the one whose output the projector reads. They get no gradient.
+    pub(crate) fn trains_weight(&self, name: &str, model: &ModelConfig) -> bool {
         let in_tower = name.starts_with("model.vision_tower.");
         let in_classifier = name.starts_with("observer.");
         // The features of CLIP are hidden states before this norm, so it gets no gradient.
-        let is_unused = name.contains("post_layernorm");
+        let is_unused = name.contains("post_layernorm") || model.is_unused_block(name);
         match self.kind {
             StageKind::Encoder => (in_tower || in_classifier) && !is_unused,
             _ => !in_classifier && !is_unused,

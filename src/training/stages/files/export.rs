@@ -84,11 +84,16 @@ fn adapted_model(members: &[MemberState<'_>; 4]) -> Result<Option<(Tensors, Vec<
     Ok(Some((base, adapters.collect::<Result<_>>()?)))
 }
 
-/// Returns the weights of a member that belong to a panel, as f16.
+/// Returns the weights of a member that belong to a panel, as f16. Weights in bf16, which a training
+/// in bf16 did not change, stay as they are.
 fn half_precision_weights(tensors: Vec<(String, Tensor)>) -> Result<BTreeMap<String, Tensor>> {
     let is_kept = |name: &str| name.starts_with("model.") || name.starts_with("lm_head.");
     let kept = tensors.into_iter().filter(|(name, _)| is_kept(name));
-    kept.map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F16)?))).collect()
+    let halved = kept.map(|(name, tensor)| match tensor.dtype() {
+        DType::BF16 => Ok((name, tensor)),
+        _ => Ok((name, tensor.to_dtype(DType::F16)?)),
+    });
+    halved.collect()
 }
 
 /// Returns the weights that are equal in all members.

@@ -33,8 +33,8 @@ pub(crate) enum MemberWeights<'a> {
     Random,
     /// Member of the initial model, by index.
     Initial(&'a InitialModel, usize),
-    /// Checkpoint of a stage.
-    Stage(PathBuf),
+    /// Checkpoint of a stage, with the member of the initial model that the training started from.
+    Stage(PathBuf, Option<(&'a InitialModel, usize)>),
 }
 
 impl<'a> MemberState<'a> {
@@ -55,7 +55,7 @@ impl<'a> MemberState<'a> {
     /// Returns the state after a stage. `checkpoint`: its weights. `adapters`: their adapters, if the
     /// stage trained adapters of this member only.
     pub(crate) fn after_stage(&self, checkpoint: PathBuf, adapters: Option<PathBuf>) -> Self {
-        let weights = MemberWeights::Stage(checkpoint);
+        let weights = MemberWeights::Stage(checkpoint, self.weights.origin());
         let (base, adapters) = match adapters {
             Some(file) => {
                 (self.base.clone(), self.adapters.iter().cloned().chain([file]).collect())
@@ -70,10 +70,10 @@ impl<'a> MemberState<'a> {
         self.weights.tensors()
     }
 
-    /// Reads the weights as trainable parameters.
+    /// Reads the weights as parameters. They share memory with the initial model.
     pub(crate) fn parameters(&self, seed: u64) -> Result<Parameters> {
         match self.tensors()? {
-            Some(tensors) => Ok(Parameters::from_tensors(tensors)?),
+            Some(tensors) => Ok(Parameters::from_shared(tensors)?),
             None => Ok(Parameters::uninitialized(seed)),
         }
     }
@@ -84,13 +84,31 @@ impl<'a> MemberState<'a> {
     }
 }
 
-impl MemberWeights<'_> {
+impl<'a> MemberWeights<'a> {
     /// Reads the weights with their names; `None` if they are still random.
     pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
         match self {
             Self::Random => Ok(None),
             Self::Initial(initial_model, member) => initial_model.weights(*member).map(Some),
-            Self::Stage(path) => Ok(Some(load_checkpoint(path, None)?.into_iter().collect())),
+            Self::Stage(path, origin) => {
+                let tensors = load_checkpoint(path, None)?.into_iter();
+                let shared = tensors.map(|(name, tensor)| {
+                    let initial = origin.and_then(|(model, member)| model.tensor(member, &name));
+                    let tensor =
+                        initial.filter(|i| is_equal(i, &tensor)).cloned().unwrap_or(tensor);
+                    (name, tensor)
+                });
+                Ok(Some(shared.collect()))
+            }
+        }
+    }
+
+    /// Returns the member of the initial model that the weights come from, if any.
+    fn origin(&self) -> Option<(&'a InitialModel, usize)> {
+        match self {
+            Self::Random => None,
+            Self::Initial(initial_model, member) => Some((*initial_model, *member)),
+            Self::Stage(_, origin) => *origin,
         }
     }
 
@@ -101,7 +119,7 @@ impl MemberWeights<'_> {
             (Self::Initial(initial_model, a), Self::Initial(_, b)) => {
                 a == b || initial_model.is_single_model()
             }
-            (Self::Stage(a), Self::Stage(b)) => a == b,
+            (Self::Stage(a, _), Self::Stage(b, _)) => a == b,
             _ => false,
         }
     }

@@ -10,7 +10,6 @@ use acem3_experts::prompt::{PromptLayout, PromptPiece, Rubric, RubricDetail};
 use acem3_experts::train::{AttributeClassifier, TrainableModel, weight_names};
 use anyhow::{Result, bail};
 
-use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::preferences::prompt_text;
 use crate::training::stages::context::StageContext;
@@ -37,7 +36,8 @@ pub(crate) fn preflight(
     let mut decoder_is_trained = !initial.is_empty();
     for &context in stages {
         let stage = context.stage;
-        names.check(stage)?;
+        names.check(context)?;
+        note_unused_blocks(context);
         if stage.lora.is_some() && !decoder_is_trained {
             bail!(
                 "stage {}: [stages.lora] has no trained weights to adapt\n\
@@ -81,14 +81,16 @@ impl WeightNames {
     }
 
     /// Checks that the names in `frozen` exist, and that the stage trains at least one weight.
-    fn check(&self, stage: &StageConfig) -> Result<()> {
+    fn check(&self, context: StageContext) -> Result<()> {
+        let stage = context.stage;
         let loaded = match stage.kind {
             StageKind::Encoder => &self.classifier,
             _ => &self.model,
         };
         let frozen = stage.frozen_prefixes();
         let is_frozen = |name: &str| frozen.iter().any(|prefix| name.starts_with(prefix));
-        let is_trained = |name: &String| stage.trains_weight(name) && !is_frozen(name);
+        let is_trained =
+            |name: &String| stage.trains_weight(name, &context.config.model) && !is_frozen(name);
         if !loaded.iter().any(is_trained) {
             bail!(
                 "stage {}: all weights are frozen\n\
@@ -106,6 +108,24 @@ impl WeightNames {
         }
         Ok(())
     }
+}
+
+/// Prints a note if a stage leaves blocks of the vision tower unchanged that no layer reads.
+fn note_unused_blocks(context: StageContext) {
+    let StageContext { config, stage, progress, .. } = context;
+    let Some(first) = config.model.first_unused_block() else {
+        return;
+    };
+    let tower = "model.vision_tower.";
+    if stage.frozen_prefixes().iter().any(|prefix| tower.starts_with(prefix.as_str())) {
+        return;
+    }
+    let last = config.model.vision.num_hidden_layers.saturating_sub(1);
+    progress.note_once(&format!(
+        "blocks {first} to {last} of the vision tower stay as they are: the projector reads the \
+         output of an earlier block (selection.select_layer = {})",
+        config.model.selection.select_layer
+    ));
 }
 
 /// Checks the files that a stage trains on.

@@ -26,7 +26,7 @@ use crate::training::stages::tasks::training_task::TrainingTask;
 /// Minimum learning rate of the schedule, as a fraction of the peak.
 const LEARNING_RATE_FLOOR: f64 = 0.05;
 
-/// Function that reads the initial weights of a stage, in f32 on the CPU.
+/// Function that reads the initial weights of a stage, on the CPU.
 pub(crate) type InitFn<'a> = &'a dyn Fn() -> Result<Parameters>;
 
 /// A stage for one learner.
@@ -74,6 +74,8 @@ impl StageRun<'_> {
             let with_adapters = parameters.with_adapters(lora, config.seed);
             parameters = with_adapters.with_context(|| format!("stage {}", self.name))?;
         }
+        // Only trained weights are copied; the others stay in memory once.
+        let parameters = parameters.with_variables()?;
         let vb = parameters.builder();
         let learner = Learner { parameters, init };
         let model = &config.model;
@@ -121,13 +123,13 @@ impl StageRun<'_> {
         }
     }
 
-    /// Trains a model on a task and writes its checkpoint with all weights in f32. Returns false if
-    /// the user interrupts the training.
+    /// Trains a model on a task and writes its checkpoint: trained weights in f32, the others as they
+    /// were. Returns false if the user interrupts the training.
     fn train(&self, task: &impl TrainingTask, learner: Learner) -> Result<bool> {
         let StageContext { config, stage, .. } = self.context;
         let Learner { parameters, init } = learner;
         let mut trained = parameters.trainable();
-        trained.retain(|(name, _)| stage.trains_weight(name));
+        trained.retain(|(name, _)| stage.trains_weight(name, &config.model));
         let optimizer = self.create_optimizer(trained, init)?;
         let schedule = Schedule {
             peak: stage.learning_rate,
@@ -160,7 +162,7 @@ impl StageRun<'_> {
             Precision::F32 => state.parameters.clone(),
             Precision::Bf16 => init()?.with_init_seed(config.seed),
         };
-        let complete = state.parameters.to_f32_cpu(values, &initial)?;
+        let complete = state.parameters.to_trained(values, &initial)?;
         if stage.lora.is_some() && self.member.is_some() {
             // Before the checkpoint, which marks the stage as finished.
             save_checkpoint(&self.adapters(), complete.adapters(), None)?;

@@ -1,7 +1,6 @@
 //! Training examples from a file of evaluations, each a prompt with its completion.
 //!
-//! A curriculum has three blocks with the same number of examples: the lower half of the
-//! evaluations by quality, all evaluations, and the upper half (`AutoMedEval` §3.2).
+//! A curriculum has three blocks ordered by quality (`AutoMedEval` §3.2).
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use candle_nn::VarBuilder;
 
 use crate::support::text::format_count;
+use crate::training::config::stage::curriculum::Curriculum;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::validation_split::SplitItems;
@@ -25,16 +25,29 @@ use crate::training::stages::frozen::frozen_cache::{
 use crate::training::stages::parallel::map_parallel;
 use crate::training::stages::tasks::epoch_sampler::EpochSampler;
 
+/// Proportion of the evaluations in the first of three disjoint blocks (`AutoMedEval` §3.2: 1,911 of
+/// 9,569).
+const WORST_PROPORTION: f64 = 1_911.0 / 9_569.0;
+/// Proportion of the evaluations in the last of three disjoint blocks (2,394 of 9,569).
+const BEST_PROPORTION: f64 = 2_394.0 / 9_569.0;
+
 /// Evaluations on which a stage trains one learner: a member, or all members as one model.
 pub(crate) struct EvaluationSet<'a> {
     context: StageContext<'a>,
     path: &'a Path,
     split: SplitItems<EvaluationExample>,
-    /// Indices of the training evaluations in each block of the curriculum.
-    blocks: Vec<Vec<usize>>,
-    /// Number of examples that are drawn from each block.
-    block_length: u64,
+    /// Blocks of the curriculum, in order.
+    blocks: Vec<CurriculumBlock>,
     cache: Option<EvaluationCache>,
+}
+
+/// Block of a curriculum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CurriculumBlock {
+    /// Indices of its evaluations.
+    evaluations: Vec<usize>,
+    /// Index of its first example.
+    start: u64,
 }
 
 /// Cached activations of evaluations.
@@ -68,21 +81,11 @@ impl<'a> EvaluationSet<'a> {
                 format_count(split.items.len() as u64, "evaluation")
             );
         }
-        let blocks = if config.curriculum {
-            curriculum_blocks(&split.items[..split.training_count])
-                .with_context(|| path.to_string())?
-        } else {
-            vec![(0..split.training_count).collect()]
-        };
-        let examples = stage.steps * stage.batch as u64;
-        Ok(Some(Self {
-            context,
-            path: &config.file,
-            split,
-            block_length: examples.div_ceil(blocks.len() as u64).max(1),
-            blocks,
-            cache: None,
-        }))
+        let training = &split.items[..split.training_count];
+        let blocks =
+            curriculum_blocks(config.curriculum, training, stage.steps * stage.batch as u64)
+                .with_context(|| path.to_string())?;
+        Ok(Some(Self { context, path: &config.file, split, blocks, cache: None }))
     }
 
     /// Returns the number of training evaluations.
@@ -186,23 +189,19 @@ impl<'a> EvaluationSet<'a> {
         if indices.start >= VALIDATION_START {
             return (self.split.training_count..self.split.items.len()).collect();
         }
-        let (mut sampled, mut next) = (Vec::new(), indices.start);
-        while next < indices.end {
-            let block = ((next / self.block_length) as usize).min(self.blocks.len() - 1);
-            let start = block as u64 * self.block_length;
-            let end = if block + 1 < self.blocks.len() {
-                indices.end.min(start + self.block_length)
-            } else {
-                indices.end
-            };
-            let evaluations = &self.blocks[block];
+        let mut sampled = Vec::new();
+        for (i, block) in self.blocks.iter().enumerate() {
+            let end = self.blocks.get(i + 1).map_or(u64::MAX, |next| next.start);
+            let range = indices.start.max(block.start)..indices.end.min(end);
+            if range.is_empty() {
+                continue;
+            }
             let sampler = EpochSampler {
-                seed: self.context.config.seed ^ (block as u64) << 32,
-                n: evaluations.len(),
+                seed: self.context.config.seed ^ (i as u64) << 32,
+                n: block.evaluations.len(),
             };
-            let within_block = sampler.indices(next - start..end - start).into_iter();
-            sampled.extend(within_block.map(|i| evaluations[i]));
-            next = end;
+            let within = sampler.indices(range.start - block.start..range.end - block.start);
+            sampled.extend(within.into_iter().map(|i| block.evaluations[i]));
         }
         sampled
     }
@@ -217,15 +216,25 @@ impl<'a> EvaluationSet<'a> {
     }
 }
 
-/// Returns the indices of the lower half by quality, of all evaluations, and of the upper half.
-/// Evaluations of equal quality stay in file order.
-fn curriculum_blocks(evaluations: &[EvaluationExample]) -> Result<Vec<Vec<usize>>> {
+/// Returns the blocks of a curriculum. Evaluations of equal quality stay in file order. `examples`:
+/// number of examples of the stage.
+fn curriculum_blocks(
+    curriculum: Curriculum,
+    evaluations: &[EvaluationExample],
+    examples: u64,
+) -> Result<Vec<CurriculumBlock>> {
+    if curriculum == Curriculum::None {
+        return Ok(vec![CurriculumBlock {
+            evaluations: (0..evaluations.len()).collect(),
+            start: 0,
+        }]);
+    }
     let mut by_quality: Vec<(f64, usize)> = Vec::new();
     for (i, evaluation) in evaluations.iter().enumerate() {
         let quality = evaluation.quality.with_context(|| {
             format!(
                 "line {} has no `quality`, which the stage's curriculum requires\n\
-                 hint: add a number to each line, or remove `curriculum`",
+                 hint: add a number to each line (see `acem3 data quality`), or remove `curriculum`",
                 evaluation.line
             )
         })?;
@@ -233,9 +242,24 @@ fn curriculum_blocks(evaluations: &[EvaluationExample]) -> Result<Vec<Vec<usize>
     }
     by_quality.sort_by(|a, b| a.0.total_cmp(&b.0));
     let order: Vec<usize> = by_quality.into_iter().map(|(_, i)| i).collect();
-    let (lower, upper) = order.split_at(order.len().div_ceil(2));
-    let upper = if upper.is_empty() { lower } else { upper };
-    Ok(vec![lower.to_vec(), order.clone(), upper.to_vec()])
+    let n = order.len();
+    if curriculum == Curriculum::Overlapping {
+        let (lower, upper) = order.split_at(n.div_ceil(2));
+        let upper = if upper.is_empty() { lower } else { upper };
+        let length = examples.div_ceil(3).max(1);
+        let blocks = [lower, &order, upper].into_iter().zip(0..);
+        return Ok(blocks
+            .map(|(block, i)| CurriculumBlock { evaluations: block.to_vec(), start: i * length })
+            .collect());
+    }
+    let worst = (n as f64 * WORST_PROPORTION).round() as usize;
+    let best = (n as f64 * BEST_PROPORTION).round() as usize;
+    let bounds = [0, worst, n - best.min(n - worst), n];
+    let blocks = bounds.windows(2).filter(|bound| bound[0] < bound[1]).map(|bound| {
+        let start = (examples as u128 * bound[0] as u128 / n.max(1) as u128) as u64;
+        CurriculumBlock { evaluations: order[bound[0]..bound[1]].to_vec(), start }
+    });
+    Ok(blocks.collect())
 }
 
 #[cfg(test)]
@@ -256,13 +280,27 @@ mod tests {
 
     #[test]
     fn curriculum_orders_evaluations_by_quality() {
-        let blocks = curriculum_blocks(&with_qualities(&[5.0, 1.0, 4.0, 2.0, 3.0])).unwrap();
-        assert_eq!(blocks, [vec![1, 3, 4], vec![1, 3, 4, 2, 0], vec![2, 0]]);
-        let single = curriculum_blocks(&with_qualities(&[1.0])).unwrap();
-        assert_eq!(single, [[0], [0], [0]]);
+        let blocks = |curriculum, qualities: &[f64], examples| {
+            let blocks = curriculum_blocks(curriculum, &with_qualities(qualities), examples);
+            let blocks = blocks.unwrap().into_iter().map(|block| (block.start, block.evaluations));
+            blocks.collect::<Vec<_>>()
+        };
+        let qualities = [5.0, 1.0, 4.0, 2.0, 3.0];
+        assert_eq!(
+            blocks(Curriculum::Overlapping, &qualities, 30),
+            [(0, vec![1, 3, 4]), (10, vec![1, 3, 4, 2, 0]), (20, vec![2, 0])]
+        );
+        assert_eq!(
+            blocks(Curriculum::Disjoint, &qualities, 30),
+            [(0, vec![1]), (6, vec![3, 4, 2]), (24, vec![0])]
+        );
+        assert_eq!(blocks(Curriculum::None, &qualities, 30), [(0, vec![0, 1, 2, 3, 4])]);
+        let single = blocks(Curriculum::Overlapping, &[1.0], 3);
+        assert_eq!(single, [(0, vec![0]), (1, vec![0]), (2, vec![0])]);
+        assert_eq!(blocks(Curriculum::Disjoint, &[1.0], 3), [(0, vec![0])]);
         let mut unrated = with_qualities(&[1.0, 2.0]);
         unrated[1].quality = None;
-        let error = curriculum_blocks(&unrated).unwrap_err().to_string();
+        let error = curriculum_blocks(Curriculum::Disjoint, &unrated, 1).unwrap_err().to_string();
         assert!(error.contains("line 2 has no `quality`") && error.contains("hint:"));
     }
 }

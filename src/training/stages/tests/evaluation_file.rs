@@ -11,7 +11,9 @@ use crate::training::preferences::files::file_sequences::CompletionPrefix;
 use crate::training::preferences::{
     PreferenceFolderConfig, PromptStyle, read_evaluations, write_phantom_preferences,
 };
-use crate::training::{EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole};
+use crate::training::{
+    Curriculum, EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole,
+};
 
 /// Writes phantom preference pairs. Read as evaluations, they are their chosen completions.
 pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
@@ -40,7 +42,8 @@ fn training_on_evaluations_lowers_validation_loss() {
     let mut config = supervised(3e-3, &out);
     let stage = &mut config.stages[0];
     (stage.steps, stage.validate_every) = (6, Some(1));
-    stage.evaluations = Some(EvaluationConfig { file, curriculum: false, cache_dtype: None });
+    stage.evaluations =
+        Some(EvaluationConfig { file, curriculum: Curriculum::None, cache_dtype: None });
     prepare(&config, &out);
     run_to_end(&config, &out);
     let metrics = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();
@@ -63,7 +66,7 @@ fn training_on_evaluations_lowers_validation_loss() {
     run_to_end(&config, &rewarded);
     assert_eq!(prefixes(&rewarded), ["[Good]"; 4]);
     // A curriculum requires the field `quality` in each evaluation.
-    config.stages[0].evaluations.as_mut().unwrap().curriculum = true;
+    config.stages[0].evaluations.as_mut().unwrap().curriculum = Curriculum::Overlapping;
     let with_curriculum = dir.path().join("curriculum");
     prepare(&config, &with_curriculum);
     let error = run(&config, &with_curriculum, &Interrupt::default()).unwrap_err();

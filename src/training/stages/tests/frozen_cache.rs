@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::evaluation_file::write_evaluations;
 use super::{config, prepare, run_to_end, supervised};
-use crate::training::{ActivationDtype, EvaluationConfig, TrainConfig};
+use crate::training::{ActivationDtype, Curriculum, EvaluationConfig, TrainConfig};
 
 /// Trains and returns the training and validation losses of a stage.
 fn train_losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {
@@ -70,8 +70,11 @@ fn evaluation_losses_do_not_depend_on_cache() {
         let stage = &mut config.stages[0];
         (stage.steps, stage.validate_every) = (10, Some(1));
         stage.frozen = frozen.iter().map(|name| (*name).to_owned()).collect();
-        stage.evaluations =
-            Some(EvaluationConfig { file: file.clone(), curriculum: false, cache_dtype });
+        stage.evaluations = Some(EvaluationConfig {
+            file: file.clone(),
+            curriculum: Curriculum::None,
+            cache_dtype,
+        });
         let losses = train_losses(&config, &out, "sft");
         assert!(!out.join("sft.rows").exists(), "the cache is removed");
         losses

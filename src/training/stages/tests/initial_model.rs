@@ -95,7 +95,7 @@ fn published_checkpoint_sets_model_vocabulary_and_chat_template() {
 #[test]
 fn unsuitable_initial_models_are_rejected() {
     let text_only = load_error(&golden_checkpoint("mistral"));
-    assert!(text_only.contains("text-only model"), "{text_only}");
+    assert!(text_only.contains("the model is a text model\nhint: set `file`"), "{text_only}");
     let tiled = load_error(&golden_checkpoint("llava-next"));
     assert!(tiled.contains("images in tiles"), "{tiled}");
     let missing = load_error("/nowhere/at/all");

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{config, prepare, run};
 use crate::support::files::folder::list_names;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::{EvaluationConfig, TrainConfig};
+use crate::training::{Curriculum, EvaluationConfig, TrainConfig};
 
 /// Returns the error of a training with a changed configuration and checks that no stage has run.
 fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
@@ -23,7 +23,7 @@ fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
 }
 
 /// Returns the error of a second stage that trains on a file with the same line twice.
-fn evaluation_line_error(line: &str, curriculum: bool) -> String {
+fn evaluation_line_error(line: &str, curriculum: Curriculum) -> String {
     preflight_error(|config, dir| {
         let file = dir.join("evaluations.jsonl");
         std::fs::write(&file, format!("{line}\n{line}\n")).unwrap();
@@ -51,10 +51,11 @@ fn frozen_names_are_checked_before_training() {
 fn files_are_checked_before_training() {
     let missing = evaluation_line_error(
         r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#,
-        false,
+        Curriculum::None,
     );
     assert!(missing.contains("evaluations.jsonl, line 1: missing image"), "{missing}");
-    let unrated = evaluation_line_error(r#"{"prompt": "A", "completion": "B"}"#, true);
+    let unrated =
+        evaluation_line_error(r#"{"prompt": "A", "completion": "B"}"#, Curriculum::Disjoint);
     assert!(unrated.contains("line 1 has no `quality`"), "{unrated}");
     let no_token = preflight_error(|config, dir| {
         let file = dir.join("pairs.jsonl");

@@ -1,0 +1,214 @@
+//! The recipes of the papers on tiny stand-ins for their models, from evaluations to verdicts, and
+//! other bases of a training: text models, and models with another vision tower.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::folder::Folder;
+
+/// Aspects of the experts with the names of their criteria.
+const EXPERTS: [(&str, &[&str]); 3] = [
+    (
+        "expression",
+        &[
+            "Clarity of Response",
+            "Language Appropriateness",
+            "Tone and Empathy",
+            "Expression Integrity",
+        ],
+    ),
+    ("medical_knowledge", &["Factual Accuracy", "Up-to-date Information", "Handling Uncertainty"]),
+    (
+        "patient_relevance",
+        &["Context Awareness", "Relevance to Patient's Condition", "Addressing Multiple Concerns"],
+    ),
+];
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden").join(name)
+}
+
+/// Renders an evaluation of a pair.
+fn evaluation(criteria: &[&str], first: u8, second: u8) -> String {
+    let mut text = String::new();
+    for (response, score) in [(1, first), (2, second)] {
+        let _ = write!(text, "{}Response {response}:\n", if response > 1 { "\n" } else { "" });
+        let rating = format!("Analysis: It is fine.\nScore: {score}");
+        let ratings: Vec<String> = match criteria {
+            [] => vec![rating],
+            names => names.iter().map(|name| format!("Criterion {name}:\n{rating}")).collect(),
+        };
+        text += &ratings.join("\n");
+    }
+    text
+}
+
+/// Writes `evaluations.jsonl` with 12 evaluations of each member, with or without an image.
+fn write_evaluations(folder: &Folder, image: Option<&str>) {
+    let mut lines = Vec::new();
+    for i in 0..12u8 {
+        let members = EXPERTS.into_iter().chain([("conclusion", &[] as &[&str])]);
+        for (member, criteria) in members {
+            let marker = image.map_or("", |_| "<image>\n");
+            let line = json!({
+                "prompt": format!("### Question:\n{marker}Is it {i}?\n### {member}:\n"),
+                "completion": evaluation(criteria, i % 6, (i + 2) % 6),
+                "images": image.iter().collect::<Vec<_>>(),
+                "member": member,
+                "quality": f64::from(i),
+            });
+            lines.push(line.to_string());
+        }
+    }
+    folder.write("evaluations.jsonl", &lines.join("\n"));
+}
+
+/// Writes a recipe for a stand-in: another model, few steps and no frozen layers beyond its depth.
+fn write_recipe(folder: &Folder, recipe: &str, model: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/recipes").join(recipe);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut config: toml::Table = toml::from_str(&text).unwrap();
+    config.insert("start".to_owned(), golden(model).display().to_string().into());
+    config.insert("trunk_layers".to_owned(), 1.into());
+    for stage in config["stages"].as_array_mut().unwrap() {
+        let stage = stage.as_table_mut().unwrap();
+        for (key, value) in [("steps", 2), ("batch", 2), ("warmup", 1)] {
+            stage.insert(key.to_owned(), value.into());
+        }
+        if stage.contains_key("frozen_layers") {
+            stage.insert("frozen_layers".to_owned(), 1.into());
+        }
+    }
+    folder.write(recipe, &toml::to_string(&config).unwrap());
+}
+
+/// Trains a recipe on evaluations and preferences, and judges a case with the panel.
+fn run_recipe(recipe: &str, model: &str, image: Option<&str>) {
+    let folder = Folder::with_cases(1);
+    write_evaluations(&folder, image);
+    let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs", "--reward-tokens"];
+    let preferences = folder.run(&args);
+    assert_eq!(preferences.exit_code, 0, "{}", preferences.stderr);
+    write_recipe(&folder, recipe, model);
+    let train = folder.run(&["train", "run", recipe, "--out", "run", "--device", "cpu"]);
+    assert_eq!(train.exit_code, 0, "{recipe}: {}", train.stderr);
+    let judge =
+        folder.run(&["judge", "cases", "--panel", "run/panel", "--out", "out", "--scores-only"]);
+    assert_eq!(judge.exit_code, 0, "{recipe}: {}", judge.stderr);
+    assert_eq!(folder.records("out")[0]["status"], "judged");
+}
+
+#[test]
+fn recipe_of_hdceval_ends_in_verdicts() {
+    run_recipe("hdceval.toml", "checkpoints/mistral", None);
+}
+
+#[test]
+fn recipe_of_automedeval_ends_in_verdicts() {
+    run_recipe("automedeval.toml", "checkpoints/qwen2", None);
+}
+
+#[test]
+fn recipe_of_ace_m3_ends_in_verdicts() {
+    run_recipe("ace_m3.toml", "checkpoints/llava", Some("cases/images/0.png"));
+}
+
+/// A training configuration with one stage.
+fn one_stage(start: &str, top: &str, stage: &str) -> String {
+    format!(
+        "name = \"tiny\"\nstart = {start:?}\nseed = 1\ntrunk_layers = 1\n{top}\n\
+         [[stages]]\nname = \"only\"\nsteps = 2\nbatch = 2\nrate = 1e-3\nwarmup = 1\n{stage}\n"
+    )
+}
+
+#[test]
+fn text_model_gets_a_vision_tower() {
+    let folder = Folder::with_cases(1);
+    let mistral = golden("checkpoints/mistral").display().to_string();
+    for (encoder, projector) in [("clip", "mlp2x_gelu"), ("siglip", "linear"), ("dinov2", "linear")]
+    {
+        let tower = golden("encoders").join(encoder).display().to_string();
+        let top = format!("vision_tower = {tower:?}\nprojector = \"{projector}\"");
+        let align = "kind = \"align\"\nfrozen = [\"model.vision_tower.\", \"model.embed_tokens.\", \"model.layers.\"]";
+        folder.write("train.toml", &one_stage(&mistral, &top, align));
+        let out = format!("run-{encoder}");
+        let train = folder.run(&["train", "run", "train.toml", "--out", &out, "--device", "cpu"]);
+        assert_eq!(train.exit_code, 0, "{encoder}: {}", train.stderr);
+        let panel = format!("{out}/panel");
+        let judge =
+            folder.run(&["judge", "cases", "--panel", &panel, "--out", &format!("j-{encoder}")]);
+        assert_eq!(judge.exit_code, 0, "{encoder}: {}", judge.stderr);
+        let inspected = folder.run(&["panel", "inspect", &panel, "--format", "json"]);
+        assert!(inspected.stdout.contains(projector), "{}", inspected.stdout);
+    }
+    // The new projector must be trained first.
+    let tower = golden("encoders/clip").display().to_string();
+    let heads = "kind = \"heads\"\nfrozen_layers = 1";
+    folder.write("frozen.toml", &one_stage(&mistral, &format!("vision_tower = {tower:?}"), heads));
+    let frozen = folder.run(&["train", "run", "frozen.toml", "--out", "frozen"]);
+    assert_eq!(frozen.exit_code, 2);
+    assert!(frozen.stderr.contains("the projector of `vision_tower` is new"), "{}", frozen.stderr);
+    folder.write("missing.toml", &one_stage(&mistral, "vision_tower = \"none\"", heads));
+    let missing = folder.run(&["train", "run", "missing.toml", "--out", "missing", "--offline"]);
+    assert_eq!(missing.exit_code, 2);
+    assert!(
+        missing.stderr.contains("none") && missing.stderr.contains("hint: "),
+        "{}",
+        missing.stderr
+    );
+}
+
+/// LLaVA reads the output of the block before the last, so the last one gets no gradient.
+#[test]
+fn unused_blocks_of_the_tower_are_left_out() {
+    let folder = Folder::empty();
+    let llava = golden("checkpoints/llava").display().to_string();
+    folder.write("train.toml", &one_stage(&llava, "", "kind = \"align\""));
+    let train = folder.run(&["train", "run", "train.toml", "--out", "run", "--device", "cpu"]);
+    assert_eq!(train.exit_code, 0, "{}", train.stderr);
+    assert!(
+        train.stderr.contains("blocks 2 to 2 of the vision tower stay as they are"),
+        "{}",
+        train.stderr
+    );
+}
+
+#[test]
+fn text_model_needs_files() {
+    let folder = Folder::empty();
+    let mistral = golden("checkpoints/mistral").display().to_string();
+    folder.write("train.toml", &one_stage(&mistral, "", "kind = \"sft\""));
+    let train = folder.run(&["train", "run", "train.toml", "--out", "run"]);
+    assert_eq!(train.exit_code, 2);
+    assert!(
+        train.stderr.contains("the model is a text model\nhint: set `file`"),
+        "{}",
+        train.stderr
+    );
+    let lone = "name = \"a\"\nvision_tower = \"b\"\nseed = 1\nstages = []\n";
+    folder.write("lone.toml", lone);
+    let lone = folder.run(&["train", "run", "lone.toml", "--out", "run"]);
+    assert!(lone.stderr.contains("expected only with `start`"), "{}", lone.stderr);
+}
+
+/// The recipes state the values of the papers.
+#[test]
+fn recipes_have_the_values_of_the_papers() {
+    let read = |recipe: &str| -> Value {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/recipes").join(recipe);
+        let config: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        serde_json::to_value(config).unwrap()
+    };
+    let hdceval = read("hdceval.toml");
+    let stages = &hdceval["stages"];
+    assert_eq!((&stages[0]["rate"], &stages[1]["rate"]), (&json!(2e-5), &json!(5e-7)));
+    assert_eq!((&stages[0]["batch"], &stages[1]["frozen_layers"]), (&json!(128), &json!(24)));
+    assert_eq!(stages[1]["kind"], "adto");
+    let automedeval = read("automedeval.toml");
+    let stage = &automedeval["stages"][0];
+    assert_eq!((&stage["rate"], &stage["batch"]), (&json!(2e-5), &json!(128)));
+    assert_eq!(stage["evaluations"]["curriculum"], "disjoint");
+    assert_eq!(read("ace_m3.toml")["stages"][1]["kind"], "rtdpo");
+}
