@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::base_panel::BasePanel;
 use super::context_fit::{ContextFit, PromptLengths};
@@ -89,7 +89,9 @@ impl EncoderExperiment<'_> {
                     progress: output.progress,
                     interrupt: output.interrupt,
                 };
-                let EncoderRunResult { outcomes, cost } = run.run(output.log)?;
+                let result = run.run(output.log);
+                let EncoderRunResult { outcomes, cost } =
+                    result.with_context(|| format!("encoder {}, seed {seed}", encoder.name))?;
                 runs.push((seed, outcomes, cost));
             }
             let name = encoder.name.clone();

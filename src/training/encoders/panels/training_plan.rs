@@ -87,15 +87,18 @@ impl EncoderPlan {
     /// # Errors
     /// If the projector does not fit the encoder.
     pub(super) fn model(&self, base: &BasePanel, encoder: &Candidate) -> Result<ModelConfig> {
+        let kind = self.projector.or(base.projector).unwrap_or(ProjectorKind::Mlp2xGelu);
         let mut selection = encoder.selection;
         if self.uses_class_token {
             selection.select_feature = SelectFeature::ClsPatch;
+        } else if !matches!(kind, ProjectorKind::Linear | ProjectorKind::Mlp2xGelu) {
+            // These projectors take the patches of a square.
+            selection.select_feature = SelectFeature::Patch;
         }
         let mut decoder = base.decoder.clone();
         if let Some(context) = self.context {
             decoder.max_position_embeddings = context;
         }
-        let kind = self.projector.or(base.projector).unwrap_or(ProjectorKind::Mlp2xGelu);
         let features = encoder.config.token_count(selection);
         check_grid(kind, features).with_context(|| format!("encoder {}", encoder.name))?;
         let model = ModelConfig {
