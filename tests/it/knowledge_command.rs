@@ -66,12 +66,6 @@ fn bad_input_gets_an_error_with_a_hint() {
     failed(&judge(&["--knowledge", "cases"]), "--knowledge");
     failed(&judge(&["--knowledge-rounds", "2"]), "have no effect without an index");
     failed(&judge(&["--knowledge", "index", "--scores-only"]), "there is no analysis");
-    let served =
-        ["judge", "cases", "--out", "out", "--knowledge", "index", "--model", "m", "--panel"];
-    failed(
-        &[&served[..], &["http://127.0.0.1:9/v1"]].concat(),
-        "not available for members that are served",
-    );
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::Error;
+use super::format::{STOP, one_line, render_free_text};
+use crate::{Error, TextTokenizer};
 
 /// Start of a question in the text of a judge or teacher (section 3.1 of `AutoMedEval`).
 pub const QUESTION: &str = "[Question]";
@@ -53,6 +54,66 @@ impl KnowledgePrompt {
     }
 }
 
+/// A part of a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionPart<'a> {
+    /// Text that the member writes.
+    Written(&'a str),
+    /// Passages that the member read after its question.
+    Evidence(&'a str),
+}
+
+impl KnowledgePrompt {
+    /// Returns the text that follows the line of a question in a completion: the passages, on one
+    /// line, and the start of the next part of the analysis.
+    pub fn render_evidence(&self, passages: &str) -> String {
+        let Self { evidence, resume, .. } = self;
+        format!("{evidence}{}{resume}", render_free_text(passages))
+    }
+
+    /// Tokenises [`Self::render_evidence`] as in judging.
+    ///
+    /// # Errors
+    /// If the tokenizer fails.
+    pub fn tokenize_evidence(
+        &self,
+        passages: &str,
+        tokenizer: &TextTokenizer,
+    ) -> Result<Vec<u32>, Error> {
+        let mut tokens = tokenizer.encode_trusted(&self.evidence)?;
+        tokens.extend(tokenizer.encode_quoted(&format!(" {}", one_line(passages)))?);
+        tokens.extend(tokenizer.encode_quoted(STOP)?);
+        tokens.extend(tokenizer.encode_trusted(&self.resume)?);
+        Ok(tokens)
+    }
+
+    /// Splits a completion at the evidence in it.
+    pub fn split_completion<'a>(&self, text: &'a str) -> Vec<CompletionPart<'a>> {
+        let start = format!("{STOP}{}", self.evidence);
+        let end = format!("{STOP}{}", self.resume);
+        let mut parts = Vec::new();
+        let (mut rest, mut from) = (text, 0);
+        while let Some(found) = rest.get(from..).and_then(|text| text.find(&start)) {
+            // The line break belongs to the question.
+            let (written, evidence) = rest.split_at(from + found + STOP.len());
+            let line = evidence.get(self.evidence.len()..).unwrap_or_default();
+            let length = line.find(STOP).unwrap_or(line.len());
+            let (passages, after) = line.split_at(length);
+            if let Some(after) = after.strip_prefix(&end) {
+                parts.extend([
+                    CompletionPart::Written(written),
+                    CompletionPart::Evidence(passages.trim()),
+                ]);
+                (rest, from) = (after, 0);
+            } else {
+                from = written.len();
+            }
+        }
+        parts.push(CompletionPart::Written(rest));
+        parts
+    }
+}
+
 /// A text with a question in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuestionInText<'a> {
@@ -92,6 +153,28 @@ mod tests {
         for none in ["", "Question: what?", "[Question]", "[Question]: \n next"] {
             assert_eq!(question(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn evidence_is_split_from_what_the_member_writes() -> Result<(), Error> {
+        let prompt = KnowledgePrompt::built_in()?;
+        let question = "Analysis: So. [Question]: a?\n";
+        let text = format!("{question}{} Then.\nScore: 4", prompt.render_evidence("one\ntwo"));
+        assert_eq!(text, format!("{question}[Evidence]: one two\nAnalysis: Then.\nScore: 4"));
+        let parts = prompt.split_completion(&text);
+        let [first, second, third] = parts.as_slice() else {
+            return Err(Error::Template(format!("{parts:?}")));
+        };
+        assert_eq!(first, &CompletionPart::Written(question));
+        assert_eq!(second, &CompletionPart::Evidence("one two"));
+        assert_eq!(third, &CompletionPart::Written(" Then.\nScore: 4"));
+        // A mark within a line, or without what follows evidence, is text.
+        for text in
+            ["a [Evidence]: b\nAnalysis:", "a\n[Evidence]: b\nScore: 4", "a\n[Evidence]: b", ""]
+        {
+            assert_eq!(prompt.split_completion(text), [CompletionPart::Written(text)]);
+        }
+        Ok(())
     }
 
     #[test]

@@ -37,7 +37,6 @@ pub(super) fn load_judge(
     }
     let panel_options = PanelOptions { scores_only, form, shows_reference, rubric, knowledge };
     if let Some(url) = panel_name.filter(|panel| looks_like_url(panel)) {
-        reject_served_knowledge(&panel_options)?;
         let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
@@ -47,7 +46,6 @@ pub(super) fn load_judge(
     if let PanelFiles::Members(path) = &files {
         let file = MembersFile::read(path)?;
         if file.serves_any(&panel_options.to_rubric()?.judging_members(panel_options.form)) {
-            reject_served_knowledge(&panel_options)?;
             let (judge, hub) =
                 load_served::connect_members(path, file, args, &panel_options, downloads)?;
             return Ok((Box::new(judge), hub));
@@ -97,18 +95,6 @@ fn open_knowledge(args: &JudgePanelArgs) -> anyhow::Result<Option<JudgeKnowledge
         );
     }
     args.knowledge.open()
-}
-
-/// Returns an error if members that are served should look up what they ask.
-fn reject_served_knowledge(options: &PanelOptions) -> anyhow::Result<()> {
-    if options.knowledge.is_some() {
-        anyhow::bail!(
-            "--knowledge: not available for members that are served, because a server writes an \
-             evaluation in one request\n\
-             hint: omit --knowledge, or judge with a panel folder or checkpoint"
-        );
-    }
-    Ok(())
 }
 
 /// Returns an error if a flag of served judges has no effect.

@@ -58,6 +58,11 @@ impl JudgeKnowledge {
         Ok(Self { index: Arc::new(index), settings })
     }
 
+    /// Returns the settings.
+    pub fn settings(&self) -> KnowledgeSettings {
+        self.settings
+    }
+
     /// Returns the evidence for a question.
     ///
     /// # Errors

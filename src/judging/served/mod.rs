@@ -9,6 +9,7 @@ mod exchange;
 pub mod handshake;
 mod image_urls;
 mod job_window;
+mod knowledge_rounds;
 mod panel_settings;
 mod served_judge;
 mod served_member;

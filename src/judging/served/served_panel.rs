@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use super::exchange::constraint::TextLimit;
 use super::image_urls::ImageUrls;
+use super::knowledge_rounds::KnowledgeRounds;
 use super::panel_settings::ServedPanelSettings;
 use super::served_member::ServedMember;
 use crate::data::cases::UnscoredReason;
@@ -326,7 +327,7 @@ impl ServedPanel {
         self.members.get(index).ok_or_else(too_few)
     }
 
-    /// Requests an evaluation from a served member.
+    /// Requests an evaluation from a served member, and again with evidence while it asks questions.
     async fn request(
         &self,
         member: &ServedMember,
@@ -334,9 +335,29 @@ impl ServedPanel {
         format: EvaluationFormat,
         image: Option<&RawValue>,
     ) -> Result<Vec<Rating>, MemberError> {
-        let pieces = pieces.map_err(|error| MemberError::Unusable(error.to_string()))?;
+        let mut pieces = pieces.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let image = image.filter(|_| !member.text_only);
-        member.evaluate(&pieces, &format, image, self.limit()).await
+        let mut ratings = member.evaluate(&pieces, &format, image, self.limit()).await?;
+        let Some(knowledge) = &self.settings.options.knowledge else {
+            return Ok(ratings);
+        };
+        let mut rounds = KnowledgeRounds::new(knowledge)?;
+        while let Some(evidence) = rounds.find_evidence(&ratings)? {
+            pieces.extend(evidence);
+            match member.evaluate(&pieces, &format, image, self.limit()).await {
+                Ok(again) => ratings = again,
+                // Without the evidence, the evaluation is complete.
+                Err(MemberError::Unscored(unscored))
+                    if unscored.reason == UnscoredReason::Truncated =>
+                {
+                    rounds.drop_last();
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        rounds.add_to(&mut ratings);
+        Ok(ratings)
     }
 
     /// Adds the reward token of a member to the format of its evaluation.

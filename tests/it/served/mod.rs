@@ -4,6 +4,7 @@ pub(crate) mod constrained_text;
 mod cost;
 mod engines;
 mod faults;
+mod looked_up;
 mod mixed_panels;
 pub(crate) mod mock_engine;
 mod panel_files;

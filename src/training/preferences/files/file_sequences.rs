@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use acem3_experts::TextTokenizer;
-use acem3_experts::prompt::{PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt};
+use acem3_experts::prompt::{
+    CompletionPart, KnowledgePrompt, PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt,
+};
 use acem3_experts::train::Sequence;
 use acem3_vision::ImageProcessor;
 use anyhow::{Result, bail};
@@ -69,7 +71,7 @@ impl FileSequenceBuilder<'_> {
         let mut sequence = self.start_sequence(&evaluation.prompt, evaluation.image.as_deref())?;
         let CompletionPrefix { template, reward_token } = prefix;
         if reward_token.is_empty() {
-            self.add_branch(&mut sequence, &evaluation.text, 0)?;
+            self.add_evaluation(&mut sequence, &evaluation.text, 0)?;
             return Ok(sequence);
         }
         let text = &evaluation.text;
@@ -77,8 +79,32 @@ impl FileSequenceBuilder<'_> {
         let text = text.strip_prefix(reward_token).unwrap_or(text);
         let prefix = format!("{template}{reward_token}");
         let context_len = self.tokenizer.encode_trusted(&prefix)?.len();
-        self.add_branch(&mut sequence, &(prefix + text), context_len)?;
+        self.add_evaluation(&mut sequence, &(prefix + text), context_len)?;
         Ok(sequence)
+    }
+
+    /// Adds an evaluation as a branch. Its first `context_len` tokens have no loss, and neither has
+    /// the evidence for questions, which the member reads.
+    fn add_evaluation(
+        &self,
+        sequence: &mut Sequence,
+        text: &str,
+        context_len: usize,
+    ) -> Result<()> {
+        let prompt = KnowledgePrompt::built_in()?;
+        let mut tokens = Vec::new();
+        for part in prompt.split_completion(text) {
+            let (ids, weight) = match part {
+                CompletionPart::Written(text) => (self.tokenizer.encode_trusted(text)?, 1.0),
+                CompletionPart::Evidence(passages) => {
+                    (prompt.tokenize_evidence(passages, self.tokenizer)?, 0.0)
+                }
+            };
+            tokens.extend(ids.into_iter().map(|id| (id, weight)));
+        }
+        tokens.iter_mut().take(context_len).for_each(|(_, weight)| *weight = 0.0);
+        sequence.push_branch(tokens.into_iter());
+        Ok(())
     }
 
     /// Adds a completion as a branch. Its first `context_len` tokens have no loss.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
+use acem3_experts::prompt::{KnowledgePrompt, PromptLayout, Rubric, RubricDetail};
 
 use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
@@ -71,6 +71,35 @@ fn training_on_evaluations_lowers_validation_loss() {
     prepare(&config, &with_curriculum);
     let error = run(&config, &with_curriculum, &Interrupt::default()).unwrap_err();
     assert!(format!("{error:#}").contains("has no `quality`"), "{error:#}");
+}
+
+/// What a member reads after a question has no loss, and the tokens that it has in judging.
+#[test]
+fn evidence_is_context_of_evaluation() {
+    let dir = tempfile::tempdir().unwrap();
+    let evaluations = read_evaluations(&write_evaluations(dir.path())).unwrap();
+    let config = config();
+    let builder = FileSequenceBuilder {
+        tokenizer: &tokenizer(),
+        processor: &config.processor(),
+        image_tokens: config.model.image_tokens(),
+        reward_token_role: RewardTokenRole::Absent,
+    };
+    let prompt = KnowledgePrompt::built_in().unwrap();
+    let build = |passages: &str| {
+        let mut evaluation = evaluations.items[0].clone();
+        let evidence = prompt.render_evidence(passages);
+        let asking = format!("Analysis: [Question]: why?\n{evidence}");
+        evaluation.text = evaluation.text.replacen("Analysis:", &asking, 1);
+        let prefix = CompletionPrefix { template: "", reward_token: "" };
+        builder.build_evaluation(&evaluation, prefix).unwrap()
+    };
+    let [short, long] = ["a lung", "a lung </s> and a lung again"].map(build);
+    assert_eq!(short.targets.len(), long.targets.len());
+    let tokens = |passages| prompt.tokenize_evidence(passages, &tokenizer()).unwrap();
+    let [short_evidence, long_evidence] = ["a lung", "a lung </s> and a lung again"].map(tokens);
+    assert_eq!(long.len() - short.len(), long_evidence.len() - short_evidence.len());
+    assert!(long.tokens.windows(long_evidence.len()).any(|tokens| tokens == long_evidence));
 }
 
 /// A reward token that the text does not contain is added after the template prefix. It is context:
