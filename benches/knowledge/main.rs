@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench knowledge -- CORPUS [FOLDER]`, where CORPUS is a JSONL file (also .gz) with
 //! `id`, `source`, `focus`, `question` and `answer`. The questions are not in the index. FOLDER gets
-//! the terms of all passages and questions, for `rank_bm25.py` beside this file.
+//! the terms of all passages and questions, for `reference.py` beside this file.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 

@@ -28,7 +28,7 @@ pub struct IndexSettings {
 }
 
 impl Default for IndexSettings {
-    /// The settings with the best recall on `MedQuAD`; see the guide to knowledge.
+    /// Settings chosen by recall on `MedQuAD` (the guide to knowledge has the figures).
     fn default() -> Self {
         Self { passage_words: 160, overlap_words: 32, stemming: true, keeps_stop_words: false }
     }

@@ -58,9 +58,14 @@ fn add_files(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<CorpusFi
         let name = format!("{prefix}{name}");
         if path.is_dir() {
             add_files(&path, &format!("{name}/"), depth + 1, files)?;
-        } else if EXTENSIONS.iter().any(|extension| super::has_extension(&path, extension)) {
+        } else if EXTENSIONS.iter().any(|extension| has_extension(&path, extension)) {
             files.push(CorpusFile { path, name });
         }
     }
     Ok(())
+}
+
+/// Returns true if a file name ends with an extension, in upper or lower case.
+pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CorpusRow, KnowledgeDocument};
+use super::corpus_row::{CorpusRow, KnowledgeDocument};
 use crate::data::imports::rows::table_row::{TableRow, text_of};
 
 /// Names of the field with the text, the first one that a row has. `MedRAG` repeats title and

@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
+use super::corpus_row::{CorpusRow, CorpusRows, KnowledgeDocument, NumberedCorpusRow};
 use super::document_row::source_id;
-use super::{CorpusRow, CorpusRows, KnowledgeDocument, NumberedCorpusRow};
 use crate::support::files::regular_file;
 
 /// Largest file, in bytes. The largest of the release has 200 kB.
@@ -179,16 +179,16 @@ fn line_at(bytes: &[u8], position: usize) -> u64 {
 mod tests {
     use super::*;
 
-    const DOCUMENT: &str = "\u{feff}<?xml version=\"1.0\" encoding=\"UTF-8\"?>
-<Document id=\"0000007\" source=\"GHR\" url=\"https://x/?a=1&amp;b=2\">
-<Focus>Crohn&apos;s disease</Focus>
-<FocusAnnotations><Category>Disease</Category></FocusAnnotations>
-<QAPairs>
- <QAPair pid=\"1\"><Question qid=\"0000007-1\" qtype=\"information\">What is it?</Question>
-  <Answer> An inflammation &lt;of the gut&gt;&#46; </Answer></QAPair>
- <QAPair pid=\"2\"><Question qid=\"0000007-2\">And?</Question><Answer/></QAPair>
- <QAPair pid=\"3\"><Question>Third?</Question><Answer><![CDATA[a & b]]></Answer></QAPair>
-</QAPairs></Document>";
+    const DOCUMENT: &str = "\u{feff}<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <Document id=\"0000007\" source=\"GHR\" url=\"https://x/?a=1&amp;b=2\">\n\
+         <Focus>Crohn&apos;s disease</Focus>\n\
+         <FocusAnnotations><Category>Disease</Category></FocusAnnotations>\n\
+         <QAPairs>\n\
+         <QAPair pid=\"1\"><Question qid=\"0000007-1\" qtype=\"information\">What is it?</Question>\n\
+         <Answer> An inflammation &lt;of the gut&gt;&#46; </Answer></QAPair>\n\
+         <QAPair pid=\"2\"><Question qid=\"0000007-2\">And?</Question><Answer/></QAPair>\n\
+         <QAPair pid=\"3\"><Question>Third?</Question><Answer><![CDATA[a & b]]></Answer></QAPair>\n\
+         </QAPairs></Document>";
 
     #[test]
     fn pairs_are_documents_without_their_questions() {

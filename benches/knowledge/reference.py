@@ -2,13 +2,14 @@
 
     cargo bench --bench knowledge -- CORPUS FOLDER
     python3 -m venv venv && venv/bin/pip install rank_bm25==0.2.2 numpy
-    venv/bin/python benches/knowledge/rank_bm25.py FOLDER
+    venv/bin/python benches/knowledge/reference.py FOLDER
 
-Prints recall for BM25Okapi with the constants of the index (k1 = 1.2, b = 0.75) and with the default
-constants of rank_bm25, and the time per query.
+Prints recall and time per query with the constants of the index (k1 = 1.2, b = 0.75) for Lucene's inverse document
+frequency, which the index uses, and for that of rank_bm25, and with the default constants of rank_bm25.
 """
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -38,16 +39,30 @@ def recall(bm25, passages, questions):
     return found / len(questions), seconds / len(questions)
 
 
+class LuceneBM25(BM25Okapi):
+    """BM25 with Lucene's inverse document frequency, which is never negative."""
+
+    def _calc_idf(self, nd):
+        for word, n in nd.items():
+            self.idf[word] = math.log(1 + (self.corpus_size - n + 0.5) / (n + 0.5))
+
+
 def main():
     folder = Path(sys.argv[1])
     for settings in sorted(folder.iterdir()):
         passages = read(settings / "passages.jsonl")
         questions = read(settings / "questions.jsonl")
         corpus = [passage["terms"] for passage in passages]
-        for name, constants in [("k1=1.2 b=0.75", {"k1": 1.2, "b": 0.75}), ("defaults", {})]:
-            proportions, seconds = recall(BM25Okapi(corpus, **constants), passages, questions)
+        constants = {"k1": 1.2, "b": 0.75}
+        variants = [
+            ("lucene idf", LuceneBM25, constants),
+            ("okapi idf", BM25Okapi, constants),
+            ("okapi, k1=1.5", BM25Okapi, {}),
+        ]
+        for name, variant, constants in variants:
+            proportions, seconds = recall(variant(corpus, **constants), passages, questions)
             values = "  ".join(f"@{k} {100 * p:5.1f}" for k, p in zip(CUTOFFS, proportions))
-            print(f"{settings.name:24} {name:14} {values}   {1e3 * seconds:7.2f} ms per query")
+            print(f"{settings.name:24} {name:14} {values}   {1e3 * seconds:7.2f} ms per query", flush=True)
 
 
 if __name__ == "__main__":
