@@ -1,5 +1,6 @@
 //! `acem3 data index`, `acem3 data search`, and `acem3 judge --knowledge`.
 
+use acem3_experts::prompt::KnowledgePrompt;
 use serde_json::{Value, json};
 
 use crate::folder::Folder;
@@ -109,4 +110,66 @@ fn records_have_questions_and_passages_and_keys_have_the_index() {
     assert_eq!(without.exit_code, 2);
     assert!(without.stderr.contains("knowledge was"), "{}", without.stderr);
     assert!(without.stderr.contains("--knowledge index"), "{}", without.stderr);
+}
+
+/// Writes evaluations with the same question, evidence and analysis everywhere, as training data.
+fn write_asking_evaluations(folder: &Folder) {
+    let args = ["data", "preferences", "--out", "data", "-n", "3", "--layout", "case-first"];
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let evaluations = folder.read("data/preferences.jsonl");
+    let evaluations = evaluations.lines().map(|line| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        let text = row["chosen"].as_str().unwrap().lines().map(|line| match line {
+            line if line.starts_with("Analysis:") => {
+                "Analysis: [Question]: lesion?\n[Evidence]: It is bright.\nAnalysis: Good."
+            }
+            line => line,
+        });
+        let text = text.collect::<Vec<_>>().join("\n");
+        let prompt = KnowledgePrompt::add_instruction(row["prompt"].as_str().unwrap()).unwrap();
+        row["prompt"] = prompt.into();
+        row["completion"] = text.into();
+        row.as_object_mut().unwrap().retain(|name, _| name != "chosen" && name != "rejected");
+        row.to_string() + "\n"
+    });
+    let evaluations: String = evaluations.collect();
+    folder.write("data/evaluations.jsonl", &evaluations);
+}
+
+/// From training to verdicts: a panel that learned to ask gets passages and continues.
+#[test]
+fn panel_that_was_trained_to_ask_reads_evidence_and_continues() {
+    let folder = folder_with_index();
+    write_asking_evaluations(&folder);
+    let stage = "\n[[stages]]\nname = \"sft\"\nkind = \"sft\"\nsteps = 110\nbatch = 4\nrate = 2e-2\n\
+                 [stages.evaluations]\nfile = \"data/evaluations.jsonl\"\n";
+    let tiny = include_str!("../tiny.toml").replace("embeddings = 1024", "embeddings = 4096");
+    folder.write("train.toml", &(tiny + stage));
+    let output = folder.run(&["train", "run", "train.toml", "--out", "run"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let output = folder.run(&["data", "phantoms", "--out", "phantoms", "-n", "2"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let judge = |out: &str, more: &[&str]| {
+        let args = ["judge", "phantoms", "--out", out, "--panel", "run/panel"];
+        let output = folder.run(&[&args[..], more].concat());
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        folder.unchecked_records(out)
+    };
+    let count = |text: &str, part: &str| text.matches(part).count();
+    let knowledge = ["--knowledge", "index"];
+    let text = judge("out", &knowledge);
+    let lookup = "{\"question\":\"lesion?\",\"passages\":[\"shown\"]}";
+    // At most three questions in each of the four evaluations of a pair in two orders.
+    let lookups = count(&text, lookup);
+    let pairs = folder.records("out").len();
+    assert!((pairs..=pairs * 2 * 4 * 3).contains(&lookups), "{lookups} of {pairs} pairs: {text}");
+    // It continues after the evidence as it learned. The tokenizer of a tiny panel has lower case
+    // only.
+    assert!(count(&text, "\"good.\"") > 0, "{text}");
+    // Batches do not change a record.
+    let alone = judge("alone", &[&knowledge[..], &["--batch-size", "1"]].concat());
+    assert_eq!(alone, text);
+    let output = folder.run(&["verify", "out", "--panel", "run/panel", "--knowledge", "index"]);
+    assert_eq!(output.exit_code, 0, "{}{}", output.stdout, output.stderr);
 }

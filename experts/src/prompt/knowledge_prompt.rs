@@ -125,9 +125,13 @@ pub struct QuestionInText<'a> {
 
 impl<'a> QuestionInText<'a> {
     /// Finds the first question of a text: the rest of the line after [`QUESTION`], without a colon
-    /// and surrounding spaces. A mark without text after it is no question.
+    /// and surrounding spaces. A mark without text after it is no question. Upper and lower case are
+    /// the same: the tokenizers of some models have lower case only.
     pub fn find(text: &'a str) -> Option<Self> {
-        text.match_indices(QUESTION).find_map(|(start, mark)| {
+        // Only ASCII letters change, so offsets equal those of `text`.
+        let lower = text.to_ascii_lowercase();
+        let marks: Vec<_> = lower.match_indices(&QUESTION.to_ascii_lowercase()).collect();
+        marks.into_iter().find_map(|(start, mark)| {
             let rest = text.get(start + mark.len()..)?;
             let line = rest.lines().next()?.trim_start();
             let question = line.strip_prefix(':').unwrap_or(line).trim();
@@ -148,6 +152,7 @@ mod tests {
         let found =
             QuestionInText { before: "The first one is vague. ", question: "What is a stent?" };
         assert_eq!(QuestionInText::find(text), Some(found));
+        assert_eq!(question("é [question]: a Stent?"), Some("a Stent?"));
         assert_eq!(question("[Question] Is it éclair?"), Some("Is it éclair?"));
         assert_eq!(question("[Question]:\n[Question]: b [Question]: c"), Some("b [Question]: c"));
         for none in ["", "Question: what?", "[Question]", "[Question]: \n next"] {
