@@ -1,4 +1,4 @@
-//! Recall and time per query of the knowledge index on held-back questions of `MedQuAD`.
+//! Recall and time per query of the knowledge index on held-back questions of MedQuAD.
 //!
 //! `cargo bench --bench knowledge -- CORPUS [FOLDER]`, where CORPUS is a JSONL file (also .gz) with
 //! `id`, `source`, `focus`, `question` and `answer`. The questions are not in the index. FOLDER gets

@@ -1,5 +1,5 @@
 //! Knowledge completion: a member that asks a question in an analysis reads evidence and continues
-//! (Algorithm 1 of `AutoMedEval`, where the teacher is asked again with what was found).
+//! (Algorithm 1 of AutoMedEval, where the teacher is asked again with what was found).
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::format::{STOP, one_line, render_free_text};
 use crate::{Error, TextTokenizer};
 
-/// Start of a question in the text of a judge or teacher (section 3.1 of `AutoMedEval`).
+/// Start of a question in the text of a judge or teacher (section 3.1 of AutoMedEval).
 pub const QUESTION: &str = "[Question]";
 /// Heading below which a prompt says that the member may ask.
 const INSTRUCTION_HEADING: &str = "### Instruction:\n";

@@ -231,7 +231,7 @@ impl IndexBuilder {
     fn add_document(&mut self, mut document: KnowledgeDocument) -> Result<()> {
         let passages = split_passages(&document.text, &self.settings);
         document.title = document.title.split_whitespace().collect::<Vec<_>>().join(" ");
-        document.id = self.unused_id(document.id);
+        document.id = self.unused_id(&document.id);
         for field in [&document.id, &document.title] {
             add_field(&mut self.hasher, field.as_bytes());
         }
@@ -255,13 +255,13 @@ impl IndexBuilder {
     }
 
     /// Returns the id, with a number if an earlier document has it.
-    fn unused_id(&mut self, id: String) -> String {
+    fn unused_id(&mut self, id: &str) -> String {
         let hash = |id: &str| {
             let mut hasher = DefaultHasher::new();
             id.hash(&mut hasher);
             hasher.finish()
         };
-        let mut unused = id.clone();
+        let mut unused = id.to_owned();
         let mut number = 1_u64;
         while !self.ids.insert(hash(&unused)) {
             number += 1;

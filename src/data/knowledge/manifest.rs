@@ -28,7 +28,7 @@ pub struct IndexSettings {
 }
 
 impl Default for IndexSettings {
-    /// Settings chosen by recall on `MedQuAD` (the guide to knowledge has the figures).
+    /// Settings chosen by recall on MedQuAD (the guide to knowledge has the figures).
     fn default() -> Self {
         Self { passage_words: 160, overlap_words: 32, stemming: true, keeps_stop_words: false }
     }
@@ -43,7 +43,7 @@ pub struct CorpusCounts {
     pub documents: u64,
     /// Passages of these documents.
     pub passages: u64,
-    /// Rows without text, such as the answers that `MedQuAD` does not contain for copyright.
+    /// Rows without text, such as the answers that MedQuAD does not contain for copyright.
     pub without_text: u64,
     /// Rows that could not be read.
     pub malformed: u64,

@@ -1,5 +1,5 @@
 //! Questions of a served member: it is asked again with evidence below the prompt, at most T times
-//! (Algorithm 1 of `AutoMedEval`).
+//! (Algorithm 1 of AutoMedEval).
 //!
 //! A server writes an evaluation in one request, so the member writes it anew after each question.
 //! What it wrote without the evidence is not shown to it.

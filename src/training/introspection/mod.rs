@@ -1,4 +1,4 @@
-//! Knowledge introspection (`AutoMedEval` §3.3): improves training data from misjudged pairs and
+//! Knowledge introspection (AutoMedEval §3.3): improves training data from misjudged pairs and
 //! trains again.
 //!
 //! In each round, a panel judges its training cases. An adviser suggests new evaluations of the

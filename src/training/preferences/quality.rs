@@ -2,7 +2,7 @@
 //! features.
 //!
 //! The outcome is whether an evaluation belongs to the better half, which is sufficient for a
-//! curriculum. `AutoMedEval` §3.2 uses a classifier on sentence features instead.
+//! curriculum. AutoMedEval §3.2 uses a classifier on sentence features instead.
 
 use std::collections::BTreeSet;
 

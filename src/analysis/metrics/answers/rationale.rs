@@ -1,4 +1,4 @@
-//! Rationale metrics of `AutoMedEval`: `BERTScore` and `BARTScore` of a judge's analyses with the
+//! Rationale metrics of AutoMedEval: `BERTScore` and `BARTScore` of a judge's analyses with the
 //! analyses of another judge as references.
 
 use std::collections::HashMap;

@@ -1,11 +1,11 @@
-//! Documents from the rows of tables: `MedRAG`'s chunks, `MedQuAD`'s pairs, or any title and text.
+//! Documents from the rows of tables: MedRAG's chunks, MedQuAD's pairs, or any title and text.
 
 use serde_json::Value;
 
 use super::corpus_row::{CorpusRow, KnowledgeDocument};
 use crate::data::imports::rows::table_row::{TableRow, text_of};
 
-/// Names of the field with the text, the first one that a row has. `MedRAG` repeats title and
+/// Names of the field with the text, the first one that a row has. MedRAG repeats title and
 /// content in `contents`, so it comes last.
 const TEXT_FIELDS: [&str; 6] = ["text", "content", "answer", "passage", "body", "contents"];
 const TITLE_FIELDS: [&str; 4] = ["title", "focus", "question_focus", "document_focus"];
@@ -38,7 +38,7 @@ pub(super) fn to_corpus_row(row: &TableRow, file: &str, number: u64) -> Result<C
     }))
 }
 
-/// Returns the id of a document of a source. Ids of `MedQuAD` are unique within their source.
+/// Returns the id of a document of a source. Ids of MedQuAD are unique within their source.
 pub(super) fn source_id(source: Option<&str>, id: &str) -> String {
     match source.map(str::trim) {
         None | Some("") => id.trim().to_owned(),

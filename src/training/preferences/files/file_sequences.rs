@@ -103,7 +103,7 @@ impl FileSequenceBuilder<'_> {
             tokens.extend(ids.into_iter().map(|id| (id, weight)));
         }
         tokens.iter_mut().take(context_len).for_each(|(_, weight)| *weight = 0.0);
-        sequence.push_branch(tokens.into_iter());
+        sequence.push_branch(tokens);
         Ok(())
     }
 
