@@ -158,8 +158,8 @@ fn text_model_gets_a_vision_tower() {
         let judge =
             folder.run(&["judge", "cases", "--panel", &panel, "--out", &format!("j-{encoder}")]);
         assert_eq!(judge.exit_code, 0, "{encoder}: {}", judge.stderr);
-        let inspected = folder.run(&["panel", "inspect", &panel, "--format", "json"]);
-        assert!(inspected.stdout.contains(projector), "{}", inspected.stdout);
+        let spec = folder.read(&format!("{panel}/panel.toml"));
+        assert!(spec.contains(&format!("kind = \"{projector}\"")), "{spec}");
     }
     // The new projector must be trained first.
     let tower = golden("encoders/clip").display().to_string();
