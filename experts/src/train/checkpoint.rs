@@ -61,10 +61,7 @@ pub fn load_checkpoint(
     path: &Path,
     optimizer: Option<&mut AdamW>,
 ) -> Result<HashMap<String, Tensor>, Error> {
-    let mut tensors = read_tensors(path).map_err(|e| {
-        let hint = "hint: if the file is truncated, delete it and repeat the training";
-        checkpoint_error(path, &format!("{e}\n{hint}"))
-    })?;
+    let mut tensors = load_shared_checkpoint(path, |_, tensor| tensor)?;
     if let Some(optimizer) = optimizer {
         let missing = |name: &str| checkpoint_error(path, &format!("tensor `{name}` is missing"));
         let step = tensors.get(STEP_KEY).ok_or_else(|| missing(STEP_KEY))?;
@@ -88,9 +85,24 @@ pub fn load_checkpoint(
     Ok(tensors)
 }
 
+/// Reads the tensors of a checkpoint, on the CPU. `share` receives each tensor as soon as it is read
+/// and may return one with the same values that is in memory already.
+pub fn load_shared_checkpoint(
+    path: &Path,
+    share: impl Fn(&str, Tensor) -> Tensor,
+) -> Result<HashMap<String, Tensor>, Error> {
+    read_tensors(path, share).map_err(|e| {
+        let hint = "hint: if the file is truncated, delete it and repeat the training";
+        checkpoint_error(path, &format!("{e}\n{hint}"))
+    })
+}
+
 /// Reads the tensors of a safetensors file one by one, with a buffer of one tensor. A function that
 /// reads the whole file first takes twice the memory.
-fn read_tensors(path: &Path) -> Result<HashMap<String, Tensor>, Box<dyn std::error::Error>> {
+fn read_tensors(
+    path: &Path,
+    share: impl Fn(&str, Tensor) -> Tensor,
+) -> Result<HashMap<String, Tensor>, Box<dyn std::error::Error>> {
     let file = fs::File::open(path)?;
     let len = file.metadata()?.len();
     let mut source = BufReader::new(file);
@@ -114,6 +126,7 @@ fn read_tensors(path: &Path) -> Result<HashMap<String, Tensor>, Box<dyn std::err
         source.read_exact(&mut bytes)?;
         let dtype = DType::try_from(info.dtype)?;
         let tensor = Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &Device::Cpu)?;
+        let tensor = share(&name, tensor);
         tensors.insert(name, tensor);
     }
     Ok(tensors)

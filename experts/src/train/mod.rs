@@ -20,7 +20,7 @@ mod weight_names;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use attribute_classifier::{AttributeClassifier, AttributeExample, PATCH_CLASSES};
-pub use checkpoint::{load_checkpoint, save_checkpoint};
+pub use checkpoint::{load_checkpoint, load_shared_checkpoint, save_checkpoint};
 pub use lora::LoraConfig;
 pub use loss::{Hits, ShardLoss};
 pub use parallel::{map_on_device, parallel_map};

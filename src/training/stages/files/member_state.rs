@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use acem3_experts::train::{Parameters, load_checkpoint};
+use acem3_experts::train::{Parameters, load_shared_checkpoint};
 use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
@@ -91,14 +91,14 @@ impl<'a> MemberWeights<'a> {
             Self::Random => Ok(None),
             Self::Initial(initial_model, member) => initial_model.weights(*member).map(Some),
             Self::Stage(path, origin) => {
-                let tensors = load_checkpoint(path, None)?.into_iter();
-                let shared = tensors.map(|(name, tensor)| {
-                    let initial = origin.and_then(|(model, member)| model.tensor(member, &name));
-                    let tensor =
-                        initial.filter(|i| is_equal(i, &tensor)).cloned().unwrap_or(tensor);
-                    (name, tensor)
-                });
-                Ok(Some(shared.collect()))
+                // One by one, so that unchanged weights are in memory once.
+                let share = |name: &str, tensor: Tensor| {
+                    let initial = origin.and_then(|(model, member)| model.tensor(member, name));
+                    initial.filter(|i| is_equal(i, &tensor)).cloned().unwrap_or(tensor)
+                };
+                let mut tensors = load_shared_checkpoint(path, share)?;
+                tensors.retain(|name, _| !name.starts_with("optimizer."));
+                Ok(Some(tensors.into_iter().collect()))
             }
         }
     }
