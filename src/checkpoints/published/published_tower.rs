@@ -1,5 +1,6 @@
 //! A vision encoder in a folder of its own, in any published layout.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use acem3_experts::ModelConfig;
@@ -27,7 +28,7 @@ pub(crate) struct PublishedTower {
 }
 
 impl PublishedTower {
-    /// Opens the folder of an encoder: CLIP, SigLIP, DINOv2, InternViT or open_clip.
+    /// Opens the folder of an encoder: CLIP, `SigLIP`, `DINOv2`, `InternViT` or `open_clip`.
     ///
     /// # Errors
     /// If the folder has no configuration or weights, or they do not fit each other.
@@ -73,7 +74,7 @@ impl PublishedTower {
         tensors.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut text = String::new();
         for (name, tensor) in &tensors {
-            text += &format!("{name} {:?} {}\n", tensor.dims(), tensor_digest(tensor)?);
+            writeln!(text, "{name} {:?} {}", tensor.dims(), tensor_digest(tensor)?)?;
         }
         Ok(Self { encoder, tensors, file, digest: Digest::sha256(text.as_bytes()) })
     }

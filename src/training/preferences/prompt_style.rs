@@ -142,16 +142,15 @@ impl StyledPrompts {
             self.members.get(member).with_context(|| format!("no member {member}"))?;
         let has_image = input.has_image && *sees_images;
         let input = JudgeInput { has_image, ..input.clone() };
-        let pieces = match self.rubric.aspects.get(member) {
-            Some(aspect) => {
-                let branches = self.branches.clone().with_chat_template(chat_template.clone());
-                branches.pieces(aspect.key, &input)?
-            }
-            None => {
-                let merge = self.merge.clone().context("the form has no conclusion model")?;
-                merge.with_chat_template(chat_template.clone()).pieces(&input, evaluations)?
-            }
+        let chat_template = chat_template.clone();
+        let lead = chat_template.lead.clone();
+        let pieces = if let Some(aspect) = self.rubric.aspects.get(member) {
+            let branches = self.branches.clone().with_chat_template(chat_template);
+            branches.pieces(aspect.key, &input)?
+        } else {
+            let merge = self.merge.clone().context("the form has no conclusion model")?;
+            merge.with_chat_template(chat_template).pieces(&input, evaluations)?
         };
-        Ok(StyledPrompt { pieces, lead: chat_template.lead.clone(), has_image })
+        Ok(StyledPrompt { pieces, lead, has_image })
     }
 }

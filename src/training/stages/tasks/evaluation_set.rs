@@ -256,7 +256,8 @@ fn curriculum_blocks(
     let best = (n as f64 * BEST_PROPORTION).round() as usize;
     let bounds = [0, worst, n - best.min(n - worst), n];
     let blocks = bounds.windows(2).filter(|bound| bound[0] < bound[1]).map(|bound| {
-        let start = (examples as u128 * bound[0] as u128 / n.max(1) as u128) as u64;
+        let proportion = bound[0] as f64 / n as f64;
+        let start = (examples as f64 * proportion).round() as u64;
         CurriculumBlock { evaluations: order[bound[0]..bound[1]].to_vec(), start }
     });
     Ok(blocks.collect())
