@@ -72,23 +72,23 @@ mod tests {
         to_corpus_row(&TableRow { fields, bytes: Vec::new() }, "a.jsonl", 3)
     }
 
-    fn document(id: &str, title: &str, text: &str) -> Result<CorpusRow, String> {
+    fn document(id: &str, title: &str, text: &str) -> CorpusRow {
         let [id, title, text] = [id, title, text].map(str::to_owned);
-        Ok(CorpusRow::Document(KnowledgeDocument { id, title, text }))
+        CorpusRow::Document(KnowledgeDocument { id, title, text })
     }
 
     #[test]
     fn rows_of_published_corpora_are_documents() {
         let medrag = json!({"id": "a_1", "title": "T", "content": "C", "contents": "T. C"});
-        assert_eq!(convert(medrag), document("a_1", "T", "C"));
+        assert_eq!(convert(medrag), Ok(document("a_1", "T", "C")));
         let medquad =
             json!({"id": "7-1", "source": "GHR", "focus": "F", "question": "Q", "answer": "A"});
-        assert_eq!(convert(medquad), document("GHR/7-1", "F", "A"));
+        assert_eq!(convert(medquad), Ok(document("GHR/7-1", "F", "A")));
         let hub = json!({"document_id": "7", "document_source": "GARD", "question_id": "7-2",
             "question_focus": "F", "question": "Q", "answer": "A"});
-        assert_eq!(convert(hub), document("GARD/7-2", "F", "A"));
-        assert_eq!(convert(json!({"contents": "only"})), document("a.jsonl:3", "", "only"));
-        assert_eq!(convert(json!({"id": 4, "text": ["a", "b"]})), document("4", "", "a; b"));
+        assert_eq!(convert(hub), Ok(document("GARD/7-2", "F", "A")));
+        assert_eq!(convert(json!({"contents": "only"})), Ok(document("a.jsonl:3", "", "only")));
+        assert_eq!(convert(json!({"id": 4, "text": ["a", "b"]})), Ok(document("4", "", "a; b")));
     }
 
     #[test]
