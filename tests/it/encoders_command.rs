@@ -147,7 +147,7 @@ fn projectors_and_contexts_make_large_towers_fit() {
     };
     assert_eq!(run("joined", "clip-577", &["--projector", "pixel_shuffle:2"]), 144);
     assert_eq!(run("pooled", "clip-577", &["--projector", "pooled:6"]), 36);
-    assert_eq!(run("extended", "dinov2-1370", &["--context", "2048"]), 1369);
+    assert_eq!(run("extended", "dinov2-1370", &["--context", "4096"]), 1369);
 }
 
 #[test]
