@@ -26,6 +26,8 @@ pub struct ContextFit {
     pub shortest: usize,
     /// Tokens that the longest pair needs with the image.
     pub longest: usize,
+    /// Context that holds every pair whatever the members write.
+    pub sufficient: usize,
     /// Pairs that are longer than the context.
     pub too_long: usize,
     /// All pairs.
@@ -50,10 +52,10 @@ impl ContextFit {
         } else {
             format!("all {} held-out pairs", self.pairs)
         };
-        let base_size = self.longest.next_multiple_of(256);
+        let base_size = self.sufficient.next_multiple_of(256);
         let mut options = vec![format!(
             "a base with a context of at least {} tokens (--panel; LLaVA 1.5 has 4096)",
-            self.longest
+            self.sufficient
         )];
         let text = self.longest - self.image_tokens;
         let fitting = FACTORS.into_iter().find(|factor| {
@@ -86,6 +88,8 @@ impl ContextFit {
 pub(super) struct PromptLengths {
     /// Tokens of the longest member's prompt and evaluation of each pair, without the image.
     text_tokens: Vec<usize>,
+    /// Tokens that the longest pair needs if every analysis has its full length, without the image.
+    sufficient: usize,
 }
 
 impl PromptLengths {
@@ -116,6 +120,7 @@ impl PromptLengths {
         let bounds: Vec<usize> = bounds.collect::<Result<_>>()?;
         let conclusion_bound = bound(&EvaluationFormat::for_conclusion(), &prefixes[3])?;
         let evaluations: Vec<_> = formats.iter().map(|f| f.render_pieces(&[])).collect();
+        let mut sufficient = 0;
         let text_tokens = pairs.iter().map(|pair| {
             let [a, b] = pair.responses.each_ref().map(String::as_str);
             let input = JudgeInput::pair(true, &pair.question, [a, b]);
@@ -127,9 +132,13 @@ impl PromptLengths {
             }
             let pieces = merge.pieces(&input, &evaluations)?;
             let prompt = StagedPrompt::new(&pieces, input.text_count(), &base.tokenizer)?;
-            Ok(longest.max(prompt.token_count(0) + conclusion_bound))
+            let conclusion = prompt.token_count(0) + conclusion_bound;
+            longest = longest.max(conclusion);
+            sufficient = sufficient.max(longest).max(conclusion + bounds.iter().sum::<usize>());
+            Ok(longest)
         });
-        Ok(Self { text_tokens: text_tokens.collect::<Result<_>>()? })
+        let text_tokens = text_tokens.collect::<Result<_>>()?;
+        Ok(Self { text_tokens, sufficient })
     }
 
     /// Returns the fit of all pairs with this number of image tokens.
@@ -140,6 +149,7 @@ impl PromptLengths {
             context,
             shortest: needed().min().unwrap_or(image_tokens),
             longest: needed().max().unwrap_or(image_tokens),
+            sufficient: self.sufficient + image_tokens,
             too_long: needed().filter(|tokens| *tokens > context).count(),
             pairs: self.text_tokens.len(),
         }
@@ -152,7 +162,7 @@ mod tests {
 
     #[test]
     fn pairs_that_do_not_fit_are_counted_with_a_hint() {
-        let lengths = PromptLengths { text_tokens: vec![400, 500, 800] };
+        let lengths = PromptLengths { text_tokens: vec![400, 500, 800], sufficient: 900 };
         assert_eq!(lengths.fit(100, 1024).warning("a", 10), None);
         let some = lengths.fit(576, 1024);
         assert_eq!((some.too_long, some.shortest, some.longest), (2, 976, 1376));

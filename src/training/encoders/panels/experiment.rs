@@ -144,10 +144,10 @@ impl EncoderExperiment<'_> {
             fits.push(fit);
         }
         if !fits.iter().any(ContextFit::fits_any) {
-            let longest = fits.iter().map(|fit| fit.longest).max().unwrap_or(0);
+            let sufficient = fits.iter().map(|fit| fit.sufficient).max().unwrap_or(0);
             bail!(
                 "no encoder fits the base's context of {} tokens, so no pair can be judged\n\
-                 hint: use a base with a context of at least {longest} tokens (--panel), \
+                 hint: use a base with a context of at least {sufficient} tokens (--panel), \
                  fewer image tokens (--projector pixel_shuffle:2), or --context",
                 base.decoder.max_position_embeddings
             );

@@ -220,7 +220,7 @@ impl ComparisonTables<'_> {
         }
         let notes = vec![
             "ms/image: encoder and projector, one image at a time; s/pair: judging in both orders; peak memory: of the \
-             process on the host, training and judging"
+             process on the host, training and judging; later encoders include memory that the process keeps"
                 .to_owned(),
             "encoder, projector, trained: millions of parameters; trained: the projector and the trained parts of the \
              four members"
