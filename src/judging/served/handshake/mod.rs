@@ -9,6 +9,7 @@ mod error;
 mod image_test;
 mod prefix_test;
 mod prompt_counter;
+mod text_test;
 
 use std::collections::BTreeSet;
 
@@ -19,6 +20,7 @@ use self::detection::{DetectedServer, detect};
 use self::error::{HandshakeError, request_error};
 use self::image_test::count_image_tokens;
 use self::prefix_test::continues_prefix;
+pub(super) use self::text_test::test_text_model;
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::exchange::constraint::TextLimit;
