@@ -42,6 +42,28 @@ fn lines(folder: &Folder, file: &str) -> Vec<Value> {
     folder.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Returns what the reference writes about the images of `make_internvl.py`, up to a special token or a
+/// padding row of the embeddings, by image.
+fn reference_answers(folder: &str, images: &[&str]) -> Vec<String> {
+    let folder = PathBuf::from(checkpoint(folder));
+    let values = folder.join("values.safetensors");
+    let values = candle::safetensors::load(values, &candle::Device::Cpu).unwrap();
+    let tokenizer = folder.join("tokenizer.json");
+    let tokenizer = tokenizers::Tokenizer::from_file(tokenizer).unwrap();
+    let special: Vec<u32> = (tokenizer.get_added_tokens_decoder().into_iter())
+        .filter_map(|(id, token)| token.special.then_some(id))
+        .collect();
+    let answer = |image: &&str| {
+        let greedy = values[&format!("{image}.greedy")].to_dtype(candle::DType::U32).unwrap();
+        let greedy: Vec<u32> = greedy.to_vec1().unwrap();
+        let known = tokenizer.get_vocab_size(true) as u32;
+        let is_end = |token: &u32| *token >= known || special.contains(token);
+        let tokens: Vec<u32> = greedy.into_iter().take_while(|token| !is_end(token)).collect();
+        tokenizer.decode(&tokens, true).unwrap().trim().to_owned()
+    };
+    images.iter().map(answer).collect()
+}
+
 fn checkpoint(name: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     root.join("assets/golden/checkpoints").join(name).display().to_string()
@@ -255,7 +277,7 @@ fn other_settings_and_wrong_files_are_refused() {
         ("a.txt", none, "expected a name that ends in .jsonl"),
         ("cases", none, "is a folder"),
         ("cases/cases.jsonl", none, "is an input of this command"),
-        ("b.jsonl", prompt, "prompt.txt: has no {question}"),
+        ("b.jsonl", prompt, "because: has no {question}"),
         ("b.jsonl", unnamed, "--as: the name is empty"),
     ] {
         let result = ask(&folder, out, &[&flags[..], more].concat());
@@ -265,6 +287,23 @@ fn other_settings_and_wrong_files_are_refused() {
     assert!(!folder.path("b.jsonl").exists());
     let result = ask(&folder, "c.jsonl", &["--panel", &engine.url, "--model", "none"]);
     assert!(result.stderr.contains("has no model none"), "{}", result.stderr);
+}
+
+#[test]
+fn options_that_a_host_rejects_are_left_out_unless_the_user_asks_for_them() {
+    let folder = questions(2);
+    let flaws = &[EngineFlaw::RejectsOptions];
+    let engine = MockEngine::start(EngineSettings { owner: "host", flaws, ..settings() });
+    engine.keep_bodies();
+    let flags = ["--panel", &engine.url, "--model", "judge", "--max-tokens", "3"];
+    let result = ask(&folder, "a.jsonl", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(result.stderr.contains("it rejects temperature"), "{}", result.stderr);
+    assert_eq!(lines(&folder, "a.jsonl")[1]["text"], "what is shown");
+    assert_eq!(engine.bodies().last().unwrap()["max_completion_tokens"], 3);
+    let result = ask(&folder, "b.jsonl", &[&flags[..], &["--temperature", "0.7"]].concat());
+    assert_eq!(result.exit_code, 2, "{}", result.stderr);
+    assert!(result.stderr.contains("hint: omit --temperature"), "{}", result.stderr);
 }
 
 #[test]
@@ -304,7 +343,33 @@ fn checkpoint_answers_alike_in_any_batch_and_resumes() {
     assert_eq!(folder.read("many.jsonl"), folder.read("one.jsonl"));
     let result = ask(&folder, "a.jsonl", &[&flags[..], &["--temperature", "0.5"]].concat());
     assert!(result.stderr.contains("takes the most probable token"), "{}", result.stderr);
+    let result = ask(&folder, "a.jsonl", &[&flags[..], &["--price", "1,2"]].concat());
+    assert!(result.stderr.contains("--price: the model is not served"), "{}", result.stderr);
     let text_model = ["--panel", &checkpoint("qwen2"), "--device", "cpu"];
     let result = ask(&folder, "a.jsonl", &text_model);
     assert!(result.stderr.contains("qwen2 does not see images"), "{}", result.stderr);
+}
+
+#[test]
+fn checkpoint_answers_like_the_reference() {
+    let folder = Folder::empty();
+    let images = ["odd", "small", "tall", "wide"];
+    let case = |image: &&str| {
+        let path = PathBuf::from(checkpoint("images")).join(format!("{image}.png"));
+        let name = format!("images/{image}.png");
+        std::fs::copy(path, folder.path("cases").join(&name)).unwrap();
+        json!({"id": image, "image": name, "question": "Is there a mass, and how large is it?"})
+    };
+    let cases: Vec<Value> = images.iter().map(case).collect();
+    folder.write_cases(&cases);
+    let flags = ["--panel", &checkpoint("internvl"), "--device", "cpu", "--max-tokens", "16"];
+    let result = ask(&folder, "a.jsonl", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    let answers = lines(&folder, "a.jsonl");
+    let expected = reference_answers("internvl", &images);
+    assert!(expected.iter().any(|text| !text.is_empty()), "{expected:?}");
+    for (answer, expected) in answers.iter().zip(&expected) {
+        let text = answer["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with(expected.as_str()), "{answer} {expected:?}");
+    }
 }

@@ -34,7 +34,6 @@ use crate::support::terminal::verbosity::Verbosity;
 struct Answerer {
     writer: Box<dyn TextWriter>,
     name: String,
-    prices_apply: bool,
 }
 
 /// Asks the questions of a source and writes the answers.
@@ -45,7 +44,7 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     let notes = source.take_field_notes();
     let ignored = ignored_flags(&args.questions.to_source(), source.kind);
     let notes: Vec<String> = ignored.into_iter().chain(notes).collect();
-    let Answerer { mut writer, name, prices_apply } = load_answerer(args)?;
+    let Answerer { mut writer, name } = load_answerer(args)?;
     let shows_images = !args.text_only;
     if shows_images && source.has_image_ahead() && !writer.sees_images() {
         bail!(
@@ -88,8 +87,7 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     progress.finish();
     outside.note().iter().for_each(|note| progress.note(note));
     let usage = writer.usage();
-    let prices = args.answerer.price.filter(|_| prices_apply);
-    summary.set_usage(usage, prices.map(|prices| usage.cost(prices)));
+    summary.set_usage(usage, args.answerer.price.map(|prices| usage.cost(prices)));
     if !outcome? {
         progress.note(&format!(
             "interrupted after {} of {}; run the same command to resume",
@@ -105,8 +103,11 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
             args.out.with_extension("earlier").display()
         ));
     }
+    let Some(percent) = summary.unanswered_percent() else {
+        bail!("{}: {NO_CASES}", args.questions.path.display());
+    };
     print_summary(args, &summary)?;
-    exit_status(args, &summary, &progress)
+    Ok(exit_status(args, percent, &progress))
 }
 
 /// Reads the template of `--prompt`.
@@ -164,7 +165,7 @@ fn load_answerer(args: &AnswersArgs) -> Result<Answerer> {
     if looks_like_url(panel) {
         let writer = connect(panel, args, sampling)?;
         let name = writer.server().model.clone();
-        return Ok(Answerer { writer: Box::new(writer), name, prices_apply: true });
+        return Ok(Answerer { writer: Box::new(writer), name });
     }
     reject_served_flags(&args.answerer)?;
     if !sampling.is_greedy() || sampling.top_k.is_some() || sampling.seed.is_some() {
@@ -187,7 +188,7 @@ fn load_answerer(args: &AnswersArgs) -> Result<Answerer> {
     let loaded = loaded.with_memory(memory);
     let name = loaded.name().to_owned();
     let writer = LocalWriter::new(loaded, sampling, args.answerer.batch_size as usize)?;
-    Ok(Answerer { writer: Box::new(writer), name, prices_apply: false })
+    Ok(Answerer { writer: Box::new(writer), name })
 }
 
 /// Connects to a server.
@@ -228,6 +229,8 @@ fn reject_served_flags(args: &AnswererArgs) -> Result<()> {
     let flags = [
         ("--model", args.model.is_some()),
         ("--engine", args.engine.is_some()),
+        ("--api-key-env", args.api_key_env.is_some()),
+        ("--price", args.price.is_some()),
         ("--max-cost", args.max_cost.is_some()),
     ];
     if let Some((flag, _)) = flags.into_iter().find(|(_, is_set)| *is_set) {
@@ -270,17 +273,14 @@ fn print_summary(args: &AnswersArgs, summary: &AnswerSummary) -> Result<()> {
     })
 }
 
-/// Returns the exit code of a complete run.
-fn exit_status(args: &AnswersArgs, summary: &AnswerSummary, progress: &Progress) -> Result<Exit> {
-    let Some(percent) = summary.unanswered_percent() else {
-        bail!("{}: {NO_CASES}", args.questions.path.display());
-    };
+/// Returns the exit code of a complete run. `percent`: of the questions without an answer.
+fn exit_status(args: &AnswersArgs, percent: f64, progress: &Progress) -> Exit {
     if percent > args.max_unanswered {
         progress.warn(&format!(
             "{percent:.1} % of the questions have no answer, more than --max-unanswered {}",
             args.max_unanswered
         ));
-        return Ok(Exit::Unscored);
+        return Exit::Unscored;
     }
-    Ok(Exit::Done)
+    Exit::Done
 }

@@ -141,7 +141,7 @@ impl AnswerEstimate {
             lines.push(format!("unreadable {} cases", count(self.unreadable)));
         }
         if let Some(cost) = self.cost {
-            lines.push(format!("cost       {cost:.2}, by --price"));
+            lines.push(format!("cost       {cost:.4}, by --price"));
         }
         lines.push(format!(
             "time       {} at the speed of {} answers; more requests at a time, or larger batches, \

@@ -74,6 +74,8 @@ pub(crate) enum EngineFlaw {
     HasNoLogprobs,
     /// It lists no models.
     ListsNoModels,
+    /// It rejects `max_tokens` and `temperature`, like hosts of models that reason.
+    RejectsOptions,
 }
 
 impl EngineSettings {
@@ -277,6 +279,14 @@ impl Shared {
             write_reply(stream, 400, &error, None)?;
             return Ok(true);
         }
+        let rejected =
+            ["max_tokens", "temperature"].into_iter().find(|name| body.get(name).is_some());
+        if let Some(name) = rejected.filter(|_| self.settings.has(EngineFlaw::RejectsOptions)) {
+            let other = if name == "max_tokens" { "; use 'max_completion_tokens'" } else { "" };
+            let message = format!("unsupported: '{name}'{other}");
+            write_reply(stream, 400, &json!({"error": {"message": message}}), None)?;
+            return Ok(true);
+        }
         match fault {
             Fault::Status(status) => {
                 let error = json!({"error": {"message": "too many requests", "code": status}});
@@ -355,7 +365,8 @@ fn repeat_prompt(body: &Value) -> (String, &'static str) {
     let content = body["messages"][0]["content"].as_array().unwrap();
     let texts = content.iter().filter_map(|part| part["text"].as_str());
     let words: Vec<String> = texts.flat_map(str::split_whitespace).map(str::to_owned).collect();
-    let budget = body["max_tokens"].as_u64().map_or(usize::MAX, |n| n as usize);
+    let budget = body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64());
+    let budget = budget.map_or(usize::MAX, |n| n as usize);
     let finish_reason = if words.len() > budget { "length" } else { "stop" };
     (words[..words.len().min(budget)].join(" "), finish_reason)
 }

@@ -1,5 +1,5 @@
-//! Free answers against transformers' greedy tokens. The scripts `assets/golden/make_gemma.py` and
-//! `make_internvl.py` generate the checkpoints and the expected values.
+//! Free answers against transformers' greedy tokens. The scripts `assets/golden/make_gemma.py`,
+//! `make_internvl.py` and `make_onevision.py` generate the checkpoints and the expected values.
 
 use std::sync::Arc;
 
@@ -68,6 +68,7 @@ fn assert_answers(folder: &str) {
 fn answers_to_images_are_the_greedy_tokens_of_the_reference() {
     assert_answers("gemma3");
     assert_answers("internvl");
+    assert_answers("llava-onevision");
 }
 
 #[test]

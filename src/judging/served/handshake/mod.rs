@@ -20,6 +20,7 @@ use self::detection::{DetectedServer, detect};
 use self::error::{HandshakeError, request_error};
 use self::image_test::count_image_tokens;
 use self::prefix_test::continues_prefix;
+use self::prompt_counter::PromptCounter;
 pub(super) use self::text_test::test_text_model;
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
@@ -111,7 +112,8 @@ pub(super) async fn shake_hands(
         Some(mass) if mass < COMPLETE_MASS => LogprobKind::Raw,
         Some(_) => LogprobKind::Masked,
     };
-    let image_tokens = count_image_tokens(model, transport, engine).await?;
+    let counter = PromptCounter { model, transport, engine, renames_max_tokens: false };
+    let image_tokens = count_image_tokens(counter).await?;
     let continues_prefix = match engine {
         ServingEngine::OpenAi => None,
         _ => continues_prefix(model, transport, engine).await,

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::detection::{DetectedServer, detect};
 use super::error::{HandshakeError, request_error};
 use super::image_test::count_image_tokens;
+use super::prompt_counter::PromptCounter;
 use crate::judging::judge::text_writer::TextSampling;
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::exchange::message::content_parts;
@@ -36,8 +37,9 @@ pub(in crate::judging::served) async fn test_text_model(
     let DetectedServer { engine, version, context, lists_model } = detect(model, transport).await?;
     let mut options = TextOptions::new(engine, *sampling);
     let reply = send_supported(model, transport, &mut options).await?;
-    let image_tokens =
-        if tests_images { count_image_tokens(model, transport, engine).await? } else { None };
+    let renames_max_tokens = options.renames_max_tokens;
+    let counter = PromptCounter { model, transport, engine, renames_max_tokens };
+    let image_tokens = if tests_images { count_image_tokens(counter).await? } else { None };
     let server = TextServer {
         url: model.url.as_str().to_owned(),
         model: model.model.clone(),
