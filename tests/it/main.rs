@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agree;
 #[cfg(test)]
+mod answers_command;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod audit_command;

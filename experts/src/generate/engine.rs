@@ -18,12 +18,12 @@ use crate::{Error, Rating, TextTokenizer};
 
 /// Decoder, tokenizer and generation settings of a panel.
 pub struct Engine {
-    decoder: PanelDecoder,
+    pub(super) decoder: PanelDecoder,
     sampler: GreedySampler,
     /// Context length, in tokens.
-    context: usize,
+    pub(super) context: usize,
     /// Memory for keys and values.
-    memory: CacheMemory,
+    pub(super) memory: CacheMemory,
 }
 
 /// Gets the index of a task and its ratings when its text ends, and returns further tasks.
@@ -39,11 +39,11 @@ struct WaitingTask {
 
 /// Number of tokens that a task may take.
 #[derive(Clone, Copy)]
-struct TaskTokens {
+pub(super) struct TaskTokens {
     /// Prompt, evaluation and evidence.
-    total: usize,
+    pub(super) total: usize,
     /// Evidence for questions in the evaluation. It gets what the context has left.
-    evidence: usize,
+    pub(super) evidence: usize,
 }
 
 /// A text in progress.
@@ -272,7 +272,7 @@ impl Engine {
 
     /// Returns the number of tokens that a task may take. Returns an error if it has no
     /// head or image, or exceeds the context.
-    fn count_tokens(&self, task: &GenerationTask) -> Result<TaskTokens, Error> {
+    pub(super) fn count_tokens(&self, task: &GenerationTask) -> Result<TaskTokens, Error> {
         self.decoder.head(task.member)?;
         let mut tokens = task.prompt.stages.iter().flatten();
         if task.image.is_none() && tokens.any(|token| *token == PromptToken::Image) {

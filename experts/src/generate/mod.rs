@@ -7,6 +7,7 @@
 
 mod cache_memory;
 mod engine;
+mod free_answer;
 mod knowledge;
 mod panel_decoder;
 mod prefix_cache;
@@ -15,6 +16,7 @@ mod task;
 mod text_generation;
 
 pub use engine::{Engine, FinishText};
+pub use free_answer::{AnswerTask, FreeAnswer};
 pub use knowledge::{EvidencePassage, KnowledgeCompletion, KnowledgeLimits, KnowledgeSource};
 pub use prefix_cache::PrefixCache;
 pub use task::{GenerationSettings, GenerationTask, ImageTokens};

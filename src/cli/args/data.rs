@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::answers::AnswersArgs;
 use super::construction::EvaluationsArgs;
 use super::knowledge::{IndexArgs, SearchArgs};
 use super::preferences::PreferenceArgs;
@@ -24,6 +25,8 @@ pub struct DataArgs {
 /// The commands of `acem3 data`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum DataCommand {
+    /// Ask models the questions of cases, and write their answers for a judge
+    Answers(Box<AnswersArgs>),
     /// Check cases without judging them, decode their images, and list every problem
     ///
     /// Exits with code 1 if there is a problem.
@@ -123,6 +126,7 @@ impl ImportArgs {
             min_responses: 0,
             columns: ColumnRoles::from_entries(&self.columns),
             images: self.images.clone(),
+            ignores_answers: false,
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`crate::cli::commands`] runs the commands.
 
 mod analysis;
+mod answers;
 mod command;
 mod completions;
 mod construction;
@@ -24,6 +25,7 @@ pub use analysis::{
     AgreeArgs, AuditArgs, CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs,
     MetricModelArgs, MetricsArgs, ProbeChoice, RankArgs, ReportArgs, ReportFormat, ThresholdArgs,
 };
+pub use answers::{AnswererArgs, AnswersArgs, QuestionArgs};
 pub use command::Command;
 pub use completions::CompletionsArgs;
 pub use construction::{CheckRuleArgs, CheckSource, EvaluationsArgs, StudentArgs};

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::cli::args::{
     CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, SchemaArgs, SchemaFileType,
 };
+use crate::cli::commands::answers::write_answers;
 use crate::cli::commands::construction;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::import::import_cases;
@@ -31,6 +32,7 @@ use crate::support::text::{escape_control_chars, format_count};
 /// Runs the command.
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
+        DataCommand::Answers(args) => write_answers(args, verbosity),
         DataCommand::Import(args) => import_cases(args, verbosity),
         DataCommand::Index(args) => index_corpora(args, verbosity),
         DataCommand::Phantoms(args) => write_phantoms(args, verbosity),

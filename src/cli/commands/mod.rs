@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod analysis;
+mod answers;
 mod completions;
 mod construction;
 mod data;

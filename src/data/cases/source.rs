@@ -240,7 +240,9 @@ fn note_ignored_image(draft: &mut Draft, kind: SourceKind) {
 fn open_layout(path: &Path, layout: &SourceLayout, options: &SourceOptions) -> Result<CaseSource> {
     let OpenedLayout { kind, mut files, drafts, import } = open_drafts(layout, options)?;
     let mut paths = options.answers.clone();
-    paths.extend(find_answers_files(layout, path)?);
+    if !options.ignores_answers {
+        paths.extend(find_answers_files(layout, path)?);
+    }
     let answers = AnswerIndex::read(&paths)?;
     let has_own_answers = matches!(kind, SourceKind::Cases | SourceKind::Import);
     if paths.is_empty() && !has_own_answers && options.min_responses > 0 {

@@ -28,6 +28,8 @@ pub struct SourceOptions {
     pub columns: Option<ColumnRoles>,
     /// Folder of images with relative paths in imported files.
     pub images: Option<PathBuf>,
+    /// True to read questions only: no answers files, also none in the folder `answers/`.
+    pub ignores_answers: bool,
 }
 
 impl Default for SourceOptions {
@@ -40,6 +42,7 @@ impl Default for SourceOptions {
             min_responses: 2,
             columns: None,
             images: None,
+            ignores_answers: false,
         }
     }
 }

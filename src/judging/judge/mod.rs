@@ -7,6 +7,7 @@ pub mod recorded_verdict;
 pub mod scripted;
 pub mod server_report;
 pub mod server_usage;
+pub mod text_writer;
 
 pub use self::judge_job::{JudgeJob, Unscored};
 pub use self::member_error::MemberError;

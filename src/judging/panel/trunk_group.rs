@@ -4,7 +4,7 @@ use acem3_conclusion::{ConclusionModel, MergePrompts};
 use acem3_experts::BranchExperts;
 use acem3_experts::decoder::{Head, Trunk};
 use acem3_experts::generate::Engine;
-use acem3_experts::prompt::{BranchPrompts, Form};
+use acem3_experts::prompt::{BranchPrompts, ChatTemplate, Form};
 use anyhow::{Context, Result};
 use candle::Device;
 
@@ -35,6 +35,8 @@ pub(super) struct TrunkGroup {
     pub conclusion: Option<ConclusionModel>,
     /// Layers that all members of the group share.
     pub trunk_layers: usize,
+    /// Chat template of the members.
+    pub chat_template: ChatTemplate,
 }
 
 /// Groups members by shared trunk, in the order of the panel.
@@ -134,6 +136,7 @@ impl TrunkGroup {
             conclusion_member,
             conclusion,
             trunk_layers: depth,
+            chat_template: member.chat_template.clone(),
         })
     }
 }

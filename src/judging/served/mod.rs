@@ -6,6 +6,7 @@
 mod budget;
 pub mod endpoint;
 mod exchange;
+pub mod free_text;
 pub mod handshake;
 mod image_urls;
 mod job_window;
@@ -17,6 +18,7 @@ mod served_panel;
 mod transport;
 
 pub use budget::Budget;
+pub use free_text::{ServedWriter, ServedWriterSettings, TextServer};
 pub use panel_settings::{PanelMember, ServedPanelSettings};
 pub use served_judge::ServedJudge;
 pub use transport::RequestLimits;

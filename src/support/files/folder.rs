@@ -23,14 +23,27 @@ impl FolderLock {
     ///
     /// If another process has locked the folder, or it is not writable.
     pub fn acquire(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(Self::FILE);
-        let context = || {
-            format!("cannot lock {}\nhint: choose a writable folder with --out", folder.display())
-        };
-        check_lock_file(&path)?;
+        Self::lock(&folder.join(Self::FILE), folder)
+    }
+
+    /// Locks an output file with a lock file next to it: `.a.jsonl.lock` for `a.jsonl`.
+    ///
+    /// # Errors
+    ///
+    /// If another process has locked the file, or its folder is not writable.
+    pub fn acquire_file(path: &Path) -> anyhow::Result<Self> {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        Self::lock(&path.with_file_name(format!(".{name}.lock")), path)
+    }
+
+    /// Locks the file at `path`, for the output at `out`.
+    fn lock(path: &Path, out: &Path) -> anyhow::Result<Self> {
+        let context =
+            || format!("cannot lock {}\nhint: choose a writable folder with --out", out.display());
+        check_lock_file(path)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).with_context(context)?;
+        let mut file = options.open(path).with_context(context)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -44,8 +57,8 @@ impl FolderLock {
                 };
                 bail!(
                     "{}: another run is writing here{owner}\n\
-                     hint: wait for it, or choose another folder with --out",
-                    folder.display()
+                     hint: wait for it, or choose another --out",
+                    out.display()
                 );
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(context),

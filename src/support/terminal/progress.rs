@@ -22,6 +22,8 @@ pub struct Progress {
     total: Option<u64>,
     /// Name of the counted items, in the plural.
     items: &'static str,
+    /// Name of a result, in the singular, and of what has none.
+    results: [&'static str; 2],
     throughput_start: Option<ThroughputStart>,
 }
 
@@ -74,7 +76,18 @@ impl Progress {
             ProgressMode::Log => ProgressView::log(),
             ProgressMode::Auto | ProgressMode::Bar => ProgressView::bar(total, items),
         };
-        Self { view, verbosity, total, items, throughput_start: None }
+        let results = ["verdict", "unscored"];
+        Self { view, verbosity, total, items, results, throughput_start: None }
+    }
+
+    /// Sets the name of a result, in the singular, and the word for items without one.
+    #[must_use]
+    pub fn with_results(mut self, result: &'static str, missing: &'static str) -> Self {
+        self.results = [result, missing];
+        if let ProgressView::Bar(bar) = &self.view {
+            bar.set_message(format!("waiting for the first {result}"));
+        }
+        self
     }
 
     /// Updates the counts, and shows them if it is time for a log line.
@@ -93,7 +106,7 @@ impl Progress {
         match &mut self.view {
             ProgressView::Bar(bar) => {
                 bar.set_position(cases);
-                bar.set_message(describe_counts(counts, speed));
+                bar.set_message(describe_counts(counts, speed, self.results));
             }
             ProgressView::Log { last } if last.elapsed() >= LOG_INTERVAL => {
                 *last = Instant::now();
@@ -101,7 +114,7 @@ impl Progress {
                 print_lines(&format!(
                     "{cases}{total} {}, {}",
                     self.items,
-                    describe_counts(counts, speed)
+                    describe_counts(counts, speed, self.results)
                 ));
             }
             ProgressView::Log { .. } | ProgressView::Nothing => {}
@@ -195,10 +208,14 @@ fn throughput(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Optio
     Some((verdicts as f64 / elapsed, cases_left as f64 * elapsed / cases as f64))
 }
 
-fn describe_counts(counts: ProgressCounts, speed: Option<(f64, f64)>) -> String {
-    let mut text = format_count(counts.judged, "verdict");
+fn describe_counts(
+    counts: ProgressCounts,
+    speed: Option<(f64, f64)>,
+    [result, missing]: [&str; 2],
+) -> String {
+    let mut text = format_count(counts.judged, result);
     if counts.unscored > 0 {
-        let _ = write!(text, ", {} unscored", counts.unscored);
+        let _ = write!(text, ", {} {missing}", counts.unscored);
     }
     if let Some((rate, left)) = speed {
         let _ = write!(text, ", {rate:.1}/s, {} left", format_duration(left));

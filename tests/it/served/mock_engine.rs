@@ -2,7 +2,6 @@
 //!
 //! Its replies follow recordings of vLLM 0.32, llama.cpp's server and llama-cpp-python's server.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::constrained_text::{TextPart, WrittenRatings, write_text};
+use super::mock_http::{read_headers, write_reply, write_text_reply};
 
 /// How the mock behaves.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub(crate) struct EngineSettings {
     pub(crate) key: Option<&'static str>,
     /// Answer requests that contain this text with status 400.
     pub(crate) rejects: Option<&'static str>,
+    /// True to repeat the prompt in answers without a constraint, up to `max_tokens` words.
+    pub(crate) repeats_prompt: bool,
     /// Fixed answers by prompt. Answers to other prompts are made from a hash of the prompt.
     pub(crate) answers: Vec<GivenAnswer>,
 }
@@ -72,6 +74,8 @@ pub(crate) enum EngineFlaw {
     HasNoLogprobs,
     /// It lists no models.
     ListsNoModels,
+    /// It rejects `max_tokens` and `temperature`, like hosts of models that reason.
+    RejectsOptions,
 }
 
 impl EngineSettings {
@@ -275,6 +279,14 @@ impl Shared {
             write_reply(stream, 400, &error, None)?;
             return Ok(true);
         }
+        let rejected =
+            ["max_tokens", "temperature"].into_iter().find(|name| body.get(name).is_some());
+        if let Some(name) = rejected.filter(|_| self.settings.has(EngineFlaw::RejectsOptions)) {
+            let other = if name == "max_tokens" { "; use 'max_completion_tokens'" } else { "" };
+            let message = format!("unsupported: '{name}'{other}");
+            write_reply(stream, 400, &json!({"error": {"message": message}}), None)?;
+            return Ok(true);
+        }
         match fault {
             Fault::Status(status) => {
                 let error = json!({"error": {"message": "too many requests", "code": status}});
@@ -314,7 +326,11 @@ impl Shared {
             Some(parts) if !self.settings.has(EngineFlaw::IgnoresConstraint) => parts,
             _ => ignored(),
         };
-        let content: String = parts.iter().map(|part| part.text.as_str()).collect();
+        let mut content: String = parts.iter().map(|part| part.text.as_str()).collect();
+        let mut finish_reason = "stop";
+        if self.settings.repeats_prompt && write_text(body, seed, given).is_none() {
+            (content, finish_reason) = repeat_prompt(body);
+        }
         let tokens: Vec<Value> = parts.iter().map(token).collect();
         let image_tokens = if self.settings.has(EngineFlaw::DropsImages) { 0 } else { 16 };
         let images = messages.matches("image_url\":{").count() * image_tokens;
@@ -324,7 +340,7 @@ impl Shared {
             "model": self.settings.answers_as.map_or(body["model"].clone(), Value::from),
             "choices": [{
                 "index": 0,
-                "finish_reason": "stop",
+                "finish_reason": finish_reason,
                 "message": {"role": "assistant", "content": content},
                 "logprobs": logprobs,
             }],
@@ -344,6 +360,17 @@ impl Shared {
     }
 }
 
+/// Returns the prompt as an answer, with the reason of its end.
+fn repeat_prompt(body: &Value) -> (String, &'static str) {
+    let content = body["messages"][0]["content"].as_array().unwrap();
+    let texts = content.iter().filter_map(|part| part["text"].as_str());
+    let words: Vec<String> = texts.flat_map(str::split_whitespace).map(str::to_owned).collect();
+    let budget = body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64());
+    let budget = budget.map_or(usize::MAX, |n| n as usize);
+    let finish_reason = if words.len() > budget { "length" } else { "stop" };
+    (words[..words.len().min(budget)].join(" "), finish_reason)
+}
+
 /// Returns a token. The chosen score has three quarters of the probability.
 fn token(part: &TextPart) -> Value {
     let others = part.choices.len().saturating_sub(1).max(1) as f64;
@@ -359,37 +386,4 @@ fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
-}
-
-fn read_headers(reader: &mut impl BufRead) -> std::io::Result<BTreeMap<String, String>> {
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim().split_once(':') else {
-            return Ok(headers);
-        };
-        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-    }
-}
-
-fn write_reply(
-    stream: &mut TcpStream,
-    status: u16,
-    body: &Value,
-    retry_after: Option<&str>,
-) -> std::io::Result<()> {
-    write_text_reply(stream, status, &body.to_string(), retry_after)
-}
-
-fn write_text_reply(
-    stream: &mut TcpStream,
-    status: u16,
-    body: &str,
-    retry_after: Option<&str>,
-) -> std::io::Result<()> {
-    let retry = retry_after.map_or(String::new(), |pause| format!("retry-after: {pause}\r\n"));
-    let length = body.len();
-    let reply = format!("HTTP/1.1 {status} X\r\n{retry}content-length: {length}\r\n\r\n{body}");
-    stream.write_all(reply.as_bytes())
 }

@@ -7,6 +7,7 @@ mod faults;
 mod looked_up;
 mod mixed_panels;
 pub(crate) mod mock_engine;
+mod mock_http;
 mod panel_files;
 mod privacy;
 mod verified_runs;

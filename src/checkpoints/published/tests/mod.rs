@@ -4,6 +4,7 @@
 mod bf16_training;
 mod config;
 mod devices;
+mod free_answers;
 mod full_size;
 mod gemma;
 mod internvl;

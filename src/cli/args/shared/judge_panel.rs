@@ -62,7 +62,7 @@ impl JudgePanelArgs {
 }
 
 /// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.
-fn parse_size(text: &str) -> Result<u64, String> {
+pub(in crate::cli::args) fn parse_size(text: &str) -> Result<u64, String> {
     let expected = "expected a size such as 800M or 8G";
     let (number, factor) = match text.char_indices().last() {
         Some((end, 'K' | 'k')) => (&text[..end], 1 << 10),

@@ -72,13 +72,13 @@ impl ServedArgs {
 }
 
 /// Parses a cost.
-fn parse_cost(text: &str) -> Result<f64, String> {
+pub(in crate::cli::args) fn parse_cost(text: &str) -> Result<f64, String> {
     let cost = text.trim().parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0);
     cost.ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
 /// Parses the prices of a million tokens.
-fn parse_prices(text: &str) -> Result<TokenPrices, String> {
+pub(in crate::cli::args) fn parse_prices(text: &str) -> Result<TokenPrices, String> {
     let (prompt, written) =
         text.split_once(',').ok_or("expected two prices, for example 2.5,10")?;
     Ok(TokenPrices { prompt: parse_cost(prompt)?, written: parse_cost(written)? })

@@ -59,6 +59,7 @@ impl SourceArgs {
             min_responses,
             columns: ColumnRoles::from_entries(&self.columns),
             images: self.images.clone(),
+            ignores_answers: false,
         }
     }
 

@@ -36,6 +36,18 @@ pub(crate) fn parse_line(line: &str) -> Result<AnswerLine, MalformedAnswer> {
     })
 }
 
+/// Describes a line without an answer. `acem3 data answers` writes the reason.
+fn no_text(fields: &serde_json::Map<String, Value>) -> String {
+    let field = |name: &str| fields.get(name).and_then(Value::as_str);
+    match (field("unanswered"), field("message")) {
+        (Some(reason), message) => {
+            let message = message.and_then(|message| message.lines().next()).unwrap_or("no reason");
+            format!("the model gave no answer ({reason}): {message}")
+        }
+        _ => "field `text` is missing".to_owned(),
+    }
+}
+
 fn parse_fields(line: &str) -> Result<AnswerLine, String> {
     let value = python_json::parse(line).map_err(|error| {
         let reason = python_json::error_reason(&error);
@@ -57,7 +69,7 @@ fn parse_fields(line: &str) -> Result<AnswerLine, String> {
         Some(other) => {
             return Err(format!("field `text` is {}, expected a string", json_type(&other)));
         }
-        None => return Err("field `text` is missing".into()),
+        None => return Err(no_text(&fields)),
     };
     let model = match fields.get_mut("model_id").map(Value::take) {
         Some(Value::String(model)) => Some(model.trim().to_owned()),
@@ -70,4 +82,20 @@ fn parse_fields(line: &str) -> Result<AnswerLine, String> {
         return Err("field `model_id` is empty, expected the name of a model".into());
     }
     Ok(AnswerLine { question_id, text, model })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_for_no_answer_is_kept() {
+        let line = "{\"question_id\": \"q\", \"unanswered\": \"refused\", \
+                    \"message\": \"a filter\\nhint: x\", \"model_id\": \"m\"}";
+        let error = parse_line(line).unwrap_err();
+        assert_eq!(error.message, "the model gave no answer (refused): a filter");
+        assert_eq!((error.question_id.as_deref(), error.model.as_deref()), (Some("q"), Some("m")));
+        let error = parse_line("{\"question_id\": 1}").unwrap_err();
+        assert_eq!(error.message, "field `text` is missing");
+    }
 }

@@ -27,6 +27,16 @@ pub(in crate::judging::served) enum HandshakeError {
         /// The models of the server.
         known: String,
     },
+    /// The server rejects an option that the user passed.
+    #[error("{model}: the server rejects `{option}`\nhint: omit {flag}")]
+    RejectedOption {
+        /// The model and its URL.
+        model: String,
+        /// The option.
+        option: &'static str,
+        /// Its flag.
+        flag: &'static str,
+    },
     /// The server ignores the constraint.
     #[error(
         "{model}: the server ignores the constraint in the notation of {engine}: {expected}, got `{text}`\n\

@@ -9,10 +9,8 @@ use serde_json::value::RawValue;
 
 use super::error::{HandshakeError, request_error};
 use super::prompt_counter::PromptCounter;
-use crate::judging::served::endpoint::ServedModel;
-use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::exchange::message::content_parts;
-use crate::judging::served::transport::{RequestError, Transport};
+use crate::judging::served::transport::RequestError;
 
 /// Side of the test image in pixels.
 const SIDE: u32 = 64;
@@ -23,14 +21,12 @@ const SIDE: u32 = 64;
 ///
 /// The server cannot be reached.
 pub(super) async fn count_image_tokens(
-    model: &ServedModel,
-    transport: &Transport,
-    engine: ServingEngine,
+    counter: PromptCounter<'_>,
 ) -> Result<Option<u64>, HandshakeError> {
     let Some(image) = test_image() else {
         return Ok(None);
     };
-    let counter = PromptCounter { model, transport, engine };
+    let model = counter.model;
     let pieces = [PromptPiece::Image, PromptPiece::Trusted("What does it show?".to_owned())];
     let without = counter.count(&content_parts(&pieces, None), None).await;
     let without = without.map_err(request_error(model))?;

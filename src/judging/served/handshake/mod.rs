@@ -9,6 +9,7 @@ mod error;
 mod image_test;
 mod prefix_test;
 mod prompt_counter;
+mod text_test;
 
 use std::collections::BTreeSet;
 
@@ -19,6 +20,8 @@ use self::detection::{DetectedServer, detect};
 use self::error::{HandshakeError, request_error};
 use self::image_test::count_image_tokens;
 use self::prefix_test::continues_prefix;
+use self::prompt_counter::PromptCounter;
+pub(super) use self::text_test::test_text_model;
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::exchange::constraint::TextLimit;
@@ -109,7 +112,8 @@ pub(super) async fn shake_hands(
         Some(mass) if mass < COMPLETE_MASS => LogprobKind::Raw,
         Some(_) => LogprobKind::Masked,
     };
-    let image_tokens = count_image_tokens(model, transport, engine).await?;
+    let counter = PromptCounter { model, transport, engine, renames_max_tokens: false };
+    let image_tokens = count_image_tokens(counter).await?;
     let continues_prefix = match engine {
         ServingEngine::OpenAi => None,
         _ => continues_prefix(model, transport, engine).await,

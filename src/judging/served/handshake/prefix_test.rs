@@ -21,7 +21,7 @@ pub(super) async fn continues_prefix(
     engine: ServingEngine,
 ) -> Option<bool> {
     let prefix_tokens = count_tokens(model, transport).await?;
-    let counter = PromptCounter { model, transport, engine };
+    let counter = PromptCounter { model, transport, engine, renames_max_tokens: false };
     let content = [ContentPart::Text { text: "Give a score.".to_owned() }];
     let without = counter.count(&content, None).await.ok()??;
     let with = counter.count(&content, Some(PREFIX)).await.ok()??;

@@ -1,0 +1,180 @@
+//! A served model that writes free text. Many requests are in progress at the same time.
+
+mod text_client;
+pub(in crate::judging::served) mod text_options;
+pub(in crate::judging::served) mod text_server;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use tokio::runtime::{Builder, Runtime};
+
+use self::text_client::TextClient;
+pub use self::text_server::TextServer;
+use super::budget::{Budget, Spending};
+use super::endpoint::ServedModel;
+use super::handshake::test_text_model;
+use super::image_urls::ImageUrls;
+use super::transport::usage::UsageCounter;
+use super::transport::{RequestLimits, Transport};
+use crate::judging::judge::MemberError;
+use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
+use crate::judging::judge::text_writer::{
+    FinishedText, TextRequest, TextSampling, TextWriter, WriterSettings, WrittenText,
+};
+
+/// Threads that send requests and read responses.
+const THREADS: usize = 2;
+
+/// How a served model writes.
+#[derive(Clone, Debug)]
+pub struct ServedWriterSettings {
+    /// The model.
+    pub model: ServedModel,
+    /// How it writes.
+    pub sampling: TextSampling,
+    /// Limits on requests.
+    pub limits: RequestLimits,
+    /// The most that the requests may cost.
+    pub budget: Option<Budget>,
+    /// True if the model gets no images.
+    pub text_only: bool,
+}
+
+/// A text with the number under which it was requested.
+type TextResult = (u64, Result<WrittenText, MemberError>);
+
+/// A served model that writes free text.
+pub struct ServedWriter {
+    client: Arc<TextClient>,
+    limits: RequestLimits,
+    budget: Option<Budget>,
+    runtime: Runtime,
+    sender: Sender<TextResult>,
+    receiver: Receiver<TextResult>,
+    earlier: EarlierUsage,
+    in_progress: usize,
+    finished: usize,
+}
+
+impl ServedWriter {
+    /// Connects to the server, and tests that it has the model and, if wanted, that the model sees
+    /// images.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, has no such model, or rejects an option that the user passed.
+    pub fn connect(settings: ServedWriterSettings) -> Result<Self> {
+        let ServedWriterSettings { model, sampling, limits, budget, text_only } = settings;
+        let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+        let runtime = runtime.context("cannot set up the HTTP client")?;
+        let transport = Transport::new(&model, limits)?;
+        let test = test_text_model(&model, &transport, &sampling, !text_only);
+        let (server, options) = runtime.block_on(test)?;
+        let client = TextClient {
+            model,
+            transport,
+            server,
+            options,
+            images: ImageUrls::default(),
+            usage: UsageCounter::default(),
+        };
+        let (sender, receiver) = channel();
+        Ok(Self {
+            client: Arc::new(client),
+            limits,
+            budget,
+            runtime,
+            sender,
+            receiver,
+            earlier: EarlierUsage::default(),
+            in_progress: 0,
+            finished: 0,
+        })
+    }
+
+    /// Returns what the server says about itself.
+    pub fn server(&self) -> &TextServer {
+        &self.client.server
+    }
+
+    fn spending(&self) -> Spending {
+        let Self { finished, in_progress, earlier, .. } = *self;
+        Spending { usage: self.client.usage.usage(), earlier, finished, in_progress }
+    }
+}
+
+impl TextWriter for ServedWriter {
+    fn describe(&self) -> String {
+        self.client.server.describe()
+    }
+
+    /// The URL is no part of it: the same model on another machine gives the same answers.
+    fn settings(&self) -> WriterSettings {
+        let TextServer { engine, version, unsupported, .. } = &self.client.server;
+        let version = version.as_deref().unwrap_or("of unknown version");
+        let mut settings = WriterSettings::new();
+        settings.insert("model".to_owned(), self.client.model.model.clone());
+        settings.insert("engine".to_owned(), format!("{engine} {version}"));
+        if !unsupported.is_empty() {
+            let names: Vec<&str> = unsupported.iter().map(String::as_str).collect();
+            settings.insert("rejected options".to_owned(), names.join(", "));
+        }
+        settings
+    }
+
+    fn sees_images(&self) -> bool {
+        self.client.server.image_tokens.is_some()
+    }
+
+    fn capacity(&self) -> usize {
+        let requests = self.limits.concurrency.max(1);
+        self.budget.map_or(requests, |budget| budget.jobs(self.spending()).min(requests))
+    }
+
+    fn check_budget(&self) -> Result<()> {
+        self.budget.map_or(Ok(()), |budget| budget.check(self.spending()))
+    }
+
+    fn submit(&mut self, number: u64, request: TextRequest) {
+        let (client, sender) = (Arc::clone(&self.client), self.sender.clone());
+        self.in_progress += 1;
+        self.runtime.spawn(async move {
+            let result = client.write(request).await;
+            // The receiver is gone if the run ended.
+            let _ = sender.send((number, result));
+        });
+    }
+
+    fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedText>> {
+        if self.in_progress == 0 {
+            return Ok(None);
+        }
+        let (number, result) = match self.receiver.recv_timeout(timeout) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(anyhow!("no request is in progress"));
+            }
+        };
+        self.in_progress -= 1;
+        self.finished += 1;
+        let result = match result {
+            Ok(text) => Ok(text),
+            Err(MemberError::Unscored(unscored)) => Err(unscored),
+            Err(MemberError::Unusable(message)) => return Err(anyhow!(message)),
+        };
+        Ok(Some(FinishedText { number, result }))
+    }
+
+    fn usage(&self) -> ServerUsage {
+        self.client.usage.usage()
+    }
+
+    fn add_earlier_usage(&mut self, earlier: EarlierUsage) {
+        self.client.usage.add_earlier(earlier.usage);
+        self.earlier = earlier;
+    }
+}

@@ -1,0 +1,57 @@
+//! What a server that writes free text says about itself.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// A server, as tested before the first question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextServer {
+    /// The base URL.
+    pub url: String,
+    /// The model.
+    pub model: String,
+    /// True if the server lists the model, or its answers name it.
+    pub is_model_verified: bool,
+    /// The name of the model in the answers, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answering_model: Option<String>,
+    /// The engine.
+    pub engine: String,
+    /// The version of the engine, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The context of the model in tokens, if the server states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// Tokens of a test image; `None` if the model does not see images, or was not tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_tokens: Option<u64>,
+    /// Options that the server rejects, and that requests leave out.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsupported: BTreeSet<String>,
+}
+
+impl TextServer {
+    /// Describes the server on one line.
+    pub fn describe(&self) -> String {
+        let Self { model, url, engine, .. } = self;
+        let version = self.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
+        let images =
+            self.image_tokens.map_or(String::new(), |n| format!("; a test image has {n} tokens"));
+        let name = match &self.answering_model {
+            Some(other) => format!("; its answers name the model {other}"),
+            None if self.is_model_verified => String::new(),
+            None => "; model NOT verified: the server neither lists models nor names the one that \
+                     answers"
+                .to_owned(),
+        };
+        let rejected: Vec<&str> = self.unsupported.iter().map(String::as_str).collect();
+        let rejected = if rejected.is_empty() {
+            String::new()
+        } else {
+            format!("; it rejects {}, so that its defaults hold", rejected.join(", "))
+        };
+        format!("{model} at {url}: {engine}{version}{images}{name}{rejected}")
+    }
+}
