@@ -71,9 +71,9 @@ impl Candidate {
         match snapshot {
             Some(snapshot) => Ok(Self {
                 hub: Some(snapshot.source),
-                ..Self::from_folder(name, &snapshot.folder, hub_args, quiet)?
+                ..Self::from_folder(name, &snapshot.folder, *hub_args, quiet)?
             }),
-            None => Self::from_folder(name, Path::new(name), hub_args, quiet),
+            None => Self::from_folder(name, Path::new(name), *hub_args, quiet),
         }
     }
 
@@ -86,7 +86,7 @@ impl Candidate {
     }
 
     /// Opens the folder of a panel or a published encoder.
-    fn from_folder(name: &str, folder: &Path, hub_args: &HubArgs, quiet: bool) -> Result<Self> {
+    fn from_folder(name: &str, folder: &Path, hub_args: HubArgs, quiet: bool) -> Result<Self> {
         if folder.is_dir() && !folder.join(PANEL_FILE).exists() {
             let config = folder.join(CONFIG_FILE);
             let model_type = read_json(&config)?
@@ -137,9 +137,9 @@ impl Candidate {
     }
 
     /// Opens the vision tower of a checkpoint such as LLaVA. Images are encoded whole, without tiles.
-    fn from_checkpoint(name: &str, folder: &Path, hub_args: &HubArgs, quiet: bool) -> Result<Self> {
+    fn from_checkpoint(name: &str, folder: &Path, hub_args: HubArgs, quiet: bool) -> Result<Self> {
         let source = CheckpointSource::new(folder.to_owned());
-        let downloads = HubDownloads::new(*hub_args, quiet);
+        let downloads = HubDownloads::new(hub_args, quiet);
         let tower = source.load_tower(downloads).map_err(|error| {
             let hint = "expected an encoder (CLIP, SigLIP, DINOv2, InternViT, open_clip) or a checkpoint with a vision \
                         tower (LLaVA, InternVL, Gemma 3); check that all files of the repository are in the folder";
