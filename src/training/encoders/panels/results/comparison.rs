@@ -2,16 +2,13 @@
 
 use serde::Serialize;
 
+use super::encoder_input::EncoderInput;
 use super::pair_values::{
     ComparedPair, ComparedValues, PairValues, PairedComparison, compare_all, mean_of_pairs,
 };
 use super::row::JudgedRow;
-use crate::checkpoints::hub::HubSource;
 use crate::support::files::file_form::{FileForm, has_json_fields};
-use crate::training::encoders::panels::context_fit::ContextFit;
-use crate::training::encoders::panels::cost::EncoderCost;
 use crate::training::encoders::panels::held_out::HeldOutPairs;
-use crate::training::encoders::panels::pair_outcome::PairOutcome;
 use crate::training::encoders::probe::NamedProportion;
 use crate::training::measurement::Proportion;
 
@@ -50,18 +47,6 @@ pub struct MajorityRow {
     pub by_question_type: Vec<NamedProportion>,
     /// Order accuracy by modality.
     pub by_modality: Vec<NamedProportion>,
-}
-
-/// Outcomes of an encoder.
-pub(in crate::training::encoders::panels) struct EncoderInput {
-    /// Name of the encoder.
-    pub(in crate::training::encoders::panels) name: String,
-    /// Hub repository and commit, if it was downloaded.
-    pub(in crate::training::encoders::panels) hub: Option<HubSource>,
-    /// Fit into the context of the base.
-    pub(in crate::training::encoders::panels) fit: ContextFit,
-    /// Outcomes and costs with each seed; empty if the encoder does not fit.
-    pub(in crate::training::encoders::panels) runs: Vec<(u64, Vec<PairOutcome>, EncoderCost)>,
 }
 
 /// Outcomes of all encoders.

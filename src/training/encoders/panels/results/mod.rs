@@ -4,11 +4,13 @@
 mod chart;
 mod comparison;
 mod csv;
+mod encoder_input;
 mod pair_values;
 mod row;
 mod tables;
 
-pub(super) use comparison::{ComparisonInput, EncoderInput};
+pub(super) use comparison::ComparisonInput;
+pub(super) use encoder_input::EncoderInput;
 
 pub use comparison::{JudgedComparison, MEASURE, MajorityRow};
 pub use pair_values::{ComparedPair, PairedComparison};

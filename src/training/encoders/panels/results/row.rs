@@ -3,7 +3,7 @@
 use acem3_experts::Aspect;
 use serde::Serialize;
 
-use super::comparison::EncoderInput;
+use super::encoder_input::EncoderInput;
 use super::pair_values::{PairValues, mean_of_pairs};
 use crate::checkpoints::hub::HubSource;
 use crate::statistics::MeanDifference;
