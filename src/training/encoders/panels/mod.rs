@@ -19,6 +19,7 @@ pub use context_fit::ContextFit;
 pub use cost::EncoderCost;
 pub use experiment::{EncoderExperiment, ExperimentOutput};
 pub use results::{
-    ComparedPair, JudgedComparison, JudgedRow, MEASURE, MajorityRow, PairedComparison, SeedAccuracy,
+    EncoderComparisonKind, JudgedComparison, JudgedRow, MEASURE, MajorityRow, PairedComparison,
+    SeedAccuracy,
 };
 pub use training_plan::{EncoderPlan, MemberTraining};

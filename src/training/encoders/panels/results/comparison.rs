@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::encoder_input::EncoderInput;
 use super::pair_values::{
-    ComparedPair, ComparedValues, PairValues, PairedComparison, compare_all, mean_of_pairs,
+    ComparedValues, EncoderComparisonKind, PairValues, PairedComparison, compare_all, mean_of_pairs,
 };
 use super::row::JudgedRow;
 use crate::support::files::file_form::{FileForm, has_json_fields};
@@ -111,7 +111,7 @@ fn compare_rows(
     let mut comparisons = Vec::new();
     for (i, baseline) in rows.iter().enumerate() {
         comparisons.extend(rows.iter().skip(i + 1).map(|row| ComparedValues {
-            kind: ComparedPair::Encoders,
+            kind: EncoderComparisonKind::Encoders,
             encoder: &row.encoder,
             baseline: &baseline.encoder,
             values: [&row.order, &baseline.order],
@@ -119,13 +119,13 @@ fn compare_rows(
     }
     for row in rows {
         comparisons.push(ComparedValues {
-            kind: ComparedPair::BlankImage,
+            kind: EncoderComparisonKind::BlankImage,
             encoder: &row.encoder,
             baseline: "blank image",
             values: [&row.order, &row.blank],
         });
         comparisons.push(ComparedValues {
-            kind: ComparedPair::MajorityClass,
+            kind: EncoderComparisonKind::MajorityClass,
             encoder: &row.encoder,
             baseline: MAJORITY,
             values: [&row.order, majority],

@@ -1,7 +1,7 @@
 //! Values of a comparison as CSV.
 
 use super::comparison::JudgedComparison;
-use super::pair_values::{ComparedPair, PairedComparison};
+use super::pair_values::{EncoderComparisonKind, PairedComparison};
 use super::row::JudgedRow;
 use crate::support::tables::Table;
 use crate::training::encoders::probe::NamedProportion;
@@ -88,9 +88,9 @@ fn push_proportion(table: &mut Table, key: [&str; 3], proportion: Option<Proport
 fn push_difference(table: &mut Table, comparison: &PairedComparison) {
     let PairedComparison { encoder, baseline, n, difference, kind } = comparison;
     let group = match kind {
-        ComparedPair::Encoders => "encoders",
-        ComparedPair::BlankImage => "blank image",
-        ComparedPair::MajorityClass => "majority class",
+        EncoderComparisonKind::Encoders => "encoders",
+        EncoderComparisonKind::BlankImage => "blank image",
+        EncoderComparisonKind::MajorityClass => "majority class",
     };
     let statistic = "difference of order accuracy".to_owned();
     let mut cells = vec![encoder.clone(), baseline.clone(), statistic, group.to_owned()];

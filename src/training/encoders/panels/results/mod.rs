@@ -13,5 +13,5 @@ pub(super) use comparison::ComparisonInput;
 pub(super) use encoder_input::EncoderInput;
 
 pub use comparison::{JudgedComparison, MEASURE, MajorityRow};
-pub use pair_values::{ComparedPair, PairedComparison};
+pub use pair_values::{EncoderComparisonKind, PairedComparison};
 pub use row::{JudgedRow, SeedAccuracy};

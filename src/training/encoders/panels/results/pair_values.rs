@@ -23,7 +23,7 @@ pub(super) fn mean_of_pairs(
 /// What is compared with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ComparedPair {
+pub enum EncoderComparisonKind {
     /// Two encoders.
     Encoders,
     /// An encoder and the same panel with blank images.
@@ -36,7 +36,7 @@ pub enum ComparedPair {
 #[derive(Clone, Debug, Serialize)]
 pub struct PairedComparison {
     /// What is compared.
-    pub kind: ComparedPair,
+    pub kind: EncoderComparisonKind,
     /// Name of the encoder.
     pub encoder: String,
     /// Name of what it is compared with.
@@ -49,7 +49,7 @@ pub struct PairedComparison {
 
 /// Two lists of values to compare.
 pub(super) struct ComparedValues<'a> {
-    pub(super) kind: ComparedPair,
+    pub(super) kind: EncoderComparisonKind,
     pub(super) encoder: &'a str,
     pub(super) baseline: &'a str,
     pub(super) values: [&'a PairValues; 2],
@@ -111,9 +111,9 @@ mod tests {
         let results = compare_all(
             &clusters,
             &[
-                compared(ComparedPair::Encoders, [&half, &zero]),
-                compared(ComparedPair::BlankImage, [&all, &all]),
-                compared(ComparedPair::MajorityClass, [&vec![None; 40], &all]),
+                compared(EncoderComparisonKind::Encoders, [&half, &zero]),
+                compared(EncoderComparisonKind::BlankImage, [&all, &all]),
+                compared(EncoderComparisonKind::MajorityClass, [&vec![None; 40], &all]),
             ],
         );
         assert_eq!(results.iter().map(|c| c.n).collect::<Vec<_>>(), [20, 40, 0]);
