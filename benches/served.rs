@@ -13,6 +13,8 @@
 mod constrained_text;
 #[path = "../tests/it/served/mock_engine.rs"]
 mod mock_engine;
+#[path = "../tests/it/served/mock_http.rs"]
+mod mock_http;
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};

@@ -48,7 +48,7 @@ fn text_model(folder: &Folder) -> String {
 fn evaluation(criteria: &[&str], first: u8, second: u8) -> String {
     let mut text = String::new();
     for (response, score) in [(1, first), (2, second)] {
-        let _ = write!(text, "{}Response {response}:\n", if response > 1 { "\n" } else { "" });
+        let _ = writeln!(text, "{}Response {response}:", if response > 1 { "\n" } else { "" });
         let rating = format!("Analysis: It is fine.\nScore: {score}");
         let ratings: Vec<String> = match criteria {
             [] => vec![rating],

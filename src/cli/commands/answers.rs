@@ -44,7 +44,7 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     let notes = source.take_field_notes();
     let ignored = ignored_flags(&args.questions.to_source(), source.kind);
     let notes: Vec<String> = ignored.into_iter().chain(notes).collect();
-    let Answerer { mut writer, name } = load_answerer(args)?;
+    let Answerer { mut writer, name } = load_answerer(args, verbosity)?;
     let shows_images = !args.text_only;
     if shows_images && source.has_image_ahead() && !writer.sees_images() {
         bail!(
@@ -159,7 +159,7 @@ fn image_reader(args: &AnswersArgs) -> ImageReader {
 }
 
 /// Loads the checkpoint, or connects to the server.
-fn load_answerer(args: &AnswersArgs) -> Result<Answerer> {
+fn load_answerer(args: &AnswersArgs, verbosity: Verbosity) -> Result<Answerer> {
     let AnswererArgs { panel, .. } = &args.answerer;
     let sampling = args.to_sampling();
     if looks_like_url(panel) {
@@ -174,7 +174,7 @@ fn load_answerer(args: &AnswersArgs) -> Result<Answerer> {
              hint: omit them, or serve the model and pass --panel URL"
         );
     }
-    let mut downloads = HubDownloads::new(args.answerer.hub, false);
+    let mut downloads = HubDownloads::new(args.answerer.hub, verbosity.quiet);
     let files = PanelFiles::resolve("--panel", panel, &mut downloads)?;
     if !matches!(files, PanelFiles::Checkpoint(_)) {
         bail!(

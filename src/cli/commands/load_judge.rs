@@ -47,7 +47,7 @@ pub(super) fn load_judge(
         let file = MembersFile::read(path)?;
         if file.serves_any(&panel_options.to_rubric()?.judging_members(panel_options.form)) {
             let (judge, hub) =
-                load_served::connect_members(path, file, args, &panel_options, downloads)?;
+                load_served::connect_members(path, file, args, &panel_options, &downloads)?;
             return Ok((Box::new(judge), hub));
         }
         members = file.has_served_members().then_some((file, path));

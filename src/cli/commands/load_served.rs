@@ -72,7 +72,7 @@ pub(super) fn connect_members(
     mut file: MembersFile,
     args: &JudgePanelArgs,
     options: &PanelOptions,
-    downloads: HubDownloads,
+    downloads: &HubDownloads,
 ) -> Result<(ServedJudge, Vec<HubSource>)> {
     if args.served.text_only {
         file.set_text_only();

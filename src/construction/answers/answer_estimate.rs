@@ -12,6 +12,7 @@ use crate::judging::judge::server_usage::{ServerUsage, TokenPrices};
 use crate::judging::judge::text_writer::{TextRequest, TextWriter};
 use crate::support::terminal::number::format_thousands;
 use crate::support::terminal::progress::format_duration;
+use crate::support::text::format_count;
 
 /// Number of questions that are timed.
 const SAMPLE: usize = 3;
@@ -138,7 +139,7 @@ impl AnswerEstimate {
             ),
         ];
         if self.unreadable > 0 {
-            lines.push(format!("unreadable {} cases", count(self.unreadable)));
+            lines.push(format!("unreadable {}", format_count(self.unreadable, "case")));
         }
         if let Some(cost) = self.cost {
             lines.push(format!("cost       {cost:.4}, by --price"));

@@ -77,7 +77,7 @@ impl LocalWriter {
         let count = batch.len();
         let (mut numbers, mut tasks) = (Vec::new(), Vec::new());
         for (number, request) in batch {
-            match self.to_task(request)? {
+            match self.prepare_task(request)? {
                 Ok(task) => {
                     numbers.push(number);
                     tasks.push(task);
@@ -94,7 +94,7 @@ impl LocalWriter {
         let answers = rayon::scope(|_| group.engine.answer(MEMBER, &tasks, max_tokens, prefixes))?;
         for (number, answer) in numbers.into_iter().zip(answers) {
             let result = match answer {
-                Ok(answer) => self.to_text(answer),
+                Ok(answer) => self.count_text(&answer),
                 Err(error) => Err(to_unwritten(error)?),
             };
             self.done.push_back(FinishedText { number, result });
@@ -108,7 +108,7 @@ impl LocalWriter {
 
     /// Returns the task of a request: its prompt in the chat template, with the start of the answer, and
     /// the tokens of its image.
-    fn to_task(&mut self, request: TextRequest) -> Result<Result<AnswerTask, Unscored>> {
+    fn prepare_task(&mut self, request: TextRequest) -> Result<Result<AnswerTask, Unscored>> {
         let TextRequest { pieces, image, .. } = request;
         let group = self.panel.groups.first().context("a panel without members")?;
         let image = match &image {
@@ -125,7 +125,8 @@ impl LocalWriter {
         Ok(Ok(AnswerTask { prompt, image }))
     }
 
-    fn to_text(&mut self, answer: FreeAnswer) -> Result<WrittenText, Unscored> {
+    /// Counts an answer, and returns its text or the reason for none.
+    fn count_text(&mut self, answer: &FreeAnswer) -> Result<WrittenText, Unscored> {
         let written = answer.tokens.len() as u64;
         self.usage.requests += 1;
         self.usage.prompt_tokens += answer.prompt_tokens as u64;

@@ -1,6 +1,7 @@
 //! `acem3 data evaluations`: lets a teacher evaluate responses, checks its verdicts, and writes them as
 //! training data.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::{ChatTemplate, Form, PromptForm, Rubric};
@@ -9,7 +10,6 @@ use anyhow::{Context as _, Result, bail};
 use crate::checkpoints::hub::HubDownloads;
 use crate::cli::args::{
     CheckRuleArgs, CheckSource, EvaluationsArgs, FormArg, JudgeArgs, OutputFormat, ReferenceUse,
-    StudentArgs,
 };
 use crate::cli::commands::judge;
 use crate::cli::commands::output::write_stdout;
@@ -54,7 +54,7 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         },
     };
     let form = recipe.as_ref().map_or(args.form.form.form(), |recipe| recipe.recipe.form);
-    let student = student_settings(&args.student, form, rubric, args)?;
+    let student = student_settings(args, form, rubric, verbosity)?;
     let run = if is_run {
         args.source.path.clone()
     } else {
@@ -176,23 +176,21 @@ fn write_rubric(args: &EvaluationsArgs, rubric: &str) -> Result<PathBuf> {
 
 /// Returns how the trained members are prompted.
 fn student_settings(
-    student: &StudentArgs,
+    args: &EvaluationsArgs,
     form: Form,
     rubric: Rubric,
-    args: &EvaluationsArgs,
+    verbosity: Verbosity,
 ) -> Result<StudentSettings> {
+    let student = &args.student;
     let shows_reference = student.student_reference || form == Form::Correctness;
-    let (layout, detail, chat_template) = match &student.config {
-        Some(path) => {
-            let downloads = HubDownloads::new(args.teacher.hub, false);
-            let (config, _) = TrainConfig::load(path, downloads)?;
-            (config.layout, config.rubric, config.dialogue)
-        }
-        None => {
-            let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
-            let template = template.context("--dialogue")?.unwrap_or_default();
-            (student.layout.into(), student.detail.into(), template)
-        }
+    let (layout, detail, chat_template) = if let Some(path) = &student.config {
+        let downloads = HubDownloads::new(args.teacher.hub, verbosity.quiet);
+        let (config, _) = TrainConfig::load(path, downloads)?;
+        (config.layout, config.rubric, config.dialogue)
+    } else {
+        let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
+        let template = template.context("--dialogue")?.unwrap_or_default();
+        (student.layout.into(), student.detail.into(), template)
     };
     // Panels are trained on pairs by the criteria of ACE-M³. Other prompts are those of published models.
     let is_trained = form.is_pair() && !shows_reference && rubric.has_keys_of_ace_m3();
@@ -220,18 +218,20 @@ fn describe(summary: &ConversionSummary, out: &Path) -> String {
         format_count(summary.records, "record"),
         summary.teacher
     );
+    let mut line = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:<22}{value}");
+    };
     for (member, count) in &summary.evaluations {
-        text += &format!("{member:<22}{count}\n");
+        line(member, count.to_string());
     }
-    text += &format!("images                {}\n", summary.images);
+    line("images", summary.images.to_string());
     if summary.unchecked_orders > 0 {
-        text += &format!(
-            "not compared          {} (no label, and no response equals the reference)\n",
-            summary.unchecked_orders
-        );
+        let count = summary.unchecked_orders;
+        line("not compared", format!("{count} (no label, and no response equals the reference)"));
     }
     for (reason, count) in &summary.rejected {
-        text += &format!("rejected              {count} {reason}\n");
+        line("rejected", format!("{count} {reason}"));
     }
     let [evaluations, rejected, counts] =
         [EVALUATIONS, REJECTED, SUMMARY].map(|name| out.join(name).display().to_string());

@@ -54,7 +54,7 @@ impl TextClient {
         let reply = reply.map_err(to_member_error)?;
         let counts = [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
         self.usage.add(counts[0], counts[1]);
-        read_text(reply)
+        read_text(&reply)
     }
 
     async fn encode(&self, image: Arc<LoadedImage>) -> Result<Arc<RawValue>, MemberError> {
@@ -74,7 +74,7 @@ impl TextClient {
 }
 
 /// Reads the text of a reply.
-fn read_text(reply: Reply) -> Result<WrittenText, MemberError> {
+fn read_text(reply: &Reply) -> Result<WrittenText, MemberError> {
     let refused = |message| Err(unscored(UnscoredReason::Refused, message));
     if let Some(refusal) = &reply.refusal {
         return refused(format!("the model refused: {}", quote(refusal)));
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, finish_reason: &str) -> Result<WrittenText, MemberError> {
-        read_text(Reply {
+        read_text(&Reply {
             text: text.to_owned(),
             finish_reason: finish_reason.to_owned(),
             ..Reply::default()
