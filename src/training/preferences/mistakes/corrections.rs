@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::Presentation;
 use super::presented_evaluation::{EvaluatedMember, PresentedEvaluation};
 use super::skipped_mistakes::SkipReason;
+use super::verdict_order::VerdictOrder;
 use crate::judging::judge::recorded_verdict::{RecordedOrder, RecordedVerdict};
 use crate::judging::run::record::RecordSubject;
 use crate::judging::run::record::find_records::find_records;
@@ -82,7 +82,7 @@ impl Corrections {
     /// Finds the evaluation of the teacher for the prompt of a member.
     pub(super) fn find(
         &self,
-        presentation: &Presentation<'_>,
+        presentation: &VerdictOrder<'_>,
         member: &EvaluatedMember,
         prompt: &str,
     ) -> Result<Correction, SkipReason> {

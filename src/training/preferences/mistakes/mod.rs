@@ -5,6 +5,7 @@ mod corrections;
 mod presented_evaluation;
 mod skipped_mistakes;
 mod target_labels;
+mod verdict_order;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,8 @@ use anyhow::{Result, bail};
 use self::corrections::{Correction, Corrections};
 use self::presented_evaluation::{EvaluatedMember, PresentedEvaluation};
 use self::target_labels::TargetLabels;
-use super::prompt_style::StyledPrompts;
+use self::verdict_order::VerdictOrder;
 use super::prompt_text::prompt_text;
-use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::record::{Record, RecordSubject};
@@ -139,7 +139,7 @@ impl MistakeWriter<'_> {
         let shows_reference = self.run.shows_reference || subject.form == Form::Correctness;
         let prompts = self.config.prompts.builder(subject.form, shows_reference)?;
         for index in 0..verdict.orders.len() {
-            let presentation = Presentation { subject, verdict, index, prompts: &prompts };
+            let presentation = VerdictOrder { subject, verdict, index, prompts: &prompts };
             self.add_presentation(&presentation, &labels, shows_reference)?;
         }
         Ok(())
@@ -148,11 +148,11 @@ impl MistakeWriter<'_> {
     /// Adds the pairs of one presentation order.
     fn add_presentation(
         &mut self,
-        presentation: &Presentation<'_>,
+        presentation: &VerdictOrder<'_>,
         labels: &TargetLabels<'_>,
         shows_reference: bool,
     ) -> Result<()> {
-        let Presentation { subject, prompts, .. } = presentation;
+        let VerdictOrder { subject, prompts, .. } = presentation;
         let members = presentation.members();
         let own = members.iter().map(|member| {
             PresentedEvaluation::of_order(presentation.verdict, presentation.index, member)
@@ -269,50 +269,5 @@ impl Comparison<'_> {
                 }
             }
         }
-    }
-}
-
-/// One presentation order of a verdict.
-struct Presentation<'a> {
-    subject: &'a RecordSubject,
-    verdict: &'a RecordedVerdict,
-    /// Index of the order in the verdict.
-    index: usize,
-    prompts: &'a StyledPrompts,
-}
-
-impl Presentation<'_> {
-    /// Returns the members that judged in this form: the experts, then the conclusion model.
-    fn members(&self) -> Vec<EvaluatedMember> {
-        let experts = self.prompts.experts().into_iter();
-        let experts = experts.map(|(index, aspect)| EvaluatedMember {
-            index,
-            aspect: Some(aspect.key),
-            criteria: match self.subject.form {
-                Form::Correctness => Vec::new(),
-                _ => aspect.criteria.iter().map(|criterion| criterion.key).collect(),
-            },
-        });
-        let conclusion = self.prompts.conclusion().map(|index| EvaluatedMember {
-            index,
-            aspect: None,
-            criteria: Vec::new(),
-        });
-        experts.chain(conclusion).collect()
-    }
-
-    /// Returns the id of the pair of a member.
-    fn id(&self, member: &str) -> String {
-        let case = self.subject.case.as_deref().unwrap_or_default();
-        let models = self.subject.judged_models().join("-");
-        match self.index {
-            0 => format!("{case}-{models}-{member}"),
-            index => format!("{case}-{models}-order-{index}-{member}"),
-        }
-    }
-
-    /// Returns the indices of the responses in the order in which they were shown.
-    fn order(&self) -> Vec<usize> {
-        presented_evaluation::shown_order(self.verdict, self.index)
     }
 }
