@@ -123,7 +123,7 @@ mod tests {
         let parse_error_of = |v| parse(v).unwrap_err();
         assert!(parse_error_of(json!({"finale": [1, 2]})).contains("finale"));
         assert!(
-            parse_error_of(json!({"criteria": {"accuracy": [1, 2]}})).contains("factual_accuracy")
+            parse_error_of(json!({"criteria": {"exactness": [1, 2]}})).contains("factual_accuracy")
         );
         assert!(parse_error_of(json!({"final": [1, 5.5]})).contains("5.5"));
         assert!(parse_error_of(json!({"final": [1, -1]})).contains("-1"));
