@@ -28,6 +28,11 @@ use crate::support::digest::Digest;
 const IMAGE_PARTS: [&str; 3] =
     ["model.vision_tower.", "model.mm_projector.", "model.image_newline"];
 
+/// Returns true for a tensor between pixels and image tokens: of the vision tower or the projector.
+pub(crate) fn is_image_part(name: &str) -> bool {
+    IMAGE_PARTS.iter().any(|part| name.starts_with(part))
+}
+
 /// Four members of one architecture, with tokenizer and weights.
 pub struct InitialModel {
     /// Configuration of each member.
@@ -54,8 +59,8 @@ impl InitialModel {
     /// stored in bf16 in bf16, for a training in bf16.
     ///
     /// # Errors
-    /// If a file cannot be read, if members differ in more than their weights, or if members encode
-    /// images in tiles or have a Gemma 3 decoder.
+    /// A file cannot be read. The members differ in more than their weights. They encode images in tiles,
+    /// or have a Gemma 3 decoder.
     pub fn read(files: &PanelFiles, downloads: HubDownloads, keeps_bf16: bool) -> Result<Self> {
         let placement = Placement { keeps_bf16, ..Placement::cpu() };
         let definition = PanelDefinition::read(files, &Rubric::built_in()?, &placement, downloads)?;
@@ -134,12 +139,12 @@ impl InitialModel {
         let stored: Vec<(&String, StoredTensor)> = stored.collect::<Result<_>>()?;
         let mut members = self.members;
         for member in &mut members {
-            member.tensors.retain(|name, _| !IMAGE_PARTS.iter().any(|part| name.starts_with(part)));
+            member.tensors.retain(|name, _| !is_image_part(name));
             for (name, tensor) in &stored {
                 member.add(name, tensor.clone())?;
             }
         }
-        let digests = [self.sha256.as_bytes().as_slice(), tower.digest.as_bytes()].concat();
+        let digests = [self.sha256.as_bytes().as_slice(), tower.digest()?.as_bytes()].concat();
         Ok(Self {
             model: tower.put_into(self.model, projector),
             processor: Some(tower.processor().clone()),

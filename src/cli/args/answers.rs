@@ -1,24 +1,20 @@
 //! Arguments of `acem3 data answers`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::shared::judge_panel::parse_size;
-use super::shared::served::{parse_cost, parse_prices};
+use super::shared::judge_panel::{memory_limit, parse_size};
+use super::shared::requests::RequestArgs;
 use super::shared::value_parsers::{parse_at_least_one, parse_percent};
 use super::shared::{DeviceArgs, DicomArgs, OutputFormat, SourceArgs};
 use crate::checkpoints::hub::HubArgs;
 use crate::data::cases::{Lang, SourceOptions};
 use crate::data::imports::ColumnEntry;
-use crate::judging::judge::server_usage::TokenPrices;
 use crate::judging::judge::text_writer::TextSampling;
 use crate::judging::served::endpoint::engine::ServingEngine;
-use crate::judging::served::{Budget, RequestLimits};
 use crate::support::device::Placement;
-use crate::support::process::limits::free_memory;
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -184,26 +180,9 @@ pub struct AnswererArgs {
     /// Send images and questions to HOST; without it, only to servers on this machine
     #[arg(long, value_name = "HOST", env = "ACEM3_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Vec<String>,
-    /// Send at most N requests at a time; fewer if the server is overloaded
-    #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub concurrency: u32,
-    /// Prices of a million tokens of the prompts and of the answers, for --dry-run and --max-cost
-    #[arg(long, value_name = "PROMPT,ANSWER", env = "ACEM3_PRICE", value_parser = parse_prices)]
-    pub price: Option<TokenPrices>,
-    /// Stop before the requests of this run cost more than N, by --price; answers that FILE already has
-    /// count too
-    #[arg(long, value_name = "N", env = "ACEM3_MAX_COST", requires = "price")]
-    #[arg(value_parser = parse_cost)]
-    pub max_cost: Option<f64>,
-    /// Repeat a request without a complete response after SECONDS
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "ACEM3_REQUEST_TIMEOUT")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    pub request_timeout: u32,
-    /// End the run if no request succeeds for SECONDS; the same command resumes
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "ACEM3_MAX_OUTAGE")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    pub max_outage: u32,
+    /// Limits on requests.
+    #[command(flatten)]
+    pub requests: RequestArgs,
 }
 
 impl AnswersArgs {
@@ -215,25 +194,10 @@ impl AnswersArgs {
 }
 
 impl AnswererArgs {
-    /// Returns the most that a run may cost.
-    pub fn budget(&self) -> Option<Budget> {
-        Some(Budget { prices: self.price?, max_cost: self.max_cost? })
-    }
-
-    /// Returns the limits on requests.
-    pub fn limits(&self) -> RequestLimits {
-        RequestLimits {
-            concurrency: self.concurrency as usize,
-            timeout: Duration::from_secs(u64::from(self.request_timeout)),
-            max_outage: Duration::from_secs(u64::from(self.max_outage)),
-        }
-    }
-
     /// Returns the limit on the memory for answers in progress: by default half of the free memory on a
     /// CPU, and none on a GPU.
     pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
-        let default = || placement.device.is_cpu().then(free_memory).flatten();
-        self.memory.or_else(|| default().map(|bytes| bytes / 2))
+        memory_limit(self.memory, placement)
     }
 }
 

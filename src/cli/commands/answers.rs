@@ -87,7 +87,7 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     progress.finish();
     outside.note().iter().for_each(|note| progress.note(note));
     let usage = writer.usage();
-    summary.set_usage(usage, args.answerer.price.map(|prices| usage.cost(prices)));
+    summary.set_usage(usage, args.answerer.requests.price.map(|prices| usage.cost(prices)));
     if !outcome? {
         progress.note(&format!(
             "interrupted after {} of {}; run the same command to resume",
@@ -218,8 +218,8 @@ fn connect(url: &str, args: &AnswersArgs, sampling: TextSampling) -> Result<Serv
     ServedWriter::connect(ServedWriterSettings {
         model,
         sampling,
-        limits: answerer.limits(),
-        budget: answerer.budget(),
+        limits: answerer.requests.limits(),
+        budget: answerer.requests.budget(),
         text_only: args.text_only,
     })
 }
@@ -230,8 +230,8 @@ fn reject_served_flags(args: &AnswererArgs) -> Result<()> {
         ("--model", args.model.is_some()),
         ("--engine", args.engine.is_some()),
         ("--api-key-env", args.api_key_env.is_some()),
-        ("--price", args.price.is_some()),
-        ("--max-cost", args.max_cost.is_some()),
+        ("--price", args.requests.price.is_some()),
+        ("--max-cost", args.requests.max_cost.is_some()),
     ];
     if let Some((flag, _)) = flags.into_iter().find(|(_, is_set)| *is_set) {
         bail!(
@@ -254,7 +254,7 @@ fn dry_run(
     if estimate.questions == 0 {
         bail!("{}: {NO_CASES}", args.questions.path.display());
     }
-    estimate.set_limits(args.max_tokens, args.answerer.price);
+    estimate.set_limits(args.max_tokens, args.answerer.requests.price);
     write_stdout(&match args.format {
         OutputFormat::Json => {
             serde_json::to_string_pretty(&estimate).context("cannot write the estimate")? + "\n"

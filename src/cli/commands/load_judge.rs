@@ -104,7 +104,7 @@ fn reject_served_flags(args: &JudgePanelArgs) -> anyhow::Result<()> {
         ("--engine", args.served.engine.is_some()),
         ("--text-only", args.served.text_only),
         ("--label-mass", args.served.label_mass),
-        ("--max-cost", args.served.max_cost.is_some()),
+        ("--max-cost", args.served.requests.max_cost.is_some()),
     ];
     if let Some((flag, _)) = flags.into_iter().find(|(_, is_set)| *is_set) {
         anyhow::bail!(

@@ -174,6 +174,6 @@ fn connect(
     for host in hosts {
         print_lines(&format!("images and texts of the cases are sent to {host} (--allow-host)"));
     }
-    let judge = ServedJudge::connect(settings, local, args.served.limits())?;
-    Ok(judge.with_budget(args.served.budget()))
+    let judge = ServedJudge::connect(settings, local, args.served.requests.limits())?;
+    Ok(judge.with_budget(args.served.requests.budget()))
 }

@@ -102,7 +102,7 @@ impl EarlierAnswers {
         self.answers.values().map(|answer| &answer.record)
     }
 
-    /// Removes the used answers from the file, and the file if none is left.
+    /// Rewrites the file without the used answers. Deletes it if nothing is left.
     pub(super) fn retain_unused(&self) -> Result<()> {
         if !self.path.exists() {
             return Ok(());

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::student_prompts::MemberEvaluation;
 use super::verdict_check::{Rejection, shown_models};
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder};
 use crate::judging::run::record::RecordSubject;
+use crate::training::preferences::recorded_evaluations::RecordedEvaluation;
+use crate::training::preferences::{MissingPart, prompt_text};
 
 /// An accepted evaluation of one member.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,28 +55,36 @@ pub struct RejectedEvaluation {
 
 impl CollectedEvaluation {
     /// Creates the line of an evaluation. `image`: its file in the folder of the evaluations.
+    ///
+    /// # Errors
+    ///
+    /// The record lacks the scores of the member.
     pub(super) fn new(
         subject: &RecordSubject,
         order: &RecordedOrder,
-        evaluation: MemberEvaluation,
+        recorded: RecordedEvaluation,
+        aspect: &'static str,
         image: Option<&str>,
-    ) -> Self {
+    ) -> Result<Self, MissingPart> {
+        let RecordedEvaluation { member, evaluation, prompt, format } = recorded;
+        let lookups = member.scores(order)?.into_iter();
+        let lookups = lookups.flat_map(|scores| scores.lookups.iter().flatten().flatten()).cloned();
+        let format = format.with_prefix(&prompt.lead);
         let models = shown_models(subject, order);
         let case = subject.case.clone();
-        let MemberEvaluation { member: aspect, prompt, completion, scores, lookups } = evaluation;
         let name = case.as_deref().unwrap_or_default();
-        Self {
+        Ok(Self {
             id: format!("{name}/{}/{aspect}", models.join("/")),
             case,
             models,
             member: MEMBERS.into_iter().find(|member| *member == aspect),
             aspect,
-            prompt,
-            completion,
+            prompt: prompt_text(&prompt.pieces),
+            completion: prompt_text(&format.render_pieces(&evaluation.ratings)),
             images: image.map(str::to_owned).into_iter().collect(),
-            scores,
+            scores: evaluation.ratings.into_iter().map(|(_, score)| score).collect(),
             reference: subject.reference.clone(),
-            lookups,
-        }
+            lookups: lookups.collect(),
+        })
     }
 }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::Form;
+use acem3_experts::prompt::{Form, Rubric};
 use acem3_vision::DicomView;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Serialize;
 
 use super::collected_evaluation::{CollectedEvaluation, RejectedEvaluation};
 use super::saved_images::SavedImages;
-use super::student_prompts::{StudentPrompts, StudentSettings};
 use super::verdict_check::{CheckRules, RejectReason, Rejection, shown_models};
 use crate::judging::run::record::record_reader::{RecordReader, open_records};
 use crate::judging::run::record::{ImageInfo, Record, RecordSubject};
@@ -18,6 +17,8 @@ use crate::judging::verification::SampledImages;
 use crate::support::files::atomic_file::write_chunks_atomic;
 use crate::support::files::folder::{FolderLock, create_folder};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::PromptStyle;
+use crate::training::preferences::prompt_style::StyledPrompts;
 
 /// File of the accepted evaluations.
 pub const EVALUATIONS: &str = "evaluations.jsonl";
@@ -33,7 +34,11 @@ pub struct ConversionRequest {
     /// Folder of the evaluations.
     pub out: PathBuf,
     /// Prompts of the trained members.
-    pub student: StudentSettings,
+    pub prompts: PromptStyle,
+    /// The form of judging.
+    pub form: Form,
+    /// True if these prompts show the reference answer.
+    pub shows_reference: bool,
     /// The automatic check.
     pub rules: CheckRules,
     /// Display settings of DICOM images, as the teacher saw them.
@@ -95,14 +100,14 @@ pub fn convert_records(
     let _lock = FolderLock::acquire(&request.out)?;
     let mut conversion = Conversion {
         request,
-        prompts: StudentPrompts::new(request.student.clone())?,
+        prompts: request.prompts.builder(request.form, request.shows_reference)?,
         images,
         saved: SavedImages::new(&request.out),
         rejected: Vec::new(),
         summary: ConversionSummary {
             teacher: manifest.judge.clone(),
             teacher_sha256: manifest.judge_sha256.to_string(),
-            form: request.student.prompt_form.form.name(),
+            form: request.form.name(),
             ..ConversionSummary::default()
         },
     };
@@ -142,7 +147,7 @@ fn check_complete(records: &RecordReader<'_, Record>, run: &Path) -> Result<()> 
 /// A conversion in progress.
 struct Conversion<'a> {
     request: &'a ConversionRequest,
-    prompts: StudentPrompts,
+    prompts: StyledPrompts,
     images: SampledImages,
     saved: SavedImages,
     rejected: Vec<String>,
@@ -182,11 +187,12 @@ impl Conversion<'_> {
                         self.reject(number, subject, models, rejection)?;
                         continue;
                     }
-                    let evaluations = match self.prompts.evaluations(subject, order) {
+                    let evaluations = match self.prompts.recorded_evaluations(subject, order)? {
                         Ok(evaluations) => evaluations,
-                        Err(error) => {
+                        Err(missing) => {
                             let reason = RejectReason::Incomplete;
-                            let rejection = Rejection { reason, message: format!("{error:#}") };
+                            let rejection =
+                                Rejection { reason, message: missing.text().to_owned() };
                             self.reject(number, subject, models, rejection)?;
                             continue;
                         }
@@ -195,10 +201,13 @@ impl Conversion<'_> {
                     self.summary.accepted_orders += 1;
                     self.summary.unchecked_orders +=
                         u64::from(!self.request.rules.can_compare(subject));
-                    for evaluation in evaluations {
-                        *self.summary.evaluations.entry(evaluation.member).or_default() += 1;
+                    for recorded in evaluations {
+                        let aspect = self.prompts.member_name(recorded.member.index);
+                        *self.summary.evaluations.entry(aspect).or_default() += 1;
+                        let image = image.as_deref();
                         let line =
-                            CollectedEvaluation::new(subject, order, evaluation, image.as_deref());
+                            CollectedEvaluation::new(subject, order, recorded, aspect, image);
+                        let line = line.map_err(|missing| anyhow!(missing.text()))?;
                         text += &serde_json::to_string(&line)?;
                         text.push('\n');
                     }
@@ -210,7 +219,7 @@ impl Conversion<'_> {
 
     /// Checks that the prompts are for the form and the rubric of a record.
     fn check_form(&self, subject: &RecordSubject) -> Result<()> {
-        let form = self.request.student.prompt_form.form;
+        let form = self.request.form;
         if subject.form != form {
             bail!(
                 "judged in the form {}, expected {}\nhint: pass --form {}",
@@ -253,7 +262,7 @@ impl Conversion<'_> {
 /// # Errors
 ///
 /// The first record with a verdict has other aspects.
-pub fn check_rubric(run: &Path, student: &StudentSettings) -> Result<()> {
+pub fn check_rubric(run: &Path, rubric: &Rubric) -> Result<()> {
     for record in open_records(run)? {
         let record = record?;
         let Some(verdict) = record.verdict().filter(|_| record.subject.form != Form::Correctness)
@@ -262,7 +271,7 @@ pub fn check_rubric(run: &Path, student: &StudentSettings) -> Result<()> {
         };
         let found: BTreeSet<&str> = verdict.aspects.keys().map(|aspect| aspect.key()).collect();
         let expected: BTreeSet<&str> =
-            student.rubric.aspects.iter().map(|aspect| aspect.key.key()).collect();
+            rubric.aspects.iter().map(|aspect| aspect.key.key()).collect();
         if found != expected {
             let join = |keys: BTreeSet<&str>| keys.into_iter().collect::<Vec<_>>().join(", ");
             bail!(
@@ -270,7 +279,7 @@ pub fn check_rubric(run: &Path, student: &StudentSettings) -> Result<()> {
                  hint: pass the --rubric of the run",
                 run.display(),
                 join(found),
-                student.rubric.key,
+                rubric.key,
                 join(expected)
             );
         }

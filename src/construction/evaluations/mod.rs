@@ -4,7 +4,6 @@ mod collected_evaluation;
 mod conversion;
 pub mod recipe;
 mod saved_images;
-mod student_prompts;
 mod verdict_check;
 
 pub use self::collected_evaluation::{CollectedEvaluation, RejectedEvaluation};
@@ -12,5 +11,4 @@ pub use self::conversion::{
     ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY, check_rubric,
     convert_records,
 };
-pub use self::student_prompts::{MemberEvaluation, StudentSettings};
 pub use self::verdict_check::{CheckRules, RejectReason, Rejection};

@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use acem3_experts::prompt::Form;
 use serde::Serialize;
 
-use super::student_prompts::shown_order;
 use crate::judging::judge::recorded_verdict::{RecordedOrder, RecordedVerdict, ResponseScores};
 use crate::judging::run::record::{RecordOutcome, RecordSubject};
 
@@ -259,6 +258,6 @@ fn normalize(text: &str) -> String {
 /// Returns the place of the responses in one presentation order, for ids: `a-b` or `b-a`.
 pub(super) fn shown_models(subject: &RecordSubject, order: &RecordedOrder) -> Vec<String> {
     let models = subject.judged_models();
-    let shown = shown_order(order, models.len());
-    shown.iter().filter_map(|i| models.get(*i).cloned()).collect()
+    let shown = order.shown_responses().into_iter();
+    shown.filter_map(|i| models.get(i).cloned()).collect()
 }

@@ -5,8 +5,8 @@ use super::judge_job::Unscored;
 /// The reason why a member has no ratings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberError {
-    /// It could not evaluate these responses.
+    /// These responses cannot be evaluated; others can.
     Unscored(Unscored),
-    /// It cannot evaluate any responses.
+    /// The member cannot evaluate anything, so the run ends.
     Unusable(String),
 }

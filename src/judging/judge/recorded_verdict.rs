@@ -139,6 +139,18 @@ impl From<PairOrder> for Ordering {
     }
 }
 
+impl RecordedOrder {
+    /// Returns the indices of the responses in the order in which they were shown.
+    pub fn shown_responses(&self) -> Vec<usize> {
+        let mut shown: Vec<usize> = (0..self.conclusion.scores.len()).collect();
+        let first = self.first_shown.unwrap_or(usize::from(self.swapped));
+        if first < shown.len() {
+            shown.rotate_left(first);
+        }
+        shown
+    }
+}
+
 impl RecordedVerdict {
     /// Converts a verdict.
     ///

@@ -58,13 +58,7 @@ impl ServerReport {
             _ => "no probabilities: expected scores equal the scores",
         };
         let repeatable = if self.repeatable { "repeatable" } else { "NOT repeatable" };
-        let name = match &self.answering_model {
-            Some(other) => format!("; its answers name the model {other}"),
-            None if self.is_model_verified => String::new(),
-            None => "; model NOT verified: the server neither lists models nor names the one that \
-                     answers"
-                .to_owned(),
-        };
+        let name = describe_model_name(self.is_model_verified, self.answering_model.as_deref());
         let Self { model, url, engine, .. } = self;
         format!("{model} at {url}: {engine}{version}; {images}; {logprobs}; {repeatable}{name}")
     }
@@ -73,4 +67,19 @@ impl ServerReport {
 /// Reports of earlier versions do not say it: they required a list or accepted the name.
 fn default_verified() -> bool {
     true
+}
+
+/// Describes whether a server confirms the name of its model, as the end of a line; empty if it does.
+/// `answering_model`: the name in the answers, if it is another one.
+pub(in crate::judging) fn describe_model_name(
+    is_verified: bool,
+    answering_model: Option<&str>,
+) -> String {
+    match answering_model {
+        Some(other) => format!("; its answers name the model {other}"),
+        None if is_verified => String::new(),
+        None => "; model NOT verified: the server neither lists models nor names the one that \
+                 answers"
+            .to_owned(),
+    }
 }

@@ -44,7 +44,7 @@ pub struct FinishedText {
     pub result: Result<WrittenText, Unscored>,
 }
 
-/// How a model writes.
+/// Token budget and sampling of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextSampling {
     /// Token budget of a text.

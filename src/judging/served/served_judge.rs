@@ -1,14 +1,12 @@
 //! The judge of a panel with served members. It sends the requests of many jobs at the same time.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use acem3_conclusion::Verdict;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
-use anyhow::{Context as _, Result, anyhow, bail};
-use tokio::runtime::{Builder, Runtime};
+use anyhow::{Context as _, Result, bail};
 
 use super::budget::{Budget, Spending};
 use super::endpoint::ServedModel;
@@ -16,6 +14,7 @@ use super::endpoint::engine::ServingEngine;
 use super::handshake::shake_hands;
 use super::job_window::JobWindow;
 use super::panel_settings::{PanelMember, ServedPanelSettings};
+use super::request_queue::RequestQueue;
 use super::served_member::ServedMember;
 use super::served_panel::{MemberRuntime, ServedPanel};
 use super::transport::usage::UsageCounter;
@@ -23,18 +22,13 @@ use super::transport::{RequestLimits, Transport};
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
-use crate::judging::judge::{Judge, JudgeJob, MemberError, Unscored};
+use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::panel::LocalMembers;
 use crate::judging::provenance::{Provenance, judge_digest};
 
-/// Threads that send requests and read responses.
-const THREADS: usize = 2;
 /// Jobs in progress for each request in progress: a job has eight requests, and its last two wait for
 /// the others.
 const JOBS_PER_REQUEST: usize = 2;
-
-/// A job with the number under which it was submitted.
-type JobResult = (u64, Result<Verdict, MemberError>);
 
 /// A panel of served members with the jobs in progress.
 pub struct ServedJudge {
@@ -43,12 +37,7 @@ pub struct ServedJudge {
     limits: RequestLimits,
     usage: Arc<UsageCounter>,
     budget: Option<Budget>,
-    runtime: Runtime,
-    sender: Sender<JobResult>,
-    receiver: Receiver<JobResult>,
-    earlier: EarlierUsage,
-    in_progress: usize,
-    finished: usize,
+    queue: RequestQueue<Verdict>,
     /// The number of jobs in progress if this process computes members; `None` if servers run all.
     window: Option<JobWindow>,
 }
@@ -65,30 +54,15 @@ impl ServedJudge {
         local: Option<LocalMembers>,
         limits: RequestLimits,
     ) -> Result<Self> {
-        let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-        let runtime = runtime.context("cannot set up the HTTP client")?;
+        let queue = RequestQueue::new()?;
         let usage = Arc::new(UsageCounter::default());
         let local = local.map(Arc::new);
         let window = local.as_ref().map(|local| JobWindow::new(local.batch_size()));
         let members = connect_members(&settings, local.as_ref(), limits, &usage);
-        let members = runtime.block_on(members)?;
+        let members = queue.block_on(members)?;
         let panel = Arc::new(ServedPanel::new(settings, members, local)?);
         let provenance = panel.provenance()?;
-        let (sender, receiver) = channel();
-        Ok(Self {
-            panel,
-            provenance,
-            limits,
-            usage,
-            budget: None,
-            runtime,
-            sender,
-            receiver,
-            earlier: EarlierUsage::default(),
-            in_progress: 0,
-            finished: 0,
-            window,
-        })
+        Ok(Self { panel, provenance, limits, usage, budget: None, queue, window })
     }
 
     /// Sets the most that the run may cost.
@@ -99,8 +73,7 @@ impl ServedJudge {
     }
 
     fn spending(&self) -> Spending {
-        let Self { finished, in_progress, earlier, .. } = *self;
-        Spending { usage: self.usage.usage(), earlier, finished, in_progress }
+        self.queue.spending(&self.usage)
     }
 }
 
@@ -193,39 +166,20 @@ impl JobQueue for ServedJudge {
     }
 
     fn submit(&mut self, number: u64, job: JudgeJob) {
-        let (panel, sender) = (Arc::clone(&self.panel), self.sender.clone());
-        self.in_progress += 1;
+        let panel = Arc::clone(&self.panel);
         if let Some(window) = &mut self.window {
             window.start_job(Instant::now());
         }
-        self.runtime.spawn(async move {
-            let result = panel.judge(job).await;
-            // The receiver is gone if the run ended.
-            let _ = sender.send((number, result));
-        });
+        self.queue.submit(number, async move { panel.judge(job).await });
     }
 
     fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedJob>> {
-        if self.in_progress == 0 {
+        let Some((number, result)) = self.queue.next_finished(timeout)? else {
             return Ok(None);
-        }
-        let (number, result) = match self.receiver.recv_timeout(timeout) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => return Ok(None),
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(anyhow!("no request is in progress"));
-            }
         };
-        self.in_progress -= 1;
-        self.finished += 1;
         if let Some(window) = &mut self.window {
             window.finish_job(Instant::now());
         }
-        let result = match result {
-            Ok(verdict) => Ok(verdict),
-            Err(MemberError::Unscored(unscored)) => Err(unscored),
-            Err(MemberError::Unusable(message)) => return Err(anyhow!(message)),
-        };
         Ok(Some(FinishedJob { number, result }))
     }
 }
@@ -271,7 +225,7 @@ impl Judge for ServedJudge {
 
     fn add_earlier_usage(&mut self, earlier: EarlierUsage) {
         self.usage.add_earlier(earlier.usage);
-        self.earlier = earlier;
+        self.queue.earlier = earlier;
     }
 
     fn provenance(&self) -> Provenance {
@@ -291,12 +245,12 @@ impl Judge for ServedJudge {
             jobs.iter().map(|_| None).collect();
         let mut waiting = jobs.iter().zip(0_u64..);
         loop {
-            while self.in_progress < self.capacity()
+            while self.queue.in_progress() < self.capacity()
                 && let Some((job, number)) = waiting.next()
             {
                 self.submit(number, job.clone());
             }
-            if self.in_progress == 0 {
+            if self.queue.in_progress() == 0 {
                 break;
             }
             if let Some(finished) = self.next_finished(Duration::from_secs(1))?

@@ -22,8 +22,9 @@ use super::exchange::request::{
 use super::exchange::score_probabilities::{LogprobKind, TokenPlaces, label_mass};
 use super::exchange::token_constraint::TokenConstraint;
 use super::handshake::Capabilities;
+use super::member_errors::{to_member_error, unscored};
+use super::transport::Transport;
 use super::transport::usage::UsageCounter;
-use super::transport::{RequestError, Transport};
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{MemberError, Unscored};
 
@@ -88,7 +89,7 @@ impl ServedMember {
         let body = render_body(&self.model, content, prefix, options);
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
-        let reply = reply.map_err(to_member_error)?;
+        let reply = reply.map_err(|error| to_member_error(error, "evaluation"))?;
         let [prompt, written] =
             [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
         self.usage.add(prompt, written);
@@ -218,24 +219,5 @@ impl ScorePlace {
         let before = text.get(start..rating.place.start)?.to_vec();
         let prefix = String::from_utf8(text.get(..start)?.to_vec()).ok()?;
         Some(Self { prefix, before, words: rating.words })
-    }
-}
-
-fn unscored(reason: UnscoredReason, message: String) -> MemberError {
-    MemberError::Unscored(Unscored::new(reason, message))
-}
-
-fn to_member_error(error: RequestError) -> MemberError {
-    match error {
-        RequestError::TooLong(message) => unscored(UnscoredReason::Truncated, message),
-        RequestError::Rejected(message) => {
-            unscored(UnscoredReason::Refused, format!("the server rejects the request: {message}"))
-        }
-        RequestError::Failed(message) => {
-            unscored(UnscoredReason::Transport, format!("the server gave no evaluation: {message}"))
-        }
-        RequestError::Missing(message) | RequestError::Unusable(message) => {
-            MemberError::Unusable(message)
-        }
     }
 }

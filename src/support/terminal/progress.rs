@@ -22,7 +22,7 @@ pub struct Progress {
     total: Option<u64>,
     /// Name of the counted items, in the plural.
     items: &'static str,
-    /// Name of a result, in the singular, and of what has none.
+    /// Word for a result (`verdict`), and word for an item without one (`unscored`).
     results: [&'static str; 2],
     throughput_start: Option<ThroughputStart>,
 }
@@ -80,7 +80,7 @@ impl Progress {
         Self { view, verbosity, total, items, results, throughput_start: None }
     }
 
-    /// Sets the name of a result, in the singular, and the word for items without one.
+    /// Sets the word for a result, and the word for an item without one.
     #[must_use]
     pub fn with_results(mut self, result: &'static str, missing: &'static str) -> Self {
         self.results = [result, missing];

@@ -1,13 +1,10 @@
 //! Loads the vision encoders of a comparison.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use acem3_experts::train::Parameters;
-use acem3_vision::published::{EncoderFiles, EncoderNetwork};
-use acem3_vision::{
-    ImageProcessor, PublishedEncoder, Selection, TensorRenaming, VisionConfig, VisionTower,
-};
+use acem3_vision::published::EncoderNetwork;
+use acem3_vision::{ImageProcessor, Selection, VisionConfig, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{DType, Device, Tensor};
 use serde_json::Value;
@@ -17,11 +14,10 @@ use crate::checkpoints::hub;
 use crate::checkpoints::hub::{HubArgs, HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
+use crate::checkpoints::published::CheckpointSource;
 use crate::checkpoints::published::checkpoint_tower::CheckpointTower;
 use crate::checkpoints::published::config_json::CONFIG_FILE;
-use crate::checkpoints::published::{CheckpointSource, load_weights};
-use crate::checkpoints::store::weight_files::read_weights;
-use crate::support::device::Placement;
+use crate::checkpoints::published::published_tower::PublishedTower;
 use crate::support::digest::Digest;
 use crate::support::files::regular_file;
 use crate::support::terminal::exit::with_hint;
@@ -160,69 +156,19 @@ impl Candidate {
 
     /// Opens a published encoder from the files of its repository.
     fn from_published(name: &str, folder: &Path) -> Result<Self> {
-        let read = |file: &str| read_json(&folder.join(file));
-        let (config, open_clip_config) = (read("config.json")?, read("open_clip_config.json")?);
-        let preprocessor_config = match read("preprocessor_config.json")? {
-            None => read("processor_config.json")?,
-            config => config,
-        };
-        let published = PublishedEncoder::from_files(&EncoderFiles {
-            config: config.as_ref(),
-            open_clip_config: open_clip_config.as_ref(),
-            preprocessor_config: preprocessor_config.as_ref(),
-        })
-        .map_err(|error| {
-            let hint = "check that all files of the encoder's repository are in the folder: config.json and \
-                        preprocessor_config.json, or open_clip_config.json";
-            with_hint(anyhow::Error::new(error).context(folder.display().to_string()), hint)
-        })?;
-        let file_names = published.layout.weight_files();
-        let path = file_names.iter().map(|file| folder.join(file));
-        let path = path.into_iter().find(|path| path.is_file());
-        let index = file_names.iter().map(|file| folder.join(format!("{file}.index.json")));
-        let index = index.into_iter().find(|path| path.is_file());
-        if let (None, Some(index)) = (&path, index) {
-            let placement = Placement::cpu();
-            let stored = load_weights(folder, name, &placement, |name| Some(name.to_owned()))?;
-            let stored = stored.tensors.into_iter().map(|(name, stored)| (name, stored.values));
-            return Self::renamed(name, &published, stored.collect(), &index);
-        }
-        let path = path.with_context(|| {
-            format!(
-                "{}: no weights, expected {}\n\
-                 hint: download one of these files into the folder",
-                folder.display(),
-                file_names.join(" or ")
-            )
-        })?;
-        Self::renamed(name, &published, read_weights(&path)?, &path)
-    }
-
-    /// Creates an encoder from the tensors of its repository. `file`: their file, for messages.
-    fn renamed(
-        name: &str,
-        published: &PublishedEncoder,
-        stored: HashMap<String, Tensor>,
-        file: &Path,
-    ) -> Result<Self> {
-        let describe = || file.display().to_string();
-        let names = stored.keys().map(String::as_str);
-        let renaming = TensorRenaming::find(published.layout, names).with_context(describe)?;
-        let weights = renaming.rename_tensors(&published.config, stored).with_context(describe)?;
-        let tensors = weights
-            .into_iter()
-            .map(|(name, tensor)| (format!("{TOWER}vision_model.{name}"), tensor));
-        let encoder = Self {
+        let PublishedTower { encoder, tensors, file } = PublishedTower::open(folder)?;
+        let selection = encoder.default_selection();
+        let candidate = Self {
             name: name.to_owned(),
-            selection: published.default_selection(),
+            selection,
             weights: Parameters::from_tensors(tensors)?,
-            config: published.config.clone(),
-            processor: published.processor.clone(),
+            config: encoder.config,
+            processor: encoder.processor,
             hub: None,
         };
         // A missing or misshapen tensor is reported now, not after hours of other encoders.
-        encoder.tower().with_context(describe)?;
-        Ok(encoder)
+        candidate.tower().with_context(|| file)?;
+        Ok(candidate)
     }
 
     /// Returns the vision tower with frozen weights.

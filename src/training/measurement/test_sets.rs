@@ -20,7 +20,7 @@ use crate::data::dataset_rows::{
 };
 use crate::data::images::derived::image_from_pixels;
 use crate::data::images::{ImageReader, LoadedImage};
-use crate::data::phantoms::generate_phantom;
+use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::training::measurement::test_pair::TestPair;
 
 /// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
@@ -78,29 +78,45 @@ pub(crate) fn test_sets(config: &MeasurementConfig) -> Result<Vec<TestSet>> {
     Ok(sets)
 }
 
-/// Generates phantoms, whose correct verdict is known for every aspect.
-pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
-    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
-    for i in 0..n {
-        let phantom = generate_phantom(seed, i);
+/// A pair with its known order.
+pub(crate) struct KnownPair {
+    /// The pair to judge.
+    pub(crate) pair: TestPair,
+    /// Its known order.
+    pub(crate) known: KnownOrder,
+}
+
+impl KnownPair {
+    /// Creates the pair of a phantom, whose correct verdict is known for every aspect. `i`: number of the
+    /// phantom, which is its bootstrap cluster.
+    pub(crate) fn of_phantom(phantom: Phantom, i: u64) -> Result<Self> {
         let (w, h) = (phantom.image.width() as usize, phantom.image.height() as usize);
         let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
-        let image =
-            image_from_pixels("phantom", decoded.context("the phantom image has no pixels")?);
+        let decoded = decoded.context("the phantom image has no pixels")?;
         let [a, b] = phantom.responses;
-        known_orders.push(KnownOrder {
+        let known = KnownOrder {
             order: a.conclusion.score.cmp(&b.conclusion.score),
             aspects: Aspect::ALL
                 .map(|aspect| Some(compare_scores([&a, &b].map(|r| r.aspect_mean(aspect))))),
             is_closed: None,
-        });
-        let question = phantom.question.text;
-        pairs.push(TestPair {
+        };
+        let pair = TestPair {
             cluster: i.to_string(),
-            image,
-            question,
+            image: image_from_pixels("phantom", decoded),
+            question: phantom.question.text,
             responses: [a.text, b.text],
-        });
+        };
+        Ok(Self { pair, known })
+    }
+}
+
+/// Generates phantoms, whose correct verdict is known for every aspect.
+pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
+    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        let KnownPair { pair, known } = KnownPair::of_phantom(generate_phantom(seed, i), i)?;
+        pairs.push(pair);
+        known_orders.push(known);
     }
     Ok(TestSet { name: "phantoms", pairs, known_orders })
 }

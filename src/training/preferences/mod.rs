@@ -10,6 +10,7 @@ pub(crate) mod preference_sequence;
 pub(crate) mod prompt_style;
 pub(crate) mod prompt_text;
 pub(crate) mod quality;
+pub(crate) mod recorded_evaluations;
 
 pub use crate::training::preferences::files::evaluations_file::{
     EvaluationExample, read_evaluations,
@@ -32,3 +33,4 @@ pub use phantom_preferences::write_phantom_preferences;
 pub use prompt_style::PromptStyle;
 pub(crate) use prompt_text::{IMAGE_MARKER, prompt_text};
 pub use quality::{QualityReport, predict_quality};
+pub use recorded_evaluations::MissingPart;

@@ -46,6 +46,20 @@ impl PromptStyle {
         Self { prompt_form: PromptForm::pair(layout), detail, rubric, members }
     }
 
+    /// Puts the prompts of all members into a chat template.
+    #[must_use]
+    pub fn with_chat_template(mut self, template: &ChatTemplate) -> Self {
+        for member in &mut self.members {
+            member.chat_template = template.clone();
+        }
+        self
+    }
+
+    /// Returns the rubric.
+    pub fn rubric(&self) -> &Rubric {
+        &self.rubric
+    }
+
     /// Returns the prompts about pairs that the members of a panel read.
     ///
     /// # Errors
@@ -76,14 +90,21 @@ impl PromptStyle {
     /// # Errors
     /// The texts of the program are damaged.
     pub(crate) fn builder(&self, form: Form, shows_reference: bool) -> Result<StyledPrompts> {
-        let prompt_form = PromptForm { form, shows_reference, ..self.prompt_form };
         let rubric = self.rubric.clone();
+        // Panels are trained on pairs without a reference, by the criteria of ACE-M³. Other prompts are
+        // those of published models.
+        let is_trained = self.prompt_form.is_trained
+            && form.is_pair()
+            && !shows_reference
+            && rubric.has_keys_of_ace_m3();
+        let prompt_form = PromptForm { form, shows_reference, is_trained, ..self.prompt_form };
         let merge = match form {
             Form::Correctness => None,
             _ => Some(MergePrompts::for_form(prompt_form, rubric.clone())?),
         };
         Ok(StyledPrompts {
             form,
+            shows_reference,
             branches: BranchPrompts::for_form(prompt_form, rubric.clone(), self.detail)?,
             merge,
             members: self.members.clone(),
@@ -95,6 +116,7 @@ impl PromptStyle {
 /// Builds the prompts of all members about one form.
 pub(crate) struct StyledPrompts {
     form: Form,
+    shows_reference: bool,
     branches: BranchPrompts,
     /// `None` for a form without a conclusion model.
     merge: Option<MergePrompts>,
@@ -103,6 +125,16 @@ pub(crate) struct StyledPrompts {
 }
 
 impl StyledPrompts {
+    /// Returns the form of judging.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Returns true if the prompts show the reference answer.
+    pub(crate) fn shows_reference(&self) -> bool {
+        self.shows_reference
+    }
+
     /// Returns the experts that judge in this form, with their index among the members.
     pub(crate) fn experts(&self) -> Vec<(usize, &RubricAspect)> {
         self.rubric.experts(self.form)

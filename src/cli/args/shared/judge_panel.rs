@@ -56,9 +56,15 @@ impl JudgePanelArgs {
     /// Returns the limit on the memory for texts in progress: by default half of the free memory on a CPU,
     /// and none on a GPU.
     pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
-        let default = || placement.device.is_cpu().then(free_memory).flatten();
-        self.memory.or_else(|| default().map(|bytes| bytes / 2))
+        memory_limit(self.memory, placement)
     }
+}
+
+/// Returns the limit on the memory for texts in progress: the one of the user, or half of the free memory
+/// on a CPU, or none on a GPU.
+pub(in crate::cli::args) fn memory_limit(limit: Option<u64>, placement: &Placement) -> Option<u64> {
+    let default = || placement.device.is_cpu().then(free_memory).flatten();
+    limit.or_else(|| default().map(|bytes| bytes / 2))
 }
 
 /// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.

@@ -1,13 +1,10 @@
 //! Judges behind endpoints.
 
-use std::time::Duration;
-
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use crate::judging::judge::server_usage::TokenPrices;
+use super::requests::RequestArgs;
 use crate::judging::served::endpoint::engine::ServingEngine;
-use crate::judging::served::{Budget, RequestLimits};
 
 /// Arguments of a judge that a server runs.
 #[derive(Args, Clone, Debug)]
@@ -33,67 +30,7 @@ pub struct ServedArgs {
     /// constraint: one more request per score, about six times as many
     #[arg(long, env = "ACEM3_LABEL_MASS", value_parser = FalseyValueParser::new())]
     pub label_mass: bool,
-    /// Send at most N requests at a time; fewer if the server is overloaded
-    #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub concurrency: u32,
-    /// Prices of a million tokens of the prompts and of the answers, for --dry-run and --max-cost
-    #[arg(long, value_name = "PROMPT,ANSWER", env = "ACEM3_PRICE", value_parser = parse_prices)]
-    pub price: Option<TokenPrices>,
-    /// Stop before the requests of this run cost more than N, by --price; earlier commands that this one
-    /// resumes count too
-    #[arg(long, value_name = "N", env = "ACEM3_MAX_COST", requires = "price")]
-    #[arg(value_parser = parse_cost)]
-    pub max_cost: Option<f64>,
-    /// Repeat a request without a complete response after SECONDS
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "ACEM3_REQUEST_TIMEOUT")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    pub request_timeout: u32,
-    /// End the run if no request succeeds for SECONDS; the same command resumes
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "ACEM3_MAX_OUTAGE")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    pub max_outage: u32,
-}
-
-impl ServedArgs {
-    /// Returns the most that a run may cost.
-    pub fn budget(&self) -> Option<Budget> {
-        Some(Budget { prices: self.price?, max_cost: self.max_cost? })
-    }
-
-    /// Returns the limits on requests.
-    pub fn limits(&self) -> RequestLimits {
-        RequestLimits {
-            concurrency: self.concurrency as usize,
-            timeout: Duration::from_secs(u64::from(self.request_timeout)),
-            max_outage: Duration::from_secs(u64::from(self.max_outage)),
-        }
-    }
-}
-
-/// Parses a cost.
-pub(in crate::cli::args) fn parse_cost(text: &str) -> Result<f64, String> {
-    let cost = text.trim().parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0);
-    cost.ok_or_else(|| "expected a number of at least 0".to_owned())
-}
-
-/// Parses the prices of a million tokens.
-pub(in crate::cli::args) fn parse_prices(text: &str) -> Result<TokenPrices, String> {
-    let (prompt, written) =
-        text.split_once(',').ok_or("expected two prices, for example 2.5,10")?;
-    Ok(TokenPrices { prompt: parse_cost(prompt)?, written: parse_cost(written)? })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prices_are_two_numbers() {
-        let prices = parse_prices("2.5, 10").unwrap();
-        assert_eq!((prices.prompt, prices.written), (2.5, 10.0));
-        for invalid in ["2.5", "a,b", "-1,2", "1,NaN", "1,2,3"] {
-            assert!(parse_prices(invalid).is_err(), "{invalid}");
-        }
-    }
+    /// Limits on requests.
+    #[command(flatten)]
+    pub requests: RequestArgs,
 }

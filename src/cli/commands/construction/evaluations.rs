@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{ChatTemplate, Form, PromptForm, Rubric};
+use acem3_experts::prompt::{ChatTemplate, Form, Rubric};
 use anyhow::{Context as _, Result, bail};
 
 use crate::checkpoints::hub::HubDownloads;
@@ -15,8 +15,8 @@ use crate::cli::commands::judge;
 use crate::cli::commands::output::write_stdout;
 use crate::construction::evaluations::recipe::{Recipe, RecipeReference};
 use crate::construction::evaluations::{
-    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY,
-    StudentSettings, check_rubric, convert_records,
+    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY, check_rubric,
+    convert_records,
 };
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
@@ -29,6 +29,7 @@ use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
 use crate::training::TrainConfig;
+use crate::training::preferences::PromptStyle;
 
 /// Folder of the teacher's run, in the output folder.
 const TEACHER: &str = "teacher";
@@ -54,7 +55,7 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         },
     };
     let form = recipe.as_ref().map_or(args.form.form.form(), |recipe| recipe.recipe.form);
-    let student = student_settings(args, form, rubric, verbosity)?;
+    let prompts = student_prompts(args, rubric, verbosity)?;
     let run = if is_run {
         args.source.path.clone()
     } else {
@@ -65,7 +66,7 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         }
         run
     };
-    check_rubric(&run, &student)?;
+    check_rubric(&run, prompts.rubric())?;
     let manifest = Manifest::read(&run)?;
     if manifest.status != RunStatus::Done {
         print_lines(&format!(
@@ -77,7 +78,9 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
     let request = ConversionRequest {
         run,
         out: args.out.clone(),
-        student,
+        prompts,
+        form,
+        shows_reference: args.student.student_reference || form == Form::Correctness,
         rules,
         dicom_view: args.source.dicom.to_view(),
     };
@@ -175,28 +178,22 @@ fn write_rubric(args: &EvaluationsArgs, rubric: &str) -> Result<PathBuf> {
 }
 
 /// Returns how the trained members are prompted.
-fn student_settings(
+fn student_prompts(
     args: &EvaluationsArgs,
-    form: Form,
     rubric: Rubric,
     verbosity: Verbosity,
-) -> Result<StudentSettings> {
+) -> Result<PromptStyle> {
     let student = &args.student;
-    let shows_reference = student.student_reference || form == Form::Correctness;
-    let (layout, detail, chat_template) = if let Some(path) = &student.config {
+    if let Some(path) = &student.config {
         let downloads = HubDownloads::new(args.teacher.hub, verbosity.quiet);
         let (config, _) = TrainConfig::load(path, downloads)?;
-        (config.layout, config.rubric, config.dialogue)
-    } else {
-        let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
-        let template = template.context("--dialogue")?.unwrap_or_default();
-        (student.layout.into(), student.detail.into(), template)
-    };
-    // Panels are trained on pairs by the criteria of ACE-M³. Other prompts are those of published models.
-    let is_trained = form.is_pair() && !shows_reference && rubric.has_keys_of_ace_m3();
-    let prompt_form =
-        PromptForm { form, layout, shows_reference, is_trained, offers_knowledge: false };
-    Ok(StudentSettings { prompt_form, rubric, detail, chat_template })
+        let style = PromptStyle::of_layout(config.layout, config.rubric, rubric);
+        return Ok(style.with_chat_template(&config.dialogue));
+    }
+    let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
+    let template = template.context("--dialogue")?.unwrap_or_default();
+    let style = PromptStyle::of_layout(student.layout.into(), student.detail.into(), rubric);
+    Ok(style.with_chat_template(&template))
 }
 
 fn check_rules(args: &CheckRuleArgs, score_range: [u8; 2]) -> CheckRules {

@@ -88,7 +88,8 @@ pub(super) fn dry_run(
         prompt_tokens,
         written_tokens,
     });
-    let cost = usage.zip(args.judge.served.price).map(|(usage, prices)| usage.cost(prices));
+    let cost =
+        usage.zip(args.judge.served.requests.price).map(|(usage, prices)| usage.cost(prices));
     let estimate = RunEstimate {
         cases,
         verdicts,

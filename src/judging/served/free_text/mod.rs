@@ -5,11 +5,9 @@ pub(in crate::judging::served) mod text_options;
 pub(in crate::judging::served) mod text_server;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
-use tokio::runtime::{Builder, Runtime};
+use anyhow::Result;
 
 use self::text_client::TextClient;
 pub use self::text_server::TextServer;
@@ -17,23 +15,20 @@ use super::budget::{Budget, Spending};
 use super::endpoint::ServedModel;
 use super::handshake::test_text_model;
 use super::image_urls::ImageUrls;
+use super::request_queue::RequestQueue;
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
-use crate::judging::judge::MemberError;
 use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::judge::text_writer::{
     FinishedText, TextRequest, TextSampling, TextWriter, WriterSettings, WrittenText,
 };
 
-/// Threads that send requests and read responses.
-const THREADS: usize = 2;
-
-/// How a served model writes.
+/// Settings of a served writer.
 #[derive(Clone, Debug)]
 pub struct ServedWriterSettings {
     /// The model.
     pub model: ServedModel,
-    /// How it writes.
+    /// Token budget and sampling.
     pub sampling: TextSampling,
     /// Limits on requests.
     pub limits: RequestLimits,
@@ -43,20 +38,12 @@ pub struct ServedWriterSettings {
     pub text_only: bool,
 }
 
-/// A text with the number under which it was requested.
-type TextResult = (u64, Result<WrittenText, MemberError>);
-
 /// A served model that writes free text.
 pub struct ServedWriter {
     client: Arc<TextClient>,
     limits: RequestLimits,
     budget: Option<Budget>,
-    runtime: Runtime,
-    sender: Sender<TextResult>,
-    receiver: Receiver<TextResult>,
-    earlier: EarlierUsage,
-    in_progress: usize,
-    finished: usize,
+    queue: RequestQueue<WrittenText>,
 }
 
 impl ServedWriter {
@@ -68,11 +55,10 @@ impl ServedWriter {
     /// The server cannot be reached, has no such model, or rejects an option that the user passed.
     pub fn connect(settings: ServedWriterSettings) -> Result<Self> {
         let ServedWriterSettings { model, sampling, limits, budget, text_only } = settings;
-        let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-        let runtime = runtime.context("cannot set up the HTTP client")?;
+        let queue = RequestQueue::new()?;
         let transport = Transport::new(&model, limits)?;
         let test = test_text_model(&model, &transport, &sampling, !text_only);
-        let (server, options) = runtime.block_on(test)?;
+        let (server, options) = queue.block_on(test)?;
         let client = TextClient {
             model,
             transport,
@@ -81,18 +67,7 @@ impl ServedWriter {
             images: ImageUrls::default(),
             usage: UsageCounter::default(),
         };
-        let (sender, receiver) = channel();
-        Ok(Self {
-            client: Arc::new(client),
-            limits,
-            budget,
-            runtime,
-            sender,
-            receiver,
-            earlier: EarlierUsage::default(),
-            in_progress: 0,
-            finished: 0,
-        })
+        Ok(Self { client: Arc::new(client), limits, budget, queue })
     }
 
     /// Returns what the server says about itself.
@@ -101,8 +76,7 @@ impl ServedWriter {
     }
 
     fn spending(&self) -> Spending {
-        let Self { finished, in_progress, earlier, .. } = *self;
-        Spending { usage: self.client.usage.usage(), earlier, finished, in_progress }
+        self.queue.spending(&self.client.usage)
     }
 }
 
@@ -139,34 +113,13 @@ impl TextWriter for ServedWriter {
     }
 
     fn submit(&mut self, number: u64, request: TextRequest) {
-        let (client, sender) = (Arc::clone(&self.client), self.sender.clone());
-        self.in_progress += 1;
-        self.runtime.spawn(async move {
-            let result = client.write(request).await;
-            // The receiver is gone if the run ended.
-            let _ = sender.send((number, result));
-        });
+        let client = Arc::clone(&self.client);
+        self.queue.submit(number, async move { client.write(request).await });
     }
 
     fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedText>> {
-        if self.in_progress == 0 {
-            return Ok(None);
-        }
-        let (number, result) = match self.receiver.recv_timeout(timeout) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => return Ok(None),
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(anyhow!("no request is in progress"));
-            }
-        };
-        self.in_progress -= 1;
-        self.finished += 1;
-        let result = match result {
-            Ok(text) => Ok(text),
-            Err(MemberError::Unscored(unscored)) => Err(unscored),
-            Err(MemberError::Unusable(message)) => return Err(anyhow!(message)),
-        };
-        Ok(Some(FinishedText { number, result }))
+        let finished = self.queue.next_finished(timeout)?;
+        Ok(finished.map(|(number, result)| FinishedText { number, result }))
     }
 
     fn usage(&self) -> ServerUsage {
@@ -175,6 +128,6 @@ impl TextWriter for ServedWriter {
 
     fn add_earlier_usage(&mut self, earlier: EarlierUsage) {
         self.client.usage.add_earlier(earlier.usage);
-        self.earlier = earlier;
+        self.queue.earlier = earlier;
     }
 }

@@ -8,16 +8,17 @@ use super::text_options::TextOptions;
 use super::text_server::TextServer;
 use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
+use crate::judging::judge::MemberError;
 use crate::judging::judge::text_writer::{TextRequest, WrittenText};
-use crate::judging::judge::{MemberError, Unscored};
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::exchange::message::content_parts;
 use crate::judging::served::exchange::read_reply::quote;
 use crate::judging::served::exchange::reply::Reply;
 use crate::judging::served::exchange::request::{CHAT_PATH, render_body};
 use crate::judging::served::image_urls::ImageUrls;
+use crate::judging::served::member_errors::{to_member_error, unscored};
+use crate::judging::served::transport::Transport;
 use crate::judging::served::transport::usage::UsageCounter;
-use crate::judging::served::transport::{RequestError, Transport};
 
 /// A tested model with its connection.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl TextClient {
         let body = render_body(&self.model, &content, None, self.options.render(&self.model));
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
-        let reply = reply.map_err(to_member_error)?;
+        let reply = reply.map_err(|error| to_member_error(error, "answer"))?;
         let counts = [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
         self.usage.add(counts[0], counts[1]);
         read_text(&reply)
@@ -102,25 +103,6 @@ fn read_text(reply: &Reply) -> Result<WrittenText, MemberError> {
         prompt_tokens: reply.prompt_tokens,
         written_tokens: reply.written_tokens,
     })
-}
-
-fn unscored(reason: UnscoredReason, message: String) -> MemberError {
-    MemberError::Unscored(Unscored::new(reason, message))
-}
-
-fn to_member_error(error: RequestError) -> MemberError {
-    match error {
-        RequestError::TooLong(message) => unscored(UnscoredReason::Truncated, message),
-        RequestError::Rejected(message) => {
-            unscored(UnscoredReason::Refused, format!("the server rejects the request: {message}"))
-        }
-        RequestError::Failed(message) => {
-            unscored(UnscoredReason::Transport, format!("the server gave no answer: {message}"))
-        }
-        RequestError::Missing(message) | RequestError::Unusable(message) => {
-            MemberError::Unusable(message)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::judging::judge::server_report::describe_model_name;
+
 /// A server, as tested before the first question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextServer {
@@ -39,13 +41,7 @@ impl TextServer {
         let version = self.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
         let images =
             self.image_tokens.map_or(String::new(), |n| format!("; a test image has {n} tokens"));
-        let name = match &self.answering_model {
-            Some(other) => format!("; its answers name the model {other}"),
-            None if self.is_model_verified => String::new(),
-            None => "; model NOT verified: the server neither lists models nor names the one that \
-                     answers"
-                .to_owned(),
-        };
+        let name = describe_model_name(self.is_model_verified, self.answering_model.as_deref());
         let rejected: Vec<&str> = self.unsupported.iter().map(String::as_str).collect();
         let rejected = if rejected.is_empty() {
             String::new()

@@ -14,6 +14,7 @@ use candle::{DType, Tensor};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::initial_model::is_image_part;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use crate::checkpoints::store::weight_files::Checkpoint;
@@ -23,10 +24,6 @@ use crate::support::digest::Digest;
 /// Token budget of an analysis of a base that was not trained on the prompts of this program. The
 /// longest analysis in the training data has fewer than forty tokens.
 const ANALYSIS_TOKENS: usize = 48;
-/// Name prefixes of the weights that an encoder replaces.
-const VISION_PREFIXES: [&str; 3] =
-    ["model.vision_tower.", "model.mm_projector.", "model.image_newline"];
-
 /// Panel without its vision tower and projector.
 pub(super) struct BasePanel {
     /// Prompt settings, with the name.
@@ -50,8 +47,8 @@ impl BasePanel {
     /// Reads the panel or checkpoint of `--panel`, or the embedded panel.
     ///
     /// # Errors
-    /// If a file cannot be read, the members differ in more than their weights, or the decoder
-    /// cannot be trained.
+    /// A file cannot be read. The members differ in more than their weights. The decoder cannot be
+    /// trained.
     pub(super) fn read(panel: Option<&str>, mut downloads: HubDownloads) -> Result<Self> {
         let files = PanelFiles::locate(panel, &mut downloads)?;
         let rubric = Rubric::built_in()?;
@@ -113,7 +110,7 @@ impl BasePanel {
     /// Returns the names of the decoder's weights of a member.
     pub(super) fn names(&self, member: usize) -> impl Iterator<Item = &String> {
         let names = self.weights.get(member).into_iter().flat_map(|w| w.tensors.keys());
-        names.filter(|name| !is_vision_weight(name) && !is_adapter(name))
+        names.filter(|name| !is_image_part(name) && !is_adapter(name))
     }
 
     /// Returns a weight of the decoder of a member in this element type.
@@ -147,11 +144,6 @@ impl BasePanel {
         let mut prefixes = self.prompt_config.completion_prefixes.iter().cloned();
         MEMBERS.map(|_| prefixes.next().unwrap_or_default())
     }
-}
-
-/// Returns true for a weight that an encoder replaces.
-pub(super) fn is_vision_weight(name: &str) -> bool {
-    VISION_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the matrices of a member that have adapters, with the adapters merged.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::base_panel::{BasePanel, is_vision_weight};
+use super::base_panel::BasePanel;
 use super::cost::{EncoderCost, TrainedVision, count_parameters};
 use super::encoder_training::EncoderTraining;
 use super::held_out::HeldOutPairs;
@@ -19,6 +19,7 @@ use super::panel_writer::write_panel;
 use super::training_plan::EncoderPlan;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::initial_model::is_image_part;
 use crate::checkpoints::panel::spec::PANEL_FILE;
 use crate::judging::panel::PanelJudge;
 use crate::support::device::Placement;
@@ -182,7 +183,7 @@ impl EncoderRun<'_> {
             trained.vision.iter().filter(|(name, _)| name.starts_with("model.mm_projector."));
         let projector_parameters = count_parameters(projector.map(|(_, tensor)| tensor));
         let members = trained.members.iter().flat_map(|member| {
-            member.iter().filter(|(name, _)| !is_vision_weight(name)).map(|(_, tensor)| tensor)
+            member.iter().filter(|(name, _)| !is_image_part(name)).map(|(_, tensor)| tensor)
         });
         let cost = TrainingCost {
             milliseconds_per_image: vision

@@ -6,8 +6,9 @@ use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
-use super::base_panel::{BasePanel, is_vision_weight};
+use super::base_panel::BasePanel;
 use super::panel_writer::{NamedTensors, TrainedWeights};
+use crate::checkpoints::panel::initial_model::is_image_part;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::exit::Interrupted;
 use crate::training::encoders::candidate::Candidate;
@@ -47,7 +48,7 @@ impl EncoderTraining<'_> {
         let tower = tower.map(|(name, var)| (name, var.as_tensor().clone()));
         let mut trained =
             self.run_stage(self.config, PROJECTOR_MEMBER, &tokenizer, tower.collect())?;
-        trained.retain(|name, _| is_vision_weight(name));
+        trained.retain(|name, _| is_image_part(name));
         let vision = trained;
         let mut members = Vec::new();
         if let Some(stage) = &self.member_stage {
@@ -96,7 +97,7 @@ impl EncoderTraining<'_> {
 
     /// Removes the weights of a member that training did not change.
     fn keep_changed(&self, member: usize, weights: &mut HashMap<String, Tensor>) -> Result<()> {
-        weights.retain(|name, _| !is_vision_weight(name));
+        weights.retain(|name, _| !is_image_part(name));
         for name in self.base.names(member) {
             let unchanged = self.base.tensor(member, name, DType::F32)?;
             if weights.get(name).is_some_and(|tensor| is_equal(tensor, &unchanged)) {

@@ -8,7 +8,7 @@ use super::base_panel::BasePanel;
 use super::context_fit::{ContextFit, PromptLengths};
 use super::encoder_run::{EncoderRun, EncoderRunResult};
 use super::held_out::{HeldOutChoice, HeldOutPairs};
-use super::results::{ComparisonInput, EncoderInput, JudgedComparison};
+use super::results::{ComparisonInput, EncoderInput, JudgedComparison, SeedRun};
 use super::training_plan::{EncoderPlan, MemberTraining};
 use crate::checkpoints::hub::HubDownloads;
 use crate::support::device::Placement;
@@ -92,7 +92,7 @@ impl EncoderExperiment<'_> {
                 let result = run.run(output.log);
                 let EncoderRunResult { outcomes, cost } =
                     result.with_context(|| format!("encoder {}, seed {seed}", encoder.name))?;
-                runs.push((seed, outcomes, cost));
+                runs.push(SeedRun { seed, outcomes, cost });
             }
             let name = encoder.name.clone();
             encoders.push(EncoderInput { name, hub: encoder.hub.clone(), fit: *fit, runs });

@@ -4,10 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use acem3_conclusion::compare_scores;
-use acem3_experts::Aspect;
-use acem3_vision::{DecodedImage, ImageLimits};
-use anyhow::{Context, Error, Result, bail};
+use acem3_vision::ImageLimits;
+use anyhow::{Error, Result, bail};
 use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,11 +13,10 @@ use rand_chacha::ChaCha8Rng;
 use super::majority::MajorityAnswers;
 use crate::data::dataset_rows::{DatasetItem, DatasetSplit, DistractorPool, load_dataset_items};
 use crate::data::images::ImageReader;
-use crate::data::images::derived::image_from_pixels;
 use crate::data::phantoms::{Phantom, QuestionKind, generate_phantom};
 use crate::support::digest::Digest;
 use crate::training::measurement::test_pair::TestPair;
-use crate::training::measurement::test_sets::round_robin;
+use crate::training::measurement::test_sets::{KnownPair, round_robin};
 
 /// Data sets with their training and held-out splits.
 const SPLITS: [(&str, DatasetSplit, DatasetSplit); 2] = [
@@ -115,25 +112,17 @@ fn phantoms(choice: HeldOutChoice) -> Result<HeldOutPairs> {
     let (mut pairs, mut facts) = (Vec::new(), Vec::new());
     for i in 0..choice.count {
         let phantom = generate_phantom(choice.seed, i);
-        let known = order(&phantom);
-        let [a, b] = phantom.responses;
-        let (w, h) = (phantom.image.width() as usize, phantom.image.height() as usize);
-        let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
-        let decoded = decoded.context("the phantom image has no pixels")?;
+        let question_types = vec![question_kind(phantom.question.kind).to_owned()];
+        let modality = phantom.scene.kind.key().to_owned();
+        let KnownPair { pair, known } = KnownPair::of_phantom(phantom, i)?;
         facts.push(PairFacts {
-            order: known,
-            aspects: Aspect::ALL
-                .map(|aspect| Some(compare_scores([&a, &b].map(|r| r.aspect_mean(aspect))))),
-            question_types: vec![question_kind(phantom.question.kind).to_owned()],
-            modality: phantom.scene.kind.key().to_owned(),
-            majority: f64::from(u8::from(majority == Some(known))),
+            order: known.order,
+            aspects: known.aspects,
+            question_types,
+            modality,
+            majority: f64::from(u8::from(majority == Some(known.order))),
         });
-        pairs.push(TestPair {
-            cluster: i.to_string(),
-            image: image_from_pixels("phantom", decoded),
-            question: phantom.question.text,
-            responses: [a.text, b.text],
-        });
+        pairs.push(pair);
     }
     let sha256 = Digest::sha256(format!("phantoms {choice:?}").as_bytes());
     Ok(HeldOutPairs { name: "phantoms".to_owned(), is_exact: true, pairs, facts, sha256 })

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::presented_evaluation::{EvaluatedMember, PresentedEvaluation};
 use super::skipped_mistakes::SkipReason;
 use super::verdict_order::VerdictOrder;
 use crate::judging::judge::recorded_verdict::{RecordedOrder, RecordedVerdict};
@@ -14,6 +13,7 @@ use crate::judging::run::record::find_records::find_records;
 use crate::judging::run::record::record_reader::open_records;
 use crate::training::preferences::files::source_evaluations::read_source_evaluations;
 use crate::training::preferences::prompt_text;
+use crate::training::preferences::recorded_evaluations::{EvaluatedMember, PresentedEvaluation};
 
 /// Evaluations of a teacher.
 pub(super) enum Corrections {
@@ -90,23 +90,20 @@ impl Corrections {
             Self::Verdicts(verdicts) => {
                 let verdict = verdicts.get(&SubjectKey::new(presentation.subject));
                 let verdict = verdict.ok_or(SkipReason::NoCorrection)?;
-                let own = presentation.verdict.orders.get(presentation.index);
-                let is_same = |order: &RecordedOrder| {
-                    own.is_some_and(|own| {
-                        own.swapped == order.swapped && own.first_shown == order.first_shown
-                    })
+                let own = presentation.order;
+                let is_same = |order: &&RecordedOrder| {
+                    own.swapped == order.swapped && own.first_shown == order.first_shown
                 };
-                let index = verdict.orders.iter().position(is_same);
-                let index = index.ok_or(SkipReason::NoCorrection)?;
-                let order = verdict.orders.get(index).ok_or(SkipReason::NoCorrection)?;
+                let order = verdict.orders.iter().find(is_same);
+                let order = order.ok_or(SkipReason::NoCorrection)?;
                 Ok(Correction {
-                    evaluation: PresentedEvaluation::of_order(verdict, index, member)?,
+                    evaluation: PresentedEvaluation::of_order(order, member)?,
                     final_scores: Some(order.scores.iter().map(|s| f64::from(*s)).collect()),
                 })
             }
             Self::Texts(texts) => {
                 let name = presentation.prompts.member_name(member.index);
-                let shown = presentation.order();
+                let shown = presentation.order.shown_responses();
                 let format = presentation.prompts.format(member.index, shown.len());
                 let evaluations = texts.get(prompt).into_iter().flatten();
                 let mut of_member = evaluations

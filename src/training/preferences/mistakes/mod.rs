@@ -2,7 +2,6 @@
 //! rejected, and that of a teacher, which agrees with them, is chosen.
 
 mod corrections;
-mod presented_evaluation;
 mod skipped_mistakes;
 mod target_labels;
 mod verdict_order;
@@ -10,11 +9,10 @@ mod verdict_order;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{Form, JudgeInput, PromptPiece};
+use acem3_experts::prompt::Form;
 use anyhow::{Result, bail};
 
 use self::corrections::{Correction, Corrections};
-use self::presented_evaluation::{EvaluatedMember, PresentedEvaluation};
 use self::target_labels::TargetLabels;
 use self::verdict_order::VerdictOrder;
 use super::prompt_text::prompt_text;
@@ -25,6 +23,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::evaluation_preferences::{check_outside, copy_image};
 use crate::training::preferences::files::preference_folder::{
     PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
+use crate::training::preferences::recorded_evaluations::{
+    EvaluatedMember, PresentedEvaluation, RecordedEvaluation,
 };
 
 pub use skipped_mistakes::{SkipReason, SkippedMistakes};
@@ -138,9 +139,9 @@ impl MistakeWriter<'_> {
         self.counts.verdicts += 1;
         let shows_reference = self.run.shows_reference || subject.form == Form::Correctness;
         let prompts = self.config.prompts.builder(subject.form, shows_reference)?;
-        for index in 0..verdict.orders.len() {
-            let presentation = VerdictOrder { subject, verdict, index, prompts: &prompts };
-            self.add_presentation(&presentation, &labels, shows_reference)?;
+        for (index, order) in verdict.orders.iter().enumerate() {
+            let presentation = VerdictOrder { subject, order, index, prompts: &prompts };
+            self.add_presentation(&presentation, &labels)?;
         }
         Ok(())
     }
@@ -150,44 +151,17 @@ impl MistakeWriter<'_> {
         &mut self,
         presentation: &VerdictOrder<'_>,
         labels: &TargetLabels<'_>,
-        shows_reference: bool,
     ) -> Result<()> {
-        let VerdictOrder { subject, prompts, .. } = presentation;
-        let members = presentation.members();
-        let own = members.iter().map(|member| {
-            PresentedEvaluation::of_order(presentation.verdict, presentation.index, member)
-        });
-        let own: Vec<PresentedEvaluation> = match own.collect() {
+        let VerdictOrder { subject, order, prompts, .. } = presentation;
+        let own = match prompts.recorded_evaluations(subject, order)? {
             Ok(own) => own,
-            Err(reason) => {
-                self.counts.skipped.add(reason);
+            Err(missing) => {
+                self.counts.skipped.add(missing.into());
                 return Ok(());
             }
         };
-        let order = presentation.order();
-        let texts = subject.responses.as_deref().unwrap_or_default();
-        let shown: Vec<&str> =
-            order.iter().filter_map(|i| texts.get(*i)).map(String::as_str).collect();
-        if shown.len() != order.len() {
-            self.counts.skipped.add(SkipReason::NoResponses);
-            return Ok(());
-        }
-        let input = JudgeInput {
-            has_image: subject.image.is_some(),
-            question: subject.question.as_deref().unwrap_or_default(),
-            reference: subject.reference.as_deref().filter(|_| shows_reference),
-            responses: shown,
-        };
-        let evaluations: Vec<Vec<PromptPiece>> = members
-            .iter()
-            .zip(&own)
-            .filter(|(member, _)| member.aspect.is_some())
-            .map(|(member, evaluation)| {
-                prompts.format(member.index, order.len()).render_pieces(&evaluation.ratings)
-            })
-            .collect();
-        for (member, evaluation) in members.iter().zip(&own) {
-            let styled = prompts.prompt(member.index, &input, &evaluations)?;
+        for recorded in &own {
+            let RecordedEvaluation { member, evaluation, prompt: styled, format } = recorded;
             let prompt = prompt_text(&styled.pieces);
             let outcome = Comparison { labels, own: &own, member, evaluation }
                 .choose(|| self.corrections.find(presentation, member, &prompt))
@@ -206,8 +180,8 @@ impl MistakeWriter<'_> {
                 member: Some(name.to_owned()),
                 image: image.transpose()?,
                 prompt,
-                lead: styled.lead,
-                format: prompts.format(member.index, order.len()),
+                lead: styled.lead.clone(),
+                format: format.clone(),
             };
             self.folder.add_pair(&pair, [&chosen.ratings, &evaluation.ratings], ORIGIN)?;
         }
@@ -232,7 +206,7 @@ impl MistakeWriter<'_> {
 struct Comparison<'a> {
     labels: &'a TargetLabels<'a>,
     /// Evaluations of all members in the same presentation.
-    own: &'a [PresentedEvaluation],
+    own: &'a [RecordedEvaluation],
     member: &'a EvaluatedMember,
     evaluation: &'a PresentedEvaluation,
 }
@@ -250,7 +224,7 @@ impl Comparison<'_> {
         let Self { labels, own, member, evaluation } = self;
         let target = member.target();
         let is_right = labels.is_right(target, &evaluation.scores);
-        let is_final_right = || labels.is_right(None, &own.last()?.scores);
+        let is_final_right = || labels.is_right(None, &own.last()?.evaluation.scores);
         if is_right.or_else(is_final_right).unwrap_or(true) {
             return Err(SkipReason::Right);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::text::format_count;
+use crate::training::preferences::recorded_evaluations::MissingPart;
 
 /// Reason why an evaluation gives no preference pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,12 +12,8 @@ pub enum SkipReason {
     Right,
     /// The responses of the record have no final labels.
     Unlabelled,
-    /// The record has no text of a response.
-    NoResponses,
-    /// The run wrote scores without analyses.
-    NoAnalyses,
-    /// The record has other criteria than the rubric.
-    OtherRubric,
+    /// The record lacks something that the prompts or evaluations need.
+    Missing(MissingPart),
     /// The teacher did not evaluate the same prompt or presentation.
     NoCorrection,
     /// The evaluation of the teacher contradicts the labels too.
@@ -27,15 +24,19 @@ pub enum SkipReason {
     NoImage,
 }
 
+impl From<MissingPart> for SkipReason {
+    fn from(part: MissingPart) -> Self {
+        Self::Missing(part)
+    }
+}
+
 impl SkipReason {
     /// Returns the reason as text.
     pub fn text(self) -> &'static str {
         match self {
             Self::Right => "they agree with the labels",
             Self::Unlabelled => "no final labels",
-            Self::NoResponses => "the record lacks a response",
-            Self::NoAnalyses => "no analyses (the run had --scores-only)",
-            Self::OtherRubric => "other criteria than the rubric (see --rubric)",
+            Self::Missing(part) => part.text(),
             Self::NoCorrection => "no evaluation of the teacher",
             Self::WrongCorrection => "the teacher contradicts the labels too",
             Self::SameOrder => "no labels of the aspect, and the teacher gives the same order",

@@ -72,10 +72,8 @@ impl JudgedComparison {
     pub(in crate::training::encoders::panels) fn new(input: ComparisonInput<'_>) -> Self {
         let ComparisonInput { base, trained, held_out, encoders } = input;
         let clusters: Vec<String> = held_out.pairs.iter().map(|p| p.cluster.clone()).collect();
-        let mut seeds: Vec<u64> = encoders
-            .iter()
-            .flat_map(|encoder| encoder.runs.iter().map(|(seed, ..)| *seed))
-            .collect();
+        let mut seeds: Vec<u64> =
+            encoders.iter().flat_map(|encoder| encoder.runs.iter().map(|run| run.seed)).collect();
         seeds.sort_unstable();
         seeds.dedup();
         let rows = encoders.into_iter().map(|encoder| JudgedRow::new(encoder, held_out, &clusters));

@@ -13,6 +13,16 @@ pub(in crate::training::encoders::panels) struct EncoderInput {
     pub(in crate::training::encoders::panels) hub: Option<HubSource>,
     /// Fit into the context of the base.
     pub(in crate::training::encoders::panels) fit: ContextFit,
-    /// Outcomes and costs with each seed; empty if the encoder does not fit.
-    pub(in crate::training::encoders::panels) runs: Vec<(u64, Vec<PairOutcome>, EncoderCost)>,
+    /// One run per seed; empty if no pair fits the context with this encoder.
+    pub(in crate::training::encoders::panels) runs: Vec<SeedRun>,
+}
+
+/// Outcomes of an encoder with one seed of training.
+pub(in crate::training::encoders::panels) struct SeedRun {
+    /// The seed.
+    pub(in crate::training::encoders::panels) seed: u64,
+    /// Outcomes of the pairs.
+    pub(in crate::training::encoders::panels) outcomes: Vec<PairOutcome>,
+    /// Costs.
+    pub(in crate::training::encoders::panels) cost: EncoderCost,
 }

@@ -10,7 +10,7 @@ mod row;
 mod tables;
 
 pub(super) use comparison::ComparisonInput;
-pub(super) use encoder_input::EncoderInput;
+pub(super) use encoder_input::{EncoderInput, SeedRun};
 
 pub use comparison::{JudgedComparison, MEASURE, MajorityRow};
 pub use pair_values::{EncoderComparisonKind, PairedComparison};

@@ -26,9 +26,9 @@ pub(super) fn mean_of_pairs(
 pub enum EncoderComparisonKind {
     /// Two encoders.
     Encoders,
-    /// An encoder and the same panel with blank images.
+    /// An encoder with the images of the pairs, and the same encoder with blank images.
     BlankImage,
-    /// An encoder and the majority class.
+    /// An encoder and the baseline that always chooses the most frequent answer.
     MajorityClass,
 }
 

@@ -3,7 +3,7 @@
 use acem3_experts::Aspect;
 use serde::Serialize;
 
-use super::encoder_input::EncoderInput;
+use super::encoder_input::{EncoderInput, SeedRun};
 use super::pair_values::{PairValues, mean_of_pairs};
 use crate::checkpoints::hub::HubSource;
 use crate::statistics::MeanDifference;
@@ -76,7 +76,7 @@ impl JudgedRow {
     pub(super) fn new(input: EncoderInput, held_out: &HeldOutPairs, clusters: &[String]) -> Self {
         let EncoderInput { name, hub, fit, runs } = input;
         let n = held_out.pairs.len();
-        let outcomes: Vec<&PairOutcome> = runs.iter().flat_map(|(_, o, _)| o).collect();
+        let outcomes: Vec<&PairOutcome> = runs.iter().flat_map(|run| &run.outcomes).collect();
         let values = |image: ShownImage, value: &dyn Fn(&PairAccuracy) -> Option<f64>| {
             pair_values(n, outcomes.iter().copied(), image, value)
         };
@@ -108,7 +108,7 @@ impl JudgedRow {
         let modalities = held_out.groups(|facts| vec![facts.modality.clone()]).into_iter();
         let by_modality = modalities
             .map(|name| named(name.clone(), &order, &|i| held_out.facts[i].modality == name));
-        let by_seed = runs.iter().map(|(seed, outcomes, _)| {
+        let by_seed = runs.iter().map(|SeedRun { seed, outcomes, .. }| {
             let values = pair_values(n, outcomes.iter(), ShownImage::Own, &|a| Some(a.order));
             let order_accuracy = mean_of_pairs(clusters, &values, |_| true);
             SeedAccuracy { seed: *seed, order_accuracy }
@@ -116,7 +116,7 @@ impl JudgedRow {
         let seconds = outcomes.iter().map(|outcome| outcome.seconds);
         let seconds_per_pair =
             (!outcomes.is_empty()).then(|| seconds.sum::<f64>() / outcomes.len() as f64);
-        let cost = mean_cost(runs.iter().map(|(_, _, cost)| cost));
+        let cost = mean_cost(runs.iter().map(|run| &run.cost));
         let unscored = outcomes.iter().find_map(|outcome| outcome.unscored.clone());
         let unfit = || {
             let ContextFit { shortest, context, .. } = fit;

@@ -1,0 +1,26 @@
+//! The errors of a served model as reasons of the responses or questions that it was asked about.
+
+use super::transport::RequestError;
+use crate::data::cases::UnscoredReason;
+use crate::judging::judge::{MemberError, Unscored};
+
+/// Returns the error of one request; others may succeed.
+pub(super) fn unscored(reason: UnscoredReason, message: String) -> MemberError {
+    MemberError::Unscored(Unscored::new(reason, message))
+}
+
+/// Converts the error of a request for a `result`, such as an evaluation.
+pub(super) fn to_member_error(error: RequestError, result: &str) -> MemberError {
+    match error {
+        RequestError::TooLong(message) => unscored(UnscoredReason::Truncated, message),
+        RequestError::Rejected(message) => {
+            unscored(UnscoredReason::Refused, format!("the server rejects the request: {message}"))
+        }
+        RequestError::Failed(message) => {
+            unscored(UnscoredReason::Transport, format!("the server gave no {result}: {message}"))
+        }
+        RequestError::Missing(message) | RequestError::Unusable(message) => {
+            MemberError::Unusable(message)
+        }
+    }
+}
