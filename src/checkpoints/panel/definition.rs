@@ -210,7 +210,7 @@ impl PanelDefinition {
                 model_type: "acem3".to_owned(),
                 vision: (!spec.model.is_text_only()).then(|| VisionSetup {
                     processor: spec.processor.clone(),
-                    tiling: None,
+                    tiling: spec.model.tiling.clone(),
                     vision: spec.model.vision.clone(),
                     selection: spec.model.selection,
                     projector: spec.model.projector.clone(),

@@ -59,8 +59,8 @@ impl InitialModel {
     /// stored in bf16 in bf16, for a training in bf16.
     ///
     /// # Errors
-    /// A file cannot be read. The members differ in more than their weights. They encode images in tiles,
-    /// or have a Gemma 3 decoder.
+    /// A file cannot be read. The members differ in more than their weights, or have a Gemma 3
+    /// decoder.
     pub fn read(files: &PanelFiles, downloads: HubDownloads, keeps_bf16: bool) -> Result<Self> {
         let placement = Placement { keeps_bf16, ..Placement::cpu() };
         let definition = PanelDefinition::read(files, &Rubric::built_in()?, &placement, downloads)?;
@@ -80,13 +80,6 @@ impl InitialModel {
                 );
             }
         }
-        if first.vision.as_ref().is_some_and(|setup| setup.tiling.is_some()) {
-            bail!(
-                "{}: training does not support models that encode images in tiles\n\
-                 hint: start from LLaVA 1.5 or LLaVA-Med 1.5",
-                first.origin
-            );
-        }
         if first.decoder.has_bidirectional_images() {
             bail!(
                 "{}: training does not support Gemma 3, whose image tokens attend to later ones\n\
@@ -100,6 +93,7 @@ impl InitialModel {
                     vision: setup.vision.clone(),
                     selection: setup.selection,
                     projector: setup.projector.clone(),
+                    tiling: setup.tiling.clone(),
                     decoder: first.decoder.clone(),
                 },
                 None => ModelConfig::of_text_model(first.decoder.clone()),

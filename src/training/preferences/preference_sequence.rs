@@ -104,9 +104,7 @@ impl<'a> PreferenceSequenceBuilder<'a> {
             }
             pair_members.push(member);
         }
-        let image_tokens = self.builder.image_tokens();
-        let merge =
-            |completions| merge_into_branches(completions, pair.pixels.clone(), image_tokens);
+        let merge = |completions| merge_into_branches(completions, pair.image.clone());
         if let Some(sequence) = merge(&completions) {
             return Ok(vec![PreferenceSequence { sequence, members: pair_members }]);
         }

@@ -10,6 +10,7 @@ mod gemma;
 mod internvl;
 mod llava_variants;
 mod onevision;
+mod tile_training;
 mod training;
 mod unigram_tokenizer;
 

@@ -176,8 +176,13 @@ impl StageConfig {
         // the decoder.
         let layers = self.frozen_layers.or(self.lora.as_ref().map(|_| 0));
         if let Some(layers) = layers {
-            let below =
-                ["model.vision_tower.", "model.mm_projector.", "model.embed_tokens.", "observer."];
+            let below = [
+                "model.vision_tower.",
+                "model.mm_projector.",
+                "model.image_newline",
+                "model.embed_tokens.",
+                "observer.",
+            ];
             frozen.extend(below.map(str::to_owned));
             frozen.extend((0..layers).map(|i| format!("model.layers.{i}.")));
         }

@@ -109,6 +109,7 @@ impl EncoderPlan {
                 vision_hidden_size: encoder.config.hidden_size,
                 hidden_size: decoder.hidden_size,
             },
+            tiling: None,
             decoder,
         };
         if let Err(problem) = model.validate() {

@@ -6,15 +6,14 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{
     CompletionPart, KnowledgePrompt, PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt,
 };
-use acem3_experts::train::Sequence;
-use acem3_vision::ImageProcessor;
+use acem3_experts::train::{Sequence, TrainingImage};
 use anyhow::{Result, bail};
 
 use super::evaluations_file::EvaluationExample;
 use super::preferences_file::PreferencePair;
 use crate::data::images::decoder::load_image_file;
 use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
-use crate::training::examples::sources::pixels::{Pixels, preprocess};
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::preferences::preference_sequence::PreferenceSequence;
 
 /// Builder of sequences from lines of a file.
@@ -22,9 +21,7 @@ pub struct FileSequenceBuilder<'a> {
     /// Tokenizer of the panel.
     pub tokenizer: &'a TextTokenizer,
     /// Image preprocessing.
-    pub processor: &'a ImageProcessor,
-    /// Number of tokens of an image.
-    pub image_tokens: usize,
+    pub images: &'a ImagePreparation,
     /// Role of the reward tokens before completions.
     pub reward_token_role: RewardTokenRole,
 }
@@ -126,7 +123,7 @@ impl FileSequenceBuilder<'_> {
         if prompt[start_tokens.len()..].starts_with(&start_tokens) {
             prompt.drain(..start_tokens.len());
         }
-        Ok(Sequence::new(&prompt, image, self.image_tokens))
+        Ok(Sequence::new(&prompt, image))
     }
 
     /// Builds one sequence of a pair for each of these members that trains on the pair.
@@ -148,8 +145,8 @@ impl FileSequenceBuilder<'_> {
     }
 
     /// Reads and preprocesses an image file.
-    fn load_image(&self, path: &Path) -> Result<Pixels> {
-        preprocess(&load_image_file(path)?, self.processor)
+    fn load_image(&self, path: &Path) -> Result<TrainingImage> {
+        self.images.prepare(&load_image_file(path)?)
     }
 }
 

@@ -42,7 +42,7 @@ pub fn train(
     let sampler = load_sampler(config, paths)?;
     check_same_data(data_digest(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
-    let plain_builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
+    let plain_builder = SequenceBuilder::new(config, tokenizer)?;
     let reward_builder =
         plain_builder.clone().with_prefixes(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
     let stages = config.stages.iter().map(|stage| StageContext {

@@ -14,6 +14,7 @@ use crate::support::text::format_count;
 use crate::training::config::stage::curriculum::Curriculum;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
 use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
@@ -161,8 +162,7 @@ impl<'a> EvaluationSet<'a> {
         let StageContext { config, stage, builder, .. } = self.context;
         let builder = FileSequenceBuilder {
             tokenizer: builder.tokenizer(),
-            processor: &config.processor(),
-            image_tokens: builder.image_tokens(),
+            images: &ImagePreparation::of_training(config)?,
             // Only sequences of preference pairs use the role.
             reward_token_role: RewardTokenRole::Absent,
         };

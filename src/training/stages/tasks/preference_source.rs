@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::file_sequences::{
     FileSequenceBuilder, check_reward_tokens,
@@ -113,8 +114,7 @@ impl<'a> PreferenceSource<'a> {
                 let pair = pair.with_context(|| format!("no preference pair {index}"))?;
                 let sequence_builder = FileSequenceBuilder {
                     tokenizer: builder.tokenizer(),
-                    processor: &config.processor(),
-                    image_tokens: builder.image_tokens(),
+                    images: &ImagePreparation::of_training(config)?,
                     reward_token_role: stage.kind.reward_token_role(),
                 };
                 let sequences = sequence_builder.build_preferences(pair, &stage.member_indices());
