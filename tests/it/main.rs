@@ -176,6 +176,7 @@ mod tiny_panel;
 mod train_command;
 #[cfg(test)]
 mod trainable_model;
+mod trained_forms;
 #[cfg(test)]
 mod trainer;
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn golden(name: &str) -> PathBuf {
 
 /// Copies the tiny Mistral to a folder, without its window of attention, which is shorter than the
 /// texts. Returns its path.
-fn text_model(folder: &Folder) -> String {
+pub(crate) fn text_model(folder: &Folder) -> String {
     let source = golden("checkpoints/mistral");
     for file in ["model.safetensors", "tokenizer.json"] {
         folder.write_bytes(&format!("base/{file}"), &std::fs::read(source.join(file)).unwrap());

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use super::files::PanelFiles;
 use super::limits::PanelLimits;
+use super::member_names::MemberNames;
 use super::members_file::MembersFile;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use super::trained_rubrics::{check_trained, trained_rubrics};
@@ -184,6 +185,16 @@ impl PanelDefinition {
         let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
         let rubrics = trained_rubrics(&spec)?;
         check_trained(rubric, &rubrics)?;
+        let names = MemberNames::of_rubric(rubric)?;
+        let listed = spec.member_names();
+        anyhow::ensure!(
+            names.all() == listed,
+            "{}: the experts are {}, expected {}, the aspects of the rubric {}",
+            files.describe(PANEL_FILE),
+            listed[..3].join(", "),
+            names.all()[..3].join(", "),
+            rubric.key
+        );
         let json = files.read(TOKENIZER_FILE)?;
         let file = files.describe(TOKENIZER_FILE);
         let tokenizer = MemberTokenizer {
@@ -197,7 +208,7 @@ impl PanelDefinition {
             ("tokenizer".to_owned(), tokenizer.hash.clone()),
         ]);
         let mut members = Vec::new();
-        for (name, names) in spec.members.members() {
+        for (name, names) in spec.members() {
             let (weights, digests) =
                 Checkpoint::from_panel_files(name, files, names, weight_files)?;
             let digests = digests.into_iter();
@@ -225,15 +236,15 @@ impl PanelDefinition {
         Ok(Self {
             prompt_config: PromptConfig {
                 completion_prefixes: spec.completion_prefixes().into(),
+                trained_forms: Some(spec.trained_forms()),
                 name: spec.name,
-                is_trained: true,
                 layout: spec.layout,
                 rubric: spec.rubric,
                 analysis_tokens: spec.analysis_tokens,
             },
             members,
-            names: MEMBERS.into(),
-            indices: (0..MEMBERS.len()).collect(),
+            names: names.all().into(),
+            indices: (0..names.all().len()).collect(),
             hashes,
             rubrics,
             limits: PanelLimits::read(files)?,

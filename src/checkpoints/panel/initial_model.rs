@@ -55,15 +55,20 @@ pub struct InitialModel {
 }
 
 impl InitialModel {
-    /// Reads a panel or checkpoint into CPU memory. `keeps_bf16`: true to keep matrices that are
+    /// Reads a panel or checkpoint into CPU memory, for a training on a rubric. `keeps_bf16`: true to keep matrices that are
     /// stored in bf16 in bf16, for a training in bf16.
     ///
     /// # Errors
     /// A file cannot be read. The members differ in more than their weights, or have a Gemma 3
     /// decoder.
-    pub fn read(files: &PanelFiles, downloads: HubDownloads, keeps_bf16: bool) -> Result<Self> {
+    pub fn read(
+        files: &PanelFiles,
+        rubric: &Rubric,
+        downloads: HubDownloads,
+        keeps_bf16: bool,
+    ) -> Result<Self> {
         let placement = Placement { keeps_bf16, ..Placement::cpu() };
-        let definition = PanelDefinition::read(files, &Rubric::built_in()?, &placement, downloads)?;
+        let definition = PanelDefinition::read(files, rubric, &placement, downloads)?;
         let hashes =
             serde_json::to_vec(&definition.hashes).context("cannot serialize the hashes")?;
         let (first, others) = definition.members.split_first().context("no members")?;

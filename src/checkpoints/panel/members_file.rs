@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::files::single_gguf;
 use super::member_entry::{EndpointEntry, MemberEntry};
 use super::spec::check_analysis_tokens;
+use super::trained_forms::TrainedForms;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
@@ -105,7 +106,7 @@ impl MembersFile {
     /// Returns the default prompt configuration.
     pub(crate) fn default_prompt_config(name: String) -> PromptConfig {
         PromptConfig {
-            is_trained: false,
+            trained_forms: None,
             name,
             layout: PromptLayout::Paper,
             rubric: RubricDetail::Full,
@@ -131,7 +132,7 @@ impl MembersFile {
             Self::served_prompt_config(name)
         };
         PromptConfig {
-            is_trained: self.trained,
+            trained_forms: self.trained.then(TrainedForms::default),
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),

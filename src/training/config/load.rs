@@ -36,7 +36,10 @@ impl TrainConfig {
             Some(_) => parse_table(&table).map_err(with_hint).with_context(invalid)?,
         };
         let base = parent_folder(path)?;
+        let names = config.judging.resolve(&base).map_err(with_hint);
+        let names = names.with_context(|| path.display().to_string())?;
         for stage in &mut config.stages {
+            stage.member_names = names;
             let preference_file = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
             let evaluation_file = stage.evaluations.as_mut().map(|e| &mut e.file);
             for file in preference_file.into_iter().chain(evaluation_file) {

@@ -9,8 +9,9 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::judging_config::JudgingConfig;
 use super::precision::Precision;
-use super::stage::stage_checks::check_stage;
+use super::stage::stage_checks::{check_examples, check_stage};
 use super::stage::stage_config::StageConfig;
 use super::stage::stage_kind::StageKind;
 use super::start_config::StartConfig;
@@ -66,6 +67,9 @@ pub struct TrainConfig {
     /// empty, the weight of a data set is the square root of its size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data_shares: BTreeMap<String, f64>,
+    /// Rubric and forms of judging of the panel.
+    #[serde(default, skip_serializing_if = "JudgingConfig::is_default")]
+    pub judging: JudgingConfig,
     /// Optimizer settings.
     #[serde(default)]
     pub optimizer: AdamWConfig,
@@ -112,7 +116,9 @@ impl TrainConfig {
         self.check_stage_order()?;
         self.check_new_projector()?;
         for stage in &self.stages {
-            check_stage(stage, &self.model).with_context(|| format!("stage {}", stage.name))?;
+            check_stage(stage, &self.model)
+                .and_then(|()| check_examples(stage, &self.model, &self.judging))
+                .with_context(|| format!("stage {}", stage.name))?;
         }
         Ok(())
     }

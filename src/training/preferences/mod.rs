@@ -16,7 +16,9 @@ pub use crate::training::preferences::files::evaluations_file::{
     EvaluationExample, read_evaluations,
 };
 pub use crate::training::preferences::files::jsonl_line::ParsedFile;
-pub(crate) use crate::training::preferences::files::jsonl_line::{check_image, numbered_lines};
+pub(crate) use crate::training::preferences::files::jsonl_line::{
+    check_image_for, check_member, numbered_lines,
+};
 pub use crate::training::preferences::files::preference_folder::{
     PreferenceFolderConfig, WrittenCounts,
 };

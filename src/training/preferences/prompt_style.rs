@@ -55,6 +55,15 @@ impl PromptStyle {
         self
     }
 
+    /// Shows no images to the members.
+    #[must_use]
+    pub fn without_images(mut self) -> Self {
+        for member in &mut self.members {
+            member.sees_images = false;
+        }
+        self
+    }
+
     /// Returns the rubric.
     pub fn rubric(&self) -> &Rubric {
         &self.rubric
@@ -76,7 +85,7 @@ impl PromptStyle {
         };
         Ok(Self {
             prompt_form: PromptForm {
-                is_trained: config.is_trained,
+                is_trained: config.is_trained(),
                 ..PromptForm::pair(config.layout)
             },
             detail: config.rubric,
@@ -91,13 +100,8 @@ impl PromptStyle {
     /// The texts of the program are damaged.
     pub(crate) fn builder(&self, form: Form, shows_reference: bool) -> Result<StyledPrompts> {
         let rubric = self.rubric.clone();
-        // Panels are trained on pairs without a reference, by the criteria of ACE-M³. Other prompts are
-        // those of published models.
-        let is_trained = self.prompt_form.is_trained
-            && form.is_pair()
-            && !shows_reference
-            && rubric.has_keys_of_ace_m3();
-        let prompt_form = PromptForm { form, shows_reference, is_trained, ..self.prompt_form };
+        let prompt_form = PromptForm { form, shows_reference, ..self.prompt_form };
+        let prompt_form = prompt_form.for_rubric(Some(&rubric));
         let merge = match form {
             Form::Correctness => None,
             _ => Some(MergePrompts::for_form(prompt_form, rubric.clone())?),

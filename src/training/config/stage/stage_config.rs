@@ -9,7 +9,7 @@ use super::frozen_part::FrozenPart;
 use super::preference_config::PreferenceConfig;
 use super::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use super::stage_kind::StageKind;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::panel::member_names::MemberNames;
 
 /// Number of validations of a stage, unless its configuration sets `validate_every`.
 const MAX_VALIDATIONS: u64 = 8;
@@ -84,6 +84,9 @@ pub struct StageConfig {
     /// Members to train in a `heads` or preference stage, by key; all if empty.
     #[serde(default)]
     pub members: Vec<String>,
+    /// Names of all members. Reading a configuration sets them.
+    #[serde(skip)]
+    pub(crate) member_names: MemberNames,
     /// File to train on instead of generated examples, in an evaluation stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluations: Option<EvaluationConfig>,
@@ -120,8 +123,10 @@ impl StageConfig {
 
     /// Returns the indices of the members that the stage trains.
     pub(crate) fn member_indices(&self) -> Vec<usize> {
-        let is_selected = |name| self.members.is_empty() || self.members.iter().any(|m| m == name);
-        (0..MEMBERS.len()).filter(|i| is_selected(MEMBERS[*i])).collect()
+        let is_selected =
+            |name: &str| self.members.is_empty() || self.members.iter().any(|m| m == name);
+        let names = self.member_names.all().into_iter().enumerate();
+        names.filter(|(_, name)| is_selected(name)).map(|(i, _)| i).collect()
     }
 
     /// Returns the models that the stage trains, in order.
@@ -131,7 +136,7 @@ impl StageConfig {
         }
         let learner = |i: usize| StageLearner {
             member: Some(i),
-            name: format!("{}.{}", self.name, MEMBERS[i]),
+            name: format!("{}.{}", self.name, self.member_names.get(i)),
         };
         self.member_indices().into_iter().map(learner).collect()
     }

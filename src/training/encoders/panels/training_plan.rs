@@ -10,7 +10,9 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use super::base_panel::BasePanel;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::text::format_count;
+use crate::training::config::judging_config::JudgingConfig;
 use crate::training::encoders::candidate::Candidate;
 use crate::training::{Precision, StageConfig, StageKind, TrainConfig};
 
@@ -142,6 +144,7 @@ impl EncoderPlan {
             rubric: base.prompt_config.rubric,
             vocabulary: model.decoder.vocab_size,
             trunk_layers: layers.saturating_sub(1),
+            judging: JudgingConfig::default(),
             processor: Some(encoder.processor.clone()),
             model,
             data_shares: shares
@@ -208,6 +211,7 @@ impl EncoderPlan {
             easy_proportion: 0.0,
             has_reward_token: false,
             members: Vec::new(),
+            member_names: MemberNames::default(),
             preferences: None,
         }
     }

@@ -126,21 +126,20 @@ impl FileSequenceBuilder<'_> {
         Ok(Sequence::new(&prompt, image))
     }
 
-    /// Builds one sequence of a pair for each of these members that trains on the pair.
+    /// Builds one sequence of a pair for each of these members.
     pub(crate) fn build_preferences(
         &self,
         pair: &PreferencePair,
         members: &[usize],
     ) -> Result<Vec<PreferenceSequence>> {
-        let members = members.iter().copied();
-        let members: Vec<usize> = members.filter(|member| pair.is_for(*member)).collect();
         if members.is_empty() {
             return Ok(Vec::new());
         }
         let sequence = self.build_preference(pair)?;
-        let sequences = members
-            .into_iter()
-            .map(|member| PreferenceSequence { sequence: sequence.clone(), members: vec![member] });
+        let sequences = members.iter().map(|member| PreferenceSequence {
+            sequence: sequence.clone(),
+            members: vec![*member],
+        });
         Ok(sequences.collect())
     }
 

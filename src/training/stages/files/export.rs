@@ -7,9 +7,11 @@ use acem3_experts::prompt::Rubric;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
+use crate::checkpoints::panel::member_files::MemberFiles;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
-use crate::checkpoints::panel::trained_rubrics::declare_rubric;
+use crate::checkpoints::panel::trained_rubrics::{RUBRIC_FILE, declare_rubric};
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
 use crate::training::config::train_config::TrainConfig;
@@ -21,9 +23,10 @@ type Tensors = HashMap<String, Tensor>;
 
 /// File of the weights that all members share.
 const TRUNK: &str = "trunk.safetensors";
-/// Token budget of an analysis. The longest analysis in the training data has fewer than forty
-/// tokens.
+/// Token budget of an analysis. The longest generated analysis has fewer than forty tokens.
 const ANALYSIS_TOKENS: usize = 48;
+/// Token budget of an analysis if a stage trains on a file of evaluations.
+const ANALYSIS_TOKENS_OF_FILES: usize = 128;
 
 /// Writes the panel's folder: one file with the weights that are equal in all members, and one file
 /// per member with the others, in half precision. If the members are adapters of one model, their
@@ -36,26 +39,34 @@ pub(crate) fn export(
     let folder = out.join("panel");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
+    let names = MemberNames::of_rubric(&config.judging.to_rubric()?)?.all();
     let (trunk, heads) = match adapted_model(members)? {
         Some(adapted) => adapted,
-        None => trunk_and_heads(members)?,
+        None => trunk_and_heads(names, members)?,
     };
     write_tensors(&trunk, &folder.join(TRUNK))?;
-    for (name, head) in MEMBERS.iter().zip(&heads) {
+    for (name, head) in names.iter().zip(&heads) {
         write_tensors(head, &folder.join(format!("{name}.safetensors")))?;
     }
     let tokenizer = out.join(TOKENIZER_FILE);
     let bytes = std::fs::read(&tokenizer)
         .with_context(|| format!("cannot read {}", tokenizer.display()))?;
     atomic_file::write_atomic(&folder.join(TOKENIZER_FILE), &bytes)?;
-    let spec = panel_spec(config, members)?;
+    let rubric = config.judging.to_rubric()?;
+    if !config.judging.has_rubric_of_ace_m3() {
+        atomic_file::write_atomic(&folder.join(RUBRIC_FILE), rubric.source().as_bytes())?;
+    }
+    let spec = panel_spec(config, &rubric, members)?;
     let text = toml::to_string_pretty(&spec).context("cannot write the panel's file")?;
     atomic_file::write_atomic(&folder.join(PANEL_FILE), text.as_bytes())
 }
 
 /// Returns the weights that all members share, and the other weights of each member.
-fn trunk_and_heads(members: &[MemberState<'_>; 4]) -> Result<(Tensors, Vec<Tensors>)> {
-    let weights = MEMBERS.iter().zip(members).map(|(name, member)| {
+fn trunk_and_heads(
+    names: [&str; 4],
+    members: &[MemberState<'_>; 4],
+) -> Result<(Tensors, Vec<Tensors>)> {
+    let weights = names.iter().zip(members).map(|(name, member)| {
         let tensors = member.tensors()?;
         half_precision_weights(tensors.with_context(|| format!("no stage trained {name}"))?)
     });
@@ -110,8 +121,15 @@ fn shared_weights(members: &[BTreeMap<String, Tensor>]) -> Tensors {
 }
 
 /// Returns the content of `panel.toml`.
-fn panel_spec(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> Result<PanelSpec> {
-    let prefixes = MEMBERS.iter().zip(members);
+fn panel_spec(
+    config: &TrainConfig,
+    rubric: &Rubric,
+    members: &[MemberState<'_>; 4],
+) -> Result<PanelSpec> {
+    let judging = &config.judging;
+    let names = MemberNames::of_rubric(rubric)?.all();
+    let [first, second, third, _] = names.map(str::to_owned);
+    let prefixes = names.iter().zip(members);
     let prefixes =
         prefixes.filter_map(|(name, m)| Some(((*name).to_owned(), m.completion_prefix.clone()?)));
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
@@ -120,12 +138,21 @@ fn panel_spec(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> Result<Pa
         name: config.name.clone(),
         layout: config.layout,
         rubric: config.rubric,
-        analysis_tokens: ANALYSIS_TOKENS,
-        rubrics: BTreeMap::from([declare_rubric(&Rubric::built_in()?)]),
+        analysis_tokens: judging.analysis_tokens.unwrap_or_else(|| analysis_tokens(config)),
+        rubrics: BTreeMap::from([declare_rubric(rubric)]),
+        forms: judging.forms.clone(),
+        shows_reference: judging.shows_reference,
+        experts: (names != MEMBERS).then_some([first, second, third]),
         reward_tokens: prefixes.collect(),
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),
-        members: MEMBERS.map(files).into(),
+        members: MemberFiles::new(names, files),
     })
+}
+
+/// Returns the default token budget of an analysis.
+fn analysis_tokens(config: &TrainConfig) -> usize {
+    let has_file = config.stages.iter().any(|stage| stage.evaluations.is_some());
+    if has_file { ANALYSIS_TOKENS_OF_FILES } else { ANALYSIS_TOKENS }
 }

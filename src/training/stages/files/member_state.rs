@@ -8,7 +8,6 @@ use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
 
 /// State of a member between two stages.
@@ -128,14 +127,15 @@ impl<'a> MemberWeights<'a> {
 /// Checks that the members have the same weights if any stage trains them as one model.
 pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState; 4]) -> Result<()> {
     let joint_stage = stages.iter().find(|stage| !stage.is_per_member());
-    let is_different = |(_, member): &(&&str, &MemberState)| !member.is_same_location(&members[0]);
-    let different = MEMBERS.iter().zip(members).find(is_different);
-    if let (Some(stage), Some((name, _))) = (joint_stage, different) {
+    let different = members.iter().position(|member| !member.is_same_location(&members[0]));
+    if let (Some(stage), Some(different)) = (joint_stage, different) {
+        let names = stage.member_names;
         bail!(
-            "stage {}: the stage trains all members as one model, but {name} starts with other weights than {}\n\
+            "stage {}: the stage trains all members as one model, but {} starts with other weights than {}\n\
              hint: start from a checkpoint of one model, or train members separately with `members = [...]`",
             stage.name,
-            MEMBERS[0]
+            names.get(different),
+            names.get(0)
         );
     }
     Ok(())

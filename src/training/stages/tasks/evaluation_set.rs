@@ -17,7 +17,9 @@ use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
-use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
+use crate::training::preferences::{
+    EvaluationExample, check_image_for, check_member, read_evaluations,
+};
 use crate::training::stages::context::StageContext;
 use crate::training::stages::files::stage_files::activation_path;
 use crate::training::stages::frozen::frozen_cache::{
@@ -69,16 +71,24 @@ impl<'a> EvaluationSet<'a> {
         };
         let path = config.file.display();
         let mut evaluations = read_evaluations(&config.file)?.items;
-        let is_for_learner = |evaluation_member: Option<usize>| {
-            member.is_none() || evaluation_member.is_none() || evaluation_member == member
-        };
-        evaluations.retain(|evaluation| is_for_learner(evaluation.member));
-        let split = SplitItems::by_group(evaluations, |evaluation| evaluation.member);
+        let names = stage.member_names;
+        for evaluation in &evaluations {
+            check_member(names, evaluation.member.as_deref())
+                .with_context(|| format!("{path}, line {}", evaluation.line))?;
+        }
+        let index =
+            |evaluation: &EvaluationExample| names.index(evaluation.member.as_deref()?).ok();
+        evaluations.retain(|evaluation| {
+            let only = index(evaluation);
+            member.is_none() || only.is_none() || only == member
+        });
+        let split = SplitItems::by_group(evaluations, index);
         if split.training_count == 0 {
             bail!(
                 "{path}: found {} for this stage, expected at least two\n\
                  hint: add evaluations; a tenth of them is for validation, \
-                 and lines with another `member` are skipped",
+                 and lines with another `member` are skipped. To train some members only, list them in \
+                 `members`",
                 format_count(split.items.len() as u64, "evaluation")
             );
         }
@@ -210,7 +220,8 @@ impl<'a> EvaluationSet<'a> {
     pub(crate) fn check_images(&self) -> Result<()> {
         for evaluation in &self.split.items {
             let image = evaluation.image.as_deref();
-            check_image(image).with_context(|| self.location(evaluation))?;
+            check_image_for(&self.context.config.model, image)
+                .with_context(|| self.location(evaluation))?;
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::sources::pixels::ImagePreparation;
@@ -18,7 +17,8 @@ use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
-    EvaluationContent, PreferencePair, check_image, derive_any_negative, read_preferences,
+    EvaluationContent, PreferencePair, check_image_for, check_member, derive_any_negative,
+    read_preferences,
 };
 use crate::training::stages::context::StageContext;
 
@@ -59,7 +59,13 @@ impl<'a> PreferenceSource<'a> {
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
             Some(path) => {
                 let pairs = read_preferences(path)?.items;
-                PairSource::File { path, split: SplitItems::by_group(pairs, |pair| pair.member) }
+                let names = context.stage.member_names;
+                for pair in &pairs {
+                    check_member(names, pair.member.as_deref())
+                        .with_context(|| location(path, pair))?;
+                }
+                let member = |pair: &PreferencePair| names.index(pair.member.as_deref()?).ok();
+                PairSource::File { path, split: SplitItems::by_group(pairs, member) }
             }
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
                 context.builder,
@@ -117,7 +123,10 @@ impl<'a> PreferenceSource<'a> {
                     images: &ImagePreparation::of_training(config)?,
                     reward_token_role: stage.kind.reward_token_role(),
                 };
-                let sequences = sequence_builder.build_preferences(pair, &stage.member_indices());
+                let members = (stage.member_indices().into_iter())
+                    .filter(|member| pair.is_for(stage.member_names.get(*member)));
+                let members: Vec<usize> = members.collect();
+                let sequences = sequence_builder.build_preferences(pair, &members);
                 sequences.with_context(|| location(path, pair))
             }
         }
@@ -140,14 +149,15 @@ impl<'a> PreferenceSource<'a> {
         let stage = self.context.stage;
         let role = stage.kind.reward_token_role();
         for pair in &split.items {
-            check_image(pair.image.as_deref())
+            check_image_for(&self.context.config.model, pair.image.as_deref())
                 .and_then(|()| check_reward_tokens(pair, role))
                 .with_context(|| location(path, pair))?;
         }
         let (training, validation) = split.items.split_at(split.training_count);
         for member in stage.member_indices() {
             let count = |pairs: &[PreferencePair]| {
-                let of_member = pairs.iter().filter(|pair| pair.is_for(member));
+                let name = stage.member_names.get(member);
+                let of_member = pairs.iter().filter(|pair| pair.is_for(name));
                 of_member.count()
             };
             let counts = PairCounts { training: count(training), validation: count(validation) };
@@ -167,7 +177,7 @@ impl PairCounts {
             "stage {}: {} has {} preference pairs for training and {} for validation, expected at least one each\n\
              hint: raise `cases` or extend `file` in [stages.preferences], change `negatives`, or name other `members`",
             stage.name,
-            MEMBERS[member],
+            stage.member_names.get(member),
             self.training,
             self.validation
         )
