@@ -6,14 +6,14 @@ use acem3_vision::DecodedImage;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use super::review::PairId;
 use crate::data::images::decoder::load_image_file;
 use crate::data::images::encode_png;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{create_folder, parent_folder};
 use crate::support::files::regular_file;
-use crate::training::introspection::completion::MemberCompletion;
+use crate::training::introspection::evaluations::completion::MemberCompletion;
+use crate::training::introspection::judged::review::PairId;
 use crate::training::preferences::{make_image_paths_absolute, numbered_lines, read_evaluations};
 
 /// Folder of images, next to the files of evaluations.
@@ -22,7 +22,7 @@ const IMAGES: &str = "images";
 const OUTDATED_FIELDS: [&str; 3] = ["chosen", "rejected", "negatives"];
 
 /// Evaluations with all fields of their lines.
-pub(super) struct EvaluationData {
+pub(crate) struct EvaluationData {
     /// Folder of the file; image paths are relative to it.
     folder: PathBuf,
     /// Lines of the original file, some of them replaced.
@@ -35,7 +35,7 @@ pub(super) struct EvaluationData {
 
 impl EvaluationData {
     /// Reads a file of evaluations, which will be written to `folder`.
-    pub(super) fn read(path: &Path, folder: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path, folder: &Path) -> Result<Self> {
         // Validates the file and reports all errors in it.
         read_evaluations(path)?;
         let text =
@@ -58,13 +58,13 @@ impl EvaluationData {
     }
 
     /// Returns the number of replaced evaluations.
-    pub(super) fn replaced_count(&self) -> usize {
+    pub(crate) fn replaced_count(&self) -> usize {
         self.replaced
     }
 
     /// Replaces the evaluations of a pair with `completions`. Adds a line for a completion that
     /// replaces none.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         (case, models): &PairId,
         image: Option<&DecodedImage>,
@@ -97,7 +97,7 @@ impl EvaluationData {
     }
 
     /// Returns all evaluations as lines, added ones first.
-    pub(super) fn to_jsonl(&self) -> Result<String> {
+    pub(crate) fn to_jsonl(&self) -> Result<String> {
         let mut text = String::new();
         for line in self.added_lines.iter().chain(&self.lines) {
             text += &serde_json::to_string(line).context("cannot serialise an evaluation")?;

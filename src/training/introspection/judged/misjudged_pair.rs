@@ -6,14 +6,14 @@ use crate::judging::judge::JudgeJob;
 /// Misjudged pair.
 pub(crate) struct MisjudgedPair {
     /// The pair with its image.
-    pub(super) job: JudgeJob,
+    pub(crate) job: JudgeJob,
     /// Labelled final scores of the two responses.
-    pub(super) labels: [f64; 2],
+    pub(crate) labels: [f64; 2],
 }
 
 impl MisjudgedPair {
     /// Returns the case id and the two models of the pair.
-    pub(super) fn id(&self) -> PairId {
+    pub(crate) fn id(&self) -> PairId {
         let case = &self.job.case;
         let model = |i: usize| {
             let response = case.responses.get(i);

@@ -1,6 +1,10 @@
 //! `acem3 train introspect`: misjudged cases get better evaluations, which the next round trains
 //! on.
 
+mod discussions;
+mod mock_model;
+mod people;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -26,13 +30,13 @@ const CASES: usize = 5;
 
 /// Returns the configuration of a tiny panel at chance level. Its context fits complete
 /// evaluations.
-fn config() -> String {
-    let tiny = include_str!("../tiny.toml").replace("embeddings = 1024", "embeddings = 4096");
+pub(super) fn config() -> String {
+    let tiny = include_str!("../../tiny.toml").replace("embeddings = 1024", "embeddings = 4096");
     tiny + STAGE
 }
 
 /// Creates a folder with cases, evaluations of them and the configuration.
-fn training_folder() -> Folder {
+pub(super) fn training_folder() -> Folder {
     let folder = Folder::empty();
     folder.write("train.toml", &config());
     let n = CASES.to_string();
@@ -46,9 +50,9 @@ fn training_folder() -> Folder {
 }
 
 /// The command with its configuration and cases.
-const COMMAND: [&str; 4] = ["train", "introspect", "train.toml", "phantoms"];
+pub(super) const COMMAND: [&str; 4] = ["train", "introspect", "train.toml", "phantoms"];
 
-fn lines(text: &str) -> Vec<Value> {
+pub(super) fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.collect()
 }
@@ -77,6 +81,7 @@ fn introspection_replaces_misjudged_evaluations() {
     let (wrong, corrected, unresolved) = (count(0, "wrong"), count(0, "mended"), count(0, "left"));
     // A panel of this size ignores its input, so most verdicts are wrong.
     assert!(wrong > 0 && corrected > 0 && corrected + unresolved == wrong, "{rounds:?}");
+    assert_eq!((count(0, "by_adviser"), count(0, "by_people")), (corrected, 0));
     assert_eq!(lines(&folder.read("rounds/round-0/unresolved.jsonl")).len(), unresolved);
 
     // All lines of a corrected case are replaced: four per presentation order, one per member.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use acem3_vision::ImageLimits;
 use anyhow::Result;
 
+use super::misjudged_pair::MisjudgedPair;
 use super::review::{PairId, Review, no_labels_error};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
@@ -25,10 +26,9 @@ use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
-use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
 /// Checks that at least one case has final labels. Runs before the training, which may take hours.
-pub(super) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
+pub(crate) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
     let has_labels = |case: Case| case.labels.is_some_and(|labels| labels.final_scores.is_some());
     if cases::open(path, options)?.flatten().any(has_labels) {
         return Ok(());
@@ -37,29 +37,29 @@ pub(super) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
 }
 
 /// A judge run with the panel of a round.
-pub(super) struct RoundJudging<'a> {
+pub(crate) struct RoundJudging<'a> {
     /// Folder of the panel.
-    pub(super) panel: &'a Path,
+    pub(crate) panel: &'a Path,
     /// Source options and DICOM view of the training cases.
-    pub(super) cases: &'a SourceSpec,
+    pub(crate) cases: &'a SourceSpec,
     /// Cases to judge: the training cases or the held-out cases.
-    pub(super) path: &'a Path,
+    pub(crate) path: &'a Path,
     /// Output folder.
-    pub(super) out: &'a Path,
+    pub(crate) out: &'a Path,
     /// Pairs per batch.
-    pub(super) batch_size: usize,
+    pub(crate) batch_size: usize,
     /// Device and settings of judging.
-    pub(super) placement: &'a Placement,
+    pub(crate) placement: &'a Placement,
     /// Amount of progress output.
-    pub(super) verbosity: Verbosity,
+    pub(crate) verbosity: Verbosity,
     /// Interruption by the user.
-    pub(super) interrupt: &'a Interrupt,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl RoundJudging<'_> {
     /// Judges all cases, or the rest of an interrupted run, and compares the verdicts with the
     /// labels. Returns `None` if the user interrupts it.
-    pub(super) fn run(&self) -> Result<Option<Review>> {
+    pub(crate) fn run(&self) -> Result<Option<Review>> {
         let start = Instant::now();
         let is_training_source = self.path == self.cases.path;
         let options =
@@ -101,7 +101,7 @@ impl RoundJudging<'_> {
 }
 
 /// Reader of the misjudged pairs, with their images.
-pub(super) struct MisjudgedPairs<'a> {
+pub(crate) struct MisjudgedPairs<'a> {
     source: CaseSource,
     images: ImageReader,
     /// Misjudged pairs with their labels.
@@ -114,7 +114,7 @@ pub(super) struct MisjudgedPairs<'a> {
 
 impl<'a> MisjudgedPairs<'a> {
     /// Opens the cases. `outside`: treatment of images outside of their folder.
-    pub(super) fn open(
+    pub(crate) fn open(
         cases: &SourceSpec,
         misjudged: &'a BTreeMap<PairId, [f64; 2]>,
         outside: &OutsideImages,
@@ -132,7 +132,7 @@ impl<'a> MisjudgedPairs<'a> {
     }
 
     /// Returns up to `max` pairs; an empty batch at the end.
-    pub(super) fn next_batch(&mut self, max: usize) -> Vec<MisjudgedPair> {
+    pub(crate) fn next_batch(&mut self, max: usize) -> Vec<MisjudgedPair> {
         while self.pending.len() < max {
             let Some(entry) = self.source.next() else {
                 break;
@@ -164,7 +164,7 @@ impl<'a> MisjudgedPairs<'a> {
     }
 
     /// Returns the pairs whose image could not be read, with the reason.
-    pub(super) fn unreadable_images(self) -> Vec<(PairId, String)> {
+    pub(crate) fn unreadable_images(self) -> Vec<(PairId, String)> {
         self.unreadable
     }
 }

@@ -4,29 +4,30 @@
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, PromptPiece, Rubric};
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use serde_json::{Map, Value};
 
+use super::order_ratings::{aspect_ratings, conclusion_ratings};
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::judge::JudgeJob;
-use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
+use crate::judging::judge::recorded_verdict::RecordedOrder;
 use crate::training::TrainConfig;
 use crate::training::preferences::{EvaluationRatings, IMAGE_MARKER, prompt_text};
 
 /// Prompt and completion of one member for one presentation of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MemberCompletion {
+pub(crate) struct MemberCompletion {
     /// Name of the member.
-    pub(super) member: &'static str,
+    pub(crate) member: &'static str,
     /// Prompt of the member.
-    pub(super) prompt: String,
+    pub(crate) prompt: String,
     /// Parts of the prompt before and after the other members' evaluations. If the prompt contains
     /// no evaluations, the first part is the whole prompt and the second is empty.
     around_evaluations: [String; 2],
     /// Evaluation that the member should write.
-    pub(super) completion: String,
+    pub(crate) completion: String,
     /// True if the second response of the pair is shown first.
-    pub(super) swapped: bool,
+    pub(crate) swapped: bool,
 }
 
 /// Placeholder for an evaluation. It does not occur in prompts.
@@ -35,13 +36,13 @@ const PLACEHOLDER: &str = "\u{0}";
 impl MemberCompletion {
     /// Returns true if the image marker occurs only at the position of the image. Otherwise, the
     /// prompt cannot be parsed again.
-    pub(super) fn is_unambiguous(&self, has_image: bool) -> bool {
+    pub(crate) fn is_unambiguous(&self, has_image: bool) -> bool {
         self.prompt.matches(IMAGE_MARKER).count() == usize::from(has_image)
     }
 
     /// Returns true if this completion replaces a line of the training data: if the line is an
     /// evaluation by the same member of the same pair in the same order. Does not compare images.
-    pub(super) fn replaces(&self, line: &Map<String, Value>) -> bool {
+    pub(crate) fn replaces(&self, line: &Map<String, Value>) -> bool {
         let field = |name: &str| line.get(name).and_then(Value::as_str);
         let [before, after] = &self.around_evaluations;
         let prompt = field("prompt").unwrap_or_default();
@@ -54,7 +55,7 @@ impl MemberCompletion {
 }
 
 /// Builds completions with the prompts that a panel is trained with.
-pub(super) struct CompletionBuilder {
+pub(crate) struct CompletionBuilder {
     branches: BranchPrompts,
     merge: MergePrompts,
     /// Text that begins every answer in the chat template.
@@ -63,7 +64,7 @@ pub(super) struct CompletionBuilder {
 
 impl CompletionBuilder {
     /// Creates a builder for the panel that a training configuration describes.
-    pub(super) fn new(config: &TrainConfig) -> Result<Self> {
+    pub(crate) fn new(config: &TrainConfig) -> Result<Self> {
         let template = &config.dialogue;
         let branches = BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?;
         Ok(Self {
@@ -77,7 +78,7 @@ impl CompletionBuilder {
     ///
     /// # Errors
     /// If the verdict has no score for a criterion, or a score has no analysis.
-    pub(super) fn completions(
+    pub(crate) fn completions(
         &self,
         job: &JudgeJob,
         order: &RecordedOrder,
@@ -97,15 +98,10 @@ impl CompletionBuilder {
             let prompt = prompt_text(&prompt);
             parts.push((prompt.clone(), [prompt, String::new()], format, ratings));
         }
-        let conclusion = in_presentation_order(&order.conclusion, order.swapped)?;
+        let conclusion = conclusion_ratings(order)?;
         let prompt = prompt_text(&self.merge.pieces(&input, &evaluations)?);
         let around_evaluations = self.around_evaluations(&input)?;
-        parts.push((
-            prompt,
-            around_evaluations,
-            EvaluationFormat::for_conclusion(),
-            conclusion.into(),
-        ));
+        parts.push((prompt, around_evaluations, EvaluationFormat::for_conclusion(), conclusion));
         let parts = MEMBERS.into_iter().zip(parts);
         Ok(parts
             .map(|(member, (prompt, around_evaluations, format, ratings))| MemberCompletion {
@@ -134,31 +130,4 @@ impl CompletionBuilder {
         let pieces: Vec<PromptPiece> = format.with_prefix(&self.lead).render_pieces(ratings);
         prompt_text(&pieces)
     }
-}
-
-/// Returns the ratings of an aspect in the order of the evaluation format: all criteria of the
-/// response shown first, then all criteria of the other.
-fn aspect_ratings(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRatings> {
-    let scores = order.aspects.get(&aspect);
-    let by_criterion = aspect.criteria().iter().map(|criterion| {
-        let scores = scores.and_then(|scores| scores.get(criterion));
-        let scores =
-            scores.with_context(|| format!("the verdict has no score for {}", criterion.key()))?;
-        in_presentation_order(scores, order.swapped)
-    });
-    let by_criterion: Vec<[(String, u8); 2]> = by_criterion.collect::<Result<_>>()?;
-    let of_response = |r: usize| by_criterion.iter().map(move |pair| pair[r].clone());
-    Ok(of_response(0).chain(of_response(1)).collect())
-}
-
-/// Returns both scores with their analyses, in presentation order.
-fn in_presentation_order(scores: &ResponseScores, swapped: bool) -> Result<[(String, u8); 2]> {
-    let analyses = scores.analyses.as_ref();
-    let analyses = analyses
-        .context("the verdict has scores without analyses, expected an analysis for each score")?;
-    let rating = |r: usize| Some((analyses.get(r)?.clone(), *scores.scores.get(r)?));
-    let [Some(first), Some(second)] = [rating(0), rating(1)] else {
-        bail!("the verdict has scores of one response, expected two");
-    };
-    Ok(if swapped { [second, first] } else { [first, second] })
 }

@@ -1,57 +1,14 @@
-//! Requests to the adviser about misjudged pairs, and acceptance of its suggestions.
+//! Comparison of a suggested verdict with the labels.
 
 use std::cmp::Ordering;
 
 use acem3_conclusion::compare_scores;
-use anyhow::Result;
-use serde_json::json;
 
 use crate::judging::judge::recorded_verdict::{RecordedVerdict, pair_values};
-use crate::training::introspection::adviser::Adviser;
-use crate::training::introspection::adviser::advice_log::{Advice, AdviceLog};
-use crate::training::introspection::misjudged_pair::MisjudgedPair;
-
-/// Requests suggestions for pairs that the log does not contain, with up to `max_attempts` each.
-pub(crate) fn request_advice(
-    batch: &[MisjudgedPair],
-    adviser: &mut Adviser,
-    max_attempts: u32,
-    log: &mut AdviceLog,
-) -> Result<()> {
-    let mut pending: Vec<&MisjudgedPair> = batch.iter().collect();
-    pending.retain(|pair| log.get(&pair.id()).is_none());
-    let max_attempts = adviser.attempts(max_attempts);
-    for attempt in 0..max_attempts {
-        let suggestions = adviser.request(&pending, attempt)?;
-        let mut rejected = Vec::new();
-        for (pair, suggestion) in pending.into_iter().zip(suggestions) {
-            let agreeing = suggestion.and_then(|s| filter_agreeing(s, pair.labels));
-            let (accepted, rejection) = match agreeing {
-                Ok(accepted) => (Some(accepted), None),
-                Err(reason) => (None, Some(reason)),
-            };
-            if accepted.is_none() && attempt + 1 < max_attempts {
-                rejected.push(pair);
-                continue;
-            }
-            let (case, pair) = pair.id();
-            log.append(Advice {
-                case,
-                pair,
-                adviser: log.adviser_name().to_owned(),
-                attempts: attempt + 1,
-                rejection,
-                accepted,
-            })?;
-        }
-        pending = rejected;
-    }
-    Ok(())
-}
 
 /// Restricts a suggested verdict to the presentation orders that agree with the labels. Returns an
 /// error if the combined order or all presentation orders contradict them.
-fn filter_agreeing(
+pub(crate) fn filter_agreeing(
     mut suggested: RecordedVerdict,
     labels: [f64; 2],
 ) -> Result<RecordedVerdict, String> {
@@ -60,8 +17,8 @@ fn filter_agreeing(
     if suggested_order != labelled_order {
         return Err(format!(
             "suggested order: {}, labelled order: {}",
-            describe(suggested_order),
-            describe(labelled_order)
+            describe_order(suggested_order),
+            describe_order(labelled_order)
         ));
     }
     suggested.orders.retain(|order| compare_scores(pair_values(&order.scores)) == labelled_order);
@@ -73,27 +30,13 @@ fn filter_agreeing(
     Ok(suggested)
 }
 
-fn describe(order: Ordering) -> &'static str {
+/// Describes the order of a pair.
+pub(crate) fn describe_order(order: Ordering) -> &'static str {
     match order {
         Ordering::Greater => "first response better",
         Ordering::Equal => "tie",
         Ordering::Less => "second response better",
     }
-}
-
-/// Returns a line of `unresolved.jsonl`: a pair for manual review.
-pub(crate) fn unresolved_line(misjudged: &MisjudgedPair, reason: Option<&str>) -> Result<String> {
-    let (case, pair) = misjudged.id();
-    let line = json!({
-        "case": case,
-        "pair": pair,
-        "image": misjudged.job.image.as_ref().map(|image| &image.name),
-        "question": misjudged.job.question(),
-        "responses": misjudged.job.texts(),
-        "known": misjudged.labels,
-        "reason": reason,
-    });
-    Ok(serde_json::to_string(&line)? + "\n")
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use crate::judging::run::record::record_reader::open_records;
 use crate::training::measurement::{Proportion, proportion_with_interval};
 
 /// Case id and the two models of a pair.
-pub(super) type PairId = (String, [String; 2]);
+pub(crate) type PairId = (String, [String; 2]);
 
 /// Returns the error for cases without labels.
-pub(super) fn no_labels_error(path: &Path) -> anyhow::Error {
+pub(crate) fn no_labels_error(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
         "{}: no pair has final labels, expected some to compare verdicts with\n\
          hint: give the cases `\"labels\": {{\"final\": [a, b]}}`, one score of 0 to 5 for each response",
@@ -25,15 +25,15 @@ pub(super) fn no_labels_error(path: &Path) -> anyhow::Error {
 
 /// Comparison of verdicts with labelled final scores.
 #[derive(Clone, Debug)]
-pub(super) struct Review {
+pub(crate) struct Review {
     /// Order accuracy. A tie counts as an order.
-    pub(super) accuracy: Proportion,
+    pub(crate) accuracy: Proportion,
     /// Misjudged pairs with their labelled final scores.
-    pub(super) misjudged: BTreeMap<PairId, [f64; 2]>,
+    pub(crate) misjudged: BTreeMap<PairId, [f64; 2]>,
     /// Number of labelled pairs without a verdict.
-    pub(super) unscored: usize,
+    pub(crate) unscored: usize,
     /// Number of pairs without labels.
-    pub(super) unlabelled: usize,
+    pub(crate) unlabelled: usize,
 }
 
 impl Review {
@@ -41,7 +41,7 @@ impl Review {
     ///
     /// # Errors
     /// If a record is damaged or missing, no labelled pair has a verdict, or no pair has labels.
-    pub(super) fn from_records(folder: &Path) -> Result<Self> {
+    pub(crate) fn from_records(folder: &Path) -> Result<Self> {
         let (mut values, mut misjudged) = (Vec::new(), BTreeMap::new());
         let (mut unscored, mut unlabelled, mut first_reason) = (0, 0, None);
         let mut records = open_records(folder)?;

@@ -29,7 +29,8 @@ fn client_of(reply: fn(&mut TcpStream) -> std::io::Result<()>) -> ChatClient {
     });
     let rules = UrlRules { key_variable: "K", allow_http: false };
     let url = ServiceUrl::parse(&url, rules).unwrap();
-    let client = ChatClient::new(&url, "m", AccessToken::new(KEY)).unwrap();
+    let flags = ChatFlags { source: "--adviser", model: "--model", key_variable: "K".to_owned() };
+    let client = ChatClient::new(&url, "m", AccessToken::new(KEY), flags).unwrap();
     ChatClient { first_pause: Duration::ZERO, ..client }
 }
 
@@ -87,6 +88,8 @@ fn bodies_are_not_decompressed() {
         )
     });
     let answer = compressed.ask(&json!([]), 0).unwrap().unwrap_err();
+    assert_eq!(answer.status, 200);
+    let answer = answer.reason;
     assert!(answer.starts_with("the response is not JSON"), "{answer}");
 }
 

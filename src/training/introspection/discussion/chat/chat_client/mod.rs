@@ -13,12 +13,14 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::judging::judge::JudgeJob;
 use crate::support::network::access_token::AccessToken;
 use crate::support::network::http_client::{build_client, root_cause};
 use crate::support::network::response_body::{read_body, read_error_body};
 use crate::support::network::service_url::ServiceUrl;
 use crate::support::network::url_secrets::hide_url_secrets;
 use crate::support::text::escape_control_chars;
+use crate::training::introspection::discussion::chat::chat_flags::ChatFlags;
 
 /// Attempts and timeout of a request about a pair. Attempts follow connection failures and
 /// transient errors.
@@ -38,12 +40,16 @@ const MAX_TOKENS: u32 = 1500;
 
 /// A model behind `{base}/chat/completions`.
 #[derive(Debug)]
-pub(crate) struct ChatClient {
+pub struct ChatClient {
     client: Client,
     runtime: Runtime,
     url: String,
     model: String,
     key: Option<AccessToken>,
+    /// Flags that the user passed, for messages.
+    flags: ChatFlags,
+    /// True if the endpoint runs on this machine.
+    is_local: bool,
     /// Pause before the first retry; each later pause is four times as long.
     first_pause: Duration,
     /// Request parameters that the model has rejected.
@@ -65,7 +71,15 @@ const OPTIONAL_PARAMETERS: [&str; 3] = ["max_tokens", "temperature", "seed"];
 
 impl ChatClient {
     /// Creates a client for a model behind a base URL.
-    pub(crate) fn new(base: &ServiceUrl, model: &str, key: Option<AccessToken>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If the HTTP client cannot be created.
+    pub fn new(
+        base: &ServiceUrl,
+        model: &str,
+        key: Option<AccessToken>,
+        flags: ChatFlags,
+    ) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
             client: build_client(base, |client| client)?,
@@ -73,9 +87,22 @@ impl ChatClient {
             url: format!("{}/chat/completions", base.as_str()),
             model: model.to_owned(),
             key,
+            flags,
+            is_local: base.is_local(),
             first_pause: Duration::from_secs(1),
             rejected_parameters: Mutex::default(),
         })
+    }
+
+    /// Checks that a case may be sent: one that is marked `local_only` stays on this machine.
+    ///
+    /// # Errors
+    /// The reason why it may not.
+    pub(crate) fn may_receive(&self, job: &JudgeJob) -> Result<(), String> {
+        if self.is_local || !job.case.is_local_only() {
+            return Ok(());
+        }
+        Err(format!("the case is marked `local_only`, and would be sent to {}", self.url))
     }
 
     /// Returns the model and its URL.
@@ -94,8 +121,10 @@ impl ChatClient {
             // Any answer shows that the endpoint accepts the key and the model.
             Ok(_) | Err(RejectedMessages { status: 200, .. }) => Ok(()),
             Err(rejected) => bail!(
-                "{}: {rejected}\nhint: check --adviser (the URL up to `/v1`) and --model (one of its models)",
-                self.url
+                "{}: {rejected}\nhint: check {} (the URL up to `/v1`) and {} (one of its models)",
+                self.url,
+                self.flags.source,
+                self.flags.model
             ),
         }
     }
@@ -105,9 +134,12 @@ impl ChatClient {
     ///
     /// # Errors
     /// If the endpoint is unreachable, or rejects the key or the model.
-    pub(crate) fn ask(&self, messages: &Value, attempt: u32) -> Result<Result<String, String>> {
-        let answer = self.ask_with(messages, attempt, PAIR_REQUEST)?;
-        Ok(answer.map_err(|rejected| rejected.to_string()))
+    pub(crate) fn ask(
+        &self,
+        messages: &Value,
+        attempt: u32,
+    ) -> Result<Result<String, RejectedMessages>> {
+        self.ask_with(messages, attempt, PAIR_REQUEST)
     }
 
     /// As [`Self::ask`], with a number of attempts and a timeout.
@@ -119,40 +151,40 @@ impl ChatClient {
     ) -> Result<Result<String, RejectedMessages>> {
         let mut pause = self.first_pause;
         for remaining in (0..policy.max_attempts).rev() {
-            let failure = match self.send_with_supported_parameters(
-                messages,
-                attempt,
-                policy.timeout,
-            ) {
-                Ok((status @ 200, text)) => {
-                    // JSON can spell the key with escapes.
-                    let answer = match parse_answer(&text) {
-                        Ok(answer) => Ok(self.hide_key(&answer)),
-                        Err(reason) => {
-                            Err(RejectedMessages { status, reason: self.hide_key(&reason) })
-                        }
-                    };
-                    return Ok(answer);
-                }
-                // The endpoint rejects these messages; it may accept those of another pair.
-                Ok((status @ (400 | 413 | 422), text)) => {
-                    let reason = format!(
-                        "the endpoint rejected the request with status {status}: {}",
-                        shorten(&text)
-                    );
-                    return Ok(Err(RejectedMessages { status, reason }));
-                }
-                Ok((status @ (408 | 429 | 500..), text)) => {
-                    format!("status {status}: {}", shorten(&text))
-                }
-                Ok((status, text)) => bail!(
-                    "{}: status {status}: {}\n\
-                     hint: check --adviser (the URL up to `/v1`), --model (one of its models) and OPENAI_API_KEY (its key)",
-                    self.url,
-                    shorten(&text)
-                ),
-                Err(failure) => failure,
-            };
+            let failure =
+                match self.send_with_supported_parameters(messages, attempt, policy.timeout) {
+                    Ok((status @ 200, text)) => {
+                        // JSON can spell the key with escapes.
+                        let answer = match parse_answer(&text) {
+                            Ok(answer) => Ok(self.hide_key(&answer)),
+                            Err(reason) => {
+                                Err(RejectedMessages { status, reason: self.hide_key(&reason) })
+                            }
+                        };
+                        return Ok(answer);
+                    }
+                    // The endpoint rejects these messages; it may accept those of another pair.
+                    Ok((status @ (400 | 413 | 422), text)) => {
+                        let reason = format!(
+                            "the endpoint rejected the request with status {status}: {}",
+                            shorten(&text)
+                        );
+                        return Ok(Err(RejectedMessages { status, reason }));
+                    }
+                    Ok((status @ (408 | 429 | 500..), text)) => {
+                        format!("status {status}: {}", shorten(&text))
+                    }
+                    Ok((status, text)) => bail!(
+                        "{}: status {status}: {}\n\
+                     hint: check {} (the URL up to `/v1`), {} (one of its models) and {} (its key)",
+                        self.url,
+                        shorten(&text),
+                        self.flags.source,
+                        self.flags.model,
+                        self.flags.key_variable
+                    ),
+                    Err(failure) => failure,
+                };
             if remaining == 0 {
                 bail!(
                     "{}: {failure}\nhint: check that the endpoint is running, then run the same command to resume",
@@ -240,10 +272,12 @@ impl ChatClient {
 }
 
 /// Messages without an answer, although the endpoint works.
-struct RejectedMessages {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RejectedMessages {
     /// Status of the response.
-    status: u16,
-    reason: String,
+    pub(crate) status: u16,
+    /// Why there is no answer.
+    pub(crate) reason: String,
 }
 
 impl fmt::Display for RejectedMessages {

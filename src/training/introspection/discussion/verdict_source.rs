@@ -1,9 +1,4 @@
-//! Source of better evaluations: another judge, a file of verdicts, or a model behind an endpoint.
-
-pub(crate) mod advice_log;
-pub(crate) mod chat_client;
-pub(crate) mod endpoint;
-pub(crate) mod requests;
+//! Verdicts of another judge, or of the records of a run.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -11,17 +6,19 @@ use std::path::Path;
 use acem3_experts::prompt::Form;
 use anyhow::{Context, Result};
 
-use super::misjudged_pair::MisjudgedPair;
-use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::run_state::RunState;
 use crate::support::digest::Digest;
-use crate::training::introspection::adviser::endpoint::Endpoint;
+use crate::training::introspection::judged::misjudged_pair::MisjudgedPair;
+use crate::training::introspection::judged::review::PairId;
 
-/// Source of suggested verdicts.
-pub enum Adviser {
+/// Entries of a provenance that tell what a judge looks things up in.
+const KNOWLEDGE_ENTRIES: [&str; 2] = ["knowledge", "knowledge limits"];
+
+/// Source of verdicts that cannot discuss: it gives the same verdict again.
+pub enum VerdictSource {
     /// Another judge. It does not see the labels.
     Judge(Box<dyn Judge>),
     /// Existing verdicts, by case and models.
@@ -31,12 +28,9 @@ pub enum Adviser {
         /// The verdicts of all pairs in the records.
         verdicts: HashMap<PairId, RecordedVerdict>,
     },
-    /// A model behind an endpoint. If its first evaluation contradicts the labels, the next request
-    /// includes them.
-    Endpoint(Box<Endpoint>),
 }
 
-impl Adviser {
+impl VerdictSource {
     /// Reads the verdicts of a records file or of the folder of a run. Also returns the state of the
     /// run.
     ///
@@ -68,75 +62,47 @@ impl Adviser {
         Ok((Self::Recorded { source, verdicts }, records.state()))
     }
 
-    /// Returns a name that identifies the adviser.
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::Judge(judge) => judge.name(),
-            Self::Recorded { source, .. } => format!("verdicts of {source}"),
-            Self::Endpoint(endpoint) => endpoint.name(),
-        }
-    }
-
-    /// Checks that an endpoint accepts the key and the model.
-    ///
-    /// # Errors
-    /// If the endpoint is unreachable or rejects a request.
-    pub(super) fn check(&self) -> Result<()> {
-        match self {
-            Self::Judge(_) | Self::Recorded { .. } => Ok(()),
-            Self::Endpoint(endpoint) => endpoint.check().context("--adviser"),
-        }
-    }
-
-    /// Returns the number of pairs per request batch. It is one for an endpoint, so that each paid
-    /// answer is logged before the next request.
-    pub(super) fn batch_size(&self, max: usize) -> usize {
-        match self {
-            Self::Judge(_) | Self::Recorded { .. } => max,
-            Self::Endpoint(_) => 1,
-        }
-    }
-
-    /// Returns the maximum number of requests per pair.
-    pub(super) fn attempts(&self, max: u32) -> u32 {
-        match self {
-            // Judges and records return the same verdict again.
-            Self::Judge(_) | Self::Recorded { .. } => 1,
-            Self::Endpoint(_) => max,
-        }
-    }
-
-    /// Returns a suggested verdict, or the reason for none, for each misjudged pair. `attempt`
-    /// counts from 0.
-    ///
-    /// # Errors
-    /// If the adviser fails as a whole. A failure on one pair is the inner `Err`.
-    pub(super) fn request(
-        &mut self,
-        pairs: &[&MisjudgedPair],
-        attempt: u32,
-    ) -> Result<Vec<Result<RecordedVerdict, String>>> {
+    /// Returns a name that identifies the source.
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Judge(judge) => {
+                let provenance = judge.provenance();
+                let entries = KNOWLEDGE_ENTRIES.into_iter().filter_map(|name| provenance.get(name));
+                let knowledge: Vec<&str> = entries.map(String::as_str).collect();
+                match knowledge.as_slice() {
+                    [] => judge.name(),
+                    _ => format!("{} with knowledge {}", judge.name(), knowledge.join(", ")),
+                }
+            }
+            Self::Recorded { source, .. } => format!("verdicts of {source}"),
+        }
+    }
+
+    /// Returns a verdict, or the reason for none, for each pair.
+    ///
+    /// # Errors
+    /// If the judge fails as a whole. A failure on one pair is the inner `Err`.
+    pub(crate) fn verdicts(
+        &mut self,
+        pairs: &[&MisjudgedPair],
+    ) -> Result<Vec<Result<RecordedVerdict, String>>> {
+        match self {
+            Self::Judge(_) if pairs.is_empty() => Ok(Vec::new()),
+            Self::Judge(judge) => {
                 let jobs: Vec<JudgeJob> = pairs.iter().map(|pair| pair.job.clone()).collect();
-                let verdicts = judge.judge(&jobs).context("the adviser failed")?;
-                let suggestion = |verdict: Result<_, Unscored>| match verdict {
+                let verdicts = judge.judge(&jobs)?;
+                let to_recorded = |verdict: Result<_, Unscored>| match verdict {
                     Ok(verdict) => RecordedVerdict::from_verdict(&verdict, Form::Pair).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
                 };
-                verdicts.into_iter().map(suggestion).collect()
+                verdicts.into_iter().map(to_recorded).collect()
             }
             Self::Recorded { verdicts, .. } => {
                 let find = |pair: &&MisjudgedPair| {
                     let verdict = verdicts.get(&pair.id()).cloned();
-                    Ok(verdict.ok_or_else(|| {
-                        "the adviser's records have no verdict on this pair".to_owned()
-                    }))
+                    verdict.ok_or_else(|| "the records have no verdict on this pair".to_owned())
                 };
-                pairs.iter().map(find).collect()
-            }
-            Self::Endpoint(endpoint) => {
-                pairs.iter().map(|pair| endpoint.evaluate(pair, attempt)).collect()
+                Ok(pairs.iter().map(find).collect())
             }
         }
     }
