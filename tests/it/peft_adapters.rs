@@ -168,3 +168,70 @@ fn errors_say_how_to_name_the_base() {
     let served = error(&folder, &["panel", "inspect", "served.members.toml"]);
     assert!(served.contains("the member has adapter and model"), "{served}");
 }
+
+/// The members of a training that keeps adapters are adapters of the base that they started from, and judge
+/// as members do into which they are merged.
+#[test]
+fn kept_adapters_judge_like_merged_ones() {
+    let folder = Folder::with_cases(2);
+    folder.write(
+        "start.members.toml",
+        &panel_file(["adapters/plain", "adapters/ranks", "adapters/upper", "adapters/plain"]),
+    );
+    let training = "start = \"start.members.toml\"\nname = \"more\"\nseed = 2\ntrunk_layers = 1\n\
+                    layout = \"case-first\"\nrubric = \"names\"\n[[stages]]\nname = \"heads\"\n\
+                    kind = \"heads\"\nmembers = [\"conclusion\"]\nsteps = 1\nbatch = 1\nrate = 1e-2\n\
+                    [stages.lora]\nrank = 2\n\
+                    alpha = 4.0\n";
+    folder.write("merged.toml", training);
+    folder.write("kept.toml", &format!("keep_adapters = true\n{training}"));
+    for run in ["merged", "kept"] {
+        let config = format!("{run}.toml");
+        let trained = folder.run(&["train", "run", &config, "--out", run]);
+        assert_eq!(trained.exit_code, 0, "{}", trained.stderr);
+        let has_sizes = trained.stderr.contains(" of the base and ");
+        assert_eq!(has_sizes, run == "kept", "{}", trained.stderr);
+        let panel = format!("{run}/panel");
+        let out = format!("{run}-out");
+        let judged =
+            folder.run(&["judge", "cases", "--panel", &panel, "--scores-only", "--out", &out]);
+        assert_eq!(judged.exit_code, 0, "{}", judged.stderr);
+    }
+    for (kept, merged) in folder.records("kept-out").iter().zip(&folder.records("merged-out")) {
+        for response in 0..2 {
+            let score = |record: &Value| record["expected"][response].as_f64().unwrap();
+            assert!((score(kept) - score(merged)).abs() < 2e-2, "{kept}\n{merged}");
+        }
+    }
+    // The base is in the panel once, with the values of its file.
+    let load = |path: &Path| candle::safetensors::load(path, &candle::Device::Cpu).unwrap();
+    let trunk = load(&folder.path("kept/panel/trunk.safetensors"));
+    let shard = load(Path::new(&golden("checkpoints/llava/model-00002-of-00002.safetensors")));
+    let (name, values) =
+        shard.iter().find(|(name, _)| name.ends_with("layers.1.mlp.up_proj.weight")).unwrap();
+    let found = &trunk["model.layers.1.mlp.up_proj.weight"];
+    assert_eq!(
+        found.flatten_all().unwrap().to_vec1::<half::f16>().unwrap(),
+        values.flatten_all().unwrap().to_vec1::<half::f16>().unwrap(),
+        "{name}"
+    );
+    for member in ["expression", "medical_knowledge", "patient_relevance", "conclusion"] {
+        let head = load(&folder.path(&format!("kept/panel/{member}.safetensors")));
+        assert!(head.keys().all(|name| name.contains(".lora_")), "{member}");
+    }
+    let size = |run: &str| {
+        let path = folder.path(&format!("{run}/heads.conclusion.safetensors"));
+        std::fs::metadata(path).unwrap().len()
+    };
+    assert!(8 * size("kept") < size("merged"));
+    let exported = folder.run(&["panel", "export", "kept/panel", "--peft", "--out", "served"]);
+    assert_eq!(exported.exit_code, 0, "{}", exported.stderr);
+    let other = format!("keep_adapters = true\nstart = {:?}\n", "two.members.toml");
+    folder.write("other.toml", &training.replace("start = \"start.members.toml\"\n", &other));
+    let two =
+        panel_file(["adapters/plain", "adapters/ranks", "adapters/upper", "adapters/outside"]);
+    folder.write("two.members.toml", &two);
+    let refused = folder.run(&["train", "run", "other.toml", "--out", "other"]);
+    let expected = "conclusion starts with other weights than expression";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+}

@@ -9,7 +9,7 @@ use candle::{DType, Device, Tensor};
 
 use super::adapter_config::AdapterConfig;
 use super::outside_decoder::MergedAdapter;
-use super::tensors::{AdapterTensors, Factors};
+use super::tensors::{AdapterWeights, Factors};
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::published::config_json::{ADAPTER_CONFIG_FILE, CONFIG_FILE};
 use crate::checkpoints::published::model_names::{
@@ -49,7 +49,7 @@ pub(in crate::checkpoints::published) fn apply(
     weight_files: &mut WeightFiles,
 ) -> Result<()> {
     let config = AdapterConfig::read(folder)?;
-    let tensors = AdapterTensors::read(folder, weight_files)?;
+    let tensors = AdapterWeights::read(folder, weight_files)?;
     check_replaced_modules(folder, &config, &tensors)?;
     let has_own_config = folder.join(CONFIG_FILE).is_file();
     let mut adapted = AdaptedMember { naming, has_own_config, member };
@@ -77,7 +77,7 @@ pub(in crate::checkpoints::published) fn apply(
 fn check_replaced_modules(
     folder: &Path,
     config: &AdapterConfig,
-    tensors: &AdapterTensors,
+    tensors: &AdapterWeights,
 ) -> Result<()> {
     let is_replaced = |module: &&String| {
         let part = format!(".{module}.");

@@ -26,7 +26,7 @@ pub(super) struct Factors {
 
 /// Tensors of an adapter.
 #[derive(Default)]
-pub(super) struct AdapterTensors {
+pub(super) struct AdapterWeights {
     /// Factors by the name of the module in the base.
     pub(super) factors: BTreeMap<String, Factors>,
     /// Weights that replace those of the base, by the name in the base.
@@ -42,7 +42,7 @@ enum TensorPart {
     Replaced,
 }
 
-impl AdapterTensors {
+impl AdapterWeights {
     /// Reads the files of a folder.
     ///
     /// # Errors
