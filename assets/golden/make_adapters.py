@@ -76,7 +76,8 @@ def logits(built, expected):
 
 
 def main():
-    shutil.rmtree(OUT, ignore_errors=True)
+    for name in [*CONFIGS, "pickled", "llava"]:
+        shutil.rmtree(OUT / name, ignore_errors=True)
     expected = load_file(HERE / "checkpoints/expected.safetensors")
     found = {}
     for seed, (name, config) in enumerate(CONFIGS.items()):

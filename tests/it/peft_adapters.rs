@@ -89,7 +89,7 @@ fn four_adapters_judge_over_one_base() {
 #[test]
 fn folder_of_an_adapter_is_a_panel_with_its_recorded_base() {
     let folder = Folder::with_cases(1);
-    let panel = golden("adapters/plain");
+    let panel = golden("adapters/trl");
     let judged =
         folder.run(&["judge", "cases", "--panel", &panel, "--scores-only", "--out", "out"]);
     assert_eq!(judged.exit_code, 0, "{}", judged.stderr);

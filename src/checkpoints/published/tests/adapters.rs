@@ -61,6 +61,15 @@ fn adapters_reproduce_logits_of_peft() {
     }
 }
 
+/// TRL's DPO trainer made this adapter (`assets/golden/make_trl_adapter.py`).
+#[test]
+fn adapter_of_trl_reproduces_its_logits() {
+    let folder = adapter_folder("trl");
+    let values = candle::safetensors::load(folder.join("values.safetensors"), &Device::Cpu);
+    let member = load(folder, &mut new_files()).unwrap();
+    assert_near(&last_logits(&member, 4), &values.unwrap()["logits"], "trl");
+}
+
 #[test]
 fn members_of_one_base_share_its_weights() {
     let mut files = new_files();
