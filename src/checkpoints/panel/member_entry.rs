@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Debug)]
 pub(super) enum MemberEntry {
     Folder(PathBuf),
-    Table(MemberTable),
+    Table(Box<MemberTable>),
 }
 
 /// Reads an entry. The errors about a table name its fields, unlike those of an untagged enum.
@@ -31,7 +31,8 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<MemberEntry, A::Error> {
-        MemberTable::deserialize(MapAccessDeserializer::new(table)).map(MemberEntry::Table)
+        let table = MemberTable::deserialize(MapAccessDeserializer::new(table))?;
+        Ok(MemberEntry::Table(Box::new(table)))
     }
 }
 

@@ -37,7 +37,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
-use adapter::TensorNaming;
+use adapter::AdapterFolder;
 use config::CheckpointConfig;
 use config_json::{CONFIG_FILE, read_json};
 pub(crate) use source::CheckpointSource;
@@ -48,8 +48,13 @@ impl CheckpointSource {
     pub(crate) fn load(&self, name: &str, weight_files: &mut WeightFiles) -> Result<Member> {
         let (mut member, layout) = self.load_base(name, weight_files)?;
         if let Some(folder) = &self.adapter {
-            let naming = TensorNaming { layout, text_only: member.vision.is_none() };
-            adapter::apply(folder, naming, &mut member, weight_files)?;
+            let folder = AdapterFolder {
+                path: folder,
+                ignore_config: &self.ignore_config,
+                layout,
+                text_only: member.vision.is_none(),
+            };
+            adapter::apply(folder, &mut member, weight_files)?;
         }
         Ok(member)
     }

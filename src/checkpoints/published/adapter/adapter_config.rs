@@ -17,6 +17,22 @@ const MAX_PATTERNS: usize = 4096;
 /// Maximum size of a compiled pattern in bytes.
 const MAX_PATTERN_SIZE: usize = 1 << 20;
 
+/// Fields of features that acem3 does not compute.
+const REFUSED_FIELDS: [&str; 12] = [
+    "alora_invocation_tokens",
+    "arrow_config",
+    "fan_in_fan_out",
+    "kasa_config",
+    "layer_replication",
+    "lora_bias",
+    "monteclora_config",
+    "target_parameters",
+    "trainable_token_indices",
+    "use_bdlora",
+    "use_dora",
+    "use_qalora",
+];
+
 /// Fields that only affect the training, or that the names of the tensors show.
 const IGNORED_FIELDS: [&str; 20] = [
     "auto_mapping",
@@ -48,8 +64,6 @@ const PLAIN_INITS: [&str; 4] = ["gaussian", "eva", "orthogonal", "mica"];
 #[derive(Deserialize)]
 struct AdapterFields {
     peft_type: Option<String>,
-    base_model_name_or_path: Option<String>,
-    revision: Option<String>,
     #[serde(default = "default_rank")]
     r: usize,
     #[serde(default = "default_alpha")]
@@ -74,10 +88,6 @@ fn default_alpha() -> f64 {
 
 /// Settings of an adapter.
 pub(super) struct AdapterConfig {
-    /// Name of the base: a path or a hub id; `None` if the file names none.
-    pub(super) base: Option<String>,
-    /// Revision of the base on the hub.
-    pub(super) revision: Option<String>,
     /// Modules whose weights the file of the adapter must replace.
     pub(super) replaced_modules: Vec<String>,
     rank: usize,
@@ -89,18 +99,19 @@ pub(super) struct AdapterConfig {
 }
 
 impl AdapterConfig {
-    /// Reads the file of a folder.
+    /// Reads the file of a folder. `ignored`: unknown fields that do not affect the computation.
     ///
     /// # Errors
     ///
     /// The file cannot be read, or the adapter has a feature that acem3 does not compute. The message
     /// names the file.
-    pub(super) fn read(folder: &Path) -> Result<Self> {
+    pub(super) fn read(folder: &Path, ignored: &[String]) -> Result<Self> {
         let path = folder.join(ADAPTER_CONFIG_FILE);
-        read_json(&path).and_then(Self::parse).with_context(|| path.display().to_string())
+        let config = read_json(&path).and_then(|map| Self::parse(map, ignored));
+        config.with_context(|| path.display().to_string())
     }
 
-    fn parse(map: Map<String, Value>) -> Result<Self> {
+    fn parse(map: Map<String, Value>, ignored: &[String]) -> Result<Self> {
         let fields: AdapterFields =
             serde_json::from_value(Value::Object(map)).context("not an adapter configuration")?;
         let kind = fields.peft_type.as_deref().unwrap_or("missing");
@@ -111,12 +122,7 @@ impl AdapterConfig {
             bail!("bias is {bias}, only \"none\" is supported\n{MERGE_HINT}");
         }
         check_initialisation(fields.init_lora_weights.as_ref())?;
-        for (name, value) in &fields.others {
-            if is_active(value) && !IGNORED_FIELDS.contains(&name.as_str()) {
-                let excerpt: String = value.to_string().chars().take(60).collect();
-                bail!("{name} is {excerpt}, which is not supported\n{MERGE_HINT}");
-            }
-        }
+        check_others(&fields.others, ignored)?;
         if fields.r == 0 || !fields.lora_alpha.is_finite() {
             bail!(
                 "r is {} and lora_alpha {}, expected a positive rank and a finite number",
@@ -125,8 +131,6 @@ impl AdapterConfig {
             );
         }
         Ok(Self {
-            base: fields.base_model_name_or_path.filter(|name| !name.is_empty()),
-            revision: fields.revision.filter(|revision| !revision.is_empty()),
             replaced_modules: fields.modules_to_save.unwrap_or_default(),
             rank: fields.r,
             alpha: fields.lora_alpha,
@@ -147,6 +151,23 @@ impl AdapterConfig {
         let alpha = first_match(&self.alpha_pattern, module).unwrap_or(self.alpha);
         if self.is_rank_stabilised { alpha * (self.rank(module) as f64).sqrt() } else { alpha }
     }
+}
+
+/// Checks that no feature is on that acem3 does not compute.
+fn check_others(fields: &Map<String, Value>, ignored: &[String]) -> Result<()> {
+    for (name, value) in fields.iter().filter(|(_, value)| is_active(value)) {
+        let excerpt: String = value.to_string().chars().take(60).collect();
+        if REFUSED_FIELDS.contains(&name.as_str()) {
+            bail!("{name} is {excerpt}, which is not supported\n{MERGE_HINT}");
+        }
+        if !IGNORED_FIELDS.contains(&name.as_str()) && !ignored.contains(name) {
+            bail!(
+                "{name} is {excerpt}, unknown field\n{MERGE_HINT}; if the field does not affect the \
+                 computation, list it under ignore_config in a panel file"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Returns true unless a value means that a feature is off.
@@ -209,7 +230,8 @@ mod tests {
     use serde_json::json;
 
     fn parse(config: &Value) -> Result<AdapterConfig> {
-        AdapterConfig::parse(config.as_object().cloned().unwrap_or_default())
+        let ignored = ["harmless".to_owned()];
+        AdapterConfig::parse(config.as_object().cloned().unwrap_or_default(), &ignored)
     }
 
     #[test]
@@ -231,9 +253,8 @@ mod tests {
 
     #[test]
     fn other_features_are_refused() {
-        assert!(IGNORED_FIELDS.is_sorted());
-        let plain =
-            json!({"peft_type": "LORA", "use_dora": false, "loftq_config": {}, "bias": "none"});
+        assert!(IGNORED_FIELDS.is_sorted() && REFUSED_FIELDS.is_sorted());
+        let plain = json!({"peft_type": "LORA", "use_dora": false, "loftq_config": {}, "bias": "none", "harmless": 1});
         assert!(parse(&plain).is_ok());
         for (name, value) in [
             ("use_dora", json!(true)),

@@ -26,16 +26,20 @@ use crate::support::files::regular_file;
 const BASE_HINT: &str = "hint: use the base that the adapter was trained on, `base_model_name_or_path` in \
                          adapter_config.json";
 
-/// How the base names its tensors.
+/// An adapter, and how the base names its tensors.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::checkpoints::published) struct TensorNaming {
-    /// Layout of the names.
+pub(in crate::checkpoints::published) struct AdapterFolder<'a> {
+    /// The folder.
+    pub(in crate::checkpoints::published) path: &'a Path,
+    /// Unknown fields of its configuration that do not affect the computation.
+    pub(in crate::checkpoints::published) ignore_config: &'a [String],
+    /// Layout of the names in the base.
     pub(in crate::checkpoints::published) layout: CheckpointLayout,
     /// True if the member has no vision tower.
     pub(in crate::checkpoints::published) text_only: bool,
 }
 
-/// Reads the adapter in `folder` and adds it to a member with the weights of its base. Adapters of the
+/// Reads an adapter and adds it to a member with the weights of its base. Adapters of the
 /// decoder layers stay apart from the matrices, which members of the same base share. Others are merged.
 ///
 /// # Errors
@@ -43,16 +47,16 @@ pub(in crate::checkpoints::published) struct TensorNaming {
 /// The adapter has a feature that acem3 does not compute, or does not fit the base. Messages name the file
 /// and the tensor.
 pub(in crate::checkpoints::published) fn apply(
-    folder: &Path,
-    naming: TensorNaming,
+    adapter: AdapterFolder,
     member: &mut Member,
     weight_files: &mut WeightFiles,
 ) -> Result<()> {
-    let config = AdapterConfig::read(folder)?;
+    let folder = adapter.path;
+    let config = AdapterConfig::read(folder, adapter.ignore_config)?;
     let tensors = AdapterWeights::read(folder, weight_files)?;
     check_replaced_modules(folder, &config, &tensors)?;
     let has_own_config = folder.join(CONFIG_FILE).is_file();
-    let mut adapted = AdaptedMember { naming, has_own_config, member };
+    let mut adapted = AdaptedMember { adapter, has_own_config, member };
     // Replaced weights first: some of them get an adapter too. Of these the output layer last, because a
     // tied one is compared with the embedding.
     let (outputs, others): (Vec<_>, Vec<_>) =
@@ -95,7 +99,7 @@ fn check_replaced_modules(
 
 /// A member that gets an adapter.
 struct AdaptedMember<'a> {
-    naming: TensorNaming,
+    adapter: AdapterFolder<'a>,
     /// True if the configuration is that of the adapter, which may add an image part to the base.
     has_own_config: bool,
     member: &'a mut Member,
@@ -120,7 +124,7 @@ impl AdaptedMember<'_> {
             }
             Factors { a: None, b: None } => return Ok(()),
         };
-        let TensorNaming { layout, text_only } = self.naming;
+        let AdapterFolder { layout, text_only, .. } = self.adapter;
         let weight = format!("{module}.weight");
         let Some(weight) = layout.rename(&weight, text_only) else {
             return Ok(());
@@ -152,7 +156,7 @@ impl AdaptedMember<'_> {
 
     /// Replaces a weight of the base.
     fn replace(&mut self, name: &str, stored: StoredTensor) -> Result<()> {
-        let TensorNaming { layout, text_only } = self.naming;
+        let AdapterFolder { layout, text_only, .. } = self.adapter;
         let Some(weight) = layout.rename(name, text_only) else {
             return Ok(());
         };

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::adapter_config::AdapterConfig;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::single_gguf;
 use crate::checkpoints::published::config_json::{
-    ADAPTER_CONFIG_FILE, CONFIG_FILE, is_adapter_folder, is_gguf,
+    ADAPTER_CONFIG_FILE, CONFIG_FILE, is_adapter_folder, is_gguf, read_json,
 };
 use crate::checkpoints::published::shards::has_weights;
 use crate::checkpoints::published::source::CheckpointSource;
@@ -78,12 +79,23 @@ impl CheckpointSource {
     }
 }
 
+/// Fields of `adapter_config.json` about the base.
+#[derive(Deserialize)]
+struct RecordedBase {
+    base_model_name_or_path: Option<String>,
+    revision: Option<String>,
+}
+
 /// Finds the base that the configuration of an adapter names.
 fn recorded_base(adapter: &Path, downloads: &mut HubDownloads) -> Result<PathBuf> {
-    let config = AdapterConfig::read(adapter)?;
-    let file = adapter.join(ADAPTER_CONFIG_FILE);
-    let file = file.display();
-    let Some(name) = config.base else {
+    let path = adapter.join(ADAPTER_CONFIG_FILE);
+    let file = path.display();
+    let fields = read_json(&path).and_then(|map| {
+        let fields: RecordedBase = serde_json::from_value(Value::Object(map))?;
+        Ok(fields)
+    });
+    let fields = fields.with_context(|| file.to_string())?;
+    let Some(name) = fields.base_model_name_or_path.filter(|name| !name.is_empty()) else {
         bail!("{file}: no base_model_name_or_path, so the base is unknown\n{NAME_HINT}");
     };
     let is_model = |path: &PathBuf| {
@@ -93,7 +105,7 @@ fn recorded_base(adapter: &Path, downloads: &mut HubDownloads) -> Result<PathBuf
     if let Some(found) = candidates.into_iter().find(is_model) {
         return Ok(found);
     }
-    let id = match config.revision {
+    let id = match fields.revision.filter(|revision| !revision.is_empty()) {
         Some(revision) => format!("{name}@{revision}"),
         None => name.clone(),
     };

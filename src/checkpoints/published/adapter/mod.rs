@@ -8,4 +8,4 @@ mod base;
 mod outside_decoder;
 mod tensors;
 
-pub(super) use apply::{TensorNaming, apply};
+pub(super) use apply::{AdapterFolder, apply};

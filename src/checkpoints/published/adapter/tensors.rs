@@ -1,7 +1,7 @@
 //! Tensors of an adapter, by the module that they belong to.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
@@ -59,10 +59,10 @@ impl AdapterWeights {
             )
         };
         let mut tensors = Self::default();
-        tensors.add_file(main, folder.join(main), weight_files)?;
+        tensors.add_file(main, &folder.join(main), weight_files)?;
         let llava = folder.join(LLAVA_FILE);
         if llava.is_file() {
-            tensors.add_file(LLAVA_FILE, llava, weight_files)?;
+            tensors.add_file(LLAVA_FILE, &llava, weight_files)?;
         }
         if tensors.factors.is_empty() && tensors.replaced.is_empty() {
             bail!(
@@ -76,10 +76,10 @@ impl AdapterWeights {
     fn add_file(
         &mut self,
         name: &'static str,
-        path: PathBuf,
+        path: &Path,
         weight_files: &mut WeightFiles,
     ) -> Result<()> {
-        let loaded = weight_files.read_checkpoint_file(&path)?;
+        let loaded = weight_files.read_checkpoint_file(path)?;
         self.files.insert(name, loaded.digest.to_string());
         for (tensor, stored) in &loaded.tensors {
             self.add(tensor, stored.clone())?;
