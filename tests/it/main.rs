@@ -115,6 +115,7 @@ mod packaging;
 #[cfg(test)]
 mod panel;
 #[cfg(test)]
+mod peft_adapters;
 mod peft_export;
 #[cfg(test)]
 mod phantoms;

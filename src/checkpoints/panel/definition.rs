@@ -162,9 +162,10 @@ impl PanelDefinition {
                 Self::from_members(&file, path, rubric, &mut weight_files)?
             }
             PanelFiles::Checkpoint(folder) => {
-                let source = CheckpointSource::new(folder.clone());
+                let downloads = &mut weight_files.downloads;
+                let source = CheckpointSource::locate(folder.clone(), None, downloads)?;
                 let prompt_config =
-                    MembersFile::default_prompt_config(display_name(folder, source.is_gguf()));
+                    MembersFile::default_prompt_config(display_name(folder, folder.is_file()));
                 let names = rubric.aspects.iter().map(|aspect| aspect.key.key());
                 let names: Vec<_> = names.chain([CONCLUSION]).collect();
                 let sources = vec![source; names.len()];

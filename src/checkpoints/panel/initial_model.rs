@@ -1,6 +1,6 @@
 //! Initial model of a training run: a panel, or a published checkpoint for all four members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use acem3_experts::ops::is_adapter;
@@ -11,7 +11,7 @@ use acem3_experts::{ModelConfig, TextTokenizer};
 use acem3_projector::ProjectorKind;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
-use candle::Tensor;
+use candle::{DType, Tensor};
 
 use super::files::PanelFiles;
 use crate::checkpoints::hub::HubDownloads;
@@ -170,6 +170,41 @@ impl InitialModel {
             return Ok(Parameters::from_shared(tensors)?.merge_adapters()?);
         }
         Ok(tensors)
+    }
+
+    /// Returns the weights of a member by name, without its adapters. They share memory with the initial
+    /// model.
+    pub(crate) fn base_weights(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
+        let tensors = self.members.get(member).context("no such member")?.tensors.iter();
+        let base = tensors.filter(|(name, _)| !is_adapter(name));
+        Ok(base.map(|(name, stored)| (name.clone(), stored.values.clone())).collect())
+    }
+
+    /// Returns the tensors of the adapters of a member by name, in f32.
+    pub(crate) fn adapters(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
+        let tensors = self.members.get(member).context("no such member")?.tensors.iter();
+        let adapters = tensors.filter(|(name, _)| is_adapter(name));
+        let values =
+            adapters.map(|(n, stored)| Ok((n.clone(), stored.values.to_dtype(DType::F32)?)));
+        values.collect()
+    }
+
+    /// Returns the element type of a tensor of a member in its file, if it has one.
+    pub(crate) fn file_dtype(&self, member: usize, name: &str) -> Option<DType> {
+        match self.members.get(member)?.tensors.get(name)?.identity.encoding {
+            TensorEncoding::Plain(dtype) => Some(dtype),
+            TensorEncoding::Blocks(_) => None,
+        }
+    }
+
+    /// Returns true if two members have the same weights, apart from their adapters.
+    pub(crate) fn have_one_base(&self, first: usize, second: usize) -> bool {
+        let base = |member: usize| -> Option<BTreeMap<&String, &TensorIdentity>> {
+            let tensors = self.members.get(member)?.tensors.iter();
+            let tensors = tensors.filter(|(name, _)| !is_adapter(name));
+            Some(tensors.map(|(name, stored)| (name, &*stored.identity)).collect())
+        };
+        base(first) == base(second)
     }
 
     /// Returns a tensor of a member.

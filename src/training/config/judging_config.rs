@@ -92,6 +92,14 @@ impl JudgingConfig {
         })
     }
 
+    /// Returns the names of the members.
+    ///
+    /// # Errors
+    /// The rubric cannot be read, or does not fit a panel.
+    pub(crate) fn member_names(&self) -> Result<MemberNames> {
+        MemberNames::of_rubric(&self.to_rubric()?).context("[judging]")
+    }
+
     /// Completes the values of a configuration in this folder. Returns the names of the members.
     ///
     /// # Errors
@@ -103,10 +111,9 @@ impl JudgingConfig {
         if Rubric::by_key(&self.rubric)?.is_none() {
             self.rubric = folder.join(&self.rubric).display().to_string();
         }
-        let rubric = self.to_rubric()?;
         if !self.has_rubric_of_ace_m3() {
-            self.rubric_sha256 = Some(declare_rubric(&rubric).1);
+            self.rubric_sha256 = Some(declare_rubric(&self.to_rubric()?).1);
         }
-        MemberNames::of_rubric(&rubric).context("[judging]")
+        self.member_names()
     }
 }

@@ -51,7 +51,8 @@ pub struct StageConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen_layers: Option<usize>,
     /// Trains only low-rank adapters (`rank`, `alpha`, `targets`) of the decoder layers that are
-    /// not frozen. The stage's checkpoint contains the merged weights and has the usual format.
+    /// not frozen. The stage's checkpoint contains the merged weights and has the usual format, or with
+    /// `keep_adapters` the adapters alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lora: Option<LoraConfig>,
     /// Proportion of examples from the data sets. The other examples are phantoms.

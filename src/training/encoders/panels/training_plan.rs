@@ -140,6 +140,7 @@ impl EncoderPlan {
             micro_batch: MICRO_BATCH,
             dtype: self.dtype,
             recomputes_activations: false,
+            keeps_adapters: false,
             layout: base.prompt_config.layout,
             rubric: base.prompt_config.rubric,
             vocabulary: model.decoder.vocab_size,

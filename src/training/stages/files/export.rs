@@ -7,6 +7,7 @@ use acem3_experts::prompt::Rubric;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
+use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::member_files::MemberFiles;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
@@ -16,7 +17,7 @@ use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::stages::files::member_adapters::read_member_adapters;
-use crate::training::stages::files::member_state::{MemberState, is_equal};
+use crate::training::stages::files::member_state::{MemberState, MemberWeights, is_equal};
 
 /// Tensors by name.
 type Tensors = HashMap<String, Tensor>;
@@ -27,6 +28,31 @@ const TRUNK: &str = "trunk.safetensors";
 const ANALYSIS_TOKENS: usize = 48;
 /// Token budget of an analysis if a stage trains on a file of evaluations.
 const ANALYSIS_TOKENS_OF_FILES: usize = 128;
+
+/// Sizes of the weight files of a panel in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PanelSizes {
+    /// The weights that all members share.
+    pub(crate) trunk: u64,
+    /// The files of the four members together.
+    pub(crate) members: u64,
+}
+
+impl PanelSizes {
+    /// Reads the sizes of the files in the folder of a panel.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) fn read(panel: &Path, names: [&str; 4]) -> Result<Self> {
+        let size = |name: &str| {
+            let path = panel.join(name);
+            let metadata = std::fs::metadata(&path);
+            metadata.map(|m| m.len()).with_context(|| format!("cannot read {}", path.display()))
+        };
+        let members = names.iter().map(|name| size(&format!("{name}.safetensors")));
+        Ok(Self { trunk: size(TRUNK)?, members: members.sum::<Result<u64>>()? })
+    }
+}
 
 /// Writes the panel's folder: one file with the weights that are equal in all members, and one file
 /// per member with the others, in half precision. If the members are adapters of one model, their
@@ -39,7 +65,7 @@ pub(crate) fn export(
     let folder = out.join("panel");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
-    let names = MemberNames::of_rubric(&config.judging.to_rubric()?)?.all();
+    let names = config.judging.member_names()?.all();
     let (trunk, heads) = match adapted_model(members)? {
         Some(adapted) => adapted,
         None => trunk_and_heads(names, members)?,
@@ -91,8 +117,27 @@ fn adapted_model(members: &[MemberState<'_>; 4]) -> Result<Option<(Tensors, Vec<
         return Ok(None);
     };
     let adapters = members.iter().map(|member| read_member_adapters(&member.adapters));
+    let base = match &first.base {
+        MemberWeights::InitialBase(initial_model, i) => to_file_dtype(base, initial_model, *i)?,
+        _ => base,
+    };
     let base = half_precision_weights(base)?.into_iter().collect();
     Ok(Some((base, adapters.collect::<Result<_>>()?)))
+}
+
+/// Returns unchanged weights of the initial model, in bf16 if its files have them in bf16, which has a
+/// larger range than f16.
+fn to_file_dtype(
+    tensors: Vec<(String, Tensor)>,
+    initial_model: &InitialModel,
+    member: usize,
+) -> Result<Vec<(String, Tensor)>> {
+    let converted = tensors.into_iter().map(|(name, tensor)| {
+        let is_bf16 = initial_model.file_dtype(member, &name) == Some(DType::BF16);
+        let tensor = if is_bf16 { tensor.to_dtype(DType::BF16)? } else { tensor };
+        Ok((name, tensor))
+    });
+    converted.collect()
 }
 
 /// Returns the weights of a member that belong to a panel, as f16. Weights in bf16, which a training

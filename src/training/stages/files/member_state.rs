@@ -9,6 +9,7 @@ use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
+use crate::training::stages::files::member_adapters::{AdapterSource, read_member_adapters};
 
 /// State of a member between two stages.
 #[derive(Clone, Default)]
@@ -18,8 +19,8 @@ pub(crate) struct MemberState<'a> {
     /// Location of the weights before the last stages, if those trained adapters of this member only;
     /// otherwise the location of the weights.
     pub(crate) base: MemberWeights<'a>,
-    /// Files with the adapters of those stages, in order.
-    pub(crate) adapters: Vec<PathBuf>,
+    /// The adapters of those stages, in order.
+    pub(crate) adapters: Vec<AdapterSource<'a>>,
     /// Text that begins the completions, if any.
     pub(crate) completion_prefix: Option<String>,
 }
@@ -32,6 +33,10 @@ pub(crate) enum MemberWeights<'a> {
     Random,
     /// Member of the initial model, by index.
     Initial(&'a InitialModel, usize),
+    /// Member of the initial model, by index, without its adapters.
+    InitialBase(&'a InitialModel, usize),
+    /// Weights with adapters, which are merged when they are read.
+    Adapted(Box<Self>, Vec<AdapterSource<'a>>),
     /// Checkpoint of a stage, with the member of the initial model that the training started from.
     Stage(PathBuf, Option<(&'a InitialModel, usize)>),
 }
@@ -51,12 +56,38 @@ impl<'a> MemberState<'a> {
         })
     }
 
+    /// Returns the same members for a training that keeps adapters apart: those of the initial model are
+    /// adapters over its base.
+    pub(crate) fn with_kept_adapters(self) -> Self {
+        match self.weights {
+            MemberWeights::Initial(initial_model, i) => Self {
+                base: MemberWeights::InitialBase(initial_model, i),
+                adapters: vec![AdapterSource::Initial(initial_model, i)],
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// Returns the state after a stage that kept its adapters apart. `file`: its checkpoint.
+    pub(crate) fn after_adapters(&self, file: PathBuf) -> Self {
+        let adapters: Vec<_> =
+            self.adapters.iter().cloned().chain([AdapterSource::File(file)]).collect();
+        Self {
+            weights: MemberWeights::Adapted(Box::new(self.base.clone()), adapters.clone()),
+            base: self.base.clone(),
+            adapters,
+            completion_prefix: None,
+        }
+    }
+
     /// Returns the state after a stage. `checkpoint`: its weights. `adapters`: their adapters, if the
     /// stage trained adapters of this member only.
     pub(crate) fn after_stage(&self, checkpoint: PathBuf, adapters: Option<PathBuf>) -> Self {
         let weights = MemberWeights::Stage(checkpoint, self.weights.origin());
         let (base, adapters) = match adapters {
             Some(file) => {
+                let file = AdapterSource::File(file);
                 (self.base.clone(), self.adapters.iter().cloned().chain([file]).collect())
             }
             None => (weights.clone(), Vec::new()),
@@ -89,6 +120,17 @@ impl<'a> MemberWeights<'a> {
         match self {
             Self::Random => Ok(None),
             Self::Initial(initial_model, member) => initial_model.weights(*member).map(Some),
+            Self::InitialBase(initial_model, member) => {
+                initial_model.base_weights(*member).map(Some)
+            }
+            Self::Adapted(base, adapters) => {
+                let Some(base) = base.tensors()? else {
+                    return Ok(None);
+                };
+                let adapters = read_member_adapters(adapters)?;
+                let parameters = Parameters::from_shared(base.into_iter().chain(adapters))?;
+                Ok(Some(parameters.merge_adapters()?))
+            }
             Self::Stage(path, origin) => {
                 // One by one, so that unchanged weights are in memory once.
                 let share = |name: &str, tensor: Tensor| {
@@ -103,10 +145,13 @@ impl<'a> MemberWeights<'a> {
     }
 
     /// Returns the member of the initial model that the weights come from, if any.
-    fn origin(&self) -> Option<(&'a InitialModel, usize)> {
+    pub(crate) fn origin(&self) -> Option<(&'a InitialModel, usize)> {
         match self {
             Self::Random => None,
-            Self::Initial(initial_model, member) => Some((*initial_model, *member)),
+            Self::Initial(initial_model, member) | Self::InitialBase(initial_model, member) => {
+                Some((*initial_model, *member))
+            }
+            Self::Adapted(base, _) => base.origin(),
             Self::Stage(_, origin) => *origin,
         }
     }
@@ -117,6 +162,15 @@ impl<'a> MemberWeights<'a> {
             (Self::Random, Self::Random) => true,
             (Self::Initial(initial_model, a), Self::Initial(_, b)) => {
                 a == b || initial_model.is_single_model()
+            }
+            (Self::InitialBase(initial_model, a), Self::InitialBase(_, b)) => {
+                a == b || initial_model.have_one_base(*a, *b)
+            }
+            (Self::Adapted(a, first), Self::Adapted(b, second)) => {
+                let mut pairs = first.iter().zip(second);
+                a.is_same_location(b)
+                    && first.len() == second.len()
+                    && pairs.all(|(a, b)| a.is_same_location(b))
             }
             (Self::Stage(a, _), Self::Stage(b, _)) => a == b,
             _ => false,
@@ -139,6 +193,20 @@ pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState;
         );
     }
     Ok(())
+}
+
+/// Checks that the members are adapters of one base, for a training that keeps adapters apart.
+pub(crate) fn check_one_base(members: &[MemberState; 4]) -> Result<()> {
+    let [first, others @ ..] = members;
+    let differs = |(_, other): &(&&str, &MemberState)| !first.base.is_same_location(&other.base);
+    match MEMBERS[1..].iter().zip(others).find(differs) {
+        Some((name, _)) => bail!(
+            "keep_adapters = true: {name} starts with other weights than {}, expected adapters of one \
+             base\nhint: start from one checkpoint or from adapters of one, or remove keep_adapters",
+            MEMBERS[0]
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the learners of a stage have equal frozen weights, because they share the

@@ -7,15 +7,16 @@ use anyhow::{Context, Result};
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::exit::RunFailure;
+use crate::support::terminal::number::format_bytes;
 use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::sequence_builder::SequenceBuilder;
 use crate::training::stages::context::StageContext;
-use crate::training::stages::files::export::export;
+use crate::training::stages::files::export::{PanelSizes, export};
 use crate::training::stages::files::member_state::{
-    MemberState, check_equal_frozen_weights, check_joint_stages,
+    MemberState, check_equal_frozen_weights, check_joint_stages, check_one_base,
 };
 use crate::training::stages::files::run_folder::{check_same_data, claim_folder};
 use crate::training::stages::files::stage_files::{is_finished, remove_intermediate};
@@ -55,6 +56,10 @@ pub fn train(
     });
     let stages: Vec<StageContext> = stages.collect();
     let mut members = MemberState::members(initial_model);
+    if config.keeps_adapters {
+        members = members.map(MemberState::with_kept_adapters);
+        check_one_base(&members)?;
+    }
     check_joint_stages(&config.stages, &members)?;
     let initial_names = initial_model.map(InitialModel::weight_names).unwrap_or_default();
     preflight(&stages, &initial_names, &paths.out)?;
@@ -114,10 +119,13 @@ fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) 
         // A folder of an earlier version has no file with the adapters.
         let is_adapted = stage.lora.is_some() && learner.member.is_some();
         let adapters = Some(run.adapters()).filter(|file| is_adapted && file.exists());
-        let trained = MemberState {
-            completion_prefix: stage.completion_prefix().map(str::to_owned),
-            ..initial.after_stage(run.checkpoint(), adapters)
+        let trained = if run.keeps_adapters() {
+            initial.after_adapters(run.checkpoint())
+        } else {
+            initial.after_stage(run.checkpoint(), adapters)
         };
+        let completion_prefix = stage.completion_prefix().map(str::to_owned);
+        let trained = MemberState { completion_prefix, ..trained };
         match learner.member {
             Some(i) => members[i] = trained,
             None => members.fill(trained),
@@ -146,8 +154,14 @@ fn export_panel(
     }
     export(config, members, out)?;
     let panel = out.join("panel");
+    let mut sizes = String::new();
+    if config.keeps_adapters {
+        let PanelSizes { trunk, members } = PanelSizes::read(&panel, config.judging.member_names()?.all())?;
+        let [trunk, members] = [trunk, members].map(|bytes| format_bytes(bytes as usize));
+        sizes = format!(": {trunk} of the base and {members} of adapters");
+    }
     progress.note(&format!(
-        "wrote the panel to {0}\nhint: run `acem3 train eval --panel {0}` to evaluate it",
+        "wrote the panel to {0}{sizes}\nhint: run `acem3 train eval --panel {0}` to evaluate it",
         panel.display()
     ));
     Ok(())
