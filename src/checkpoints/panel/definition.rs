@@ -225,6 +225,7 @@ impl PanelDefinition {
         Ok(Self {
             prompt_config: PromptConfig {
                 completion_prefixes: spec.completion_prefixes().into(),
+                rejected_prefixes: spec.rejected_prefixes().into(),
                 name: spec.name,
                 is_trained: true,
                 layout: spec.layout,

@@ -35,6 +35,10 @@ pub struct PanelSpec {
     /// Reward tokens by member name, for members that were trained with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward_tokens: BTreeMap<String, String>,
+    /// Tokens of rejected evaluations by member name, for a training that starts from the panel.
+    /// Judging does not use them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bad_reward_tokens: BTreeMap<String, String>,
     /// Chat template of the members (default: none).
     #[serde(default, skip_serializing_if = "ChatTemplate::is_plain")]
     pub dialogue: ChatTemplate,
@@ -107,6 +111,13 @@ impl PanelSpec {
         self.members.members().map(reward_token)
     }
 
+    /// Returns the token of rejected evaluations of each member in the order of
+    /// [`MemberFiles::members`]; empty if the panel does not state it.
+    pub fn rejected_prefixes(&self) -> [String; 4] {
+        let token = |(name, _)| self.bad_reward_tokens.get(name).cloned().unwrap_or_default();
+        self.members.members().map(token)
+    }
+
     /// Reads and checks a specification.
     pub fn parse(text: &str) -> Result<Self> {
         let spec: Self = toml::from_str(text).context("not a panel specification")?;
@@ -124,8 +135,12 @@ impl PanelSpec {
         }
         let members = spec.members.members();
         let is_member = |name: &String| members.iter().any(|(member, _)| member == name);
-        if let Some(name) = spec.reward_tokens.keys().find(|name| !is_member(name)) {
-            bail!("reward_tokens: unknown member {name:?}");
+        for (key, tokens) in
+            [("reward_tokens", &spec.reward_tokens), ("bad_reward_tokens", &spec.bad_reward_tokens)]
+        {
+            if let Some(name) = tokens.keys().find(|name| !is_member(name)) {
+                bail!("{key}: unknown member {name:?}");
+            }
         }
         check_analysis_tokens(spec.analysis_tokens)?;
         spec.processor.validate().context("processor")?;

@@ -13,6 +13,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::published::published_tower::PublishedTower;
+use crate::training::config::reward_tokens::{RewardTokenTable, RewardTokens};
 use crate::training::config::start_config::StartConfig;
 
 /// Keys that the initial model sets. A configuration with `start` must not contain them.
@@ -80,6 +81,12 @@ pub(super) fn load_initial_model(
         };
         table.remove("dialogue");
     }
+    let own_tokens = RewardTokenTable::of_config(table)?;
+    let InitialModel { completion_prefixes, rejected_prefixes, .. } = &initial_model;
+    let tokens =
+        own_tokens.resolve(&RewardTokens::of_panel(completion_prefixes, rejected_prefixes));
+    let tokens = Value::try_from(tokens).context("cannot write reward_tokens")?;
+    table.insert("reward_tokens".to_owned(), tokens);
     insert_default(table, "start_sha256", &initial_model.sha256.to_string())?;
     insert_default(table, "model", &initial_model.model)?;
     insert_default(table, "vocabulary", &initial_model.model.decoder.vocab_size)?;
@@ -93,7 +100,7 @@ pub(super) fn load_initial_model(
 }
 
 /// Returns the path of a folder relative to the configuration if it exists, else the name as it is.
-fn locate(config: &Path, name: &str) -> String {
+pub(super) fn locate(config: &Path, name: &str) -> String {
     let relative_path = config.parent().unwrap_or(Path::new("")).join(name);
     if relative_path.exists() { relative_path.display().to_string() } else { name.to_owned() }
 }

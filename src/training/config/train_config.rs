@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::precision::Precision;
+use super::reward_tokens::RewardTokens;
 use super::stage::stage_checks::check_stage;
 use super::stage::stage_config::StageConfig;
 use super::stage::stage_kind::StageKind;
@@ -66,6 +67,10 @@ pub struct TrainConfig {
     /// empty, the weight of a data set is the square root of its size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data_shares: BTreeMap<String, f64>,
+    /// Reward tokens of the members. A member that the table does not name has those of the initial
+    /// model, else `[Good]` and `[Bad]`.
+    #[serde(default, skip_serializing_if = "RewardTokens::is_default")]
+    pub reward_tokens: RewardTokens,
     /// Optimizer settings.
     #[serde(default)]
     pub optimizer: AdamWConfig,

@@ -99,7 +99,7 @@ mod tests {
                 RubricDetail::Names,
                 Rubric::built_in().unwrap(),
             ),
-            has_reward_tokens: false,
+            reward_tokens: None,
         };
         let counts = write_phantom_preferences(&config, &Interrupt::default()).unwrap();
         let pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();

@@ -12,6 +12,7 @@ use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
+use crate::training::config::reward_tokens::RewardTokenPair;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::stages::files::member_adapters::read_member_adapters;
 use crate::training::stages::files::member_state::{MemberState, is_equal};
@@ -111,9 +112,13 @@ fn shared_weights(members: &[BTreeMap<String, Tensor>]) -> Tensors {
 
 /// Returns the content of `panel.toml`.
 fn panel_spec(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> Result<PanelSpec> {
-    let prefixes = MEMBERS.iter().zip(members);
-    let prefixes =
-        prefixes.filter_map(|(name, m)| Some(((*name).to_owned(), m.completion_prefix.clone()?)));
+    let tokens = |text: fn(&RewardTokenPair) -> &String| -> BTreeMap<String, String> {
+        let texts = MEMBERS.iter().zip(members).filter_map(|(name, member)| {
+            let text = text(member.reward_tokens.as_ref()?);
+            (!text.is_empty()).then(|| ((*name).to_owned(), text.clone()))
+        });
+        texts.collect()
+    };
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
     Ok(PanelSpec {
         schema: PanelSpec::SCHEMA,
@@ -122,7 +127,8 @@ fn panel_spec(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> Result<Pa
         rubric: config.rubric,
         analysis_tokens: ANALYSIS_TOKENS,
         rubrics: BTreeMap::from([declare_rubric(&Rubric::built_in()?)]),
-        reward_tokens: prefixes.collect(),
+        reward_tokens: tokens(|pair| &pair.good),
+        bad_reward_tokens: tokens(|pair| &pair.bad),
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),

@@ -9,6 +9,7 @@ use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::training::config::reward_tokens::RewardTokenPair;
 use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
 
 /// State of a member between two stages.
@@ -21,8 +22,9 @@ pub(crate) struct MemberState<'a> {
     pub(crate) base: MemberWeights<'a>,
     /// Files with the adapters of those stages, in order.
     pub(crate) adapters: Vec<PathBuf>,
-    /// Text that begins the completions, if any.
-    pub(crate) completion_prefix: Option<String>,
+    /// Reward tokens, if one begins the completions. The token of rejected evaluations is empty if
+    /// the initial model does not state it.
+    pub(crate) reward_tokens: Option<RewardTokenPair>,
 }
 
 /// Location of a member's weights.
@@ -46,8 +48,11 @@ impl<'a> MemberState<'a> {
                 weights: MemberWeights::Initial(initial_model, i),
                 base: MemberWeights::Initial(initial_model, i),
                 adapters: Vec::new(),
-                completion_prefix: Some(initial_model.completion_prefixes[i].clone())
-                    .filter(|prefix| !prefix.is_empty()),
+                reward_tokens: Some(RewardTokenPair {
+                    good: initial_model.completion_prefixes[i].clone(),
+                    bad: initial_model.rejected_prefixes[i].clone(),
+                })
+                .filter(|pair| !pair.good.is_empty()),
             },
         })
     }
@@ -62,7 +67,7 @@ impl<'a> MemberState<'a> {
             }
             None => (weights.clone(), Vec::new()),
         };
-        Self { weights, base, adapters, completion_prefix: None }
+        Self { weights, base, adapters, reward_tokens: None }
     }
 
     /// Reads the weights with their names; `None` if they are still random.

@@ -5,9 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::exit::RunFailure;
-use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
@@ -42,9 +40,9 @@ pub fn train(
     let sampler = load_sampler(config, paths)?;
     check_same_data(data_digest(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
+    config.check_encoded_tokens(&tokenizer)?;
     let plain_builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
-    let reward_builder =
-        plain_builder.clone().with_prefixes(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
+    let reward_builder = plain_builder.clone().with_prefixes(&config.reward_tokens.good())?;
     let stages = config.stages.iter().map(|stage| StageContext {
         config,
         stage,
@@ -114,13 +112,14 @@ fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) 
         // A folder of an earlier version has no file with the adapters.
         let is_adapted = stage.lora.is_some() && learner.member.is_some();
         let adapters = Some(run.adapters()).filter(|file| is_adapted && file.exists());
-        let trained = MemberState {
-            completion_prefix: stage.completion_prefix().map(str::to_owned),
-            ..initial.after_stage(run.checkpoint(), adapters)
+        let trained = initial.after_stage(run.checkpoint(), adapters);
+        let trained = |i| MemberState {
+            reward_tokens: stage.trains_reward_tokens().then(|| config.reward_tokens.member(i)),
+            ..trained.clone()
         };
         match learner.member {
-            Some(i) => members[i] = trained,
-            None => members.fill(trained),
+            Some(i) => members[i] = trained(i),
+            None => *members = std::array::from_fn(trained),
         }
     }
     // Closes the file of the cache before its removal.

@@ -4,15 +4,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use acem3_experts::prompt::PromptPiece;
+use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::validation_split::SplitItems;
-use crate::training::preferences::files::file_sequences::{
-    FileSequenceBuilder, check_reward_tokens,
-};
+use crate::training::preferences::files::file_sequences::FileSequenceBuilder;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
@@ -63,6 +62,7 @@ impl<'a> PreferenceSource<'a> {
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
                 context.builder,
                 context.stage.kind.reward_token_role(),
+                &context.config.reward_tokens,
             )?),
         };
         Ok(Self { context, pairs })
@@ -91,7 +91,7 @@ impl<'a> PreferenceSource<'a> {
     /// Returns the sequences of the example at an index. Sampled chosen evaluations contain no
     /// wrong findings.
     pub(crate) fn sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
-        let StageContext { config, stage, sampler, builder, .. } = self.context;
+        let StageContext { stage, sampler, .. } = self.context;
         match &self.pairs {
             PairSource::Sampler(sequence_builder) => {
                 let mut example = sampler.preference_example(stage, index)?;
@@ -111,15 +111,27 @@ impl<'a> PreferenceSource<'a> {
             PairSource::File { path, split } => {
                 let pair = split.items.get(index as usize);
                 let pair = pair.with_context(|| format!("no preference pair {index}"))?;
-                let sequence_builder = FileSequenceBuilder {
-                    tokenizer: builder.tokenizer(),
-                    processor: &config.processor(),
-                    image_tokens: builder.image_tokens(),
-                    reward_token_role: stage.kind.reward_token_role(),
-                };
+                let processor = self.context.config.processor();
+                let sequence_builder = self.file_sequence_builder(&processor);
                 let sequences = sequence_builder.build_preferences(pair, &stage.member_indices());
                 sequences.with_context(|| location(path, pair))
             }
+        }
+    }
+
+    /// Returns the builder of the sequences of a file.
+    fn file_sequence_builder<'b>(
+        &'b self,
+        processor: &'b ImageProcessor,
+    ) -> FileSequenceBuilder<'b> {
+        let StageContext { config, stage, builder, .. } = self.context;
+        FileSequenceBuilder {
+            tokenizer: builder.tokenizer(),
+            processor,
+            image_tokens: builder.image_tokens(),
+            reward_token_role: stage.kind.reward_token_role(),
+            reward_tokens: &config.reward_tokens,
+            strips_reward_tokens: stage.strips_reward_tokens,
         }
     }
 
@@ -138,10 +150,11 @@ impl<'a> PreferenceSource<'a> {
             return Ok(());
         };
         let stage = self.context.stage;
-        let role = stage.kind.reward_token_role();
+        let processor = self.context.config.processor();
+        let sequence_builder = self.file_sequence_builder(&processor);
         for pair in &split.items {
             check_image(pair.image.as_deref())
-                .and_then(|()| check_reward_tokens(pair, role))
+                .and_then(|()| sequence_builder.check_reward_tokens(pair))
                 .with_context(|| location(path, pair))?;
         }
         let (training, validation) = split.items.split_at(split.training_count);
