@@ -18,7 +18,7 @@ use crate::support::text::format_count;
 use crate::training::ablation::ablation_config::AblationConfig;
 use crate::training::ablation::ablation_result::AblationResult;
 use crate::training::ablation::ablation_table::{AblationRow, AblationTable};
-use crate::training::ablation::study::{AblationStudy, Variant};
+use crate::training::ablation::study::{AblationStudy, StudyVariants, Variant};
 use crate::training::measurement;
 use crate::training::measurement::{
     MeasuredCounts, MeasurementConfig, MeasurementObserver, MeasurementReport, SetResults,
@@ -57,7 +57,9 @@ impl Ablation<'_> {
     /// If a training or a measurement fails.
     pub fn run(&self) -> Result<Option<AblationTable>> {
         let mut rows = Vec::new();
-        for variant in self.study.variants(self.base)? {
+        let StudyVariants { variants, notes } = self.study.variants(self.base)?;
+        notes.iter().for_each(|note| self.progress.note(note));
+        for variant in variants {
             let mut results = Vec::new();
             for i in 0..self.config.seeds {
                 let seed = self.base.seed.wrapping_add(i);

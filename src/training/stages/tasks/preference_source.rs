@@ -8,6 +8,7 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::training::config::stage::negative::Negative;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::validation_split::SplitItems;
@@ -17,6 +18,7 @@ use crate::training::preferences::preference_sequence::{
 };
 use crate::training::preferences::{
     EvaluationContent, PreferencePair, check_image, derive_any_negative, read_preferences,
+    select_negatives,
 };
 use crate::training::stages::context::StageContext;
 
@@ -57,6 +59,9 @@ impl<'a> PreferenceSource<'a> {
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
             Some(path) => {
                 let pairs = read_preferences(path)?.items;
+                let negatives = preferences.map_or(&Negative::ALL[..], |p| &p.negatives);
+                let pairs = select_negatives(pairs, negatives)
+                    .with_context(|| path.display().to_string())?;
                 PairSource::File { path, split: SplitItems::by_group(pairs, |pair| pair.member) }
             }
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
