@@ -32,7 +32,7 @@ fn golden(name: &str) -> PathBuf {
 
 /// Copies the tiny Mistral to a folder, without its window of attention, which is shorter than the
 /// texts. Returns its path.
-fn text_model(folder: &Folder) -> String {
+pub(crate) fn text_model(folder: &Folder) -> String {
     let source = golden("checkpoints/mistral");
     for file in ["model.safetensors", "tokenizer.json"] {
         folder.write_bytes(&format!("base/{file}"), &std::fs::read(source.join(file)).unwrap());
@@ -60,7 +60,7 @@ fn evaluation(criteria: &[&str], first: u8, second: u8) -> String {
 }
 
 /// Writes `evaluations.jsonl` with 12 evaluations of each member, with or without an image.
-fn write_evaluations(folder: &Folder, image: Option<&str>) {
+pub(crate) fn write_evaluations(folder: &Folder, image: Option<&str>) {
     let mut lines = Vec::new();
     for i in 0..12u8 {
         let members = EXPERTS.into_iter().chain([("conclusion", &[] as &[&str])]);
