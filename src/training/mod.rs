@@ -13,6 +13,7 @@ pub mod stages;
 
 pub use crate::training::config::activation_dtype::ActivationDtype;
 pub use crate::training::config::precision::Precision;
+pub use crate::training::config::reward_tokens::{RewardTokenPair, RewardTokens};
 pub use crate::training::config::stage::curriculum::Curriculum;
 pub use crate::training::config::stage::evaluation_config::EvaluationConfig;
 pub use crate::training::config::stage::negative::Negative;

@@ -1,6 +1,8 @@
 //! Whole-program tests, one binary.
 
 #[cfg(test)]
+mod ablate;
+#[cfg(test)]
 mod agree;
 #[cfg(test)]
 mod answers_command;

@@ -60,7 +60,7 @@ fn evaluation(criteria: &[&str], first: u8, second: u8) -> String {
 }
 
 /// Writes `evaluations.jsonl` with 12 evaluations of each member, with or without an image.
-fn write_evaluations(folder: &Folder, image: Option<&str>) {
+pub(crate) fn write_evaluations(folder: &Folder, image: Option<&str>) {
     let mut lines = Vec::new();
     for i in 0..12u8 {
         let members = EXPERTS.into_iter().chain([("conclusion", &[] as &[&str])]);
@@ -99,38 +99,63 @@ fn write_recipe(folder: &Folder, recipe: &str, model: &str) {
 }
 
 /// Trains a recipe on evaluations and preferences, and judges a case with the panel.
-fn run_recipe(recipe: &str, model: &str, image: Option<&str>) {
+fn run_recipe(recipe: &str, model: &str, image: Option<&str>) -> Folder {
     let folder = Folder::with_cases(1);
     write_evaluations(&folder, image);
-    let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs", "--reward-tokens"];
-    let preferences = folder.run(&args);
-    assert_eq!(preferences.exit_code, 0, "{}", preferences.stderr);
     let model = match model {
         "text" => text_model(&folder),
         name => golden(name).display().to_string(),
     };
     write_recipe(&folder, recipe, &model);
+    let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs"];
+    let preferences = folder.run(&[&args[..], &["--reward-tokens-of", recipe]].concat());
+    assert_eq!(preferences.exit_code, 0, "{}", preferences.stderr);
     let train = folder.run(&["train", "run", recipe, "--out", "run", "--device", "cpu"]);
     assert_eq!(train.exit_code, 0, "{recipe}: {}", train.stderr);
     let judge =
         folder.run(&["judge", "cases", "--panel", "run/panel", "--out", "out", "--scores-only"]);
     assert_eq!(judge.exit_code, 0, "{recipe}: {}", judge.stderr);
     assert_eq!(folder.records("out")[0]["status"], "judged");
+    folder
 }
 
+/// Each expert has its own reward tokens, from the file of preferences to the panel.
 #[test]
 fn recipe_of_hdceval_ends_in_verdicts() {
-    run_recipe("hdceval.toml", "text", None);
+    let folder = run_recipe("hdceval.toml", "text", None);
+    let spec: toml::Table = toml::from_str(&folder.read("run/panel/panel.toml")).unwrap();
+    let tokens = &spec["reward_tokens"];
+    let expected = [
+        ("patient_relevance", "[Good REL]"),
+        ("medical_knowledge", "[Good COR]"),
+        ("expression", "[Good EXP]"),
+        ("conclusion", "[Good]"),
+    ];
+    for (member, token) in expected {
+        assert_eq!(tokens[member].as_str(), Some(token));
+        let lines = folder.read("pairs/preferences.jsonl");
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut of_member = lines.filter(|line| line["member"] == member);
+        assert!(of_member.all(|line| line["chosen"].as_str().unwrap().starts_with(token)));
+    }
+    // A file with other tokens than the configuration is refused.
+    let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs", "--reward-tokens"];
+    assert_eq!(folder.run(&args).exit_code, 0);
+    let train = folder.run(&["train", "run", "hdceval.toml", "--out", "other"]);
+    assert_eq!(train.exit_code, 2);
+    for expected in ["line 1\n", "a completion begins with [Good], expected [Good EXP]"] {
+        assert!(train.stderr.contains(expected), "{}", train.stderr);
+    }
 }
 
 #[test]
 fn recipe_of_automedeval_ends_in_verdicts() {
-    run_recipe("automedeval.toml", "checkpoints/qwen2", None);
+    drop(run_recipe("automedeval.toml", "checkpoints/qwen2", None));
 }
 
 #[test]
 fn recipe_of_ace_m3_ends_in_verdicts() {
-    run_recipe("ace_m3.toml", "checkpoints/llava", Some("cases/images/0.png"));
+    drop(run_recipe("ace_m3.toml", "checkpoints/llava", Some("cases/images/0.png")));
 }
 
 /// The image becomes several tiles in training and in judging.

@@ -238,6 +238,7 @@ impl PanelDefinition {
             prompt_config: PromptConfig {
                 completion_prefixes: spec.completion_prefixes().into(),
                 trained_forms: Some(spec.trained_forms()),
+                rejected_prefixes: spec.rejected_prefixes().into(),
                 name: spec.name,
                 layout: spec.layout,
                 rubric: spec.rubric,

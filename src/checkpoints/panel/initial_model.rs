@@ -49,6 +49,8 @@ pub struct InitialModel {
     pub tokenizer: TextTokenizer,
     /// Reward token before the text of each member; empty for none.
     pub completion_prefixes: [String; 4],
+    /// Reward token of rejected evaluations of each member; empty if unknown.
+    pub rejected_prefixes: [String; 4],
     /// Hash of all inputs that can change a verdict.
     pub sha256: Digest,
     members: Vec<Checkpoint>,
@@ -109,6 +111,7 @@ impl InitialModel {
             rubric: definition.prompt_config.rubric,
             tokenizer: first.tokenizer.text.clone(),
             completion_prefixes: prefixes_of_members(definition.prompt_config.completion_prefixes),
+            rejected_prefixes: prefixes_of_members(definition.prompt_config.rejected_prefixes),
             sha256: Digest::sha256(&hashes),
             members: definition.members.into_iter().map(|m| m.weights).collect(),
         })

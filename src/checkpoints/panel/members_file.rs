@@ -116,6 +116,7 @@ impl MembersFile {
             rubric: RubricDetail::Full,
             analysis_tokens: DEFAULT_ANALYSIS_TOKENS,
             completion_prefixes: Vec::new(),
+            rejected_prefixes: Vec::new(),
         }
     }
 
@@ -144,6 +145,7 @@ impl MembersFile {
                 let reward_token = entry.table().and_then(|entry| entry.reward_token.as_ref());
                 reward_token.or(self.reward_token.as_ref()).cloned().unwrap_or_default()
             })),
+            rejected_prefixes: default.rejected_prefixes,
             name: default.name,
         }
     }

@@ -21,6 +21,9 @@ pub(crate) struct PromptConfig {
     pub analysis_tokens: usize,
     /// Prefix of the text of each member: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,
+    /// Reward token of rejected evaluations of each member, for a training that starts from the
+    /// panel; empty if unknown.
+    pub rejected_prefixes: Vec<String>,
 }
 
 impl PromptConfig {

@@ -48,6 +48,10 @@ pub struct PanelSpec {
     /// Reward tokens by member name, for members that were trained with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward_tokens: BTreeMap<String, String>,
+    /// Tokens of rejected evaluations by member name, for a training that starts from the panel.
+    /// Judging does not use them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bad_reward_tokens: BTreeMap<String, String>,
     /// Chat template of the members (default: none).
     #[serde(default, skip_serializing_if = "ChatTemplate::is_plain")]
     pub dialogue: ChatTemplate,
@@ -110,6 +114,13 @@ impl PanelSpec {
         TrainedForms { forms: self.forms.clone(), shows_reference: self.shows_reference }
     }
 
+    /// Returns the token of rejected evaluations of each member, in order; empty if the panel does not
+    /// state it.
+    pub fn rejected_prefixes(&self) -> [String; 4] {
+        let token = |name: &str| self.bad_reward_tokens.get(name).cloned().unwrap_or_default();
+        self.member_names().map(token)
+    }
+
     /// Reads and checks a specification.
     pub fn parse(text: &str) -> Result<Self> {
         let spec: Self = toml::from_str(text).context("not a panel specification")?;
@@ -128,8 +139,12 @@ impl PanelSpec {
         }
         let names = spec.member_names();
         let is_member = |name: &String| names.contains(&name.as_str());
-        if let Some(name) = spec.reward_tokens.keys().find(|name| !is_member(name)) {
-            bail!("reward_tokens: unknown member {name:?}");
+        for (key, tokens) in
+            [("reward_tokens", &spec.reward_tokens), ("bad_reward_tokens", &spec.bad_reward_tokens)]
+        {
+            if let Some(name) = tokens.keys().find(|name| !is_member(name)) {
+                bail!("{key}: unknown member {name:?}");
+            }
         }
         if spec.forms.is_empty() {
             bail!("forms is empty, expected the forms of judging that the panel was trained for");

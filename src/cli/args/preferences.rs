@@ -72,9 +72,19 @@ pub struct PreferenceArgs {
     /// read; names with `--layout case-first`, as the embedded panel reads]
     #[arg(long, value_enum, env = "ACEM3_DETAIL")]
     pub detail: Option<RubricDetailArg>,
-    /// Start the better evaluation with `[Good]` and the worse one with `[Bad]` (reward-token DPO)
+    /// Start the better evaluation with `[Good]` and the worse one with `[Bad]`, or with the tokens of
+    /// the panel in --panel (reward-token DPO)
     #[arg(long, env = "ACEM3_REWARD_TOKENS")]
     pub reward_tokens: bool,
+    /// Start the evaluations with the reward tokens of each member in this training configuration
+    /// (its table `[reward_tokens]`, else those of the panel that it starts from)
+    #[arg(
+        long,
+        value_name = "CONFIG",
+        conflicts_with = "reward_tokens",
+        env = "ACEM3_REWARD_TOKENS_OF"
+    )]
+    pub reward_tokens_of: Option<PathBuf>,
     /// Access to the hub, for panels with a hub id.
     #[command(flatten)]
     pub hub: HubArgs,

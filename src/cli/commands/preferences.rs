@@ -13,6 +13,7 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
+use crate::training::RewardTokens;
 use crate::training::preferences::{
     MistakeFiles, PreferenceFolderConfig, PromptStyle, write_evaluation_preferences,
     write_mistake_preferences, write_phantom_preferences,
@@ -20,14 +21,20 @@ use crate::training::preferences::{
 
 /// Runs the command.
 pub(super) fn run(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let prompts = prompt_style(args, verbosity)?;
+    let reward_tokens = match &args.reward_tokens_of {
+        Some(config) => Some(RewardTokens::read(config)?),
+        None if args.reward_tokens => Some(prompts.reward_tokens()?),
+        None => None,
+    };
     let config = PreferenceFolderConfig {
         out: args.out.clone(),
         cases: args.count,
         seed: args.seed,
         negatives: args.negatives.clone(),
         writes_every_negative: args.every,
-        prompts: prompt_style(args, verbosity)?,
-        has_reward_tokens: args.reward_tokens,
+        prompts,
+        reward_tokens,
     };
     let interrupt = Interrupt::listen()?;
     let (written, notes) = match (&args.evaluations, &args.mistakes, &args.corrections) {
@@ -57,7 +64,9 @@ pub(super) fn run(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result
             let skipped = format_count(written.skipped, "evaluation");
             print_lines(&format!("{skipped} skipped: no method of --negatives applies"));
         }
-        for note in notes {
+        let tokens =
+            config.reward_tokens.iter().map(|t| format!("reward tokens: {}", t.describe()));
+        for note in tokens.chain(notes) {
             print_lines(&note);
         }
     }

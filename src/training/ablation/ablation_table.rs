@@ -6,10 +6,12 @@ use crate::statistics::mean_interval;
 use crate::support::files::file_form::{FileForm, contains_text, has_json_fields};
 use crate::support::tables::chart::{Axis, Chart, ChartMark, DOTS_DESCRIPTION, label_with_value};
 use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
-use crate::support::terminal::number::{NOT_APPLICABLE, format_percent_with_interval};
+use crate::support::terminal::number::{
+    NOT_APPLICABLE, format_percent_with_interval, format_with_interval,
+};
 use crate::training::TrainConfig;
 use crate::training::ablation::ablation_config::AblationConfig;
-use crate::training::ablation::ablation_result::AblationResult;
+use crate::training::ablation::ablation_result::{AblationResult, TrialStatistic};
 use crate::training::ablation::study::AblationStudy;
 
 /// Statistics of all variants of a study.
@@ -40,8 +42,13 @@ pub struct AblationRow {
 /// A statistic over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeedStatistic {
-    /// Name of the statistic.
+    /// Name of the test set, and of the part of its table.
+    pub group: String,
+    /// Name of the statistic in the group.
     pub name: String,
+    /// True for a correlation, −1 to 1; otherwise the statistic is a proportion.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_correlation: bool,
     /// Mean over seeds.
     pub mean: f64,
     /// 95 % confidence interval over seeds (Student's t); `None` for a single seed or equal values.
@@ -54,17 +61,20 @@ impl AblationRow {
     /// Summarises the results of a variant's seeds.
     pub fn new(name: &str, results: &[AblationResult]) -> Self {
         let names = results.first().map_or(&[][..], |first| first.statistics.as_slice());
-        let statistic = |(name, _): &(String, f64)| {
+        let statistic = |named: &TrialStatistic| {
             let value = |result: &AblationResult| {
                 let mut statistics = result.statistics.iter();
-                statistics.find(|(n, _)| n == name).map(|(_, v)| *v)
+                let is_same = |s: &&TrialStatistic| s.group == named.group && s.name == named.name;
+                statistics.find(is_same).map(|s| s.value)
             };
             let seeds: Vec<f64> = results.iter().filter_map(value).collect();
             // Equal values would give an interval of width 0, for example for a variant without
             // training.
             let differ = seeds.windows(2).any(|pair| pair[0].total_cmp(&pair[1]).is_ne());
             SeedStatistic {
-                name: name.clone(),
+                group: named.group.clone(),
+                name: named.name.clone(),
+                is_correlation: named.is_correlation,
                 mean: seeds.iter().sum::<f64>() / seeds.len().max(1) as f64,
                 interval: mean_interval(&seeds).ok().filter(|_| differ),
                 seeds,
@@ -110,10 +120,12 @@ impl AblationTable {
                  not between cases"
             )
         };
+        let cases = config.measurement.cases.as_ref();
+        let cases = cases.map_or_else(String::new, |path| format!("; cases: {}", path.display()));
         Self {
             study,
             description: format!(
-                "{} from {from}; {} phantom cases of seed {}; {intervals}",
+                "{} from {from}; {} phantom cases of seed {}{cases}; {intervals}",
                 base.name, config.measurement.phantoms, config.measurement.seed
             ),
             rows,
@@ -122,26 +134,54 @@ impl AblationTable {
 
     /// Returns the table below its description.
     pub fn text(&self, style: TableStyle) -> String {
-        let first = self.rows.first();
-        let statistics = first.map_or(&[][..], |row| row.statistics.as_slice());
-        let mut header = vec![""];
-        header.extend(statistics.iter().map(|statistic| statistic.name.as_str()));
-        header.push("seconds");
-        let mut table = Table::new(header);
+        let groups = self.groups();
+        let sections = groups.iter().enumerate().map(|(i, group)| {
+            TableSection::new((*group).to_owned(), self.group_table(group, i == 0))
+        });
+        render_sections(&self.description, &sections.collect::<Vec<_>>(), style)
+    }
+
+    /// Returns the names of the groups of statistics, in order.
+    fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = Vec::new();
+        for statistic in self.rows.iter().flat_map(|row| &row.statistics) {
+            if !groups.contains(&statistic.group.as_str()) {
+                groups.push(&statistic.group);
+            }
+        }
+        groups
+    }
+
+    /// Returns the table of a group. The first one has the durations too.
+    fn group_table(&self, group: &str, has_seconds: bool) -> Table {
+        let mut names: Vec<&str> = Vec::new();
+        let of_group = |row: &'_ AblationRow, name: &str| {
+            let mut statistics = row.statistics.iter();
+            statistics.find(|s| s.group == group && s.name == name).map(SeedStatistic::text)
+        };
+        for statistic in self.rows.iter().flat_map(|row| &row.statistics) {
+            if statistic.group == group && !names.contains(&statistic.name.as_str()) {
+                names.push(&statistic.name);
+            }
+        }
+        let header = [""].into_iter().chain(names.iter().copied());
+        let mut table = Table::new(header.chain(has_seconds.then_some("seconds")));
+        let not_applicable = || NOT_APPLICABLE.to_owned();
         for row in &self.rows {
             let seconds = row.seconds.map(|seconds| format!("{seconds:.0}"));
             let mut cells = vec![row.name.clone()];
-            cells.extend(row.statistics.iter().map(SeedStatistic::text));
-            cells.push(seconds.unwrap_or_else(|| NOT_APPLICABLE.to_owned()));
+            let values = names.iter().map(|name| of_group(row, name));
+            cells.extend(values.map(|value| value.unwrap_or_else(not_applicable)));
+            cells.extend(has_seconds.then(|| seconds.unwrap_or_else(not_applicable)));
             table.push_row(cells);
         }
-        render_sections(&self.description, &[TableSection::new("", table)], style)
+        table
     }
 
     /// Draws the first statistic of every row as an SVG chart.
     pub fn svg(&self) -> String {
         let first = self.rows.first().and_then(|row| row.statistics.first());
-        let name = first.map_or("", |statistic| statistic.name.as_str());
+        let name = first.map_or_else(String::new, |s| format!("{}: {}", s.group, s.name));
         let mark = |row: &AblationRow| {
             let statistic = row.statistics.first();
             ChartMark {
@@ -159,6 +199,11 @@ impl AblationTable {
 
 impl SeedStatistic {
     fn text(&self) -> String {
+        if self.is_correlation {
+            let interval = self.interval.map(|[low, high]| [low.max(-1.0), high.min(1.0)]);
+            let interval = interval.map(|interval| interval.map(|value| format!("{value:.3}")));
+            return format_with_interval(&format!("{:.3}", self.mean), interval);
+        }
         let interval = self.interval.map(|[low, high]| [low.max(0.0), high.min(1.0)]);
         format_percent_with_interval(self.mean, interval)
     }
@@ -168,12 +213,40 @@ impl SeedStatistic {
 mod tests {
     use super::*;
 
+    fn statistic(group: &str, name: &str, value: f64) -> TrialStatistic {
+        TrialStatistic {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            value,
+            is_correlation: name == "Pearson",
+        }
+    }
+
+    /// Each group of statistics has its own table, and correlations are no percentages.
+    #[test]
+    fn groups_have_tables() {
+        let mut full = result(1, 0.9, Some(10.0));
+        full.statistics.push(statistic("cases, order right by criteria", "mean", 0.75));
+        full.statistics.push(statistic("phantoms", "Pearson", -0.5));
+        let rows = vec![
+            AblationRow::new("full", &[full]),
+            AblationRow::new("without", &[result(1, 0.5, Some(9.0))]),
+        ];
+        let (study, description) = (AblationStudy::Bias, "tiny".to_owned());
+        let table = AblationTable { study, description, rows };
+        let text = table.text(TableStyle::Markdown);
+        assert!(text.contains("| full | 90.0 % | -0.500 | 10 |"), "{text}");
+        assert!(text.contains("| without | 50.0 % | - | 9 |"), "{text}");
+        let criteria = text.split("cases, order right by criteria").nth(1).unwrap();
+        assert!(criteria.contains("| full | 75.0 % |"), "{text}");
+    }
+
     fn result(seed: u64, accuracy: f64, seconds: Option<f64>) -> AblationResult {
         AblationResult {
             seed,
             fingerprint: None,
             seconds,
-            statistics: vec![("phantoms: order right".to_owned(), accuracy)],
+            statistics: vec![statistic("phantoms", "order right", accuracy)],
         }
     }
 

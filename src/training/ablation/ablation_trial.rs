@@ -16,10 +16,11 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::format_duration;
 use crate::support::text::format_count;
 use crate::training::ablation::ablation_config::AblationConfig;
-use crate::training::ablation::ablation_result::AblationResult;
+use crate::training::ablation::ablation_result::{AblationResult, TrialStatistic};
 use crate::training::ablation::ablation_table::{AblationRow, AblationTable};
-use crate::training::ablation::study::{AblationStudy, Variant};
+use crate::training::ablation::study::{AblationStudy, StudyVariants, Variant};
 use crate::training::measurement;
+use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::{
     MeasuredCounts, MeasurementConfig, MeasurementObserver, MeasurementReport, SetResults,
 };
@@ -29,7 +30,7 @@ use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 const RESULT_FILE: &str = "measured.json";
 
 /// Version of the result format. Results of an earlier version are measured again.
-const RESULT_VERSION: u32 = 2;
+const RESULT_VERSION: u32 = 3;
 
 /// Settings and inputs of an ablation.
 pub struct Ablation<'a> {
@@ -57,12 +58,18 @@ impl Ablation<'_> {
     /// If a training or a measurement fails.
     pub fn run(&self) -> Result<Option<AblationTable>> {
         let mut rows = Vec::new();
-        for variant in self.study.variants(self.base)? {
+        let StudyVariants { variants, notes } = self.study.variants(self.base)?;
+        notes.iter().for_each(|note| self.progress.note(note));
+        // Read before the first training, which may take hours.
+        let cases = self.config.measurement.cases.as_deref();
+        let cases = cases.map(|path| LabelledCases::read(path).map(|c| c.sha256)).transpose()?;
+        for variant in variants {
             let mut results = Vec::new();
             for i in 0..self.config.seeds {
                 let seed = self.base.seed.wrapping_add(i);
                 let folder = self.out.join(&variant.folder).join(format!("seed-{seed}"));
-                let trial = AblationTrial { ablation: self, variant: &variant, folder: &folder };
+                let trial =
+                    AblationTrial { ablation: self, variant: &variant, folder: &folder, cases };
                 let result =
                     trial.run(seed).with_context(|| format!("{}, seed {seed}", variant.name))?;
                 match result {
@@ -81,6 +88,8 @@ struct AblationTrial<'a> {
     ablation: &'a Ablation<'a>,
     variant: &'a Variant,
     folder: &'a Path,
+    /// Hash of the labelled cases, if any.
+    cases: Option<Digest>,
 }
 
 impl AblationTrial<'_> {
@@ -127,7 +136,7 @@ impl AblationTrial<'_> {
             seconds: (is_new && !config.stages.is_empty())
                 .then_some(seconds)
                 .or(stored.and_then(|stored| stored.seconds)),
-            statistics: statistics(&report),
+            statistics: TrialStatistic::of_report(&report),
         };
         let text =
             serde_json::to_vec_pretty(&result).context("cannot write the trial's results")?;
@@ -141,10 +150,11 @@ impl AblationTrial<'_> {
     /// again. [`train`] checks separately that the folder's training used the same configuration
     /// and data.
     fn fingerprint(&self, config: &TrainConfig) -> Result<Digest> {
-        let MeasurementConfig { phantoms, seed, data, limit, tests_image_sensitivity: _ } =
+        let MeasurementConfig { phantoms, seed, data, cases: _, limit, tests_image_sensitivity: _ } =
             &self.ablation.config.measurement;
+        let cases = self.cases.map(|digest| digest.to_string());
         let text = toml::to_string(config).context("cannot write the training configuration")?;
-        let test_sets = format!("{RESULT_VERSION} {phantoms} {seed} {data:?} {limit}\n");
+        let test_sets = format!("{RESULT_VERSION} {phantoms} {seed} {data:?} {limit} {cases:?}\n");
         Ok(Digest::sha256((test_sets + &text).as_bytes()))
     }
 
@@ -204,25 +214,4 @@ fn read_result(path: &Path) -> Result<Option<AblationResult>> {
         )
     })?;
     Ok(Some(result))
-}
-
-/// Returns the proportions that tables show, named by test set. Undefined ones are omitted.
-fn statistics(report: &MeasurementReport) -> Vec<(String, f64)> {
-    let mut statistics = Vec::new();
-    for set in &report.sets {
-        let proportions = [
-            ("order right", set.order),
-            ("knowledge right", set.knowledge),
-            ("better preferred", set.preferred),
-            ("flips", set.flips),
-            ("right, better first", set.better_shown[0]),
-            ("right, better second", set.better_shown[1]),
-            ("longer preferred wrongly", set.longer),
-        ];
-        let defined = proportions.into_iter().filter_map(|(name, proportion)| {
-            Some((format!("{}: {name}", set.set), proportion?.value))
-        });
-        statistics.extend(defined);
-    }
-    statistics
 }

@@ -4,9 +4,10 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::training::Negative;
-use crate::training::{StageConfig, StageKind, TrainConfig};
+use super::preference_variants::{
+    with_frozen_layers, with_negatives, without_preference_stages, without_reward_tokens,
+};
+use crate::training::{Negative, StageConfig, TrainConfig};
 
 /// Set of variants to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
@@ -33,131 +34,96 @@ pub struct Variant {
     pub config: TrainConfig,
 }
 
+/// Variants of a study, and what it leaves out.
+#[derive(Clone, Debug, Default)]
+pub struct StudyVariants {
+    /// The variants. The first is the baseline.
+    pub variants: Vec<Variant>,
+    /// A note about each variant that the configuration does not allow.
+    pub notes: Vec<String>,
+}
+
+impl StudyVariants {
+    fn push(&mut self, name: &str, config: TrainConfig) {
+        let folder = name.replace(' ', "-");
+        self.variants.push(Variant { name: name.to_owned(), folder, config });
+    }
+
+    /// Adds a note about a variant that the configuration does not allow.
+    fn skip(&mut self, name: &str, reason: &str) {
+        self.notes.push(format!("no variant \"{name}\": {reason}"));
+    }
+}
+
 impl AblationStudy {
-    /// Returns the variants of a configuration. The first is the baseline.
+    /// Returns the variants of a configuration.
     ///
     /// # Errors
-    /// If the configuration has no preference stage.
-    pub fn variants(self, base: &TrainConfig) -> Result<Vec<Variant>> {
+    /// If the configuration has no preference stage, or a file of preferences cannot be read or does
+    /// not state the negatives that the study varies.
+    pub fn variants(self, base: &TrainConfig) -> Result<StudyVariants> {
         if !base.stages.iter().any(|stage| stage.kind.learns_preferences()) {
             bail!(
                 "the configuration has no preference stage, expected at least one to vary\n\
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
             );
         }
-        let from_file =
-            |stage: &StageConfig| stage.preferences.as_ref().is_some_and(|p| p.file.is_some());
-        if matches!(self, Self::Ablation | Self::Negatives) && base.stages.iter().any(from_file) {
-            bail!(
-                "[stages.preferences] `file` fixes the rejected evaluations and reward tokens, so they cannot be varied\n\
-                 hint: remove `file` from [stages.preferences], or pass --study frozen or bias"
-            );
-        }
-        let variants: Vec<(String, TrainConfig)> = match self {
-            Self::Ablation => vec![
-                ("full".to_owned(), base.clone()),
-                (
-                    "no reward token".to_owned(),
-                    map_preference_stages(base, |stage| stage.kind = StageKind::Dpo),
-                ),
-                ("no preference data".to_owned(), without_preference_stages(base)),
-                ("no frozen layers".to_owned(), with_frozen_layers(base, 0)),
-            ],
-            Self::Bias => vec![
-                ("with preference data".to_owned(), base.clone()),
-                ("without".to_owned(), without_preference_stages(base)),
-            ],
-            Self::Frozen => (0..base.model.decoder.num_hidden_layers)
-                .rev()
-                .map(|layers| (format!("{layers} layers frozen"), with_frozen_layers(base, layers)))
-                .collect(),
-            Self::Negatives => {
-                let variant =
-                    |name, negatives: &[_]| Some((name, with_negatives(base, negatives)?));
-                let single = Negative::ALL.map(|negative| variant(negative.name(), &[negative]));
-                let all = variant("all ways".to_owned(), &Negative::ALL);
-                [all].into_iter().chain(single).flatten().collect()
+        let mut study = StudyVariants::default();
+        match self {
+            Self::Ablation => {
+                study.push("full", base.clone());
+                let no_token = "no reward token";
+                if base.stages.iter().any(StageConfig::trains_reward_tokens) {
+                    study.push(no_token, without_reward_tokens(base));
+                } else {
+                    study.skip(no_token, "no stage trains with reward tokens");
+                }
+                study.push("no preference data", without_preference_stages(base));
+                study.push("no frozen layers", with_frozen_layers(base, 0));
             }
-        };
-        Ok(variants
-            .into_iter()
-            .map(|(name, config)| Variant { folder: name.replace(' ', "-"), name, config })
-            .collect())
-    }
-}
-
-/// Returns the configuration with `change` applied to every preference stage.
-fn map_preference_stages(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
-    let mut config = base.clone();
-    let stages = config.stages.iter_mut();
-    stages.filter(|stage| stage.kind.learns_preferences()).for_each(change);
-    config
-}
-
-/// Returns the configuration without preference stages.
-fn without_preference_stages(base: &TrainConfig) -> TrainConfig {
-    let mut config = base.clone();
-    config.stages.retain(|stage| !stage.kind.learns_preferences());
-    config
-}
-
-/// Returns the configuration with the lowest `layers` layers frozen.
-///
-/// The vision tower, the projector and the embedding are frozen too, even if `layers` is 0, so
-/// variants differ only in the number of frozen layers. Members have different layers above the
-/// trunk. If some of those layers are frozen, their activations differ between members, so each
-/// member gets its own stage.
-fn with_frozen_layers(base: &TrainConfig, layers: usize) -> TrainConfig {
-    let mut config = map_preference_stages(base, |stage| stage.frozen_layers = Some(layers));
-    if layers > config.trunk_layers {
-        config.stages = config.stages.into_iter().flat_map(per_member).collect();
-    }
-    config.trunk_layers = config.trunk_layers.min(layers);
-    config
-}
-
-/// Splits a preference stage into one per member. Returns other stages unchanged.
-fn per_member(stage: StageConfig) -> Vec<StageConfig> {
-    if !stage.kind.learns_preferences() || !stage.is_per_member() {
-        return vec![stage];
-    }
-    let members = stage.member_indices().into_iter().map(|member| MEMBERS[member]);
-    let stages = members.map(|member| StageConfig {
-        name: format!("{}-{member}", stage.name),
-        members: vec![member.to_owned()],
-        ..stage.clone()
-    });
-    stages.collect()
-}
-
-/// Returns the configuration with only these types of rejected evaluations. Members that none of
-/// the types applies to are not trained. Returns `None` if no member would be trained.
-fn with_negatives(base: &TrainConfig, negatives: &[Negative]) -> Option<TrainConfig> {
-    let mut config = base.clone();
-    for stage in config.stages.iter_mut().filter(|stage| stage.kind.learns_preferences()) {
-        let trained = stage.member_indices();
-        let applies = |member: &&usize| {
-            let name = MEMBERS[**member];
-            negatives.iter().any(|negative| negative.applies_to(name))
-        };
-        let affected: Vec<usize> = trained.iter().filter(applies).copied().collect();
-        if affected.is_empty() {
-            return None;
+            Self::Bias => {
+                study.push("with preference data", base.clone());
+                study.push("without", without_preference_stages(base));
+            }
+            Self::Frozen => {
+                for layers in (0..base.model.decoder.num_hidden_layers).rev() {
+                    let name = format!("{layers} layers frozen");
+                    study.push(&name, with_frozen_layers(base, layers));
+                }
+            }
+            Self::Negatives => add_negatives(&mut study, base)?,
         }
-        if affected != trained {
-            let names = affected.into_iter().map(|member| MEMBERS[member].to_owned());
-            stage.members = names.collect();
-        }
-        if let Some(preferences) = &mut stage.preferences {
-            preferences.negatives = negatives.to_vec();
+        Ok(study)
+    }
+}
+
+/// Adds all negatives together, and each alone.
+fn add_negatives(study: &mut StudyVariants, base: &TrainConfig) -> Result<()> {
+    let single = Negative::ALL.map(|negative| (negative.name(), vec![negative]));
+    for (name, negatives) in
+        [("all ways".to_owned(), Negative::ALL.to_vec())].into_iter().chain(single)
+    {
+        match with_negatives(base, &negatives)? {
+            Some(config) => study.push(&name, config),
+            None => {
+                study.skip(&name, "it applies to no member, or the file has too few such pairs")
+            }
         }
     }
-    Some(config)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::preference_variants::map_preference_stages;
     use super::*;
+    use crate::checkpoints::panel::prompt_config::MEMBERS;
+    use crate::support::terminal::interrupt::Interrupt;
+    use crate::training::preferences::{
+        PreferenceFolderConfig, PromptStyle, read_preferences, write_phantom_preferences,
+    };
+    use crate::training::{RewardTokens, StageKind};
+    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     fn base() -> TrainConfig {
         let mini = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/mini/train.toml");
@@ -172,7 +138,7 @@ mod tests {
     #[test]
     fn every_variant_changes_one_setting() {
         let base = base();
-        let variants = AblationStudy::Ablation.variants(&base).unwrap();
+        let variants = AblationStudy::Ablation.variants(&base).unwrap().variants;
         let names: Vec<&str> = variants.iter().map(|v| v.folder.as_str()).collect();
         let expected = ["full", "no-reward-token", "no-preference-data", "no-frozen-layers"];
         assert_eq!(names, expected);
@@ -182,20 +148,20 @@ mod tests {
         assert!(data.is_none() && variants[2].config.stages.len() + 1 == base.stages.len());
         assert_eq!(layers.unwrap().frozen_layers, Some(0));
         assert_eq!(variants[3].config.trunk_layers, 0);
-        let frozen = AblationStudy::Frozen.variants(&base).unwrap();
+        let frozen = AblationStudy::Frozen.variants(&base).unwrap().variants;
         let layers = frozen.iter().map(|v| stage(v).unwrap().frozen_layers.unwrap());
         assert_eq!(layers.collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
         let preference_stages =
             |v: &Variant| v.config.stages.iter().filter(|s| s.kind.learns_preferences()).count();
         let stages: Vec<usize> = frozen.iter().map(preference_stages).collect();
         assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
-        let variants = AblationStudy::Negatives.variants(&base).unwrap();
+        let variants = AblationStudy::Negatives.variants(&base).unwrap().variants;
         let negatives = variants
             .iter()
             .map(|v| stage(v).unwrap().preferences.as_ref().unwrap().negatives.len());
         assert_eq!(negatives.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
         let members = |config: &TrainConfig| -> Vec<String> {
-            let variants = AblationStudy::Negatives.variants(config).unwrap();
+            let variants = AblationStudy::Negatives.variants(config).unwrap().variants;
             let member_names = |v| stage(v).unwrap().members.join(" ");
             variants.iter().map(member_names).collect()
         };
@@ -204,7 +170,52 @@ mod tests {
         let conclusion =
             map_preference_stages(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
         assert_eq!(members(&conclusion), ["conclusion"; 4]);
-        assert_eq!(AblationStudy::Bias.variants(&base).unwrap().len(), 2);
+        assert_eq!(AblationStudy::Bias.variants(&base).unwrap().variants.len(), 2);
+    }
+
+    /// The variants of a configuration whose pairs come from a file.
+    #[test]
+    fn stages_with_a_file_are_varied() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = PreferenceFolderConfig {
+            out: dir.path().join("pairs"),
+            cases: 12,
+            seed: 3,
+            negatives: Negative::ALL.to_vec(),
+            writes_every_negative: false,
+            prompts: PromptStyle::of_layout(
+                PromptLayout::CaseFirst,
+                RubricDetail::Names,
+                Rubric::built_in().unwrap(),
+            ),
+            reward_tokens: Some(RewardTokens::default()),
+        };
+        write_phantom_preferences(&folder, &Interrupt::default()).unwrap();
+        let file = folder.out.join("preferences.jsonl");
+        let base = map_preference_stages(&base(), |stage| {
+            let preferences = stage.preferences.as_mut().unwrap();
+            (preferences.cases, preferences.file) = (0, Some(file.clone()));
+        });
+        let variants = AblationStudy::Ablation.variants(&base).unwrap().variants;
+        let without_token = stage(&variants[1]).unwrap();
+        assert_eq!(without_token.kind, StageKind::Dpo);
+        assert!(without_token.strips_reward_tokens);
+        // No stage of the variant trains with a token, also none on generated evaluations.
+        let config = &variants[1].config;
+        assert!(!config.stages.iter().any(StageConfig::trains_reward_tokens));
+        let StudyVariants { variants, notes } = AblationStudy::Negatives.variants(&base).unwrap();
+        let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+        assert_eq!(names[0], "all ways");
+        // Every other negative has a row, or a note about its pairs.
+        assert_eq!(names.len() + notes.len(), 5, "{notes:?}");
+        let members = stage(&variants[1]).unwrap().member_indices();
+        assert!(!members.is_empty() && members.len() <= MEMBERS.len());
+        // Lines without names cannot be selected.
+        assert!(read_preferences(&file).unwrap().items.iter().all(|p| p.negatives.is_some()));
+        let text = std::fs::read_to_string(&file).unwrap().replace("\"negatives\"", "\"of\"");
+        std::fs::write(&file, text).unwrap();
+        let error = format!("{:#}", AblationStudy::Negatives.variants(&base).unwrap_err());
+        assert!(error.contains("line 1 has no `negatives`"), "{error}");
     }
 
     #[test]

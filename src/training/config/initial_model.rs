@@ -96,7 +96,7 @@ pub(super) fn load_initial_model(
 }
 
 /// Returns the rubric that the panel is trained for.
-fn rubric_of(table: &Table, path: &Path) -> Result<Rubric> {
+pub(super) fn rubric_of(table: &Table, path: &Path) -> Result<Rubric> {
     let judging = table.get("judging").cloned().map(Value::try_into::<JudgingConfig>).transpose();
     let mut judging = judging.context("[judging]")?.unwrap_or_default();
     judging.resolve(&parent_folder(path)?)?;
@@ -104,7 +104,7 @@ fn rubric_of(table: &Table, path: &Path) -> Result<Rubric> {
 }
 
 /// Returns the path of a folder relative to the configuration if it exists, else the name as it is.
-fn locate(config: &Path, name: &str) -> String {
+pub(super) fn locate(config: &Path, name: &str) -> String {
     let relative_path = config.parent().unwrap_or(Path::new("")).join(name);
     if relative_path.exists() { relative_path.display().to_string() } else { name.to_owned() }
 }

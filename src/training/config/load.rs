@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::initial_model::load_initial_model;
+use super::reward_tokens::RewardTokens;
 use super::train_config::TrainConfig;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
@@ -28,6 +29,7 @@ impl TrainConfig {
         let invalid = || format!("{} is not a training configuration", path.display());
         let mut table: toml::Table =
             toml::from_str(&text).map_err(|e| with_hint(e.into())).with_context(invalid)?;
+        let reward_tokens = RewardTokens::of_config(&table).with_context(invalid)?;
         let initial_model = load_initial_model(&mut table, path, downloads)
             .with_context(|| path.display().to_string())?;
         let mut config: Self = match initial_model {
@@ -38,6 +40,10 @@ impl TrainConfig {
         let base = parent_folder(path)?;
         let names = config.judging.resolve(&base).map_err(with_hint);
         let names = names.with_context(|| path.display().to_string())?;
+        let tokens_of_start = initial_model.as_ref().map(|model| model.reward_tokens(names));
+        config.reward_tokens = reward_tokens
+            .resolve(names, &tokens_of_start.unwrap_or_default())
+            .with_context(|| path.display().to_string())?;
         for stage in &mut config.stages {
             stage.member_names = names;
             let preference_file = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
@@ -46,7 +52,11 @@ impl TrainConfig {
                 *file = base.join(&*file);
             }
         }
-        config.check().map_err(with_hint).with_context(|| path.display().to_string())?;
+        config
+            .check()
+            .and_then(|()| config.check_reward_tokens(&reward_tokens))
+            .map_err(with_hint)
+            .with_context(|| path.display().to_string())?;
         Ok((config, initial_model))
     }
 

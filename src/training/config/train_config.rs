@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judging_config::JudgingConfig;
 use super::precision::Precision;
+use super::reward_tokens::RewardTokens;
 use super::stage::stage_checks::{check_examples, check_stage};
 use super::stage::stage_config::StageConfig;
 use super::stage::stage_kind::StageKind;
@@ -75,6 +76,10 @@ pub struct TrainConfig {
     /// Rubric and forms of judging of the panel.
     #[serde(default, skip_serializing_if = "JudgingConfig::is_default")]
     pub judging: JudgingConfig,
+    /// Reward tokens of the members. A member that the table does not name has those of the initial
+    /// model, else `[Good]` and `[Bad]`.
+    #[serde(default, skip_serializing_if = "RewardTokens::is_default")]
+    pub reward_tokens: RewardTokens,
     /// Optimizer settings.
     #[serde(default)]
     pub optimizer: AdamWConfig,

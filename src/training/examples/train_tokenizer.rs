@@ -22,7 +22,6 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
-use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::config::train_config::TrainConfig;
 
 /// Heading of the answer in a question-answering sequence.
@@ -110,9 +109,9 @@ fn fixed_phrases(config: &TrainConfig) -> Result<Vec<String>> {
     let without_image = JudgeInput { has_image: false, ..input.clone() };
     let evaluations = [(); 3].map(|()| vec![PromptPiece::Quoted(String::new())]);
     let mut phrases = vec![ANSWER_HEADING.to_owned()];
-    // The vocabulary always contains the reward tokens. Stages of kind `rtdpo` and `adto` use them,
-    // and evaluation stages if `rewarded` is set.
-    phrases.extend(REWARD_TOKENS.map(str::to_owned));
+    // The vocabulary always contains the reward tokens, each as one special token. Stages of kind
+    // `rtdpo` and `adto` use them, and evaluation stages if `rewarded` is set.
+    phrases.extend(config.reward_tokens.texts());
     let mut add_phrases = |pieces: Vec<PromptPiece>| {
         phrases.extend(pieces.into_iter().filter_map(|piece| match piece {
             PromptPiece::Trusted(text) => Some(text),
@@ -164,7 +163,9 @@ mod tests {
     #[test]
     fn words_have_same_tokens_in_every_position() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
-        let config = TrainConfig::read(&path).unwrap();
+        let mut config = TrainConfig::read(&path).unwrap();
+        let tokens = "expression = { good = \"[Good EXP]\", bad = \"[Bad EXP]\" }";
+        config.reward_tokens = toml::from_str(tokens).unwrap();
         let texts = [
             "left kidney",
             " Claims left kidney; the image shows it: they agree.\n",
@@ -185,8 +186,8 @@ mod tests {
             panic!("expected one token for a line break");
         };
         assert_eq!(tokenizer.encode_quoted("kidney\n").unwrap(), [claim[1], line_break]);
-        for token in REWARD_TOKENS {
-            assert_eq!(tokenizer.encode_trusted(token).unwrap().len(), 1);
+        for token in config.reward_tokens.texts() {
+            assert_eq!(tokenizer.encode_trusted(&token).unwrap().len(), 1);
         }
     }
 }

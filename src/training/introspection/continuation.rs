@@ -43,8 +43,13 @@ pub(super) fn continue_from(
 ) -> Result<(TrainConfig, InitialModel)> {
     let files = PanelFiles::Folder(panel.to_owned());
     let keeps_bf16 = config.dtype == Precision::Bf16;
-    let model = InitialModel::read(&files, HubDownloads::default(), keeps_bf16)
-        .with_context(|| panel.display().to_string())?;
+    let model = InitialModel::read(
+        &files,
+        &config.judging.to_rubric()?,
+        HubDownloads::default(),
+        keeps_bf16,
+    )
+    .with_context(|| panel.display().to_string())?;
     let mut config = config.clone();
     config.stages.retain(|stage| stage.evaluations.is_some());
     config.start = Some(StartConfig { model: name, vision_tower: None, projector: None });

@@ -11,6 +11,8 @@ pub struct MeasurementConfig {
     pub seed: u64,
     /// Folder of the public data sets, if any.
     pub data: Option<PathBuf>,
+    /// Labelled cases of the user, if any: a path that `acem3 judge` reads.
+    pub cases: Option<PathBuf>,
     /// Maximum number of cases of each data set.
     pub limit: usize,
     /// True to measure with blank and mismatched images too.

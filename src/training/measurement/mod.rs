@@ -5,6 +5,8 @@
 
 mod config;
 mod interval;
+mod label_results;
+pub(crate) mod labelled_cases;
 mod observer;
 mod report;
 pub(crate) mod test_pair;
@@ -12,6 +14,7 @@ pub(crate) mod test_sets;
 
 pub use config::MeasurementConfig;
 pub use interval::{Proportion, proportion_with_interval};
+pub use label_results::{LabelResults, ScoreCorrelation, TargetAccuracy};
 pub use observer::{MeasuredCounts, MeasurementObserver};
 pub use report::{MeasurementReport, SetResults};
 
@@ -23,10 +26,11 @@ use anyhow::{Result, bail};
 
 use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::test_pair::{
     ImageCondition, TestPair, has_distinct_images, judge_first_pairs,
 };
-use crate::training::measurement::test_sets::{KnownOrder, TestSet, test_sets};
+use crate::training::measurement::test_sets::{KnownOrder, TestSet, data_set_pairs, phantoms};
 
 /// Judges every test set under every image condition. Skips the mismatched images of a set with only
 /// one image. After an interrupt, the report has the pairs that were judged until then.
@@ -44,7 +48,7 @@ pub fn measure(
     if sets.is_empty() {
         bail!(
             "there is nothing to measure\n\
-             hint: pass --phantoms with at least 1, or --data with a data set"
+             hint: pass --phantoms with at least 1, --data with a data set, or --cases with labelled cases"
         );
     }
     let runs: Vec<(&TestSet, ImageCondition)> =
@@ -72,6 +76,20 @@ pub fn measure(
     Ok(MeasurementReport { judge: judge.name(), sets: results, is_partial: false })
 }
 
+/// Returns the phantoms, the held-out parts of the data sets in a data folder, and the labelled cases
+/// of the user. Omits empty sets.
+fn test_sets(config: &MeasurementConfig) -> Result<Vec<TestSet>> {
+    let mut sets = vec![phantoms(config.phantoms, config.seed)?];
+    if let Some(data) = &config.data {
+        sets.extend(data_set_pairs(data, config.seed, config.limit)?);
+    }
+    if let Some(cases) = &config.cases {
+        sets.push(LabelledCases::read(cases)?.set);
+    }
+    sets.retain(|set| !set.pairs.is_empty());
+    Ok(sets)
+}
+
 /// Returns the image conditions of a test set.
 fn conditions<'a>(
     set: &'a TestSet,
@@ -79,7 +97,12 @@ fn conditions<'a>(
     observer: &mut dyn MeasurementObserver,
 ) -> Vec<(&'a TestSet, ImageCondition)> {
     let mut conditions = vec![(set, ImageCondition::Original)];
-    if config.tests_image_sensitivity {
+    let has_images = set.pairs.iter().all(|pair| pair.image.is_present());
+    if config.tests_image_sensitivity && !has_images {
+        let note =
+            format!("{}: skipped blank and mismatched images, a case has no image", set.name);
+        observer.note(&note);
+    } else if config.tests_image_sensitivity {
         conditions.push((set, ImageCondition::Blank));
         if has_distinct_images(&set.pairs) {
             conditions.push((set, ImageCondition::Mismatched));
@@ -118,6 +141,9 @@ fn set_results(
             matches.then(|| better_preferred(k, v.expected_scores())).flatten()
         })
     };
+    let final_order = |known: &KnownOrder, judged: Option<Ordering>| {
+        known.order.map(|order| indicator(Some(order) == judged))
+    };
     let knowledge = |k: &KnownOrder, v: &Verdict| {
         let known = k.aspect(Aspect::MEDICAL_KNOWLEDGE)?;
         Some(indicator(known == compare_scores(v.aspect_scores(Aspect::MEDICAL_KNOWLEDGE))))
@@ -130,8 +156,8 @@ fn set_results(
         planned: (verdicts.len() < set.pairs.len()).then_some(set.pairs.len()),
         unscored: verdicts.len() - judged.len(),
         unscored_first: unscored.next().map(|u| u.message.clone()),
-        order: mean(&|k, v| Some(indicator(k.order == v.preference()))),
-        single_order: mean(&|k, v| Some(indicator(v.orders.first()?.preference() == k.order))),
+        order: mean(&|k, v| final_order(k, Some(v.preference()))),
+        single_order: mean(&|k, v| final_order(k, Some(v.orders.first()?.preference()))),
         knowledge: mean(&knowledge),
         preferred: mean(&|k, v| better_preferred(k, v.expected_scores())),
         preferred_closed: preferred_if_closed(true),
@@ -139,9 +165,10 @@ fn set_results(
         preferred_by_accuracy: mean(&|k, v| {
             better_preferred(k, v.expected_criterion_scores(Criterion::FACTUAL_ACCURACY))
         }),
-        better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order, v, first))),
+        better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order?, v, first))),
         flips: mean(&|_, v| v.is_flipped().map(indicator)),
-        longer: mean_of_pairs(&|t, k, v| longer_preferred(t, k.order, v.preference())),
+        labels: LabelResults::new(&judged),
+        longer: mean_of_pairs(&|t, k, v| longer_preferred(t, k.order?, v.preference())),
     }
 }
 
@@ -174,7 +201,7 @@ fn indicator(condition: bool) -> f64 {
 /// otherwise; `None` if the known order is a tie.
 fn better_preferred(known: &KnownOrder, expected: Vec<f64>) -> Option<f64> {
     let judged = compare_scores(expected);
-    match known.order {
+    match known.order? {
         Ordering::Equal => None,
         _ if judged == Ordering::Equal => Some(0.5),
         order => Some(indicator(order == judged)),

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::interval::Proportion;
+use super::label_results::{LabelResults, ScoreCorrelation};
 use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
+use crate::support::terminal::number::{format_percent_with_interval, format_with_interval};
 use crate::support::text::format_count;
 
 /// Results of one panel.
@@ -57,6 +59,8 @@ pub struct SetResults {
     pub better_shown: [Option<Proportion>; 2],
     /// Flip rate: proportion of pairs whose presentation orders disagree.
     pub flips: Option<Proportion>,
+    /// Agreement with labels of aspects, criteria and final scores.
+    pub labels: LabelResults,
     /// Proportion of pairs whose longer response is preferred, among pairs whose shorter response
     /// is better.
     pub longer: Option<Proportion>,
@@ -85,7 +89,6 @@ impl SetResults {
         let rows = [
             ("order accuracy", self.order),
             ("order accuracy, one presentation order", self.single_order),
-            ("order accuracy, medical knowledge", self.knowledge),
             ("better response preferred", self.preferred),
             ("  closed questions", self.preferred_closed),
             ("  open questions", self.preferred_open),
@@ -101,6 +104,7 @@ impl SetResults {
                 table.push_row(proportion.cells(name));
             }
         }
+        self.push_labels(&mut table);
         // The JSON output has another word for mismatched images.
         let image: &str = if self.image == "exchanged" { "mismatched" } else { &self.image };
         let pairs = match self.planned {
@@ -113,6 +117,39 @@ impl SetResults {
         let notes = first_line.map(|reason| format!("first unscored pair: {reason}"));
         TableSection::new(title, table).with_notes(notes.into_iter().collect())
     }
+
+    /// Adds the rows of labelled aspects, criteria and final scores.
+    fn push_labels(&self, table: &mut Table) {
+        let LabelResults { aspects, criteria, criteria_mean, spearman, pearson } = &self.labels;
+        for aspect in aspects {
+            let name = format!("order accuracy, {}", aspect.name());
+            table.push_row(aspect.accuracy.cells(&name));
+        }
+        for criterion in criteria {
+            table.push_row(criterion.accuracy.cells(&format!("  {}", criterion.name())));
+        }
+        if let Some(mean) = criteria_mean {
+            let value = format_percent_with_interval(*mean, None);
+            let name = "mean over the criteria".to_owned();
+            table.push_row([name, value, String::new(), String::new()]);
+        }
+        for (name, correlation) in [("Spearman", spearman), ("Pearson", pearson)] {
+            if let Some(correlation) = correlation {
+                table.push_row(correlation_cells(name, correlation));
+            }
+        }
+    }
+}
+
+/// Returns the row of a correlation of final scores with labels.
+fn correlation_cells(name: &str, correlation: &ScoreCorrelation) -> [String; 4] {
+    let interval = correlation.interval.map(|interval| interval.map(|v| format!("{v:.3}")));
+    [
+        format!("{name} correlation of final scores, by response"),
+        format_with_interval(&format!("{:.3}", correlation.value), interval),
+        correlation.n.to_string(),
+        correlation.images.to_string(),
+    ]
 }
 
 #[cfg(test)]
@@ -138,6 +175,7 @@ mod tests {
             better_shown: [None, None],
             flips: None,
             longer: None,
+            labels: LabelResults::default(),
         };
         let title = results.table().title;
         assert_eq!(title, "phantoms, mismatched image (2 pairs, 0 unscored)");

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acem3_conclusion::compare_scores;
-use acem3_experts::Aspect;
+use acem3_experts::{Aspect, Criterion};
 use acem3_vision::{DecodedImage, ImageLimits};
 use anyhow::{Context, Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::MeasurementConfig;
 use crate::data::cases::ImageSource;
 use crate::data::dataset_rows::{
     DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, path_vqa_model_pairs,
@@ -21,7 +20,7 @@ use crate::data::dataset_rows::{
 use crate::data::images::derived::image_from_pixels;
 use crate::data::images::{ImageReader, LoadedImage};
 use crate::data::phantoms::{Phantom, generate_phantom};
-use crate::training::measurement::test_pair::TestPair;
+use crate::training::measurement::test_pair::{TestImage, TestPair};
 
 /// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
 /// [`TRAINING_ROWS`]; questions about those images are excluded.
@@ -34,10 +33,15 @@ const SLAKE: (&str, DatasetSplit) = ("SLAKE validate", DatasetSplit::SlakeValida
 
 /// Known order of a pair.
 pub(crate) struct KnownOrder {
-    /// Order of the first response relative to the second.
-    pub(crate) order: Ordering,
+    /// Order of the first response relative to the second; `None` if unknown.
+    pub(crate) order: Option<Ordering>,
     /// Order in each aspect, in the order of [`Aspect::ALL`]; `None` if unknown.
     pub(crate) aspects: [Option<Ordering>; 3],
+    /// Order in the criteria that are known.
+    pub(crate) criteria: Vec<(Criterion, Ordering)>,
+    /// Key and known final score of both responses; `None` if unknown. A response has the same key in
+    /// all its pairs.
+    pub(crate) labels: Option<[(String, f64); 2]>,
     /// True for a closed question; `None` if unknown.
     pub(crate) is_closed: Option<bool>,
 }
@@ -47,6 +51,24 @@ impl KnownOrder {
     pub(crate) fn aspect(&self, aspect: Aspect) -> Option<Ordering> {
         let mut orders = Aspect::ALL.into_iter().zip(self.aspects);
         orders.find(|(candidate, _)| *candidate == aspect).and_then(|(_, order)| order)
+    }
+
+    /// Returns the order in this criterion; `None` if unknown.
+    pub(crate) fn criterion(&self, criterion: Criterion) -> Option<Ordering> {
+        let mut orders = self.criteria.iter();
+        orders.find(|(candidate, _)| *candidate == criterion).map(|(_, order)| *order)
+    }
+
+    /// Returns the order of a pair whose better response is known, and with it that in medical
+    /// knowledge.
+    fn of_answers(order: Ordering, is_closed: bool) -> Self {
+        Self {
+            order: Some(order),
+            aspects: [None, Some(order), None],
+            criteria: Vec::new(),
+            labels: None,
+            is_closed: Some(is_closed),
+        }
     }
 }
 
@@ -60,21 +82,17 @@ pub(crate) struct TestSet {
     pub(crate) known_orders: Vec<KnownOrder>,
 }
 
-/// Returns the phantoms and, with a data folder, the held-out parts of the data sets. Omits empty
-/// sets.
-pub(crate) fn test_sets(config: &MeasurementConfig) -> Result<Vec<TestSet>> {
-    let mut sets = vec![phantoms(config.phantoms, config.seed)?];
-    if let Some(data) = &config.data {
-        let splits = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
-        let sampling = PairSampling { seed: config.seed, limit: config.limit };
-        let mut images = DecodedImages::new();
-        for (name, split) in splits {
-            let items = load_dataset_items(data, split)?;
-            sets.push(reference_pairs(name, data, &items, sampling, &mut images)?);
-        }
-        sets.push(model_answer_pairs(data, config.limit, &mut images)?);
+/// Returns the held-out parts of the data sets in a folder. At most `limit` questions of each.
+pub(crate) fn data_set_pairs(data: &Path, seed: u64, limit: usize) -> Result<Vec<TestSet>> {
+    let splits = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
+    let sampling = PairSampling { seed, limit };
+    let mut images = DecodedImages::new();
+    let mut sets = Vec::new();
+    for (name, split) in splits {
+        let items = load_dataset_items(data, split)?;
+        sets.push(reference_pairs(name, data, &items, sampling, &mut images)?);
     }
-    sets.retain(|set| !set.pairs.is_empty());
+    sets.push(model_answer_pairs(data, limit, &mut images)?);
     Ok(sets)
 }
 
@@ -95,14 +113,20 @@ impl KnownPair {
         let decoded = decoded.context("the phantom image has no pixels")?;
         let [a, b] = phantom.responses;
         let known = KnownOrder {
-            order: a.conclusion.score.cmp(&b.conclusion.score),
+            order: Some(a.conclusion.score.cmp(&b.conclusion.score)),
             aspects: Aspect::ALL
                 .map(|aspect| Some(compare_scores([&a, &b].map(|r| r.aspect_mean(aspect))))),
+            criteria: Criterion::ALL
+                .map(|criterion| (criterion, a.score(criterion).cmp(&b.score(criterion))))
+                .to_vec(),
+            labels: Some([(0, &a), (1, &b)].map(|(side, response)| {
+                (format!("{i} {side}"), f64::from(response.conclusion.score))
+            })),
             is_closed: None,
         };
         let pair = TestPair {
             cluster: i.to_string(),
-            image: image_from_pixels("phantom", decoded),
+            image: TestImage::Decoded(image_from_pixels("phantom", decoded)),
             question: phantom.question.text,
             responses: [a.text, b.text],
         };
@@ -167,16 +191,12 @@ fn reference_pairs(
         }
         pairs.push(TestPair {
             cluster: item.image_key.clone(),
-            image: images.get(&item.image_key, &item.image)?,
+            image: TestImage::Decoded(images.get(&item.image_key, &item.image)?),
             question: item.question.clone(),
             responses,
         });
         let order = if reference_first { Ordering::Greater } else { Ordering::Less };
-        known_orders.push(KnownOrder {
-            order,
-            aspects: [None, Some(order), None],
-            is_closed: Some(item.is_closed),
-        });
+        known_orders.push(KnownOrder::of_answers(order, item.is_closed));
     }
     Ok(TestSet { name, pairs, known_orders })
 }
@@ -189,17 +209,13 @@ fn model_answer_pairs(data: &Path, limit: usize, images: &mut DecodedImages) -> 
     let test_pairs = without_training_images(test_pairs, &training_pairs);
     for pair in test_pairs.into_iter().take(limit) {
         pairs.push(TestPair {
-            image: images.get(&pair.image_key, &pair.image)?,
+            image: TestImage::Decoded(images.get(&pair.image_key, &pair.image)?),
             cluster: pair.image_key,
             question: pair.question,
             responses: pair.responses.map(|r| r.text),
         });
         let order = if pair.better == 0 { Ordering::Greater } else { Ordering::Less };
-        known_orders.push(KnownOrder {
-            order,
-            aspects: [None, Some(order), None],
-            is_closed: Some(true),
-        });
+        known_orders.push(KnownOrder::of_answers(order, true));
     }
     Ok(TestSet { name: "Path-VQA model answers", pairs, known_orders })
 }

@@ -177,6 +177,7 @@ mod tests {
     use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     use super::*;
+    use crate::training::config::reward_tokens::RewardTokens;
     use crate::training::config::stage::negative::Negative;
     use crate::training::preferences::{PromptStyle, read_preferences, write_phantom_preferences};
 
@@ -192,7 +193,7 @@ mod tests {
                 RubricDetail::Names,
                 Rubric::built_in().unwrap(),
             ),
-            has_reward_tokens: false,
+            reward_tokens: None,
         }
     }
 
@@ -207,7 +208,7 @@ mod tests {
         let original = read_preferences(&file)?.items;
         fs::write(&file, without_member)?;
         let from_file = PreferenceFolderConfig {
-            has_reward_tokens: true,
+            reward_tokens: Some(RewardTokens::default()),
             ..config(&dir.path().join("from-file"))
         };
         let counts = write_evaluation_preferences(&file, &from_file, &Interrupt::default())?;

@@ -22,6 +22,7 @@ pub(crate) use crate::training::preferences::files::jsonl_line::{
 pub use crate::training::preferences::files::preference_folder::{
     PreferenceFolderConfig, WrittenCounts,
 };
+pub(crate) use crate::training::preferences::files::preferences_file::select_negatives;
 pub use crate::training::preferences::files::preferences_file::{PreferencePair, read_preferences};
 pub(crate) use crate::training::preferences::files::rated_file::make_image_paths_absolute;
 pub use crate::training::preferences::files::rated_file::{RATED_FORM, write_rated};

@@ -111,6 +111,7 @@ mod tests {
     use super::super::prompt_text::IMAGE_MARKER;
     use super::*;
     use crate::support::files::folder::list_names;
+    use crate::training::config::reward_tokens::RewardTokens;
     use crate::training::config::stage::negative::Negative;
     use crate::training::preferences::files::preference_folder::PREFERENCES_FILE;
     use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
@@ -131,7 +132,7 @@ mod tests {
                 RubricDetail::Names,
                 Rubric::built_in().unwrap(),
             ),
-            has_reward_tokens: true,
+            reward_tokens: Some(RewardTokens::default()),
         }
     }
 

@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 
 use super::negatives::EvaluationRatings;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use crate::training::config::reward_tokens::RewardTokens;
+use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example::{PairExample, RatingExample};
 use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};
 use crate::training::examples::sequence_builder::SequenceBuilder;
@@ -33,19 +34,19 @@ pub(crate) struct PreferenceSequenceBuilder<'a> {
     builder: &'a SequenceBuilder,
     /// Format of each member's chosen and rejected completion.
     formats: Vec<[Vec<TokenStep>; 2]>,
-    /// Number of tokens of each reward token.
-    reward_lengths: [usize; 2],
+    /// Numbers of tokens of each member's two reward tokens.
+    reward_lengths: Vec<[usize; 2]>,
     /// Loss weight of reward tokens.
     reward_weight: f32,
 }
 
 impl<'a> PreferenceSequenceBuilder<'a> {
-    /// Creates the builder for a role of reward tokens.
-    pub(crate) fn new(builder: &'a SequenceBuilder, role: RewardTokenRole) -> Result<Self> {
-        let reward_tokens = match role {
-            RewardTokenRole::Absent => ["", ""],
-            RewardTokenRole::Target | RewardTokenRole::Context => REWARD_TOKENS,
-        };
+    /// Creates the builder for reward tokens in this role.
+    pub(crate) fn new(
+        builder: &'a SequenceBuilder,
+        role: RewardTokenRole,
+        reward_tokens: &RewardTokens,
+    ) -> Result<Self> {
         let format = |member, reward_token: &str| {
             let format = builder.format_tokens(member, reward_token)?;
             let tokens = builder.tokenizer().encode_trusted(reward_token)?;
@@ -56,12 +57,20 @@ impl<'a> PreferenceSequenceBuilder<'a> {
         };
         let length =
             |text: &str| builder.tokenizer().encode_trusted(text).map(|tokens| tokens.len());
-        let [good, bad] = reward_tokens;
-        let formats =
-            (0..MEMBERS.len()).map(|member| Ok([format(member, good)?, format(member, bad)?]));
+        let (mut formats, mut reward_lengths) = (Vec::new(), Vec::new());
+        // Generated examples are for the members of ACE-M³.
+        for (member, name) in MEMBERS.iter().enumerate() {
+            let pair = reward_tokens.of(name);
+            let [good, bad] = match role {
+                RewardTokenRole::Absent => ["", ""],
+                RewardTokenRole::Target | RewardTokenRole::Context => pair.sides(),
+            };
+            formats.push([format(member, good)?, format(member, bad)?]);
+            reward_lengths.push([length(good)?, length(bad)?]);
+        }
         Ok(Self {
-            formats: formats.collect::<Result<_>>()?,
-            reward_lengths: [length(good)?, length(bad)?],
+            formats,
+            reward_lengths,
             reward_weight: if role == RewardTokenRole::Target { 1.0 } else { 0.0 },
             builder,
         })
@@ -125,7 +134,7 @@ impl<'a> PreferenceSequenceBuilder<'a> {
     ) -> Result<Vec<(u32, f32)>> {
         let format = &self.formats[member][side];
         let mut tokens = self.builder.fill_format(format, ratings)?;
-        for (_, weight) in tokens.iter_mut().take(self.reward_lengths[side]) {
+        for (_, weight) in tokens.iter_mut().take(self.reward_lengths[member][side]) {
             *weight = self.reward_weight;
         }
         Ok(tokens)

@@ -8,8 +8,10 @@ use acem3_experts::prompt::{
 use anyhow::{Context, Result};
 
 use crate::checkpoints::hub::HubDownloads;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::prompt_config::CONCLUSION;
 use crate::judging::panel::{PromptMember, PromptMembers, PromptedPanel};
+use crate::training::config::reward_tokens::RewardTokens;
 
 /// What the prompts about responses depend on.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub struct PromptStyle {
     rubric: Rubric,
     /// One for each aspect of the rubric, then the conclusion model.
     members: Vec<MemberStyle>,
+    /// Reward tokens of the members.
+    reward_tokens: RewardTokens,
 }
 
 /// What the prompts of one member depend on.
@@ -43,7 +47,13 @@ impl PromptStyle {
     pub fn of_layout(layout: PromptLayout, detail: RubricDetail, rubric: Rubric) -> Self {
         let member = MemberStyle { chat_template: ChatTemplate::default(), sees_images: true };
         let members = vec![member; rubric.aspects.len() + 1];
-        Self { prompt_form: PromptForm::pair(layout), detail, rubric, members }
+        Self {
+            prompt_form: PromptForm::pair(layout),
+            detail,
+            rubric,
+            members,
+            reward_tokens: RewardTokens::default(),
+        }
     }
 
     /// Puts the prompts of all members into a chat template.
@@ -62,6 +72,18 @@ impl PromptStyle {
             member.sees_images = false;
         }
         self
+    }
+
+    /// Returns the reward tokens of the panel; the built-in ones without a panel.
+    ///
+    /// # Errors
+    /// If the panel states only the token of chosen evaluations of a member.
+    pub fn reward_tokens(&self) -> Result<RewardTokens> {
+        self.reward_tokens.check_texts().context(
+            "the panel does not state all its reward tokens; `--reward-tokens-of CONFIG` reads them from a \
+             training configuration",
+        )?;
+        Ok(self.reward_tokens.clone())
     }
 
     /// Returns the rubric.
@@ -89,6 +111,11 @@ impl PromptStyle {
                 ..PromptForm::pair(config.layout)
             },
             detail: config.rubric,
+            reward_tokens: RewardTokens::of_panel(
+                MemberNames::of_rubric(&rubric)?,
+                &config.completion_prefixes,
+                &config.rejected_prefixes,
+            ),
             rubric,
             members: members.into_iter().map(style).collect(),
         })

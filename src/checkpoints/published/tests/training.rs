@@ -18,7 +18,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::{
     PreferenceFolderConfig, PromptStyle, read_preferences, write_phantom_preferences,
 };
-use crate::training::{FileSequenceBuilder, ImagePreparation, Negative, RewardTokenRole};
+use crate::training::{
+    FileSequenceBuilder, ImagePreparation, Negative, RewardTokenRole, RewardTokens,
+};
 
 pub(super) const LOSS: DpoLossConfig = DpoLossConfig { beta: 0.3, nll_weight: 0.0 };
 pub(super) const ADAMW: AdamWConfig =
@@ -299,7 +301,7 @@ fn losses_of_exported_preferences_match_trl() {
             RubricDetail::Names,
             Rubric::built_in().unwrap(),
         ),
-        has_reward_tokens: true,
+        reward_tokens: Some(RewardTokens::default()),
     };
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();
     let preference_pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
@@ -309,6 +311,8 @@ fn losses_of_exported_preferences_match_trl() {
         tokenizer: &plain_tokenizer(),
         images: &images,
         reward_token_role: RewardTokenRole::Target,
+        reward_tokens: &RewardTokens::default(),
+        strips_reward_tokens: false,
     };
     let (parameters, model) = tiny_llava(1.0);
     let pairs = preference_pairs.iter().map(|pair| {

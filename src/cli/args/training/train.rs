@@ -77,9 +77,13 @@ pub struct TrainEvalArgs {
     /// embedded panel]
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
-    /// Evaluate on N phantom cases; 0 requires --data
-    #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
-    pub phantoms: u64,
+    /// Evaluate on N phantom cases [default: 500, or 0 with --cases]
+    #[arg(long, value_name = "N", env = "ACEM3_PHANTOMS")]
+    pub phantoms: Option<u64>,
+    /// Evaluate on your labelled cases in PATH too, a path as for `acem3 judge`; the labels may be
+    /// final scores, aspects and criteria
+    #[arg(long, value_name = "PATH", env = "ACEM3_CASES")]
+    pub cases: Option<PathBuf>,
     /// Seed the phantoms and the sampled wrong answers with SEED
     #[arg(long, default_value_t = 2027, env = "ACEM3_SEED")]
     pub seed: u64,
@@ -124,9 +128,13 @@ pub struct TrainAblateArgs {
     #[arg(long, value_name = "N", default_value_t = 3, env = "ACEM3_SEEDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
-    /// Evaluate on N phantom cases
-    #[arg(long, value_name = "N", default_value_t = 200, env = "ACEM3_PHANTOMS")]
-    pub phantoms: u64,
+    /// Evaluate on N phantom cases [default: 200, or 0 with --cases]
+    #[arg(long, value_name = "N", env = "ACEM3_PHANTOMS")]
+    pub phantoms: Option<u64>,
+    /// Evaluate on your labelled cases in PATH too, a path as for `acem3 judge`; the labels may be
+    /// final scores, aspects and criteria
+    #[arg(long, value_name = "PATH", env = "ACEM3_CASES")]
+    pub cases: Option<PathBuf>,
     /// Seed the evaluation cases with SEED; must differ from the seeds of the training data
     #[arg(long, default_value_t = 2027, env = "ACEM3_SEED")]
     pub seed: u64,

@@ -17,6 +17,9 @@ use crate::training::measurement::{
     MeasuredCounts, MeasurementConfig, MeasurementObserver, MeasurementReport, SetResults,
 };
 
+/// Number of phantom cases without labelled cases.
+const DEFAULT_PHANTOMS: u64 = 500;
+
 /// Shows the progress, and in text format the table of each set when it is complete.
 struct EvaluationOutput {
     format: OutputFormat,
@@ -69,7 +72,8 @@ pub(super) fn run(args: &TrainEvalArgs, verbosity: Verbosity) -> Result<Exit> {
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let mut judge = PanelJudge::load(&files, &placement, downloads)?;
     let config = MeasurementConfig {
-        phantoms: args.phantoms,
+        phantoms: args.phantoms.unwrap_or(if args.cases.is_some() { 0 } else { DEFAULT_PHANTOMS }),
+        cases: args.cases.clone(),
         seed: args.seed,
         data: args.data.clone(),
         limit: args.limit.unwrap_or(usize::MAX),

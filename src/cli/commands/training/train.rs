@@ -19,6 +19,9 @@ use crate::training::ablation::{Ablation, AblationConfig, AblationTable};
 use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
+/// Number of phantom cases of an ablation without labelled cases.
+const DEFAULT_PHANTOMS: u64 = 200;
+
 /// Runs the command.
 pub(crate) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
@@ -64,7 +67,12 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
     let ablation_config = AblationConfig {
         seeds: args.seeds,
         measurement: MeasurementConfig {
-            phantoms: args.phantoms,
+            phantoms: args.phantoms.unwrap_or(if args.cases.is_some() {
+                0
+            } else {
+                DEFAULT_PHANTOMS
+            }),
+            cases: args.cases.clone(),
             seed: args.seed,
             data: args.data.clone(),
             limit: args.limit.unwrap_or(usize::MAX),
@@ -73,8 +81,12 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
         data: args.data.clone(),
         device: open_device(&args.device)?,
     };
-    if ablation_config.measurement.phantoms == 0 && ablation_config.data.is_none() {
-        bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
+    let MeasurementConfig { phantoms, cases, .. } = &ablation_config.measurement;
+    if *phantoms == 0 && ablation_config.data.is_none() && cases.is_none() {
+        bail!(
+            "--phantoms 0: no cases to evaluate on\n\
+             hint: pass --phantoms N, --cases PATH or --data DIR"
+        );
     }
     let name = args.study.to_possible_value();
     let name = name.map_or_else(String::new, |value| value.get_name().to_owned());

@@ -30,7 +30,8 @@ pub struct PreferenceConfig {
     /// their difference grows.
     #[serde(default)]
     pub anchor: f64,
-    /// Changes that turn chosen evaluations into rejected ones.
+    /// Changes that turn chosen evaluations into rejected ones. Of a file, only the pairs of these
+    /// changes are used, unless all are named.
     #[serde(default = "default_negatives")]
     pub negatives: Vec<Negative>,
     /// Element type of the frozen-activation cache.

@@ -1,7 +1,4 @@
-//! Reward tokens and their role in a stage.
-
-/// Reward tokens of a chosen and of a rejected evaluation (ACE-M³ §3.4).
-pub(crate) const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];
+//! Role of reward tokens in a stage.
 
 /// Role of the reward token before an evaluation in preference training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

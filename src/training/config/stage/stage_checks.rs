@@ -28,6 +28,7 @@ pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()
         bail!("frozen_layers is {frozen}, expected fewer than the decoder's {layers} layers");
     }
     check_evaluations(stage, layers)?;
+    check_stripped_tokens(stage)?;
     check_lora(stage, decoder)?;
     check_preferences(stage)
 }
@@ -42,9 +43,7 @@ pub(crate) fn check_examples(
     model: &ModelConfig,
     judging: &JudgingConfig,
 ) -> Result<()> {
-    let has_file =
-        stage.evaluations.is_some() || stage.preferences.as_ref().is_some_and(|p| p.file.is_some());
-    if has_file {
+    if stage.reads_file() {
         return Ok(());
     }
     if !judging.takes_generated_examples() {
@@ -132,6 +131,22 @@ fn check_evaluations(stage: &StageConfig, decoder_layers: usize) -> Result<()> {
         bail!(
             "rewarded requires a stage of kind \"sft\" or \"heads\"\n\
              hint: remove it; kinds \"rtdpo\" and \"adto\" always have reward tokens"
+        );
+    }
+    Ok(())
+}
+
+fn check_stripped_tokens(stage: &StageConfig) -> Result<()> {
+    if stage.strips_reward_tokens && stage.trains_reward_tokens() {
+        bail!(
+            "strip_tokens removes the reward tokens that the stage trains with\n\
+             hint: remove it, or use kind \"dpo\" without `rewarded`"
+        );
+    }
+    if stage.strips_reward_tokens && !stage.reads_file() {
+        bail!(
+            "strip_tokens removes reward tokens from a file, and the stage generates its examples\n\
+             hint: remove it"
         );
     }
     Ok(())

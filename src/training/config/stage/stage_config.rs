@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::evaluation_config::EvaluationConfig;
 use super::frozen_part::FrozenPart;
 use super::preference_config::PreferenceConfig;
-use super::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use super::reward_token::RewardTokenRole;
 use super::stage_kind::StageKind;
 use crate::checkpoints::panel::member_names::MemberNames;
 
@@ -82,6 +82,10 @@ pub struct StageConfig {
     /// This trains the token's embedding before a preference stage that freezes the embedding.
     #[serde(default, rename = "rewarded", skip_serializing_if = "std::ops::Not::not")]
     pub has_reward_token: bool,
+    /// Removes the reward tokens that begin the completions of the stage's file, for a training
+    /// without them.
+    #[serde(default, rename = "strip_tokens", skip_serializing_if = "std::ops::Not::not")]
+    pub strips_reward_tokens: bool,
     /// Members to train in a `heads` or preference stage, by key; all if empty.
     #[serde(default)]
     pub members: Vec<String>,
@@ -114,12 +118,21 @@ impl StageConfig {
         }
     }
 
-    /// Returns the reward token that begins the completions of the trained members from this stage
+    /// Returns true if a reward token begins the completions of the trained members from this stage
     /// on.
-    pub(crate) fn completion_prefix(&self) -> Option<&'static str> {
-        let role = self.kind.reward_token_role();
-        let has_token = self.has_reward_token || role != RewardTokenRole::Absent;
-        has_token.then_some(REWARD_TOKENS[0])
+    pub(crate) fn trains_reward_tokens(&self) -> bool {
+        self.has_reward_token || self.kind.reward_token_role() != RewardTokenRole::Absent
+    }
+
+    /// Returns true if the stage trains with reward tokens or removes them from its file.
+    pub(crate) fn needs_reward_tokens(&self) -> bool {
+        self.trains_reward_tokens() || self.strips_reward_tokens
+    }
+
+    /// Returns true if the stage reads its examples from a file.
+    pub(crate) fn reads_file(&self) -> bool {
+        let has_preference_file = self.preferences.as_ref().is_some_and(|p| p.file.is_some());
+        self.evaluations.is_some() || has_preference_file
     }
 
     /// Returns the indices of the members that the stage trains.

@@ -256,7 +256,7 @@ impl EncoderRun<'_> {
 
     /// Returns the images of the pairs.
     fn images(&self) -> Vec<&DecodedImage> {
-        self.held_out.pairs.iter().map(|pair| &pair.image.decoded).collect()
+        self.held_out.pairs.iter().filter_map(|pair| pair.image.decoded()).collect()
     }
 
     /// Stores and returns the largest peak of memory of this and earlier runs in the folder.

@@ -15,7 +15,7 @@ use crate::data::dataset_rows::{DatasetItem, DatasetSplit, DistractorPool, load_
 use crate::data::images::ImageReader;
 use crate::data::phantoms::{Phantom, QuestionKind, generate_phantom};
 use crate::support::digest::Digest;
-use crate::training::measurement::test_pair::TestPair;
+use crate::training::measurement::test_pair::{TestImage, TestPair};
 use crate::training::measurement::test_sets::{KnownPair, round_robin};
 
 /// Data sets with their training and held-out splits.
@@ -115,12 +115,13 @@ fn phantoms(choice: HeldOutChoice) -> Result<HeldOutPairs> {
         let question_types = vec![question_kind(phantom.question.kind).to_owned()];
         let modality = phantom.scene.kind.key().to_owned();
         let KnownPair { pair, known } = KnownPair::of_phantom(phantom, i)?;
+        let order = known.order.unwrap_or(Ordering::Equal);
         facts.push(PairFacts {
-            order: known.order,
+            order,
             aspects: known.aspects,
             question_types,
             modality,
-            majority: f64::from(u8::from(majority == Some(known.order))),
+            majority: f64::from(u8::from(majority == Some(order))),
         });
         pairs.push(pair);
     }
@@ -186,7 +187,7 @@ fn data_sets(data: &Path, choice: HeldOutChoice) -> Result<HeldOutPairs> {
         });
         pairs.push(TestPair {
             cluster: item.image_key.clone(),
-            image: reader.load(&item.image).map_err(Error::msg)?,
+            image: TestImage::Decoded(reader.load(&item.image).map_err(Error::msg)?),
             question: item.question.clone(),
             responses,
         });

@@ -70,8 +70,10 @@ pub(super) fn write_panel(
 }
 
 fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
-    let prefixes = MEMBERS.iter().zip(base.completion_prefixes());
-    let prefixes = prefixes.filter(|(_, prefix)| !prefix.is_empty());
+    let tokens = |texts: &[String]| -> BTreeMap<String, String> {
+        let texts = MEMBERS.iter().zip(texts).filter(|(_, text)| !text.is_empty());
+        texts.map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
+    };
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
     Ok(PanelSpec {
         schema: PanelSpec::SCHEMA,
@@ -83,7 +85,8 @@ fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
         forms: TrainedForms::default().forms,
         shows_reference: false,
         experts: None,
-        reward_tokens: prefixes.map(|(name, prefix)| ((*name).to_owned(), prefix)).collect(),
+        reward_tokens: tokens(&base.prompt_config.completion_prefixes),
+        bad_reward_tokens: tokens(&base.prompt_config.rejected_prefixes),
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),

@@ -14,7 +14,7 @@ use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::text::format_count;
 use crate::training::config::judging_config::JudgingConfig;
 use crate::training::encoders::candidate::Candidate;
-use crate::training::{Precision, StageConfig, StageKind, TrainConfig};
+use crate::training::{Precision, RewardTokens, StageConfig, StageKind, TrainConfig};
 
 /// Data sets of the training examples. The held-out pairs come from the same ones.
 const DATA_SETS: [&str; 2] = ["slake", "vqa_rad"];
@@ -152,6 +152,7 @@ impl EncoderPlan {
                 .iter()
                 .map(|name| ((*name).to_owned(), 0.5))
                 .collect::<BTreeMap<_, _>>(),
+            reward_tokens: RewardTokens::default(),
             optimizer: AdamWConfig::default(),
             stages: vec![self.projector_stage(base, uses_data_sets)],
         })
@@ -211,6 +212,7 @@ impl EncoderPlan {
             wrong_finding_proportion: 0.0,
             easy_proportion: 0.0,
             has_reward_token: false,
+            strips_reward_tokens: false,
             members: Vec::new(),
             member_names: MemberNames::default(),
             preferences: None,

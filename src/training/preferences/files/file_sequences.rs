@@ -7,14 +7,20 @@ use acem3_experts::prompt::{
     CompletionPart, KnowledgePrompt, PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt,
 };
 use acem3_experts::train::{Sequence, TrainingImage};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::evaluations_file::EvaluationExample;
 use super::preferences_file::PreferencePair;
 use crate::data::images::decoder::load_image_file;
-use crate::training::config::stage::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use crate::training::config::reward_tokens::{RewardTokenPair, RewardTokens};
+use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::preferences::preference_sequence::PreferenceSequence;
+
+/// What to do about a file whose reward tokens do not fit the kind of the stage.
+const KIND_HINT: &str = "hint: kinds \"rtdpo\" and \"adto\" require completions with the reward tokens of the configuration \
+     (`acem3 data preferences --reward-tokens-of CONFIG`), kind \"dpo\" completions without; `strip_tokens = true` \
+     removes them from the file of a \"dpo\" stage";
 
 /// Builder of sequences from lines of a file.
 pub struct FileSequenceBuilder<'a> {
@@ -24,6 +30,10 @@ pub struct FileSequenceBuilder<'a> {
     pub images: &'a ImagePreparation,
     /// Role of the reward tokens before completions.
     pub reward_token_role: RewardTokenRole,
+    /// Reward tokens of the members.
+    pub reward_tokens: &'a RewardTokens,
+    /// True to remove the reward tokens that begin the completions.
+    pub strips_reward_tokens: bool,
 }
 
 /// Text before every completion of a stage.
@@ -43,19 +53,69 @@ impl FileSequenceBuilder<'_> {
     /// # Errors
     /// If a reward token is missing or not expected, or the image cannot be read.
     pub fn build_preference(&self, pair: &PreferencePair) -> Result<Sequence> {
-        check_reward_tokens(pair, self.reward_token_role)?;
+        self.check_reward_tokens(pair)?;
         let mut sequence = self.start_sequence(&pair.prompt, pair.image.as_deref())?;
-        for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
-            let context_len = match self.reward_token_role {
-                RewardTokenRole::Context => {
-                    let prefix = format!("{}{token}", template_lead(text));
-                    self.tokenizer.encode_trusted(&prefix)?.len()
-                }
-                RewardTokenRole::Absent | RewardTokenRole::Target => 0,
-            };
-            self.add_branch(&mut sequence, text, context_len)?;
+        if self.strips_reward_tokens {
+            let tokens = self.tokens_of(pair)?;
+            for (text, token) in pair.completions.iter().zip(tokens.sides()) {
+                self.add_branch(&mut sequence, &without_token(text, token), "")?;
+            }
+            return Ok(sequence);
+        }
+        if self.reward_token_role != RewardTokenRole::Context {
+            for text in &pair.completions {
+                self.add_branch(&mut sequence, text, "")?;
+            }
+            return Ok(sequence);
+        }
+        let tokens = self.tokens_of(pair)?;
+        for (text, token) in pair.completions.iter().zip(tokens.sides()) {
+            let prefix = format!("{}{token}", template_lead(text));
+            self.add_branch(&mut sequence, text, &prefix)?;
         }
         Ok(sequence)
+    }
+
+    /// Checks that completions begin with the reward tokens of their member if and only if the stage
+    /// uses or removes them.
+    pub(crate) fn check_reward_tokens(&self, pair: &PreferencePair) -> Result<()> {
+        let expects_token =
+            self.strips_reward_tokens || self.reward_token_role != RewardTokenRole::Absent;
+        let all = self.reward_tokens.known_texts();
+        let found = |text: &str| {
+            let text = text.trim_start();
+            all.iter().filter(|token| text.starts_with(token.as_str())).max_by_key(|t| t.len())
+        };
+        if !expects_token {
+            return match pair.completions.iter().find_map(|text| found(text)) {
+                Some(token) => bail!("a completion begins with {token}\n{KIND_HINT}"),
+                None => Ok(()),
+            };
+        }
+        let tokens = self.tokens_of(pair)?;
+        for (text, token) in pair.completions.iter().zip(tokens.sides()) {
+            if text.trim_start().starts_with(token) {
+                continue;
+            }
+            let Some(other) = found(text) else {
+                bail!("a completion does not begin with {token}\n{KIND_HINT}");
+            };
+            bail!(
+                "a completion begins with {other}, expected {token}\n\
+                 hint: write the file with the tokens of this configuration (`acem3 data preferences \
+                 --reward-tokens-of CONFIG`), or state those of the file in [reward_tokens]"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns the reward tokens of the member of a pair.
+    fn tokens_of(&self, pair: &PreferencePair) -> Result<RewardTokenPair> {
+        let tokens = self.reward_tokens.of_evaluation(pair.member.as_deref());
+        tokens.context(
+            "the line has no `member`, and the members have different reward tokens\n\
+             hint: add `member` to the line, or give all members one pair (`default` in [reward_tokens])",
+        )
     }
 
     /// Builds the sequence of an evaluation. If the prefix has a reward token, the completion
@@ -67,6 +127,11 @@ impl FileSequenceBuilder<'_> {
     ) -> Result<Sequence> {
         let mut sequence = self.start_sequence(&evaluation.prompt, evaluation.image.as_deref())?;
         let CompletionPrefix { template, reward_token } = prefix;
+        if self.strips_reward_tokens {
+            let text = self.without_good_token(evaluation);
+            self.add_evaluation(&mut sequence, &text, 0)?;
+            return Ok(sequence);
+        }
         if reward_token.is_empty() {
             self.add_evaluation(&mut sequence, &evaluation.text, 0)?;
             return Ok(sequence);
@@ -74,10 +139,29 @@ impl FileSequenceBuilder<'_> {
         let text = &evaluation.text;
         let text = text.strip_prefix(template).unwrap_or(text);
         let text = text.strip_prefix(reward_token).unwrap_or(text);
+        let known = self.reward_tokens.known_texts();
+        if let Some(other) = known.iter().find(|token| text.starts_with(token.as_str())) {
+            bail!(
+                "the completion begins with {other}, expected {reward_token} or no reward token\n\
+                 hint: correct [reward_tokens] or the `member` of the line"
+            );
+        }
         let prefix = format!("{template}{reward_token}");
-        let context_len = self.tokenizer.encode_trusted(&prefix)?.len();
-        self.add_evaluation(&mut sequence, &(prefix + text), context_len)?;
+        let text = format!("{prefix}{text}");
+        let context_len = self.context_len(&text, &prefix)?;
+        self.add_evaluation(&mut sequence, &text, context_len)?;
         Ok(sequence)
+    }
+
+    /// Returns the text of an evaluation without the token of chosen evaluations, if it has one.
+    fn without_good_token(&self, evaluation: &EvaluationExample) -> String {
+        let of_member = match &evaluation.member {
+            Some(name) => vec![self.reward_tokens.of(name).good],
+            None => self.reward_tokens.good_texts(),
+        };
+        let text = evaluation.text.trim_start();
+        let token = of_member.iter().find(|token| text.starts_with(token.as_str()));
+        without_token(&evaluation.text, token.map_or("", String::as_str))
     }
 
     /// Adds an evaluation as a branch. Its first `context_len` tokens have no loss, and neither has
@@ -104,12 +188,25 @@ impl FileSequenceBuilder<'_> {
         Ok(())
     }
 
-    /// Adds a completion as a branch. Its first `context_len` tokens have no loss.
-    fn add_branch(&self, sequence: &mut Sequence, text: &str, context_len: usize) -> Result<()> {
+    /// Adds a completion as a branch. The tokens of `prefix`, which begins the text, have no loss.
+    fn add_branch(&self, sequence: &mut Sequence, text: &str, prefix: &str) -> Result<()> {
+        let context_len = self.context_len(text, prefix)?;
         let tokens = self.tokenizer.encode_trusted(text)?.into_iter().enumerate();
         let weight = |i| if i < context_len { 0.0 } else { 1.0 };
         sequence.push_branch(tokens.map(|(i, token)| (token, weight(i))));
         Ok(())
+    }
+
+    /// Returns the number of tokens of the prefix of a text.
+    fn context_len(&self, text: &str, prefix: &str) -> Result<usize> {
+        let tokens = self.tokenizer.encode_trusted(prefix)?;
+        if !self.tokenizer.encode_trusted(text)?.starts_with(&tokens) {
+            bail!(
+                "the tokenizer merges the reward token at the end of {prefix:?} with the text after it\n\
+                 hint: choose other tokens in [reward_tokens], such as texts in brackets"
+            );
+        }
+        Ok(tokens.len())
     }
 
     /// Starts a sequence with a prompt.
@@ -154,18 +251,9 @@ fn template_lead(text: &str) -> &str {
     text.get(..text.len() - text.trim_start().len()).unwrap_or_default()
 }
 
-/// Checks that completions begin with reward tokens if and only if the stage uses them.
-pub(crate) fn check_reward_tokens(pair: &PreferencePair, role: RewardTokenRole) -> Result<()> {
-    for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
-        let has_token = text.trim_start().starts_with(token);
-        if has_token == (role == RewardTokenRole::Absent) {
-            bail!(
-                "a completion {} with {token}\n\
-                 hint: kinds \"rtdpo\" and \"adto\" require completions with reward tokens \
-                 (`acem3 data preferences --reward-tokens`), kind \"dpo\" completions without",
-                if has_token { "begins" } else { "does not begin" }
-            );
-        }
-    }
-    Ok(())
+/// Removes a reward token that begins a text, after white space that stays.
+fn without_token(text: &str, token: &str) -> String {
+    let lead = template_lead(text);
+    let rest = text.get(lead.len()..).unwrap_or_default();
+    format!("{lead}{}", rest.strip_prefix(token).unwrap_or(rest))
 }

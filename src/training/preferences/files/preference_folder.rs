@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::file_form::has_json_line;
 use crate::support::files::folder::{create_folder, list_names};
+use crate::training::config::reward_tokens::RewardTokens;
 use crate::training::config::stage::negative::Negative;
-use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::preferences::negatives::{
     DerivedNegative, EvaluationContent, EvaluationRatings, NegativeCounts, derive_any_negative,
     derive_every_negative, find_obstacle,
@@ -45,8 +45,8 @@ pub struct PreferenceFolderConfig {
     pub writes_every_negative: bool,
     /// Prompts of phantom evaluations and of wrong verdicts.
     pub prompts: PromptStyle,
-    /// True to begin completions with reward tokens.
-    pub has_reward_tokens: bool,
+    /// Tokens that begin the completions; `None` for completions without.
+    pub reward_tokens: Option<RewardTokens>,
 }
 
 /// Numbers of written and skipped pairs.
@@ -144,7 +144,7 @@ impl<'a> PreferenceFolder<'a> {
         [chosen, rejected]: [&EvaluationRatings; 2],
         negatives: &Value,
     ) -> Result<()> {
-        let tokens = if self.config.has_reward_tokens { REWARD_TOKENS } else { ["", ""] };
+        let tokens = self.tokens_of(prompt)?;
         let completion = |token: &str, ratings: &EvaluationRatings| {
             let text = prompt_text(&prompt.format.render_pieces(ratings));
             format!("{}{token}{text}", prompt.lead)
@@ -154,13 +154,28 @@ impl<'a> PreferenceFolder<'a> {
             "member": prompt.member,
             "images": prompt.image.iter().collect::<Vec<_>>(),
             "prompt": prompt.prompt,
-            "chosen": completion(tokens[0], chosen),
-            "rejected": completion(tokens[1], rejected),
+            "chosen": completion(&tokens[0], chosen),
+            "rejected": completion(&tokens[1], rejected),
             "negatives": negatives,
         });
         writeln!(self.lines, "{line}")?;
         self.counts.pairs += 1;
         Ok(())
+    }
+
+    /// Returns the token of the chosen and of the rejected evaluation of a pair; empty for none.
+    fn tokens_of(&self, prompt: &PairPrompt) -> Result<[String; 2]> {
+        let Some(tokens) = &self.config.reward_tokens else {
+            return Ok([const { String::new() }; 2]);
+        };
+        let pair = tokens.of_evaluation(prompt.member.as_deref()).with_context(|| {
+            format!(
+                "{}: the evaluation is of no member, and the members have different reward tokens\n\
+                 hint: add `member` to the line, or use one pair for all members",
+                prompt.id
+            )
+        })?;
+        Ok(pair.sides().map(str::to_owned))
     }
 
     /// Writes the file of the pairs, after all images exist.

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum as _;
 use serde::Deserialize;
 
 use super::jsonl_line::{JsonlLine, ParsedFile, image_path, parse_lines, parse_prompt};
+use crate::training::config::stage::negative::Negative;
 
 /// Prompt with a chosen and a rejected completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct PreferencePair {
     pub completions: [String; 2],
     /// Path of the image, if any.
     pub image: Option<PathBuf>,
+    /// Names of the changes that the rejected completion comes from; `None` if the line has none.
+    pub negatives: Option<Vec<String>>,
 }
 
 impl PreferencePair {
@@ -28,9 +32,48 @@ impl PreferencePair {
     pub(crate) fn is_for(&self, member: &str) -> bool {
         self.member.as_deref().is_none_or(|only| only == member)
     }
+
+    /// Returns true if the rejected completion comes from these changes only.
+    ///
+    /// # Errors
+    /// If the line does not state where it comes from.
+    pub(crate) fn is_of_negatives(&self, negatives: &[Negative]) -> Result<bool> {
+        let names = self.negatives.as_ref().with_context(|| {
+            format!(
+                "line {} has no `negatives`, the changes that its rejected evaluation comes from\n\
+                 hint: `acem3 data preferences` writes them; without them, the pairs cannot be selected by negative",
+                self.line
+            )
+        })?;
+        let is_selected = |name: &String| {
+            Negative::from_str(name, false).is_ok_and(|negative| negatives.contains(&negative))
+        };
+        Ok(!names.is_empty() && names.iter().all(is_selected))
+    }
 }
 
-/// Fields of a line. Other fields (`id`, `negatives`) are ignored.
+/// Keeps the pairs whose rejected completions come from these changes only. If the changes are all
+/// that there are, keeps every pair, also those of unknown origin.
+///
+/// # Errors
+/// If a line does not state where its rejected completion comes from.
+pub(crate) fn select_negatives(
+    pairs: Vec<PreferencePair>,
+    negatives: &[Negative],
+) -> Result<Vec<PreferencePair>> {
+    if Negative::ALL.iter().all(|negative| negatives.contains(negative)) {
+        return Ok(pairs);
+    }
+    let mut selected = Vec::new();
+    for pair in pairs {
+        if pair.is_of_negatives(negatives)? {
+            selected.push(pair);
+        }
+    }
+    Ok(selected)
+}
+
+/// Fields of a line. Other fields (`id`) are ignored.
 #[derive(Deserialize)]
 struct PreferenceLine {
     prompt: String,
@@ -39,6 +82,7 @@ struct PreferenceLine {
     #[serde(default)]
     images: Vec<PathBuf>,
     member: Option<String>,
+    negatives: Option<Vec<String>>,
 }
 
 /// Reads the preference pairs of a file. Image paths are relative to the file.
@@ -68,6 +112,7 @@ fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
         prompt,
         completions: [parsed.chosen, parsed.rejected],
         image: image_path(&parsed.images, line.base),
+        negatives: parsed.negatives,
     })
 }
 
@@ -75,7 +120,6 @@ fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
 mod tests {
     use super::*;
     use crate::support::terminal::interrupt::Interrupt;
-    use crate::training::config::stage::negative::Negative;
     use crate::training::preferences::{
         PreferenceFolderConfig, PromptStyle, write_phantom_preferences,
     };
@@ -86,7 +130,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let config = PreferenceFolderConfig {
             out: dir.path().join("pairs"),
-            cases: 2,
+            cases: 5,
             seed: 3,
             negatives: Negative::ALL.to_vec(),
             writes_every_negative: false,
@@ -95,12 +139,22 @@ mod tests {
                 RubricDetail::Names,
                 Rubric::built_in().unwrap(),
             ),
-            has_reward_tokens: false,
+            reward_tokens: None,
         };
         let counts = write_phantom_preferences(&config, &Interrupt::default()).unwrap();
         let pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
         let pairs = pairs.items;
         assert_eq!(pairs.len() as u64, counts.pairs);
+        // Some pairs combine two changes.
+        let count = |negatives: &[Negative]| {
+            select_negatives(pairs.clone(), negatives).map(|selected| selected.len())
+        };
+        let single = Negative::ALL.map(|negative| count(&[negative]).unwrap());
+        assert!(single.iter().sum::<usize>() <= pairs.len() && single[0] > 0, "{single:?}");
+        assert_eq!(count(&Negative::ALL).unwrap(), pairs.len());
+        let unnamed = vec![PreferencePair { negatives: None, ..pairs[0].clone() }];
+        let error = select_negatives(unnamed, &[Negative::ScoreSwap]).unwrap_err().to_string();
+        assert!(error.contains("line 1 has no `negatives`"), "{error}");
         assert!(pairs.iter().all(|p| p.image.as_ref().is_some_and(|i| i.is_file())));
         assert_eq!((pairs[0].line, pairs[0].member.as_deref()), (1, Some("expression")));
         assert_eq!(pairs[0].prompt.iter().filter(|p| **p == PromptPiece::Image).count(), 1);

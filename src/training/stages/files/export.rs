@@ -15,6 +15,7 @@ use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::panel::trained_rubrics::{RUBRIC_FILE, declare_rubric};
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
+use crate::training::config::reward_tokens::RewardTokenPair;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::stages::files::member_adapters::read_member_adapters;
 use crate::training::stages::files::member_state::{MemberState, MemberWeights, is_equal};
@@ -174,9 +175,13 @@ fn panel_spec(
     let judging = &config.judging;
     let names = MemberNames::of_rubric(rubric)?.all();
     let [first, second, third, _] = names.map(str::to_owned);
-    let prefixes = names.iter().zip(members);
-    let prefixes =
-        prefixes.filter_map(|(name, m)| Some(((*name).to_owned(), m.completion_prefix.clone()?)));
+    let tokens = |text: fn(&RewardTokenPair) -> &String| -> BTreeMap<String, String> {
+        let texts = names.iter().zip(members).filter_map(|(name, member)| {
+            let text = text(member.reward_tokens.as_ref()?);
+            (!text.is_empty()).then(|| ((*name).to_owned(), text.clone()))
+        });
+        texts.collect()
+    };
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
     Ok(PanelSpec {
         schema: PanelSpec::SCHEMA,
@@ -188,7 +193,8 @@ fn panel_spec(
         forms: judging.forms.clone(),
         shows_reference: judging.shows_reference,
         experts: (names != MEMBERS).then_some([first, second, third]),
-        reward_tokens: prefixes.collect(),
+        reward_tokens: tokens(|pair| &pair.good),
+        bad_reward_tokens: tokens(|pair| &pair.bad),
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),

@@ -8,6 +8,8 @@ use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::member_names::MemberNames;
+use crate::training::config::reward_tokens::RewardTokenPair;
 use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
 use crate::training::stages::files::member_adapters::{AdapterSource, read_member_adapters};
 
@@ -21,8 +23,9 @@ pub(crate) struct MemberState<'a> {
     pub(crate) base: MemberWeights<'a>,
     /// The adapters of those stages, in order.
     pub(crate) adapters: Vec<AdapterSource<'a>>,
-    /// Text that begins the completions, if any.
-    pub(crate) completion_prefix: Option<String>,
+    /// Reward tokens, if one begins the completions. The token of rejected evaluations is empty if
+    /// the initial model does not state it.
+    pub(crate) reward_tokens: Option<RewardTokenPair>,
 }
 
 /// Location of a member's weights.
@@ -50,8 +53,11 @@ impl<'a> MemberState<'a> {
                 weights: MemberWeights::Initial(initial_model, i),
                 base: MemberWeights::Initial(initial_model, i),
                 adapters: Vec::new(),
-                completion_prefix: Some(initial_model.completion_prefixes[i].clone())
-                    .filter(|prefix| !prefix.is_empty()),
+                reward_tokens: Some(RewardTokenPair {
+                    good: initial_model.completion_prefixes[i].clone(),
+                    bad: initial_model.rejected_prefixes[i].clone(),
+                })
+                .filter(|pair| !pair.good.is_empty()),
             },
         })
     }
@@ -77,7 +83,7 @@ impl<'a> MemberState<'a> {
             weights: MemberWeights::Adapted(Box::new(self.base.clone()), adapters.clone()),
             base: self.base.clone(),
             adapters,
-            completion_prefix: None,
+            reward_tokens: None,
         }
     }
 
@@ -92,7 +98,7 @@ impl<'a> MemberState<'a> {
             }
             None => (weights.clone(), Vec::new()),
         };
-        Self { weights, base, adapters, completion_prefix: None }
+        Self { weights, base, adapters, reward_tokens: None }
     }
 
     /// Reads the weights with their names; `None` if they are still random.
@@ -196,14 +202,14 @@ pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState;
 }
 
 /// Checks that the members are adapters of one base, for a training that keeps adapters apart.
-pub(crate) fn check_one_base(members: &[MemberState; 4]) -> Result<()> {
-    let [first, others @ ..] = members;
-    let differs = |(_, other): &(&&str, &MemberState)| !first.base.is_same_location(&other.base);
-    match MEMBERS[1..].iter().zip(others).find(differs) {
-        Some((name, _)) => bail!(
-            "keep_adapters = true: {name} starts with other weights than {}, expected adapters of one \
+pub(crate) fn check_one_base(names: MemberNames, members: &[MemberState; 4]) -> Result<()> {
+    let differs = |other: &MemberState| !members[0].base.is_same_location(&other.base);
+    match members.iter().position(differs) {
+        Some(member) => bail!(
+            "keep_adapters = true: {} starts with other weights than {}, expected adapters of one \
              base\nhint: start from one checkpoint or from adapters of one, or remove keep_adapters",
-            MEMBERS[0]
+            names.get(member),
+            names.get(0)
         ),
         None => Ok(()),
     }

@@ -133,7 +133,7 @@ fn check_files(context: StageContext) -> Result<()> {
     if context.stage.evaluations.is_some() {
         for learner in context.stage.learners() {
             if let Some(evaluations) = EvaluationSet::open(context, learner.member)? {
-                evaluations.check_images()?;
+                evaluations.check_lines()?;
                 warn_prompt_style(context, evaluations.first_prompt())?;
             }
         }

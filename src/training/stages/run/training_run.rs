@@ -5,10 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::exit::RunFailure;
 use crate::support::terminal::number::format_bytes;
-use crate::training::config::stage::reward_token::REWARD_TOKENS;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
@@ -43,9 +41,10 @@ pub fn train(
     let sampler = load_sampler(config, paths)?;
     check_same_data(data_digest(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
+    config.check_encoded_tokens(&tokenizer)?;
     let plain_builder = SequenceBuilder::new(config, tokenizer)?;
-    let reward_builder =
-        plain_builder.clone().with_prefixes(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
+    let good_tokens = config.reward_tokens.good(config.member_names());
+    let reward_builder = plain_builder.clone().with_prefixes(&good_tokens)?;
     let stages = config.stages.iter().map(|stage| StageContext {
         config,
         stage,
@@ -58,7 +57,7 @@ pub fn train(
     let mut members = MemberState::members(initial_model);
     if config.keeps_adapters {
         members = members.map(MemberState::with_kept_adapters);
-        check_one_base(&members)?;
+        check_one_base(config.member_names(), &members)?;
     }
     check_joint_stages(&config.stages, &members)?;
     let initial_names = initial_model.map(InitialModel::weight_names).unwrap_or_default();
@@ -124,11 +123,14 @@ fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) 
         } else {
             initial.after_stage(run.checkpoint(), adapters)
         };
-        let completion_prefix = stage.completion_prefix().map(str::to_owned);
-        let trained = MemberState { completion_prefix, ..trained };
+        let trained = |i: usize| MemberState {
+            reward_tokens: (stage.trains_reward_tokens())
+                .then(|| config.reward_tokens.of(stage.member_names.get(i))),
+            ..trained.clone()
+        };
         match learner.member {
-            Some(i) => members[i] = trained,
-            None => members.fill(trained),
+            Some(i) => members[i] = trained(i),
+            None => *members = std::array::from_fn(trained),
         }
     }
     // Closes the file of the cache before its removal.
@@ -156,7 +158,8 @@ fn export_panel(
     let panel = out.join("panel");
     let mut sizes = String::new();
     if config.keeps_adapters {
-        let PanelSizes { trunk, members } = PanelSizes::read(&panel, config.judging.member_names()?.all())?;
+        let PanelSizes { trunk, members } =
+            PanelSizes::read(&panel, config.judging.member_names()?.all())?;
         let [trunk, members] = [trunk, members].map(|bytes| format_bytes(bytes as usize));
         sizes = format!(": {trunk} of the base and {members} of adapters");
     }

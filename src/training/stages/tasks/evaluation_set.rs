@@ -37,6 +37,8 @@ const BEST_PROPORTION: f64 = 2_394.0 / 9_569.0;
 /// Evaluations on which a stage trains one learner: a member, or all members as one model.
 pub(crate) struct EvaluationSet<'a> {
     context: StageContext<'a>,
+    /// Index of the trained member; `None` for all members as one model.
+    member: Option<usize>,
     path: &'a Path,
     split: SplitItems<EvaluationExample>,
     /// Blocks of the curriculum, in order.
@@ -96,7 +98,7 @@ impl<'a> EvaluationSet<'a> {
         let blocks =
             curriculum_blocks(config.curriculum, training, stage.steps * stage.batch as u64)
                 .with_context(|| path.to_string())?;
-        Ok(Some(Self { context, path: &config.file, split, blocks, cache: None }))
+        Ok(Some(Self { context, member, path: &config.file, split, blocks, cache: None }))
     }
 
     /// Returns the number of training evaluations.
@@ -175,16 +177,35 @@ impl<'a> EvaluationSet<'a> {
             images: &ImagePreparation::of_training(config)?,
             // Only sequences of preference pairs use the role.
             reward_token_role: RewardTokenRole::Absent,
-        };
-        let prefix = CompletionPrefix {
-            template: &config.dialogue.lead,
-            reward_token: stage.completion_prefix().unwrap_or_default(),
+            reward_tokens: &config.reward_tokens,
+            strips_reward_tokens: stage.strips_reward_tokens,
         };
         map_parallel(evaluations, |i| {
             let evaluation = &self.split.items[*i];
-            let sequence = builder.build_evaluation(evaluation, prefix);
+            let prefix = |reward_token: &str| {
+                let prefix = CompletionPrefix { template: &config.dialogue.lead, reward_token };
+                builder.build_evaluation(evaluation, prefix)
+            };
+            let sequence = self.reward_token(evaluation).and_then(|token| prefix(&token));
             sequence.with_context(|| self.location(evaluation))
         })
+    }
+
+    /// Returns the reward token before an evaluation; empty for none.
+    fn reward_token(&self, evaluation: &EvaluationExample) -> Result<String> {
+        let StageContext { config, stage, .. } = self.context;
+        if !stage.trains_reward_tokens() {
+            return Ok(String::new());
+        }
+        let pair = {
+            let own = self.member.map(|member| stage.member_names.get(member));
+            config.reward_tokens.of_evaluation(evaluation.member.as_deref().or(own))
+        };
+        let pair = pair.context(
+            "the line has no `member`, and the members have different reward tokens\n\
+             hint: add `member` to the line, or give all members one pair (`default` in [reward_tokens])",
+        )?;
+        Ok(pair.good)
     }
 
     /// Returns the file and line of an evaluation.
@@ -216,11 +237,12 @@ impl<'a> EvaluationSet<'a> {
         sampled
     }
 
-    /// Checks that all image files exist.
-    pub(crate) fn check_images(&self) -> Result<()> {
+    /// Checks that all image files exist, and that the reward token of every evaluation is known.
+    pub(crate) fn check_lines(&self) -> Result<()> {
         for evaluation in &self.split.items {
             let image = evaluation.image.as_deref();
             check_image_for(&self.context.config.model, image)
+                .and_then(|()| self.reward_token(evaluation).map(drop))
                 .with_context(|| self.location(evaluation))?;
         }
         Ok(())

@@ -6,19 +6,18 @@ use std::path::Path;
 use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 
+use crate::training::config::stage::negative::Negative;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
-use crate::training::preferences::files::file_sequences::{
-    FileSequenceBuilder, check_reward_tokens,
-};
+use crate::training::preferences::files::file_sequences::FileSequenceBuilder;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
     EvaluationContent, PreferencePair, check_image_for, check_member, derive_any_negative,
-    read_preferences,
+    read_preferences, select_negatives,
 };
 use crate::training::stages::context::StageContext;
 
@@ -64,12 +63,16 @@ impl<'a> PreferenceSource<'a> {
                     check_member(names, pair.member.as_deref())
                         .with_context(|| location(path, pair))?;
                 }
+                let negatives = preferences.map_or(&Negative::ALL[..], |p| &p.negatives);
+                let pairs = select_negatives(pairs, negatives)
+                    .with_context(|| path.display().to_string())?;
                 let member = |pair: &PreferencePair| names.index(pair.member.as_deref()?).ok();
                 PairSource::File { path, split: SplitItems::by_group(pairs, member) }
             }
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
                 context.builder,
                 context.stage.kind.reward_token_role(),
+                &context.config.reward_tokens,
             )?),
         };
         Ok(Self { context, pairs })
@@ -98,7 +101,7 @@ impl<'a> PreferenceSource<'a> {
     /// Returns the sequences of the example at an index. Sampled chosen evaluations contain no
     /// wrong findings.
     pub(crate) fn sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
-        let StageContext { config, stage, sampler, builder, .. } = self.context;
+        let StageContext { stage, sampler, .. } = self.context;
         match &self.pairs {
             PairSource::Sampler(sequence_builder) => {
                 let mut example = sampler.preference_example(stage, index)?;
@@ -118,17 +121,29 @@ impl<'a> PreferenceSource<'a> {
             PairSource::File { path, split } => {
                 let pair = split.items.get(index as usize);
                 let pair = pair.with_context(|| format!("no preference pair {index}"))?;
-                let sequence_builder = FileSequenceBuilder {
-                    tokenizer: builder.tokenizer(),
-                    images: &ImagePreparation::of_training(config)?,
-                    reward_token_role: stage.kind.reward_token_role(),
-                };
+                let images = ImagePreparation::of_training(self.context.config)?;
+                let sequence_builder = self.file_sequence_builder(&images);
                 let members = (stage.member_indices().into_iter())
                     .filter(|member| pair.is_for(stage.member_names.get(*member)));
                 let members: Vec<usize> = members.collect();
                 let sequences = sequence_builder.build_preferences(pair, &members);
                 sequences.with_context(|| location(path, pair))
             }
+        }
+    }
+
+    /// Returns the builder of the sequences of a file.
+    fn file_sequence_builder<'b>(
+        &'b self,
+        images: &'b ImagePreparation,
+    ) -> FileSequenceBuilder<'b> {
+        let StageContext { config, stage, builder, .. } = self.context;
+        FileSequenceBuilder {
+            tokenizer: builder.tokenizer(),
+            images,
+            reward_token_role: stage.kind.reward_token_role(),
+            reward_tokens: &config.reward_tokens,
+            strips_reward_tokens: stage.strips_reward_tokens,
         }
     }
 
@@ -147,10 +162,11 @@ impl<'a> PreferenceSource<'a> {
             return Ok(());
         };
         let stage = self.context.stage;
-        let role = stage.kind.reward_token_role();
+        let images = ImagePreparation::of_training(self.context.config)?;
+        let sequence_builder = self.file_sequence_builder(&images);
         for pair in &split.items {
             check_image_for(&self.context.config.model, pair.image.as_deref())
-                .and_then(|()| check_reward_tokens(pair, role))
+                .and_then(|()| sequence_builder.check_reward_tokens(pair))
                 .with_context(|| location(path, pair))?;
         }
         let (training, validation) = split.items.split_at(split.training_count);

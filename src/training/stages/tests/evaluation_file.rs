@@ -29,7 +29,7 @@ pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
             RubricDetail::Names,
             Rubric::built_in().unwrap(),
         ),
-        has_reward_tokens: false,
+        reward_tokens: None,
     };
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();
     config.out.join("preferences.jsonl")
@@ -84,6 +84,8 @@ fn evidence_is_context_of_evaluation() {
         tokenizer: &tokenizer(),
         images: &ImagePreparation::of_training(&config).unwrap(),
         reward_token_role: RewardTokenRole::Absent,
+        reward_tokens: &config.reward_tokens,
+        strips_reward_tokens: false,
     };
     let prompt = KnowledgePrompt::built_in().unwrap();
     let build = |passages: &str| {
@@ -114,6 +116,8 @@ fn reward_token_is_context_of_evaluation() {
         tokenizer: &tokenizer(),
         images: &ImagePreparation::of_training(&config).unwrap(),
         reward_token_role: RewardTokenRole::Absent,
+        reward_tokens: &config.reward_tokens,
+        strips_reward_tokens: false,
     };
     let prefix = |template, reward_token| CompletionPrefix { template, reward_token };
     let plain = builder.build_evaluation(evaluation, prefix("", "")).unwrap();

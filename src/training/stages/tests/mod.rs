@@ -24,6 +24,7 @@ mod frozen_cache;
 mod initial_model;
 mod preferences;
 mod preflight;
+mod reward_tokens;
 
 const CONFIG: &str = concat!(
     include_str!("../../../../tests/tiny.toml"),

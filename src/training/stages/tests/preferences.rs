@@ -13,6 +13,7 @@ use super::{config, panel_file, sequence_builder, tokenizer, train_twice};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::Negative;
+use crate::training::config::reward_tokens::RewardTokens;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::phantom_examples;
@@ -103,7 +104,8 @@ fn chosen_completion_begins_as_in_judging() {
     let images = ImagePreparation::of_training(&config).unwrap();
     let pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
     let sequence = |role| {
-        let sequences = PreferenceSequenceBuilder::new(&builder, role).unwrap();
+        let sequences =
+            PreferenceSequenceBuilder::new(&builder, role, &RewardTokens::default()).unwrap();
         let negative = |ratings: &EvaluationRatings| {
             let mut negative = ratings.clone();
             negative[0].1 = 5 - negative[0].1;
@@ -156,7 +158,7 @@ fn every_member_has_validation_pairs_for_all_seeds() {
                 RubricDetail::Names,
                 Rubric::built_in().unwrap(),
             ),
-            has_reward_tokens: true,
+            reward_tokens: Some(RewardTokens::default()),
         };
         write_phantom_preferences(&folder, &Interrupt::default()).unwrap();
         let preferences = config.stages[1].preferences.as_mut().unwrap();
