@@ -21,9 +21,10 @@ pub(super) fn check_can_continue(config: &TrainConfig) -> Result<()> {
     let per_member = config.stages.iter().find(|stage| stage.is_per_member());
     if let (Some(joint), Some(per_member)) = (joint, per_member) {
         bail!(
-            "--continue: stage {} trains all members as one model on evaluations, but the members of the panel differ \
-             after stage {}\n\
-             hint: give [stages.evaluations] to stages of kind \"heads\" only, or omit --continue",
+            "a round trains on from the panel of the round before, but stage {} trains all members as one model, and they \
+             differ after stage {}\n\
+             hint: pass --restart to repeat the whole training in each round, or give [stages.evaluations] to stages of \
+             kind \"heads\" only",
             joint.name,
             per_member.name
         );

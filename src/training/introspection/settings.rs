@@ -17,7 +17,7 @@ pub(super) struct IntrospectionSettings {
     #[serde(default)]
     reviewer: Option<String>,
     /// True if each round continues with the panel of the round before.
-    #[serde(default, rename = "continue")]
+    #[serde(rename = "continue")]
     continues: bool,
 }
 
@@ -44,7 +44,7 @@ impl IntrospectionSettings {
         let differences = [
             ("the adviser", earlier.adviser.clone(), self.adviser.clone()),
             ("the reviewer", or_none(&earlier.reviewer), or_none(&self.reviewer)),
-            ("--continue", earlier.continues.to_string(), self.continues.to_string()),
+            ("--restart", (!earlier.continues).to_string(), (!self.continues).to_string()),
         ];
         match differences.into_iter().find(|(_, was, is)| was != is) {
             None => Ok(()),

@@ -172,14 +172,14 @@ fn adviser_looks_up_and_revises_and_no_answer_is_paid_twice() {
     assert_eq!(suggestions(&folder), advice);
 }
 
-/// Judges agree if their verdicts have the same order. `--continue` starts from the panel of the round
+/// Judges agree if their verdicts have the same order. A round trains on from the panel of the round
 /// before.
 #[test]
 fn judges_as_adviser_and_reviewer_agree_by_their_verdicts() {
     let folder = training_folder();
     build_index(&folder, "index");
-    let options = ["--rounds", "1", "--out", "rounds", "--continue", "--knowledge", "index"];
-    let judges = ["--adviser", "scripted:asks", "--reviewer", "scripted:seed=2"];
+    let options = ["--rounds", "1", "--out", "rounds", "--knowledge", "index"];
+    let judges = ["--adviser", "scripted:asks,seed=7", "--reviewer", "scripted:seed=6"];
     let output = folder.run(&[&COMMAND[..], &options, &judges].concat());
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     for line in suggestions(&folder) {
@@ -195,16 +195,18 @@ fn judges_as_adviser_and_reviewer_agree_by_their_verdicts() {
         }
     }
     let rounds: Value = serde_json::from_str(&folder.read("rounds/rounds.json")).unwrap();
-    if rounds["rounds"][0]["mended"] == 0 {
-        assert_eq!(rounds["rounds"].as_array().unwrap().len(), 1);
-        return;
-    }
+    // The reviewer agrees with one suggestion, and contradicts another.
+    assert_eq!(
+        [1, 1],
+        ["by_adviser", "left"].map(|name| rounds["rounds"][0][name].as_u64().unwrap())
+    );
+    assert_eq!(rounds["rounds"].as_array().unwrap().len(), 2);
     let config = folder.read("rounds/round-1/training/train.toml");
     assert!(config.contains("start = \"round-0/training/panel\""), "{config}");
     assert!(!folder.read("rounds/round-0/training/train.toml").contains("start ="));
-    let output = folder.run(&[&COMMAND[..], &options[..4], &options[5..], &judges].concat());
+    let output = folder.run(&[&COMMAND[..], &options, &judges, &["--restart"]].concat());
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
-    assert!(output.stderr.contains("--continue was true, is false"), "{}", output.stderr);
+    assert!(output.stderr.contains("--restart was false, is true"), "{}", output.stderr);
 }
 
 #[test]
@@ -230,5 +232,10 @@ fn flags_without_effect_are_rejected() {
     assert!(with(&reviewer).contains("with --reviewer-model"));
     let unreachable = with(&[&reviewer[..], &["--reviewer-model", "m"]].concat());
     assert!(unreachable.contains("--reviewer"), "{unreachable}");
+    let heads = "\n[[stages]]\nname = \"h\"\nkind = \"heads\"\nsteps = 1\nbatch = 2\nrate = 1e-3\n";
+    let config = folder.read("train.toml");
+    folder.write("train.toml", &format!("{config}{heads}"));
+    assert!(with(&[]).contains("pass --restart"));
+    folder.write("train.toml", &config);
     assert!(with(&["--decisions", "nobody.jsonl"]).contains("--decisions nobody.jsonl"));
 }

@@ -70,7 +70,7 @@ fn introspection_replaces_misjudged_evaluations() {
     let output = folder.run(&["judge", "phantoms", "--out", "better"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let out = ["--rounds", "1", "--adviser", "better", "--out", "rounds"];
-    let args = [&COMMAND[..], &out, &["--held-out", "phantoms/cases.jsonl"]].concat();
+    let args = [&COMMAND[..], &out, &["--held-out", "phantoms/cases.jsonl", "--restart"]].concat();
     let output = folder.run(&args);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     assert!(output.stdout.contains("held-out"), "{}", output.stdout);
@@ -84,6 +84,7 @@ fn introspection_replaces_misjudged_evaluations() {
     assert_eq!((count(0, "by_adviser"), count(0, "by_people")), (corrected, 0));
     assert_eq!(lines(&folder.read("rounds/round-0/unresolved.jsonl")).len(), unresolved);
 
+    assert!(!folder.read("rounds/round-1/training/train.toml").contains("start ="));
     // All lines of a corrected case are replaced: four per presentation order, one per member.
     let (before, after) =
         [0, 1].map(|r| lines(&folder.read(&format!("rounds/data/round-{r}.jsonl")))).into();

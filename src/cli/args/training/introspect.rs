@@ -26,10 +26,10 @@ pub struct IntrospectArgs {
     #[arg(long, value_name = "N", default_value_t = 2, env = "ACEM3_ROUNDS")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=20))]
     pub rounds: u32,
-    /// Start each training after the first from the panel of the round before, as AutoMedEval does,
-    /// and train its stages with evaluations only [default: repeat the whole training from its start]
-    #[arg(long = "continue", env = "ACEM3_CONTINUE", value_parser = FalseyValueParser::new())]
-    pub continues: bool,
+    /// Repeat the whole training from its start in each round [default: train on from the panel of
+    /// the round before, as AutoMedEval does, with the stages that have evaluations]
+    #[arg(long, env = "ACEM3_RESTART", value_parser = FalseyValueParser::new())]
+    pub restart: bool,
     /// Measure each round on the cases in PATH too, which are not trained on; they need labels of
     /// the final score
     #[arg(long, value_name = "PATH", env = "ACEM3_HELD_OUT")]

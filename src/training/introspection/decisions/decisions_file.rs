@@ -77,7 +77,7 @@ impl Decisions {
         let labels = read_labels(cases, &lines.keys().cloned().collect())?;
         let mut by_pair = BTreeMap::new();
         for (id, (number, line, decision)) in lines {
-            let decided = decide(&line, &decision, labels.get(&id).copied());
+            let decided = decide(&line, &decision, &labels);
             by_pair.insert(id, decided.with_context(|| place(number))?);
         }
         Ok(Self { by_pair, used: BTreeSet::new() })
@@ -99,14 +99,14 @@ impl Decisions {
     }
 }
 
-/// Returns the evaluation of a line. `labels`: the labels of its pair, if the cases have the pair.
+/// Returns the evaluation of a line. `labels`: the labels of the pairs of the cases.
 fn decide(
     line: &DecisionLine,
     decision: &Decision,
-    labels: Option<Option<[f64; 2]>>,
+    labels: &BTreeMap<PairId, Option<[f64; 2]>>,
 ) -> Result<PeopleDecision> {
     let (case, [first, second]) = (&line.case, &line.pair);
-    let Some(labels) = labels else {
+    let Some(labels) = labels.get(&(case.clone(), line.pair.clone())) else {
         bail!(
             "the cases have no pair of {first} and {second} in case {case}\n\
              hint: pass the cases that unresolved.jsonl is about"

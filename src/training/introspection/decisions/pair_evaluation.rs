@@ -127,7 +127,8 @@ impl RatedPair {
 
 /// Returns labels as scores if they are whole numbers from 0 to 5.
 fn labels_as_scores(labels: [f64; 2]) -> Option<[u8; 2]> {
-    let score = |label: f64| (0..=MAX_SCORE).find(|score| f64::from(*score) == label);
+    let score =
+        |label: f64| (0..=MAX_SCORE).find(|score| f64::from(*score).total_cmp(&label).is_eq());
     Some([score(labels[0])?, score(labels[1])?])
 }
 

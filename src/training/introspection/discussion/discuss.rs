@@ -8,7 +8,8 @@ use super::chat::request_journal::RequestJournal;
 use super::discussion_log::{Advice, Discussants, DiscussionLog};
 use super::discussion_round::DiscussionRound;
 use super::label_check::filter_agreeing;
-use super::reviewer::{Reviewer, SuggestedPair};
+use super::reviewer::Reviewer;
+use super::reviewer::suggested_pair::SuggestedPair;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::training::introspection::judged::misjudged_pair::MisjudgedPair;
 

@@ -36,7 +36,7 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
     let introspection = Introspection {
         config: &config,
         initial_model: start.as_ref(),
-        continues: args.continues,
+        continues: !args.restart,
         cases: &args.cases.to_spec(2),
         held_out: args.held_out.as_deref(),
         data: args.data.clone(),

@@ -50,6 +50,15 @@ struct EvaluationRequest<'a> {
     swapped: bool,
 }
 
+/// An evaluation to request from the model in the place of a member.
+struct RequestedEvaluation {
+    /// Prompt of the member.
+    pieces: Vec<PromptPiece>,
+    format: EvaluationFormat,
+    /// Earlier ratings that the reviewer rejects.
+    earlier: Option<Vec<(String, u8)>>,
+}
+
 impl AdviserEndpoint {
     /// Creates an adviser that looks up its questions in `knowledge`.
     ///
@@ -142,7 +151,8 @@ impl AdviserEndpoint {
             let format = EvaluationFormat::for_aspect(aspect);
             let pieces = self.branches.pieces(aspect, &input)?;
             let earlier = request.objection.and_then(|o| aspect_ratings(o.order, aspect).ok());
-            let ratings = match self.ask(request, pieces, &format, earlier, journal)? {
+            let requested = RequestedEvaluation { pieces, format: format.clone(), earlier };
+            let ratings = match self.ask(request, requested, journal)? {
                 Ok(ratings) => ratings,
                 Err(reason) => return Ok(Err(reason)),
             };
@@ -152,7 +162,8 @@ impl AdviserEndpoint {
         let format = EvaluationFormat::for_conclusion();
         let pieces = self.merge.pieces(&input, &evaluations)?;
         let earlier = request.objection.and_then(|o| conclusion_ratings(o.order).ok());
-        let conclusion = match self.ask(request, pieces, &format, earlier, journal)? {
+        let requested = RequestedEvaluation { pieces, format, earlier };
+        let conclusion = match self.ask(request, requested, journal)? {
             Ok(conclusion) => conclusion,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -164,16 +175,14 @@ impl AdviserEndpoint {
         }))
     }
 
-    /// Requests an evaluation in a format, and again with evidence while the model asks questions.
-    /// `earlier`: the ratings that the reviewer rejects.
+    /// Requests an evaluation, and again with evidence while the model asks questions.
     fn ask(
         &self,
         request: &EvaluationRequest,
-        pieces: Vec<PromptPiece>,
-        format: &EvaluationFormat,
-        earlier: Option<Vec<(String, u8)>>,
+        requested: RequestedEvaluation,
         journal: &mut RequestJournal,
     ) -> Result<Result<Vec<Rating>, String>> {
+        let RequestedEvaluation { pieces, format, earlier } = requested;
         let mut pieces = without_image(pieces);
         let objection = match (request.objection, earlier) {
             (Some(objection), Some(earlier)) => {

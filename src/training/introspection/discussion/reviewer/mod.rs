@@ -2,29 +2,20 @@
 
 mod review_answer;
 pub(crate) mod reviewer_endpoint;
+pub(crate) mod suggested_pair;
 
 use std::cmp::Ordering;
 
 use anyhow::{Context, Result};
 
 use self::reviewer_endpoint::ReviewerEndpoint;
+use self::suggested_pair::SuggestedPair;
 use super::chat::request_journal::RequestJournal;
 use super::discussion_round::SuggestionReview;
 use super::label_check::describe_order;
 use super::verdict_source::VerdictSource;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::training::introspection::judged::misjudged_pair::MisjudgedPair;
-
-/// A suggestion that agrees with the labels, for review.
-#[derive(Clone, Copy)]
-pub(crate) struct SuggestedPair<'a> {
-    /// The pair.
-    pub(crate) misjudged: &'a MisjudgedPair,
-    /// The verdict, restricted to the presentation orders that agree with the labels.
-    pub(crate) suggestion: &'a RecordedVerdict,
-    /// Number of the suggestion, from 0.
-    pub(crate) attempt: u32,
-}
 
 /// Judge of suggestions.
 pub enum Reviewer {

@@ -10,8 +10,8 @@ use acem3_experts::Aspect;
 use acem3_experts::prompt::EvaluationFormat;
 use anyhow::{Context as _, Result};
 
-use super::SuggestedPair;
 use super::review_answer::{ANSWER_FORM, parse_review};
+use super::suggested_pair::SuggestedPair;
 use crate::judging::judge::recorded_verdict::RecordedOrder;
 use crate::training::introspection::discussion::chat::chat_client::ChatClient;
 use crate::training::introspection::discussion::chat::image_url::{encode_image_url, user_message};
