@@ -118,6 +118,7 @@ mod packaging;
 mod panel;
 #[cfg(test)]
 mod peft_adapters;
+#[cfg(test)]
 mod peft_export;
 #[cfg(test)]
 mod phantoms;

@@ -33,9 +33,11 @@ const REFUSED_FIELDS: [&str; 12] = [
     "use_qalora",
 ];
 
-/// Fields that only affect the training, or that the names of the tensors show.
-const IGNORED_FIELDS: [&str; 20] = [
+/// Fields about the base, fields that only affect the training, and fields whose effect the names of the
+/// tensors show.
+const IGNORED_FIELDS: [&str; 22] = [
     "auto_mapping",
+    "base_model_name_or_path",
     "corda_config",
     "ensure_weight_tying",
     "eva_config",
@@ -50,6 +52,7 @@ const IGNORED_FIELDS: [&str; 20] = [
     "megatron_core",
     "peft_version",
     "qalora_group_size",
+    "revision",
     "runtime_config",
     "target_modules",
     "target_parameters_to_tie",
