@@ -24,6 +24,7 @@ pub use device::DeviceArgs;
 pub use dicom::DicomArgs;
 pub use form::{FormArg, FormArgs, ReferenceUse, read_rubric};
 pub use judge_panel::JudgePanelArgs;
+pub(super) use knowledge::KnowledgeArgs;
 pub use labels::{LabelArgs, LabelScale};
 pub use output_format::{OutputFormat, TableFormat};
 pub(super) use prompt_layout::{PromptLayoutArg, RubricDetailArg};

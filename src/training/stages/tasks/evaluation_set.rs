@@ -15,6 +15,7 @@ use crate::training::config::stage::curriculum::Curriculum;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::validation_split::SplitItems;
+use crate::training::preferences::files::asked_questions::remove_questions;
 use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
 use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
 use crate::training::stages::context::StageContext;
@@ -74,6 +75,9 @@ impl<'a> EvaluationSet<'a> {
             member.is_none() || evaluation_member.is_none() || evaluation_member == member
         };
         evaluations.retain(|evaluation| is_for_learner(evaluation.member));
+        if config.strips_questions {
+            evaluations.iter_mut().try_for_each(remove_questions)?;
+        }
         let split = SplitItems::by_group(evaluations, |evaluation| evaluation.member);
         if split.training_count == 0 {
             bail!(
