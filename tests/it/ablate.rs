@@ -145,3 +145,70 @@ fn cases_without_labels_are_refused_before_training() {
     assert!(output.stderr.contains("no pair has labels"), "{}", output.stderr);
     assert!(!folder.path("tables/with-preference-data").exists());
 }
+
+/// Writes a training with a curriculum on evaluations that ask questions, the folder of a run of
+/// introspection, and an index.
+fn prepare_automedeval(folder: &Folder) {
+    let model = text_model(folder);
+    write_evaluations(folder, None);
+    write_cases(folder);
+    let evaluations = folder.read("evaluations.jsonl");
+    let asking = "Analysis: [Question]: what is it?\\n[Evidence]: a cyst\\nAnalysis: It is fine.";
+    let asking = evaluations.replace("Analysis: It is fine.", asking);
+    folder.write("evaluations.jsonl", &evaluations);
+    folder.write("run/data/round-0.jsonl", &asking);
+    folder.write("run/data/round-1.jsonl", &asking.replace("It is fine", "It is right"));
+    folder.write("run/rounds.json", r#"{"rounds": [{"round": 0}, {"round": 1}]}"#);
+    folder.write("run/introspection.json", r#"{"adviser": "a", "continue": true}"#);
+    folder.write("corpus.jsonl", r#"{"id": "cyst", "text": "A cyst is a sac."}"#);
+    let index = folder.run(&["data", "index", "corpus.jsonl", "--out", "index"]);
+    assert_eq!(index.exit_code, 0, "{}", index.stderr);
+    folder.write(
+        "train.toml",
+        &format!(
+            "name = \"tiny\"\nstart = {model:?}\nseed = 1\ntrunk_layers = 1\n[[stages]]\n\
+             name = \"curriculum\"\nkind = \"sft\"\nsteps = 2\nbatch = 2\nrate = 1e-3\nwarmup = 1\n\
+             [stages.evaluations]\nfile = \"evaluations.jsonl\"\ncurriculum = \"disjoint\"\n"
+        ),
+    );
+}
+
+/// The rows of AutoMedEval, each with one part of the training left out.
+#[test]
+fn rows_of_automedeval_leave_out_one_part_each() {
+    let folder = Folder::empty();
+    prepare_automedeval(&folder);
+    let args = ["train", "ablate", "train.toml", "--out", "tables", "--seeds", "1"];
+    let args = [&args[..], &["--study", "automedeval", "--cases", "labelled.jsonl"]].concat();
+    let more = ["--introspection", "run", "--knowledge", "index", "--device", "cpu"];
+    let output = folder.run(&[&args[..], &more].concat());
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    assert!(output.stderr.contains("trained anew"), "{}", output.stderr);
+    let table: Value = serde_json::from_str(&folder.read("tables/automedeval.json")).unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["full", "no knowledge completion", "no curriculum", "no introspection"]);
+    let config = |variant: &str| -> toml::Table {
+        let path = format!("tables/automedeval-{variant}/seed-1/train.toml");
+        let config: toml::Table = toml::from_str(&folder.read(&path)).unwrap();
+        config["stages"][0]["evaluations"].as_table().unwrap().clone()
+    };
+    let is_last = |config: &toml::Table| config["file"].as_str().unwrap().ends_with("1.jsonl");
+    let (full, no_knowledge) = (config("full"), config("no-knowledge-completion"));
+    assert!(is_last(&full) && full.contains_key("curriculum"), "{full:?}");
+    assert_eq!(no_knowledge["strip_questions"].as_bool(), Some(true));
+    assert!(!config("no-curriculum").contains_key("curriculum"));
+    assert!(!is_last(&config("no-introspection")));
+    // Without the inputs, the table has notes about the missing rows.
+    let args: Vec<&str> =
+        args.into_iter().map(|arg| if arg == "tables" { "plain" } else { arg }).collect();
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    for note in ["\"no knowledge completion\": pass --knowledge", "\"no introspection\": pass"] {
+        assert!(output.stderr.contains(note), "{}", output.stderr);
+    }
+    let other =
+        folder.run(&["train", "ablate", "train.toml", "--out", "other", "--introspection", "run"]);
+    assert_eq!(other.exit_code, 2);
+    assert!(other.stderr.contains("only with --study automedeval"), "{}", other.stderr);
+}

@@ -82,12 +82,6 @@ pub(super) fn load_judge(
 
 /// Opens the index in which the judge looks up what it asks, if the flags name one.
 fn open_knowledge(args: &JudgePanelArgs) -> anyhow::Result<Option<JudgeKnowledge>> {
-    if args.knowledge.has_unused_limits() {
-        anyhow::bail!(
-            "--knowledge-rounds, --knowledge-passages and --knowledge-tokens have no effect without an \
-             index\nhint: pass --knowledge with the folder of an index"
-        );
-    }
     if args.scores_only && args.knowledge.knowledge.is_some() {
         anyhow::bail!(
             "--knowledge: with --scores-only there is no analysis in which the judge could ask\n\

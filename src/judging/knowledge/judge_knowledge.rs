@@ -87,6 +87,11 @@ impl JudgeKnowledge {
         KnowledgeCompletion::new(Arc::new(self.clone()), limits, tokenizer)
     }
 
+    /// Returns the hash of the documents and the settings: everything that can change the evidence.
+    pub(crate) fn identity(&self) -> String {
+        format!("{} {:?}", self.index.digest(), self.settings)
+    }
+
     /// Adds the documents of the index, the settings and the texts around evidence to what can
     /// change a verdict.
     pub(crate) fn add_to(&self, provenance: &mut Provenance) {

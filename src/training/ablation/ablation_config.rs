@@ -2,6 +2,7 @@
 
 use candle::Device;
 
+use crate::judging::knowledge::JudgeKnowledge;
 use crate::training::measurement::MeasurementConfig;
 
 /// Number of trainings per variant, and how their panels are measured.
@@ -13,6 +14,10 @@ pub struct AblationConfig {
     pub measurement: MeasurementConfig,
     /// Folder of the public data sets to train on, if any.
     pub data: Option<std::path::PathBuf>,
+    /// Where the panels look up what they ask, if they may.
+    pub knowledge: Option<JudgeKnowledge>,
+    /// Folder of a finished run of knowledge introspection, if any.
+    pub introspection: Option<std::path::PathBuf>,
     /// Device of training and judging.
     pub device: Device,
 }

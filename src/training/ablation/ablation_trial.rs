@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::judging::panel::PanelJudge;
+use crate::judging::knowledge::JudgeKnowledge;
+use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
@@ -18,7 +19,8 @@ use crate::support::text::format_count;
 use crate::training::ablation::ablation_config::AblationConfig;
 use crate::training::ablation::ablation_result::{AblationResult, TrialStatistic};
 use crate::training::ablation::ablation_table::{AblationRow, AblationTable};
-use crate::training::ablation::study::{AblationStudy, StudyVariants, Variant};
+use crate::training::ablation::study::AblationStudy;
+use crate::training::ablation::variants::{StudyInputs, StudyVariants, Variant};
 use crate::training::measurement;
 use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::{
@@ -58,7 +60,12 @@ impl Ablation<'_> {
     /// If a training or a measurement fails.
     pub fn run(&self) -> Result<Option<AblationTable>> {
         let mut rows = Vec::new();
-        let StudyVariants { variants, notes } = self.study.variants(self.base)?;
+        let AblationConfig { introspection, knowledge, .. } = self.config;
+        let inputs = StudyInputs {
+            introspection: introspection.as_deref(),
+            has_knowledge: knowledge.is_some(),
+        };
+        let StudyVariants { variants, notes } = self.study.variants(self.base, inputs)?;
         notes.iter().for_each(|note| self.progress.note(note));
         // Read before the first training, which may take hours.
         let cases = self.config.measurement.cases.as_deref();
@@ -153,16 +160,27 @@ impl AblationTrial<'_> {
         let MeasurementConfig { phantoms, seed, data, cases: _, limit, tests_image_sensitivity: _ } =
             &self.ablation.config.measurement;
         let cases = self.cases.map(|digest| digest.to_string());
+        let knowledge = self.knowledge().map(|knowledge| knowledge.identity());
         let text = toml::to_string(config).context("cannot write the training configuration")?;
-        let test_sets = format!("{RESULT_VERSION} {phantoms} {seed} {data:?} {limit} {cases:?}\n");
+        let test_sets = format!(
+            "{RESULT_VERSION} {phantoms} {seed} {data:?} {limit} {cases:?} {knowledge:?}\n"
+        );
         Ok(Digest::sha256((test_sets + &text).as_bytes()))
+    }
+
+    /// Returns where the panel looks up what it asks; `None` if it may not.
+    fn knowledge(&self) -> Option<&JudgeKnowledge> {
+        self.ablation.config.knowledge.as_ref().filter(|_| self.variant.uses_knowledge)
     }
 
     fn measure(&self) -> Result<MeasurementReport> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
         let Ablation { config, progress, interrupt, .. } = *self.ablation;
         let placement = Placement { device: config.device.clone(), ..Placement::cpu() };
-        let mut judge = PanelJudge::load(&files, &placement, HubDownloads::default())?;
+        let options =
+            PanelOptions { knowledge: self.knowledge().cloned(), ..PanelOptions::default() };
+        let panel = Panel::load(&files, options, &placement, HubDownloads::default())?;
+        let mut judge = PanelJudge::new(panel, JudgeOptions::default());
         let mut observer = TrialObserver { progress, pairs: 0, last: Instant::now() };
         measurement::measure(&mut judge, &config.measurement, interrupt, &mut observer)
     }

@@ -1,14 +1,17 @@
 //! Ablation studies: the same training with one setting changed, over several seeds (ACE-M³ §4.4,
-//! `HDCEval` §4.4).
+//! `HDCEval` §4.4, `AutoMedEval` §4.5).
 
 mod ablation_config;
 mod ablation_result;
 mod ablation_table;
 mod ablation_trial;
+mod evaluation_variants;
 mod preference_variants;
 mod study;
+mod variants;
 
 pub use crate::training::ablation::ablation_config::AblationConfig;
 pub use crate::training::ablation::ablation_table::{AblationRow, AblationTable, SeedStatistic};
 pub use crate::training::ablation::ablation_trial::Ablation;
-pub use crate::training::ablation::study::{AblationStudy, StudyVariants, Variant};
+pub use crate::training::ablation::study::AblationStudy;
+pub use crate::training::ablation::variants::{StudyInputs, StudyVariants, Variant};

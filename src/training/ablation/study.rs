@@ -4,9 +4,11 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::evaluation_variants::add_evaluation_variants;
 use super::preference_variants::{
     with_frozen_layers, with_negatives, without_preference_stages, without_reward_tokens,
 };
+use super::variants::{StudyInputs, StudyVariants};
 use crate::training::{Negative, StageConfig, TrainConfig};
 
 /// Set of variants to compare.
@@ -21,55 +23,43 @@ pub enum AblationStudy {
     Negatives,
     /// With and without preference data
     Bias,
-}
-
-/// A named configuration of the study.
-#[derive(Clone, Debug)]
-pub struct Variant {
-    /// Name of the variant in tables.
-    pub name: String,
-    /// Name of the folder.
-    pub folder: String,
-    /// Training configuration.
-    pub config: TrainConfig,
-}
-
-/// Variants of a study, and what it leaves out.
-#[derive(Clone, Debug, Default)]
-pub struct StudyVariants {
-    /// The variants. The first is the baseline.
-    pub variants: Vec<Variant>,
-    /// A note about each variant that the configuration does not allow.
-    pub notes: Vec<String>,
-}
-
-impl StudyVariants {
-    fn push(&mut self, name: &str, config: TrainConfig) {
-        let folder = name.replace(' ', "-");
-        self.variants.push(Variant { name: name.to_owned(), folder, config });
-    }
-
-    /// Adds a note about a variant that the configuration does not allow.
-    fn skip(&mut self, name: &str, reason: &str) {
-        self.notes.push(format!("no variant \"{name}\": {reason}"));
-    }
+    /// Full training on evaluations; without knowledge completion; without curriculum; without
+    /// knowledge introspection
+    #[value(name = "automedeval")]
+    #[serde(rename = "automedeval")]
+    AutoMedEval,
 }
 
 impl AblationStudy {
     /// Returns the variants of a configuration.
     ///
     /// # Errors
-    /// If the configuration has no preference stage, or a file of preferences cannot be read or does
-    /// not state the negatives that the study varies.
-    pub fn variants(self, base: &TrainConfig) -> Result<StudyVariants> {
+    /// If the configuration has no stage of the kind that the study varies, an input has no effect in
+    /// this study, or a file cannot be read or does not state the negatives that the study varies.
+    pub fn variants(self, base: &TrainConfig, inputs: StudyInputs<'_>) -> Result<StudyVariants> {
+        let mut study = StudyVariants::default();
+        if self == Self::AutoMedEval {
+            add_evaluation_variants(&mut study, base, inputs)?;
+            // Its full training may have other evaluations than that of another study.
+            for variant in &mut study.variants {
+                variant.folder = format!("automedeval-{}", variant.folder);
+            }
+            return Ok(study);
+        }
+        if inputs.introspection.is_some() {
+            bail!(
+                "--introspection has an effect only with --study automedeval\n\
+                 hint: remove it, or choose that study"
+            );
+        }
         if !base.stages.iter().any(|stage| stage.kind.learns_preferences()) {
             bail!(
                 "the configuration has no preference stage, expected at least one to vary\n\
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
             );
         }
-        let mut study = StudyVariants::default();
         match self {
+            Self::AutoMedEval => {}
             Self::Ablation => {
                 study.push("full", base.clone());
                 let no_token = "no reward token";
@@ -116,6 +106,7 @@ fn add_negatives(study: &mut StudyVariants, base: &TrainConfig) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::super::preference_variants::map_preference_stages;
+    use super::super::variants::Variant;
     use super::*;
     use crate::checkpoints::panel::prompt_config::MEMBERS;
     use crate::support::terminal::interrupt::Interrupt;
@@ -138,7 +129,8 @@ mod tests {
     #[test]
     fn every_variant_changes_one_setting() {
         let base = base();
-        let variants = AblationStudy::Ablation.variants(&base).unwrap().variants;
+        let variants =
+            AblationStudy::Ablation.variants(&base, StudyInputs::default()).unwrap().variants;
         let names: Vec<&str> = variants.iter().map(|v| v.folder.as_str()).collect();
         let expected = ["full", "no-reward-token", "no-preference-data", "no-frozen-layers"];
         assert_eq!(names, expected);
@@ -148,20 +140,23 @@ mod tests {
         assert!(data.is_none() && variants[2].config.stages.len() + 1 == base.stages.len());
         assert_eq!(layers.unwrap().frozen_layers, Some(0));
         assert_eq!(variants[3].config.trunk_layers, 0);
-        let frozen = AblationStudy::Frozen.variants(&base).unwrap().variants;
+        let frozen =
+            AblationStudy::Frozen.variants(&base, StudyInputs::default()).unwrap().variants;
         let layers = frozen.iter().map(|v| stage(v).unwrap().frozen_layers.unwrap());
         assert_eq!(layers.collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
         let preference_stages =
             |v: &Variant| v.config.stages.iter().filter(|s| s.kind.learns_preferences()).count();
         let stages: Vec<usize> = frozen.iter().map(preference_stages).collect();
         assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
-        let variants = AblationStudy::Negatives.variants(&base).unwrap().variants;
+        let variants =
+            AblationStudy::Negatives.variants(&base, StudyInputs::default()).unwrap().variants;
         let negatives = variants
             .iter()
             .map(|v| stage(v).unwrap().preferences.as_ref().unwrap().negatives.len());
         assert_eq!(negatives.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
         let members = |config: &TrainConfig| -> Vec<String> {
-            let variants = AblationStudy::Negatives.variants(config).unwrap().variants;
+            let variants =
+                AblationStudy::Negatives.variants(config, StudyInputs::default()).unwrap().variants;
             let member_names = |v| stage(v).unwrap().members.join(" ");
             variants.iter().map(member_names).collect()
         };
@@ -170,7 +165,10 @@ mod tests {
         let conclusion =
             map_preference_stages(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
         assert_eq!(members(&conclusion), ["conclusion"; 4]);
-        assert_eq!(AblationStudy::Bias.variants(&base).unwrap().variants.len(), 2);
+        assert_eq!(
+            AblationStudy::Bias.variants(&base, StudyInputs::default()).unwrap().variants.len(),
+            2
+        );
     }
 
     /// The variants of a configuration whose pairs come from a file.
@@ -196,14 +194,16 @@ mod tests {
             let preferences = stage.preferences.as_mut().unwrap();
             (preferences.cases, preferences.file) = (0, Some(file.clone()));
         });
-        let variants = AblationStudy::Ablation.variants(&base).unwrap().variants;
+        let variants =
+            AblationStudy::Ablation.variants(&base, StudyInputs::default()).unwrap().variants;
         let without_token = stage(&variants[1]).unwrap();
         assert_eq!(without_token.kind, StageKind::Dpo);
         assert!(without_token.strips_reward_tokens);
         // No stage of the variant trains with a token, also none on generated evaluations.
         let config = &variants[1].config;
         assert!(!config.stages.iter().any(StageConfig::trains_reward_tokens));
-        let StudyVariants { variants, notes } = AblationStudy::Negatives.variants(&base).unwrap();
+        let StudyVariants { variants, notes } =
+            AblationStudy::Negatives.variants(&base, StudyInputs::default()).unwrap();
         let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
         assert_eq!(names[0], "all ways");
         // Every other negative has a row, or a note about its pairs.
@@ -214,14 +214,17 @@ mod tests {
         assert!(read_preferences(&file).unwrap().items.iter().all(|p| p.negatives.is_some()));
         let text = std::fs::read_to_string(&file).unwrap().replace("\"negatives\"", "\"of\"");
         std::fs::write(&file, text).unwrap();
-        let error = format!("{:#}", AblationStudy::Negatives.variants(&base).unwrap_err());
+        let error = format!(
+            "{:#}",
+            AblationStudy::Negatives.variants(&base, StudyInputs::default()).unwrap_err()
+        );
         assert!(error.contains("line 1 has no `negatives`"), "{error}");
     }
 
     #[test]
     fn configuration_without_preferences_is_rejected() {
         let error = AblationStudy::Bias
-            .variants(&without_preference_stages(&base()))
+            .variants(&without_preference_stages(&base()), StudyInputs::default())
             .unwrap_err()
             .to_string();
         assert!(error.contains("hint:"), "{error}");

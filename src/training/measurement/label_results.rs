@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::interval::{Proportion, proportion_with_interval};
 use super::test_pair::TestPair;
 use super::test_sets::KnownOrder;
-use crate::statistics::{Bootstrap, Clusters, ContingencyCells, pearson, spearman};
+use crate::statistics::{
+    Bootstrap, Clusters, ContingencyCells, ContingencyTable, Defined, pearson, spearman,
+};
 
 /// A pair with its known order and its verdict.
 pub(super) type JudgedPair<'a> = (&'a TestPair, &'a KnownOrder, &'a Verdict);
@@ -83,8 +85,8 @@ impl LabelResults {
             aspects: aspects.collect(),
             criteria_mean: (!criteria.is_empty()).then(|| sum / criteria.len() as f64),
             criteria,
-            spearman: scores.correlation(|cells, weights| spearman(&cells.weighted_table(weights))),
-            pearson: scores.correlation(|cells, weights| pearson(&cells.weighted_table(weights))),
+            spearman: scores.correlation(spearman),
+            pearson: scores.correlation(pearson),
         }
     }
 }
@@ -136,18 +138,40 @@ impl ResponseScores {
     /// Returns a correlation; `None` if it is undefined, for example for equal labels.
     fn correlation(
         &self,
-        statistic: impl Fn(&ContingencyCells, &[f64]) -> crate::statistics::Defined<f64> + Sync,
+        statistic: fn(&ContingencyTable<'_>) -> Defined<f64>,
     ) -> Option<ScoreCorrelation> {
         let cells = ContingencyCells::new(&self.judged, &self.labels).ok()?;
         let clusters = Clusters::new(self.clusters.iter().map(String::as_str));
         let n = self.judged.len();
-        let estimate =
-            Bootstrap::default().estimate(&clusters, n, |weights| statistic(&cells, weights));
+        let estimate = Bootstrap::default()
+            .estimate(&clusters, n, |weights| statistic(&cells.weighted_table(weights)));
         Some(ScoreCorrelation {
             value: estimate.value.ok()?,
             interval: estimate.interval.ok(),
             n,
             images: estimate.clusters,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computed by hand: the ranks differ by one twice, and the product-moment correlation.
+    #[test]
+    fn correlations_are_over_responses() {
+        let scores = ResponseScores {
+            judged: vec![1.0, 2.0, 3.0, 4.5],
+            labels: vec![1.0, 3.0, 2.0, 4.0],
+            clusters: ["a", "a", "b", "b"].map(str::to_owned).to_vec(),
+        };
+        let (rank, linear) = (scores.correlation(spearman), scores.correlation(pearson));
+        let (rank, linear) = (rank.unwrap(), linear.unwrap());
+        assert!((rank.value - 0.8).abs() < 1e-12, "{rank:?}");
+        assert_eq!((rank.n, rank.images), (4, 2));
+        assert!((linear.value - 0.821_442).abs() < 1e-6, "{linear:?}");
+        let equal = ResponseScores { labels: vec![2.0; 4], ..scores };
+        assert!(equal.correlation(pearson).is_none());
     }
 }

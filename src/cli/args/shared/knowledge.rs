@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 
 use super::value_parsers::parse_at_least_one;
@@ -50,8 +50,14 @@ impl KnowledgeArgs {
     ///
     /// # Errors
     ///
-    /// The folder is no index.
+    /// The folder is no index, or limits are set without an index.
     pub fn open(&self) -> Result<Option<JudgeKnowledge>> {
+        if self.has_unused_limits() {
+            bail!(
+                "--knowledge-rounds, --knowledge-passages and --knowledge-tokens have no effect without an \
+                 index\nhint: pass --knowledge with the folder of an index"
+            );
+        }
         let settings = KnowledgeSettings {
             rounds: usize::from(self.knowledge_rounds),
             passages: usize::from(self.knowledge_passages),
@@ -61,7 +67,7 @@ impl KnowledgeArgs {
     }
 
     /// Returns true if limits are set and no index, so that they have no effect.
-    pub fn has_unused_limits(&self) -> bool {
+    fn has_unused_limits(&self) -> bool {
         let default = KnowledgeSettings::default();
         self.knowledge.is_none()
             && (usize::from(self.knowledge_rounds) != default.rounds

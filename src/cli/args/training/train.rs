@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::introspect::IntrospectArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
-use crate::cli::args::shared::{DeviceArgs, OutputFormat};
+use crate::cli::args::shared::{DeviceArgs, KnowledgeArgs, OutputFormat};
 use crate::support::device::DeviceChoice;
 use crate::support::terminal::verbosity::ProgressMode;
 use crate::training::ablation::AblationStudy;
@@ -94,6 +94,9 @@ pub struct TrainEvalArgs {
     /// Use only the first N cases of each data set
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<usize>)]
     pub limit: Option<usize>,
+    /// Where the judge looks up medical knowledge.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
     /// The device.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -117,11 +120,16 @@ pub struct TrainEvalArgs {
 /// Arguments of `acem3 train ablate`.
 #[derive(Args, Clone, Debug)]
 pub struct TrainAblateArgs {
-    /// Training configuration (TOML); at least one of its stages must train on preferences
+    /// Training configuration (TOML); at least one of its stages must train on preferences, or with
+    /// --study automedeval on a file of evaluations
     pub config: PathBuf,
     /// Compare the variants of this study
     #[arg(long, value_enum, default_value = "ablation", env = "ACEM3_STUDY")]
     pub study: AblationStudy,
+    /// Train on the evaluations of the last round of a finished `acem3 train introspect` in DIR, and
+    /// compare with those of the first round (--study automedeval)
+    #[arg(long, value_name = "DIR", env = "ACEM3_INTROSPECTION")]
+    pub introspection: Option<PathBuf>,
     /// Write the training runs and the table to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
@@ -145,6 +153,9 @@ pub struct TrainAblateArgs {
     /// Evaluate on N questions of each data set
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
     pub limit: Option<usize>,
+    /// Where the trained panels look up medical knowledge.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
     /// Compute on this device: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,

@@ -6,7 +6,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{OutputFormat, TrainEvalArgs};
 use crate::cli::commands::output::write_stdout;
-use crate::judging::panel::PanelJudge;
+use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -70,7 +70,9 @@ pub(super) fn run(args: &TrainEvalArgs, verbosity: Verbosity) -> Result<Exit> {
     let placement = args.device.open()?;
     let mut downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let mut judge = PanelJudge::load(&files, &placement, downloads)?;
+    let options = PanelOptions { knowledge: args.knowledge.open()?, ..PanelOptions::default() };
+    let panel = Panel::load(&files, options, &placement, downloads)?;
+    let mut judge = PanelJudge::new(panel, JudgeOptions::default());
     let config = MeasurementConfig {
         phantoms: args.phantoms.unwrap_or(if args.cases.is_some() { 0 } else { DEFAULT_PHANTOMS }),
         cases: args.cases.clone(),

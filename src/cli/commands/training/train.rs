@@ -79,6 +79,8 @@ fn run_ablation(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<
             tests_image_sensitivity: false,
         },
         data: args.data.clone(),
+        knowledge: args.knowledge.open()?,
+        introspection: args.introspection.clone(),
         device: open_device(&args.device)?,
     };
     let MeasurementConfig { phantoms, cases, .. } = &ablation_config.measurement;

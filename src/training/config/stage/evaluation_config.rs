@@ -18,6 +18,10 @@ pub struct EvaluationConfig {
     /// Trains in three blocks ordered by quality: `"disjoint"`, or `true` for overlapping blocks.
     #[serde(default, skip_serializing_if = "Curriculum::is_none")]
     pub curriculum: Curriculum,
+    /// Removes the questions that a member asked, with the evidence that it read, and the sentence of
+    /// the prompt that it may ask.
+    #[serde(default, rename = "strip_questions", skip_serializing_if = "std::ops::Not::not")]
+    pub strips_questions: bool,
     /// Element type of the frozen-activation cache. Without it, frozen layers run again in every
     /// step.
     #[serde(default, rename = "store", skip_serializing_if = "Option::is_none")]

@@ -16,6 +16,7 @@ use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
+use crate::training::preferences::files::asked_questions::remove_questions;
 use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
 use crate::training::preferences::{
     EvaluationExample, check_image_for, check_member, read_evaluations,
@@ -84,6 +85,9 @@ impl<'a> EvaluationSet<'a> {
             let only = index(evaluation);
             member.is_none() || only.is_none() || only == member
         });
+        if config.strips_questions {
+            evaluations.iter_mut().try_for_each(remove_questions)?;
+        }
         let split = SplitItems::by_group(evaluations, index);
         if split.training_count == 0 {
             bail!(

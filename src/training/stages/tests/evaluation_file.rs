@@ -43,8 +43,12 @@ fn training_on_evaluations_lowers_validation_loss() {
     let mut config = supervised(3e-3, &out);
     let stage = &mut config.stages[0];
     (stage.steps, stage.validate_every) = (6, Some(1));
-    stage.evaluations =
-        Some(EvaluationConfig { file, curriculum: Curriculum::None, cache_dtype: None });
+    stage.evaluations = Some(EvaluationConfig {
+        file,
+        curriculum: Curriculum::None,
+        strips_questions: false,
+        cache_dtype: None,
+    });
     prepare(&config, &out);
     run_to_end(&config, &out);
     let metrics = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();

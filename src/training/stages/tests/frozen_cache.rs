@@ -71,6 +71,7 @@ fn evaluation_losses_do_not_depend_on_cache() {
         (stage.steps, stage.validate_every) = (10, Some(1));
         stage.frozen = frozen.iter().map(|name| (*name).to_owned()).collect();
         stage.evaluations = Some(EvaluationConfig {
+            strips_questions: false,
             file: file.clone(),
             curriculum: Curriculum::None,
             cache_dtype,

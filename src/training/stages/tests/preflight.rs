@@ -29,7 +29,8 @@ fn evaluation_line_error(line: &str, curriculum: Curriculum) -> String {
         std::fs::write(&file, format!("{line}\n{line}\n")).unwrap();
         let mut stage = config.stages[0].clone();
         "evaluations".clone_into(&mut stage.name);
-        stage.evaluations = Some(EvaluationConfig { file, curriculum, cache_dtype: None });
+        stage.evaluations =
+            Some(EvaluationConfig { file, curriculum, strips_questions: false, cache_dtype: None });
         config.stages[1] = stage;
     })
 }

@@ -121,12 +121,6 @@ impl Sources<'_> {
                  hint: omit {flag}, or pass {source} with the base URL of a server"
             );
         }
-        if self.args.knowledge.has_unused_limits() {
-            bail!(
-                "--knowledge-rounds, --knowledge-passages and --knowledge-tokens have no effect without an \
-                 index\nhint: pass --knowledge with the folder of an index"
-            );
-        }
         if self.args.knowledge.knowledge.is_some() && is_records(&args.adviser) {
             bail!(
                 "--knowledge: has no effect, because --adviser is the records of a run\n\
