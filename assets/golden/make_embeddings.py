@@ -6,10 +6,12 @@
 
 Each entry has the files that are added to a checkpoint, and the embeddings. Without files, they are those of
 SimCSE (`simcse/tool.py`: `pooler_output`, scaled to length one). The tests are in tests/it/sentence_encoder.rs.
+`make_embeddings.py --encoder FOLDER` prints the embeddings of texts from stdin with another encoder instead.
 """
 
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -56,7 +58,7 @@ def embed(checkpoint, files):
             tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
             vectors = []
             for text in TEXTS:
-                inputs = tokenizer(text.strip(), truncation=True, max_length=48, return_tensors="pt")
+                inputs = tokenizer(text, truncation=True, max_length=48, return_tensors="pt")
                 with torch.no_grad():
                     vectors.append(torch.nn.functional.normalize(model(**inputs).pooler_output)[0])
             return torch.stack(vectors)
@@ -70,6 +72,10 @@ def embed(checkpoint, files):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    if sys.argv[1:2] == ["--encoder"]:
+        model = SentenceTransformer(sys.argv[2], device="cpu")
+        print(json.dumps([model.encode(text).tolist() for text in json.load(sys.stdin)]))
+        sys.exit()
     entries = []
     for checkpoint, files in CASES:
         vectors = [[round(x, 6) for x in row] for row in embed(checkpoint, files).tolist()]

@@ -1,8 +1,12 @@
 //! Sentence embeddings compared with sentence-transformers and `SimCSE`.
 //! `assets/golden/make_embeddings.py` writes the expected values.
 
+#![expect(clippy::print_stdout, reason = "prints measurements and the reason for skipped tests")]
+
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use acem3::analysis::metrics::SentenceEncoder;
 use acem3::checkpoints::hub::HubArgs;
@@ -10,7 +14,7 @@ use acem3::support::device::Placement;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::text_pairs::text_golden;
+use crate::text_pairs::{generate_pairs, text_golden};
 
 /// Expected embeddings.
 #[derive(Deserialize)]
@@ -181,4 +185,40 @@ fn unsuitable_folders_are_named() {
     }
     let long = with(json!({"sentence_bert_config.json": {"max_seq_length": 1}}));
     assert!(long.contains("sentence_bert_config.json: max_seq_length: expected"), "{long}");
+}
+
+/// Compares a real encoder with sentence-transformers.
+#[test]
+#[ignore = "ACEM3_PYTHON names a Python with the packages of make_embeddings.py, ACEM3_SENTENCE_ENCODER a folder"]
+fn full_size_embeddings_match_reference() {
+    let variables = ["ACEM3_PYTHON", "ACEM3_SENTENCE_ENCODER"].map(std::env::var_os);
+    let [Some(python), Some(folder)] = variables else {
+        println!("skipped: ACEM3_PYTHON or ACEM3_SENTENCE_ENCODER is not set");
+        return;
+    };
+    let mut texts: Vec<String> = generate_pairs(9).into_iter().flatten().collect();
+    texts.push("The response claims the left lung, and the image shows it. ".repeat(30));
+    texts.push("left lung ".repeat(400));
+    let script = text_golden().parent().unwrap().join("make_embeddings.py");
+    let mut command = Command::new(python);
+    command.arg(script).arg("--encoder").arg(&folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let input = serde_json::to_vec(&texts).unwrap();
+    child.stdin.take().unwrap().write_all(&input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let expected: Vec<Vec<f64>> = serde_json::from_slice(&output.stdout).unwrap();
+    let encoder = load(Path::new(&folder)).unwrap();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (vectors, truncated) = embed(&encoder, &texts);
+    let pairs = vectors.iter().flatten().zip(expected.iter().flatten());
+    let difference = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    println!(
+        "{}: {} texts, {truncated} truncated to {} tokens, largest difference {difference:e}",
+        encoder.summary.model,
+        texts.len(),
+        encoder.summary.max_tokens
+    );
+    assert_eq!(vectors.iter().flatten().count(), expected.iter().flatten().count());
+    assert!(difference < 1e-4);
 }

@@ -141,7 +141,7 @@ impl SentenceEncoder {
     fn embed_text(&self, text: &str) -> Result<(Vec<f64>, bool)> {
         let lower = self.is_lower_case.then(|| text.to_lowercase());
         let EncodedText { ids, is_truncated } =
-            self.bert.tokenizer.encode_trimmed(lower.as_deref().unwrap_or(text))?;
+            self.bert.tokenizer.encode(lower.as_deref().unwrap_or(text))?;
         let states = || -> candle::Result<Vec<Vec<f32>>> {
             let states = self.bert.hidden_states(&[&ids])?.i(0)?; // (t, c)
             match &self.pooling {
