@@ -127,6 +127,8 @@ mod planted_text;
 #[cfg(test)]
 mod preferences;
 #[cfg(test)]
+mod quality_command;
+#[cfg(test)]
 mod quoted_text;
 #[cfg(test)]
 mod rank;
@@ -152,6 +154,8 @@ mod same_judge;
 mod scale_guide;
 #[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod sentence_encoder;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

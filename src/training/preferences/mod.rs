@@ -35,5 +35,7 @@ pub use negatives::{NegativeCounts, NotApplicable};
 pub use phantom_preferences::write_phantom_preferences;
 pub use prompt_style::PromptStyle;
 pub(crate) use prompt_text::{IMAGE_MARKER, prompt_text};
-pub use quality::{QualityReport, predict_quality};
+pub use quality::{
+    ClassifierQualities, EmbeddingQualities, QualityClassifier, QualityReport, predict_quality,
+};
 pub use recorded_evaluations::MissingPart;
