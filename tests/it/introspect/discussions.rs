@@ -120,10 +120,10 @@ fn adviser_looks_up_and_revises_and_no_answer_is_paid_twice() {
     assert!(!folder.path("rounds/rounds.json").exists());
 
     // No request was answered twice: each has its line, and no two are equal.
-    let prompts: Vec<_> = [&adviser, &reviewer].map(|model| model.prompts()).concat();
+    let prompts: Vec<_> = [&adviser, &reviewer].map(MockModel::prompts).concat();
     assert_eq!(lines(&folder.read("rounds/requests.jsonl")).len(), prompts.len());
     let keys = |model: &MockModel| -> BTreeSet<Option<String>> {
-        model.answered.lock().unwrap().iter().map(|(_, key)| key.clone()).collect()
+        model.answered.lock().unwrap().iter().map(|request| request.key.clone()).collect()
     };
     assert_eq!(keys(&adviser), BTreeSet::from([Some("Bearer key-of-adviser".to_owned())]));
     assert_eq!(keys(&reviewer), BTreeSet::from([Some("Bearer key-of-reviewer".to_owned())]));

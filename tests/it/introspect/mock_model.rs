@@ -8,12 +8,19 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+/// A request that was answered.
+pub(super) struct AnsweredPrompt {
+    pub(super) prompt: String,
+    /// The `Authorization` header.
+    pub(super) key: Option<String>,
+}
+
 /// A model that answers prompts of one adviser or reviewer.
 pub(super) struct MockModel {
     /// Base URL.
     pub(super) url: String,
-    /// Prompts that were answered, with the `Authorization` header.
-    pub(super) answered: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    /// Requests that were answered.
+    pub(super) answered: Arc<Mutex<Vec<AnsweredPrompt>>>,
     /// Number of requests that it still answers; then it rejects the key.
     pub(super) left: Arc<AtomicUsize>,
 }
@@ -23,7 +30,7 @@ impl MockModel {
     pub(super) fn start(answer: impl Fn(&str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let answered: Arc<Mutex<Vec<(String, Option<String>)>>> = Arc::default();
+        let answered: Arc<Mutex<Vec<AnsweredPrompt>>> = Arc::default();
         let left = Arc::new(AtomicUsize::new(usize::MAX));
         let (log, budget) = (Arc::clone(&answered), Arc::clone(&left));
         std::thread::spawn(move || {
@@ -49,7 +56,8 @@ impl MockModel {
                 } else {
                     budget.fetch_sub(1, Ordering::SeqCst);
                     let reply = answer(&prompt);
-                    log.lock().unwrap().push((prompt, headers.get("authorization").cloned()));
+                    let key = headers.get("authorization").cloned();
+                    log.lock().unwrap().push(AnsweredPrompt { prompt, key });
                     (200, reply)
                 };
                 let reply = json!({"choices": [{"message": {"content": reply}}]}).to_string();
@@ -62,7 +70,7 @@ impl MockModel {
 
     /// Returns the prompts that were answered.
     pub(super) fn prompts(&self) -> Vec<String> {
-        self.answered.lock().unwrap().iter().map(|(prompt, _)| prompt.clone()).collect()
+        self.answered.lock().unwrap().iter().map(|request| request.prompt.clone()).collect()
     }
 }
 

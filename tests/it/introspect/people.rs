@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::discussions::{build_index, discuss, start_adviser, start_reviewer};
+use super::mock_model::MockModel;
 use super::{lines, training_folder};
+use crate::folder::Folder;
 
 /// Returns an evaluation with these final scores in the form of a decision.
 fn evaluation(scores: Option<[u8; 2]>, line: &Value) -> Value {
@@ -19,40 +21,26 @@ fn evaluation(scores: Option<[u8; 2]>, line: &Value) -> Value {
     evaluation
 }
 
-#[test]
-fn people_decide_and_the_next_round_trains_on_it() {
-    let folder = training_folder();
-    build_index(&folder, "index");
-    let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
-    let models = [&adviser, &reviewer];
-    let output = discuss(&folder, models, &["--wait-for-people"]);
-    assert_eq!(output.exit_code, 1, "{}", output.stderr);
-    let requests = adviser.prompts().len() + reviewer.prompts().len();
-    let unresolved = lines(&folder.read("rounds/round-0/unresolved.jsonl"));
-    assert_eq!(unresolved.len(), 1);
-    let line = &unresolved[0];
-    assert_eq!(line["suggestions"].as_array().unwrap().len(), 3, "{line}");
-    assert_eq!(line["suggestions"][1]["number"], 2);
-    assert_eq!(line["decision"], Value::Null);
-    let known = &line["known"];
-    let labels = [0, 1].map(|i| known[i].as_f64().unwrap());
-    let wrong = if labels[0] > labels[1] { [0, 5] } else { [5, 0] };
+/// Returns a line with a decision.
+fn decided(line: &Value, decision: Value) -> Value {
+    let mut line = line.clone();
+    line["decision"] = decision;
+    line
+}
 
+/// Checks the errors for half-filled and wrong decisions. `wrong`: scores against the labels.
+fn reject_wrong_decisions(folder: &Folder, models: [&MockModel; 2], line: &Value, wrong: [u8; 2]) {
     // Half-filled and wrong decisions name the file and the line, and start no training.
     let error_of = |line: &Value| {
         folder.write("decisions.jsonl", &format!("\n{line}\n"));
-        let output = discuss(&folder, models, &["--decisions", "decisions.jsonl"]);
+        let output = discuss(folder, models, &["--decisions", "decisions.jsonl"]);
         assert_eq!(output.exit_code, 2, "{}", output.stderr);
         assert!(output.stderr.contains("decisions.jsonl, line 2"), "{}", output.stderr);
         assert!(output.stderr.contains("hint: "), "{}", output.stderr);
         assert!(!folder.path("rounds/round-1").exists());
         output.stderr
     };
-    let decided = |decision: Value| {
-        let mut line = line.clone();
-        line["decision"] = decision;
-        line
-    };
+    let decided = |decision: Value| decided(line, decision);
     let number = error_of(&decided(json!({"accept": 4})));
     assert!(number.contains("the suggestions of this line are 1, 2, 3"), "{number}");
     for form in [json!({}), json!("2"), json!({"acept": 2}), json!({"accept": null})] {
@@ -79,10 +67,33 @@ fn people_decide_and_the_next_round_trains_on_it() {
     let own = "rounds/round-0/unresolved.jsonl";
     let original = folder.read(own);
     folder.write(own, &format!("{}\n", decided(json!({"accept": 2}))));
-    let output = discuss(&folder, models, &["--decisions", own]);
+    let output = discuss(folder, models, &["--decisions", own]);
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     assert!(output.stderr.contains("this command writes the file anew"), "{}", output.stderr);
     folder.write(own, &original);
+}
+
+#[test]
+fn people_decide_and_the_next_round_trains_on_it() {
+    let folder = training_folder();
+    build_index(&folder, "index");
+    let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
+    let models = [&adviser, &reviewer];
+    let output = discuss(&folder, models, &["--wait-for-people"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stderr);
+    let requests = adviser.prompts().len() + reviewer.prompts().len();
+    let unresolved = lines(&folder.read("rounds/round-0/unresolved.jsonl"));
+    assert_eq!(unresolved.len(), 1);
+    let line = &unresolved[0];
+    assert_eq!(line["suggestions"].as_array().unwrap().len(), 3, "{line}");
+    assert_eq!(line["suggestions"][1]["number"], 2);
+    assert_eq!(line["decision"], Value::Null);
+    let known = &line["known"];
+    let labels = [0, 1].map(|i| known[i].as_f64().unwrap());
+    let wrong = if labels[0] > labels[1] { [0, 5] } else { [5, 0] };
+
+    reject_wrong_decisions(&folder, models, line, wrong);
+    let decided = |decision: Value| decided(line, decision);
 
     // An undecided line changes nothing.
     folder.write("decisions.jsonl", &format!("{line}\n"));

@@ -61,7 +61,7 @@ pub struct DiscussionArgs {
     /// Get better evaluations of misjudged cases from SOURCE: a second panel (as for
     /// `judge --panel`), the records of a run, or the base URL of an OpenAI-compatible server
     /// (`https://host/v1`, without a key). A server receives the images, questions and answers of
-    /// these cases
+    /// these cases. With --knowledge, a panel or server looks up what it asks
     #[arg(long, value_name = "SOURCE", env = "ACEM3_ADVISER", hide_env_values = true)]
     pub adviser: String,
     /// Request evaluations from this model of the server; the API key is read from `OPENAI_API_KEY`
