@@ -75,6 +75,23 @@ fn members_and_their_vision_tower_load_from_the_hub() {
 }
 
 #[test]
+fn adapter_and_the_base_that_it_names_load_from_the_hub() {
+    let folder = Folder::with_cases(1);
+    write_to_cache(&folder, "owner/llava", "llava");
+    write_to_cache(&folder, "owner/adapter", "../adapters/plain");
+    let config = format!("hf/hub/models--owner--adapter/snapshots/{COMMIT}/adapter_config.json");
+    let text = folder.read(&config).replace("../../checkpoints/llava", "owner/llava");
+    folder.write(&config, &text);
+    let args = ["judge", "cases", "--panel", "owner/adapter", "--offline", "--scores-only"];
+    let output = run(&folder, "http://127.0.0.1:9", &[&args[..], &["--out", "out"]].concat());
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let manifest = folder.manifest("out");
+    let ids: Vec<&Value> =
+        manifest["hub"].as_array().unwrap().iter().map(|source| &source["id"]).collect();
+    assert_eq!(ids, ["owner/adapter", "owner/llava"]);
+}
+
+#[test]
 fn member_that_is_not_cached_is_named() {
     let folder = Folder::with_cases(1);
     let local = format!("{:?}", golden("llava"));

@@ -10,7 +10,9 @@ use anyhow::{Context, Result, bail};
 use super::spec::PANEL_FILE;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
-use crate::checkpoints::published::config_json::{CONFIG_FILE, is_adapter_folder, is_gguf};
+use crate::checkpoints::published::config_json::{
+    ADAPTER_CONFIG_FILE, CONFIG_FILE, is_adapter_folder, is_gguf,
+};
 
 /// Files of the embedded panel: name and content.
 const EMBEDDED_FILES: &[(&str, &[u8])] = &[
@@ -109,8 +111,8 @@ impl PanelFiles {
             return Ok(Self::Checkpoint(path.to_owned()));
         }
         bail!(
-            "{setting} {panel}: not a panel, expected {PANEL_FILE}, {CONFIG_FILE} or a single .gguf \
-             file\n\
+            "{setting} {panel}: not a panel, expected {PANEL_FILE}, {CONFIG_FILE}, \
+             {ADAPTER_CONFIG_FILE} or a single .gguf file\n\
              hint: pass the folder `panel` that `acem3 train` writes, or a checkpoint with \
              {CONFIG_FILE}, weights and tokenizer"
         );

@@ -1,5 +1,5 @@
-//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file, a hub id or
-//! a model that a server runs.
+//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file, a hub id, an
+//! adapter over one of these, or a model that a server runs.
 
 use std::path::{Path, PathBuf};
 
