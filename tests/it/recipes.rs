@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::folder::Folder;
+use crate::folder::{Folder, valid_case};
 
 /// Aspects of the experts with the names of their criteria.
 const EXPERTS: [(&str, &[&str]); 3] = [
@@ -107,27 +107,63 @@ fn run_recipe(recipe: &str, model: &str, image: Option<&str>) -> Folder {
         name => golden(name).display().to_string(),
     };
     write_recipe(&folder, recipe, &model);
+    train_and_judge(&folder, recipe, &[]);
+    folder
+}
+
+/// Collects the evaluations of a teacher by the recipe of a paper, trains a panel on them, and judges
+/// cases with it.
+fn run_recipe_of_teacher(recipe: &str, judging: &str, form: &str) -> Folder {
+    let folder = Folder::with_cases(6);
+    let cases = (0..6).map(|i| {
+        let mut case = valid_case(i);
+        case["reference"] = json!("a shadow");
+        case
+    });
+    folder.write_cases(&cases.collect::<Vec<_>>());
+    let model = text_model(&folder);
+    let file = format!("{recipe}.toml");
+    write_recipe(&folder, &file, &model);
+    folder.write(&file, &format!("{}{judging}", folder.read(&file)));
+    let mut args = vec!["data", "evaluations", "cases", "--recipe", recipe, "--panel", "scripted:"];
+    args.extend(["--check", "none", "--config", &file, "--out", "data"]);
+    let collected = folder.run(&args);
+    assert_eq!(collected.exit_code, 0, "{}", collected.stderr);
+    let lines = folder.read("data/evaluations.jsonl");
+    let rated = lines.lines().enumerate().map(|(i, line)| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["quality"] = json!(i);
+        line.to_string()
+    });
+    folder.write("evaluations.jsonl", &rated.collect::<Vec<_>>().join("\n"));
+    let notes = train_and_judge(&folder, &file, &["--form", form]);
+    assert!(!notes.contains("the prompts of its file"), "{notes}");
+    folder
+}
+
+/// Writes preferences, trains a recipe, and judges cases with the panel. Returns the notes of the training.
+fn train_and_judge(folder: &Folder, recipe: &str, judge_flags: &[&str]) -> String {
     let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs"];
     let preferences = folder.run(&[&args[..], &["--reward-tokens-of", recipe]].concat());
     assert_eq!(preferences.exit_code, 0, "{}", preferences.stderr);
     let train = folder.run(&["train", "run", recipe, "--out", "run", "--device", "cpu"]);
     assert_eq!(train.exit_code, 0, "{recipe}: {}", train.stderr);
-    let judge =
-        folder.run(&["judge", "cases", "--panel", "run/panel", "--out", "out", "--scores-only"]);
+    let args = ["judge", "cases", "--panel", "run/panel", "--out", "out", "--scores-only"];
+    let judge = folder.run(&[&args[..], judge_flags].concat());
     assert_eq!(judge.exit_code, 0, "{recipe}: {}", judge.stderr);
     assert_eq!(folder.records("out")[0]["status"], "judged");
-    folder
+    train.stderr
 }
 
 /// Each expert has its own reward tokens, from the file of preferences to the panel.
 #[test]
 fn recipe_of_hdceval_ends_in_verdicts() {
-    let folder = run_recipe("hdceval.toml", "text", None);
+    let folder = run_recipe_of_teacher("hdceval", "", "pair");
     let spec: toml::Table = toml::from_str(&folder.read("run/panel/panel.toml")).unwrap();
     let tokens = &spec["reward_tokens"];
     let expected = [
-        ("patient_relevance", "[Good REL]"),
-        ("medical_knowledge", "[Good COR]"),
+        ("relevance", "[Good REL]"),
+        ("correctness", "[Good COR]"),
         ("expression", "[Good EXP]"),
         ("conclusion", "[Good]"),
     ];
@@ -143,7 +179,7 @@ fn recipe_of_hdceval_ends_in_verdicts() {
     assert_eq!(folder.run(&args).exit_code, 0);
     let train = folder.run(&["train", "run", "hdceval.toml", "--out", "other"]);
     assert_eq!(train.exit_code, 2);
-    for expected in ["line 1\n", "a completion begins with [Good], expected [Good EXP]"] {
+    for expected in ["line 1\n", "a completion begins with [Good], expected [Good REL]"] {
         assert!(train.stderr.contains(expected), "{}", train.stderr);
     }
 }
@@ -151,6 +187,13 @@ fn recipe_of_hdceval_ends_in_verdicts() {
 #[test]
 fn recipe_of_automedeval_ends_in_verdicts() {
     drop(run_recipe("automedeval.toml", "checkpoints/qwen2", None));
+}
+
+#[test]
+fn recipe_of_automedeval_judges_lists() {
+    let judging = "\n[judging]\nrubric = \"automedeval\"\nforms = [\"list\"]\n";
+    let folder = run_recipe_of_teacher("automedeval", judging, "list");
+    assert_eq!(folder.records("out")[0]["form"], "list");
 }
 
 #[test]

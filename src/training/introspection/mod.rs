@@ -115,6 +115,12 @@ impl Introspection<'_> {
     /// If the configuration has no file of evaluations, the cases have no labels, a decision of people
     /// is not valid, or a training, a judge, the adviser or the reviewer fails.
     pub fn run(&self, discussion: &mut Discussion) -> Result<IntrospectionEnd> {
+        if !self.config.judging.takes_generated_examples() {
+            bail!(
+                "[judging]: introspection trains panels of pairs without a reference answer, by the rubric \
+                 ace_m3\nhint: remove the table [judging] and use such evaluations"
+            );
+        }
         let evaluations = evaluations_file(self.config)?;
         if self.continues {
             check_can_continue(self.config)?;
