@@ -55,7 +55,7 @@ fn model_config() -> Result<ModelConfig> {
 fn generate_sequences() -> Vec<Sequence> {
     let token = |i: u32| i.wrapping_mul(2_654_435_761) % VOCABULARY;
     let sequence = |n: u32| {
-        let mut sequence = Sequence::new(&[PromptToken::Token(token(n))], None, 0);
+        let mut sequence = Sequence::new(&[PromptToken::Token(token(n))], None);
         sequence.push_branch((1..SEQUENCE_TOKENS).map(|i| (token(n * 31 + i * 7), 1.0)));
         sequence
     };

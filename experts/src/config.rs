@@ -2,9 +2,10 @@
 
 use acem3_kernels::Activation;
 use acem3_projector::{ProjectorConfig, ProjectorKind};
-use acem3_vision::{SelectFeature, Selection, VisionConfig, VitVariant};
+use acem3_vision::{SelectFeature, Selection, Tiling, VisionConfig, VitVariant};
 use serde::{Deserialize, Serialize};
 
+use crate::ImagePackingConfig;
 use crate::decoder::DecoderConfig;
 
 /// Sizes of all layers of a member, from pixels to logits.
@@ -20,6 +21,8 @@ pub struct ModelConfig {
     pub selection: Selection,
     /// Sizes of the projector.
     pub projector: ProjectorConfig,
+    /// Method by which a large image becomes several encoder inputs; `None` for one input.
+    pub tiling: Option<Tiling>,
     /// Sizes of the decoder.
     pub decoder: DecoderConfig,
 }
@@ -34,6 +37,8 @@ struct ModelFile {
     selection: Option<Selection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     projector: Option<ProjectorConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tiling: Option<Tiling>,
     decoder: DecoderConfig,
 }
 
@@ -41,12 +46,12 @@ impl TryFrom<ModelFile> for ModelConfig {
     type Error = String;
 
     fn try_from(file: ModelFile) -> Result<Self, String> {
-        let ModelFile { vision, selection, projector, decoder } = file;
+        let ModelFile { vision, selection, projector, tiling, decoder } = file;
         match (vision, selection, projector) {
             (Some(vision), Some(selection), Some(projector)) => {
-                Ok(Self { vision, selection, projector, decoder })
+                Ok(Self { vision, selection, projector, tiling, decoder })
             }
-            (None, None, None) => Ok(Self::of_text_model(decoder)),
+            (None, None, None) if tiling.is_none() => Ok(Self::of_text_model(decoder)),
             (vision, selection, _) => {
                 let missing = match (vision, selection) {
                     (None, _) => "vision",
@@ -65,11 +70,12 @@ impl TryFrom<ModelFile> for ModelConfig {
 impl From<ModelConfig> for ModelFile {
     fn from(config: ModelConfig) -> Self {
         let is_text_only = config.is_text_only();
-        let ModelConfig { vision, selection, projector, decoder } = config;
+        let ModelConfig { vision, selection, projector, tiling, decoder } = config;
         Self {
             vision: (!is_text_only).then_some(vision),
             selection: (!is_text_only).then_some(selection),
             projector: (!is_text_only).then_some(projector),
+            tiling,
             decoder,
         }
     }
@@ -102,6 +108,7 @@ impl ModelConfig {
                 vision_hidden_size: 0,
                 hidden_size: 0,
             },
+            tiling: None,
             decoder,
         }
     }
@@ -129,12 +136,23 @@ impl ModelConfig {
         }
     }
 
-    /// Returns the number of tokens of one image in a prompt; 0 for a text model.
-    pub fn image_tokens(&self) -> usize {
+    /// Returns the number of image tokens of one encoder input: a whole image or a tile; 0 for a
+    /// text model.
+    pub fn input_tokens(&self) -> usize {
         if self.is_text_only() {
             return 0;
         }
         self.projector.kind.token_count(self.vision.token_count(self.selection))
+    }
+
+    /// Returns the sizes that determine the image tokens of an image.
+    pub fn image_packing(&self) -> ImagePackingConfig {
+        ImagePackingConfig {
+            tiling: self.tiling.clone(),
+            grid_side: self.vision.grid_side(),
+            input_tokens: self.input_tokens(),
+            hidden_size: self.projector.hidden_size,
+        }
     }
 
     /// Returns an error if a size is invalid or if the parts do not fit each other.

@@ -15,6 +15,9 @@ pub enum FileFilter {
     /// Prefers the layout of transformers to that of `open_clip`. Selects the same files as
     /// [`Self::Panel`] if the repository is a panel.
     Encoder,
+    /// Files of a text encoder: those of [`Self::Panel`] and, if `modules.json` lists modules of
+    /// sentence-transformers, the configuration of each module.
+    SentenceEncoder,
 }
 
 /// A required file that the repository does not contain.
@@ -43,6 +46,7 @@ impl FileFilter {
             Self::Panel => select_panel(names),
             Self::Encoder if names.contains(&"panel.toml") => select_panel(names),
             Self::Encoder => select_encoder(names),
+            Self::SentenceEncoder => select_sentence_encoder(names),
         }
     }
 }
@@ -115,6 +119,19 @@ fn select_included_tower<'a>(names: &[&'a str]) -> Vec<&'a str> {
     };
     let weights = with_suffix(".safetensors").chain(with_suffix(".bin")).next();
     with_suffix(".json").chain(weights).collect()
+}
+
+fn select_sentence_encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
+    let mut chosen = select_panel(names)?;
+    if names.contains(&"modules.json") {
+        // Each module has a folder, such as `1_Pooling`.
+        let is_module = |name: &&&str| {
+            let folder = name.strip_suffix("/config.json");
+            folder.is_some_and(|folder| !folder.contains('/') && folder != "vit")
+        };
+        chosen.extend(names.iter().filter(is_module).map(|name| (*name).to_owned()));
+    }
+    Ok(chosen)
 }
 
 fn select_encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
@@ -261,6 +278,26 @@ mod tests {
         assert_eq!(select(&panel).unwrap().len(), 3);
         let error = select(&["config.json", "model.safetensors"]).unwrap_err();
         assert!(error.file.contains("preprocessor_config.json"), "{error:?}");
+    }
+
+    #[test]
+    fn sentence_encoder_filter_selects_configurations_of_modules() {
+        let select = |names: &[&str]| FileFilter::SentenceEncoder.select(names).unwrap();
+        let names = [
+            "1_Pooling/config.json",
+            "config.json",
+            "model.safetensors",
+            "modules.json",
+            "onnx/deep/config.json",
+            "onnx/model.onnx",
+            "pytorch_model.bin",
+        ];
+        assert_eq!(
+            select(&names),
+            ["config.json", "modules.json", "model.safetensors", "1_Pooling/config.json"]
+        );
+        let plain = ["1_Pooling/config.json", "config.json", "pytorch_model.bin"];
+        assert_eq!(select(&plain), ["config.json", "pytorch_model.bin"]);
     }
 
     #[test]

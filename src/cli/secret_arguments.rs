@@ -55,12 +55,14 @@ pub fn check(arguments: impl Iterator<Item = OsString>) -> Result<()> {
 
 /// Returns the variables with keys that the arguments or the environment name.
 fn key_variables(arguments: &[String]) -> Vec<String> {
-    const FLAG: &str = "--api-key-env";
-    let after_flag =
-        arguments.windows(2).filter(|pair| pair[0] == FLAG).map(|pair| pair[1].clone());
-    let with_flag =
-        arguments.iter().filter_map(|argument| argument.strip_prefix(FLAG)?.strip_prefix('='));
-    let in_environment = std::env::var("ACEM3_API_KEY_ENV").ok();
+    const FLAGS: [&str; 2] = ["--api-key-env", "--reviewer-key-env"];
+    const VARIABLES: [&str; 2] = ["ACEM3_API_KEY_ENV", "ACEM3_REVIEWER_KEY_ENV"];
+    let after_flag = arguments.windows(2).filter(|pair| FLAGS.contains(&pair[0].as_str()));
+    let after_flag = after_flag.map(|pair| pair[1].clone());
+    let with_flag = arguments.iter().filter_map(|argument| {
+        FLAGS.iter().find_map(|flag| argument.strip_prefix(flag)?.strip_prefix('='))
+    });
+    let in_environment = VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
     after_flag.chain(with_flag.map(str::to_owned)).chain(in_environment).collect()
 }
 

@@ -10,6 +10,7 @@
 //! | do two judges differ | [`paired_difference`], [`mcnemar()`], [`holm_adjust`], [`minimum_detectable_effect`] |
 //! | which model is best | [`Davidson`], [`paired_permutation_test`] |
 //! | which model is best at equal length | [`Logistic`] |
+//! | which class does a text belong to | [`LinearSvm`] with [`PlattScaling`] |
 //! | how do scores map to another scale | [`Isotonic`], [`LinearFit`], [`reliability()`] |
 //!
 //! A function whose value can be undefined returns [`Defined`]: a finite value, or the reason why
@@ -50,8 +51,10 @@ pub use crate::statistics::inference::wilson::{
 pub use crate::statistics::regression::davidson::Davidson;
 pub use crate::statistics::regression::isotonic::Isotonic;
 pub use crate::statistics::regression::least_squares::LinearFit;
+pub use crate::statistics::regression::linear_svm::{LinearSvm, SvmSettings};
 pub use crate::statistics::regression::logistic::{Logistic, LogisticObservation};
 pub use crate::statistics::regression::pairwise_outcomes::PairwiseOutcomes;
+pub use crate::statistics::regression::platt::PlattScaling;
 pub use crate::statistics::regression::reliability::{Reliability, ReliabilityBin, reliability};
 pub use mean::{mean, mean_interval, mean_over_table};
 pub use undefined::{Defined, RatingColumn, Undefined};

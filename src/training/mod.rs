@@ -23,6 +23,7 @@ pub use crate::training::config::stage::stage_config::StageConfig;
 pub use crate::training::config::stage::stage_kind::StageKind;
 pub use crate::training::config::train_config::TrainConfig;
 pub use crate::training::config::train_paths::TrainPaths;
+pub use crate::training::examples::sources::pixels::ImagePreparation;
 pub use crate::training::preferences::files::file_sequences::FileSequenceBuilder;
 pub use crate::training::stages::metrics::progress::TrainingProgress;
 pub(crate) use crate::training::stages::run::adapt::{AdaptedModel, adapt};

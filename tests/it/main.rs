@@ -117,6 +117,8 @@ mod packaging;
 #[cfg(test)]
 mod panel;
 #[cfg(test)]
+mod peft_adapters;
+#[cfg(test)]
 mod peft_export;
 #[cfg(test)]
 mod phantoms;
@@ -124,6 +126,8 @@ mod phantoms;
 mod planted_text;
 #[cfg(test)]
 mod preferences;
+#[cfg(test)]
+mod quality_command;
 #[cfg(test)]
 mod quoted_text;
 #[cfg(test)]
@@ -150,6 +154,8 @@ mod same_judge;
 mod scale_guide;
 #[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod sentence_encoder;
 #[cfg(test)]
 mod served;
 #[cfg(test)]
@@ -178,6 +184,7 @@ mod tiny_panel;
 mod train_command;
 #[cfg(test)]
 mod trainable_model;
+mod trained_forms;
 #[cfg(test)]
 mod trainer;
 #[cfg(test)]

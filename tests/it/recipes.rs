@@ -158,6 +158,12 @@ fn recipe_of_ace_m3_ends_in_verdicts() {
     drop(run_recipe("ace_m3.toml", "checkpoints/llava", Some("cases/images/0.png")));
 }
 
+/// The image becomes several tiles in training and in judging.
+#[test]
+fn recipe_of_ace_m3_takes_tiles() {
+    run_recipe("ace_m3.toml", "checkpoints/llava-next", Some("cases/images/0.png"));
+}
+
 /// A training configuration with one stage.
 fn one_stage(start: &str, top: &str, stage: &str) -> String {
     format!(
@@ -201,6 +207,27 @@ fn text_model_gets_a_vision_tower() {
         "{}",
         missing.stderr
     );
+}
+
+/// Phantoms, like the images of files, are encoded in tiles.
+#[test]
+fn models_with_tiles_train_on_phantoms() {
+    for (model, tiling) in
+        [("llava-next", "pinpoints"), ("llava-onevision", "any_res_max"), ("internvl", "dynamic")]
+    {
+        let folder = Folder::with_cases(1);
+        let path = golden("checkpoints").join(model).display().to_string();
+        let heads = "kind = \"sft\"\nfrozen_layers = 1";
+        folder.write("train.toml", &one_stage(&path, "", heads));
+        let train = folder.run(&["train", "run", "train.toml", "--out", "run", "--device", "cpu"]);
+        assert_eq!(train.exit_code, 0, "{model}: {}", train.stderr);
+        let spec = folder.read("run/panel/panel.toml");
+        assert!(spec.contains("tiling") && spec.contains(tiling), "{model}: {spec}");
+        let args = ["judge", "cases", "--panel", "run/panel", "--out", "out", "--scores-only"];
+        let judge = folder.run(&args);
+        assert_eq!(judge.exit_code, 0, "{model}: {}", judge.stderr);
+        assert_eq!(folder.records("out")[0]["status"], "judged", "{model}");
+    }
 }
 
 /// LLaVA reads the output of the block before the last, so the last one gets no gradient.

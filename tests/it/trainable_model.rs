@@ -6,10 +6,11 @@ use acem3_experts::ModelConfig;
 use acem3_experts::prompt::PromptToken;
 use acem3_experts::train::{
     Batch, DpoLossConfig, Parameters, PreferenceExample, Sequence, SequenceInput, TrainableModel,
+    TrainingImage,
 };
 use acem3_kernels::Activation;
 use acem3_projector::{ProjectorConfig, ProjectorKind};
-use acem3_vision::{SelectFeature, Selection, VisionConfig, VitVariant};
+use acem3_vision::{SelectFeature, Selection, TileGrid, VisionConfig, VitVariant};
 use candle::{DType, Device};
 
 use crate::tiny_panel;
@@ -39,6 +40,7 @@ fn config() -> ModelConfig {
             vision_hidden_size: 16,
             hidden_size: 32,
         },
+        tiling: None,
         decoder: tiny_panel::config(&tiny_panel::tokenizer()),
     }
 }
@@ -63,9 +65,10 @@ pub(crate) fn sequence(seed: u32, has_image: bool, branches: &[&[u32]]) -> Seque
     let pixels: Arc<[f32]> =
         (0..3 * 12 * 12).map(|i| ((i as u32 * (seed + 3)) as f32 * 0.11).sin()).collect();
     let mut sequence = if has_image {
-        Sequence::new(&prompt, Some(pixels), config().image_tokens())
+        let (grid, tokens) = (TileGrid::whole((12, 12)), config().input_tokens());
+        Sequence::new(&prompt, Some(TrainingImage { pixels, grid, tokens }))
     } else {
-        Sequence::new(&[prompt[0], prompt[2]], None, 0)
+        Sequence::new(&[prompt[0], prompt[2]], None)
     };
     for branch in branches {
         sequence.push_branch(branch.iter().map(|token| (*token, 1.0)));
@@ -127,7 +130,9 @@ fn every_sequence_uses_its_own_image() {
     assert!(model.loss(&Batch(&[without_pixels]), |_| true).is_err());
     // Too few image tokens.
     let mut too_short = with_image;
-    too_short.image_start = Some(too_short.len() - 1);
+    if let Some(image) = &mut too_short.image {
+        image.start = too_short.tokens.len() - 1;
+    }
     assert!(model.loss(&Batch(&[too_short]), |_| true).is_err());
 }
 

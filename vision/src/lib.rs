@@ -22,7 +22,7 @@ pub use image::{
 };
 pub use processor::{
     AnyRes, AnyResMax, DynamicTiles, ImageProcessor, InputProcessor, ProcessError, RegionRounding,
-    Resolutions, Tiles, Tiling,
+    Resolutions, TileGrid, Tiles, Tiling,
 };
 pub use published::{EncoderLayout, PublishedEncoder, TensorRenaming};
 pub use tower::VisionTower;

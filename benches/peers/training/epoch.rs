@@ -44,7 +44,7 @@ pub(crate) fn generate_sequences() -> Vec<Sequence> {
     let sequence = |n: u32| {
         let prompt: Vec<PromptToken> =
             (0..PROMPT_TOKENS).map(|i| PromptToken::Token(token(n + i))).collect();
-        let mut sequence = Sequence::new(&prompt, None, 0);
+        let mut sequence = Sequence::new(&prompt, None);
         for completion in 0..2 {
             let weight = |i: u32| f32::from(u8::from(i.is_multiple_of(3)));
             let tokens =

@@ -8,6 +8,23 @@ use candle_nn::VarBuilder;
 /// (`tuners/lora/layer.py`), and `alpha`.
 pub const ADAPTER_SUFFIXES: [&str; 3] = ["lora_A.weight", "lora_B.weight", "lora_alpha"];
 
+/// Names of the matrices of a decoder layer, which can have adapters.
+pub const LAYER_MATRICES: [&str; 7] = [
+    "self_attn.q_proj",
+    "self_attn.k_proj",
+    "self_attn.v_proj",
+    "self_attn.o_proj",
+    "mlp.gate_proj",
+    "mlp.up_proj",
+    "mlp.down_proj",
+];
+
+/// Returns true for the name of a matrix of a decoder layer, such as `model.layers.0.mlp.up_proj`.
+pub fn takes_adapter(matrix: &str) -> bool {
+    let layer = matrix.strip_prefix("model.layers.").and_then(|rest| rest.split_once('.'));
+    layer.is_some_and(|(_, matrix)| LAYER_MATRICES.contains(&matrix))
+}
+
 /// Returns true for the names of an adapter's tensors.
 pub fn is_adapter(name: &str) -> bool {
     ADAPTER_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))

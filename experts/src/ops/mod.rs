@@ -9,6 +9,8 @@ mod adapted_linear;
 mod masked_softmax;
 mod rope;
 
-pub use adapted_linear::{ADAPTER_SUFFIXES, AdaptedLinear, is_adapter};
+pub use adapted_linear::{
+    ADAPTER_SUFFIXES, AdaptedLinear, LAYER_MATRICES, is_adapter, takes_adapter,
+};
 pub use masked_softmax::{AttentionMask, masked_softmax};
 pub use rope::{RotaryTables, rope};

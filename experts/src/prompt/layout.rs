@@ -88,7 +88,8 @@ pub struct PromptForm {
     pub layout: PromptLayout,
     /// True if the prompt contains the reference answer. The form [`Form::Correctness`] always has it.
     pub shows_reference: bool,
-    /// True for panels that were trained by acem3: pairs have the exact texts of the layout.
+    /// True for panels that were trained by acem3: pairs have the exact texts of the layout. See
+    /// [`for_rubric`](Self::for_rubric).
     pub is_trained: bool,
     /// True if the prompt says that the member may ask questions, for which it reads evidence.
     pub offers_knowledge: bool,
@@ -104,6 +105,16 @@ impl PromptForm {
             is_trained: true,
             offers_knowledge: false,
         }
+    }
+
+    /// Returns the prompts for a rubric. Trained panels have texts of their own for pairs without a
+    /// reference answer by the criteria of ACE-M³ (`None`). Their other prompts are those of published
+    /// models.
+    #[must_use]
+    pub fn for_rubric(self, rubric: Option<&Rubric>) -> Self {
+        let has_keys_of_ace_m3 = rubric.is_none_or(Rubric::has_keys_of_ace_m3);
+        let has_own_texts = self.form.is_pair() && !self.shows_reference && has_keys_of_ace_m3;
+        Self { is_trained: self.is_trained && has_own_texts, ..self }
     }
 
     /// Returns the text of the file with the prompts of the branch experts. Its hash is part of the

@@ -8,18 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::{Parameters, TrainableSet, Weight, init_weight};
 use crate::decoder::DecoderConfig;
-use crate::ops::{ADAPTER_SUFFIXES, is_adapter};
-
-/// Names of the matrices of a decoder layer.
-const MATRICES: [&str; 7] = [
-    "self_attn.q_proj",
-    "self_attn.k_proj",
-    "self_attn.v_proj",
-    "self_attn.o_proj",
-    "mlp.gate_proj",
-    "mlp.up_proj",
-    "mlp.down_proj",
-];
+use crate::ops::{ADAPTER_SUFFIXES, LAYER_MATRICES, is_adapter};
 
 /// Settings of the adapters, named as in peft's `LoraConfig`. There is no dropout, so a step is a
 /// function of its examples.
@@ -37,7 +26,7 @@ pub struct LoraConfig {
 
 fn all_targets() -> Vec<String> {
     let short_name = |matrix: &&str| last_component(matrix).to_owned();
-    MATRICES.iter().map(short_name).collect()
+    LAYER_MATRICES.iter().map(short_name).collect()
 }
 
 /// Returns the part of a name after the last dot.
@@ -74,7 +63,7 @@ impl LoraConfig {
             ));
         }
         for target in targets {
-            let Some(matrix) = MATRICES.iter().find(|m| last_component(m) == target) else {
+            let Some(matrix) = LAYER_MATRICES.iter().find(|m| last_component(m) == target) else {
                 return Err(format!(
                     "unknown matrix {target:?} in targets\nhint: choose from {known_targets}"
                 ));
@@ -100,7 +89,7 @@ impl LoraConfig {
             .strip_prefix("model.layers.")
             .and_then(|rest| rest.split_once('.'))
             .and_then(|(_, rest)| rest.strip_suffix(".weight"));
-        let Some(matrix) = matrix.filter(|matrix| MATRICES.contains(matrix)) else {
+        let Some(matrix) = matrix.filter(|matrix| LAYER_MATRICES.contains(matrix)) else {
             return false;
         };
         self.targets.iter().any(|t| t == last_component(matrix))
@@ -180,7 +169,9 @@ impl Parameters {
             let Some((lora_a, lora_b, alpha)) = adapter else {
                 return Ok((name.clone(), weight.values()));
             };
-            let (lora_a, lora_b) = (lora_a.values(), lora_b.values());
+            let [lora_a, lora_b] =
+                [lora_a, lora_b].map(|factor| factor.values().to_dtype(DType::F32));
+            let (lora_a, lora_b) = (lora_a?, lora_b?);
             let scale = f64::from(alpha.values().to_scalar::<f32>()?) / lora_a.dim(0)? as f64;
             let product = lora_b.matmul(&lora_a)?;
             // An adapted matrix is no longer a value of bf16.
@@ -211,7 +202,8 @@ mod tests {
 
     /// Returns two decoder layers and an output matrix, filled with ones.
     fn two_layers() -> Parameters {
-        let names = (0..2).flat_map(|layer| MATRICES.map(|matrix| weight_name(layer, matrix)));
+        let names =
+            (0..2).flat_map(|layer| LAYER_MATRICES.map(|matrix| weight_name(layer, matrix)));
         let names = names.chain(["lm_head.weight".to_owned()]);
         let shape = (32, 64);
         Parameters::from_tensors(names.map(|name| {
@@ -273,7 +265,7 @@ mod tests {
     #[test]
     fn target_without_trainable_weight_is_rejected() {
         let parameters =
-            two_layers().freeze(&["model.layers.0.".to_owned(), weight_name(1, MATRICES[0])]);
+            two_layers().freeze(&["model.layers.0.".to_owned(), weight_name(1, LAYER_MATRICES[0])]);
         let error = parameters.with_adapters(&lora_config(&TARGETS), 7).err().unwrap().to_string();
         assert!(error.contains("no weight `q_proj`") && error.contains("\nhint: "));
         assert!(parameters.with_adapters(&lora_config(&["down_proj"]), 7).is_ok());

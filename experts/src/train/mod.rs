@@ -4,6 +4,7 @@
 mod adamw;
 mod attribute_classifier;
 mod checkpoint;
+mod image_layers;
 mod lora;
 mod loss;
 mod packing;
@@ -16,6 +17,7 @@ mod sequence;
 mod sequence_input;
 mod trainable_model;
 mod trainer;
+mod training_image;
 mod weight_names;
 
 pub use adamw::{AdamW, AdamWConfig};
@@ -32,4 +34,5 @@ pub use sequence::{Sequence, TargetToken};
 pub use sequence_input::SequenceInput;
 pub use trainable_model::{Batch, TrainableModel};
 pub use trainer::{StepReport, Trainer};
+pub use training_image::{ImageSpan, TrainingImage};
 pub use weight_names::weight_names;

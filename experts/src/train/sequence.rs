@@ -3,11 +3,11 @@
 //! One forward pass computes the prefix once for the three evaluations of a pair, or for many
 //! questions about one image.
 
-use std::sync::Arc;
-
+use acem3_vision::TileGrid;
 use candle::Tensor;
 
 use super::sequence_input::SequenceInput;
+use super::training_image::{ImageSpan, TrainingImage};
 use crate::prompt::PromptToken;
 
 /// A token that the model learns to predict.
@@ -34,8 +34,8 @@ pub struct Sequence {
     pub branches: Vec<u16>,
     /// Position of each token in the text that consists of the prefix and the token's branch.
     pub positions: Vec<u32>,
-    /// Index of the first image token.
-    pub image_start: Option<usize>,
+    /// The image tokens; `None` without an image.
+    pub image: Option<ImageSpan>,
     /// Tokens that the model learns to predict.
     pub targets: Vec<TargetToken>,
     prefix_len: usize,
@@ -44,18 +44,23 @@ pub struct Sequence {
 
 impl Sequence {
     /// Creates a sequence with a prompt as its prefix. The prompt has no targets. Each
-    /// [`PromptToken::Image`] becomes `image_tokens` tokens.
-    pub fn new(prompt: &[PromptToken], pixels: Option<Arc<[f32]>>, image_tokens: usize) -> Self {
+    /// [`PromptToken::Image`] becomes the tokens of `image`.
+    pub fn new(prompt: &[PromptToken], image: Option<TrainingImage>) -> Self {
+        let span = match &image {
+            Some(image) => ImageSpan { start: 0, tokens: image.tokens, grid: image.grid },
+            // Without the image, computing the sequence is an error.
+            None => ImageSpan { start: 0, tokens: 0, grid: TileGrid::whole((0, 0)) },
+        };
         let mut sequence = Self {
-            input: pixels.map_or(SequenceInput::Text, SequenceInput::Pixels),
+            input: image.map_or(SequenceInput::Text, |image| SequenceInput::Pixels(image.pixels)),
             ..Self::default()
         };
         for prompt_token in prompt {
             match prompt_token {
                 PromptToken::Token(token) => sequence.push(*token, 0),
                 PromptToken::Image => {
-                    sequence.image_start = Some(sequence.tokens.len());
-                    (0..image_tokens).for_each(|_| sequence.push(0, 0));
+                    sequence.image = Some(ImageSpan { start: sequence.tokens.len(), ..span });
+                    (0..span.tokens).for_each(|_| sequence.push(0, 0));
                 }
             }
         }
@@ -91,7 +96,7 @@ impl Sequence {
             if branch == 0 { Some(0) } else { index.map(|index| index as u16 + 1) }
         };
         let mut selection = Self {
-            image_start: self.image_start,
+            image: self.image,
             prefix_len: self.prefix_len,
             branch_count: branches.len() as u16,
             ..Self::default()
@@ -159,7 +164,9 @@ mod tests {
     #[test]
     fn branch_positions_continue_the_prefix() {
         let prompt = [PromptToken::Token(7), PromptToken::Image, PromptToken::Token(8)];
-        let mut sequence = Sequence::new(&prompt, None, 2);
+        let image =
+            TrainingImage { pixels: [0.0].into(), grid: TileGrid::whole((1, 1)), tokens: 2 };
+        let mut sequence = Sequence::new(&prompt, Some(image));
         sequence.push_branch([(1, 0.0), (2, 1.0)]);
         sequence.push_branch([(3, 0.5)]);
         assert_eq!(sequence.tokens, [7, 0, 0, 8, 1, 2, 3]);
@@ -178,14 +185,14 @@ mod tests {
     #[test]
     fn selection_equals_sequence_without_other_branches() -> candle::Result<()> {
         let prompt = [PromptToken::Token(7), PromptToken::Token(8)];
-        let mut sequence = Sequence::new(&prompt, None, 0);
+        let mut sequence = Sequence::new(&prompt, None);
         sequence.push_branch([(1, 0.0), (2, 1.0)]);
         sequence.push_branch([(3, 1.0)]);
         sequence.push_branch([(4, 1.0), (5, 1.0)]);
         let hidden = Tensor::arange(0f32, 7.0, &candle::Device::Cpu)?.reshape((7, 1))?;
         sequence.input = SequenceInput::Hidden(hidden);
         let (selection, indices) = sequence.select_branches(&[3, 1])?;
-        let mut expected = Sequence::new(&prompt, None, 0);
+        let mut expected = Sequence::new(&prompt, None);
         expected.push_branch([(1, 0.0), (2, 1.0)]);
         expected.push_branch([(4, 1.0), (5, 1.0)]);
         assert_eq!(indices, [0, 1, 2, 3, 5, 6]);

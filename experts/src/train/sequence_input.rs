@@ -11,9 +11,9 @@ pub enum SequenceInput {
     /// Tokens only; the sequence has no image.
     #[default]
     Text,
-    /// Pixel values of the image, `(3, s, s)`.
+    /// Pixel values of the encoder inputs of the image, `(n, 3, s, s)`.
     Pixels(Arc<[f32]>),
-    /// Patch features of the image from a frozen vision tower, `(p, c_v)`, on any device.
+    /// Patch features of the encoder inputs from a frozen vision tower, `(n·p, c_v)`, on any device.
     Features(Tensor),
     /// Hidden states of all tokens from a frozen trunk, `(t, c)`, on any device.
     Hidden(Tensor),

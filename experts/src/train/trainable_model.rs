@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use acem3_kernels::cross_entropy;
-use acem3_projector::Projector;
-use acem3_vision::VisionTower;
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
+use super::image_layers::{ImageLayers, training_error};
 use super::loss::{Hits, ShardLoss};
 use super::packing::Packing;
 use super::recompute::RecomputeTape;
 use super::sequence::{Sequence, TargetToken};
-use super::sequence_input::SequenceInput;
+use super::training_image::ImageSpan;
 use crate::decoder::{Head, Trunk};
 use crate::{Error, ModelConfig};
 
@@ -38,29 +37,12 @@ impl TargetLogits {
     }
 }
 
-/// Layers from pixels to image tokens.
-struct ImageLayers {
-    tower: VisionTower,
-    projector: Projector,
-}
-
-impl ImageLayers {
-    fn load(vb: &VarBuilder, config: &ModelConfig) -> Result<Self, Error> {
-        let tower = vb.pp("vision_tower.vision_model");
-        Ok(Self {
-            tower: VisionTower::load(&tower, &config.vision, config.selection)?,
-            projector: Projector::load(&vb.pp("mm_projector"), &config.projector)?,
-        })
-    }
-}
-
 /// A member of a panel with trainable weights.
 pub struct TrainableModel {
     /// `None` in a text model.
     images: Option<ImageLayers>,
     trunk: Trunk,
     head: Head,
-    image_size: usize,
     device: Device,
     recompute_activations: bool,
 }
@@ -76,7 +58,6 @@ impl TrainableModel {
                 .transpose()?,
             trunk: Trunk::load(vb, &config.decoder, depth)?,
             head: Head::load(vb, &config.decoder, depth)?,
-            image_size: config.vision.image_size,
             device: vb.device().clone(),
             recompute_activations: false,
         })
@@ -89,23 +70,18 @@ impl TrainableModel {
         Self { recompute_activations, ..self }
     }
 
-    /// Returns the number of image tokens of an image; 0 for a text model.
-    pub fn image_tokens(&self) -> usize {
-        let count =
-            |images: &ImageLayers| images.projector.kind().token_count(images.tower.token_count());
-        self.images.as_ref().map_or(0, count)
+    /// Returns the number of patch features of an encoder input; 0 for a text model.
+    pub fn feature_count(&self) -> usize {
+        self.images.as_ref().map_or(0, ImageLayers::feature_count)
     }
 
-    /// Computes the patch features of images.
+    /// Computes the patch features of images, each of one or several encoder inputs.
     ///
     /// # Shapes
-    /// `n` images of `3·s·s` values to `(n, p, c_v)`.
+    /// Images of `n` inputs together, each of `3·s·s` values, to `(n, p, c_v)`.
     pub fn encode_images(&self, images: &[Arc<[f32]>]) -> Result<Tensor, Error> {
-        let values: Vec<f32> = images.iter().flat_map(|i| i.iter().copied()).collect();
-        let shape = (images.len(), 3, self.image_size, self.image_size);
         let layers = self.images.as_ref();
-        let layers = layers.ok_or_else(|| training_error("a text model encodes no images"))?;
-        Ok(layers.tower.forward(&Tensor::from_vec(values, shape, &self.device)?)?)
+        layers.ok_or_else(|| training_error("a text model encodes no images"))?.encode(images)
     }
 
     /// Computes the cross-entropy of the targets. Targets for which `is_counted` returns true count
@@ -177,68 +153,31 @@ impl TrainableModel {
         Ok(outputs.collect::<candle::Result<_>>()?)
     }
 
-    /// Returns the patch features of the images of sequences, computed from pixels or given as
-    /// input.
-    ///
-    /// If no sequence has an image, returns the features of an unused blank image, so that the
-    /// vision tower and the projector get a gradient of zero instead of none.
-    ///
-    /// # Shapes
-    /// `n` sequences with images to `(n, p, c_v)`.
-    fn image_features(&self, sequences: &[Sequence]) -> Result<Tensor, Error> {
-        let (mut pixels, mut features) = (Vec::new(), Vec::new());
-        for sequence in sequences.iter().filter(|s| s.image_start.is_some()) {
-            match &sequence.input {
-                SequenceInput::Pixels(image) => pixels.push(image.clone()),
-                SequenceInput::Features(image) => features.push(image.clone()),
-                SequenceInput::Text | SequenceInput::Hidden(_) => {
-                    return Err(training_error(
-                        "a prompt contains an image, but its sequence has no pixels or features",
-                    ));
-                }
-            }
-        }
-        match (pixels.is_empty(), features.is_empty()) {
-            (_, true) => {
-                if pixels.is_empty() {
-                    pixels.push(vec![0.0; 3 * self.image_size * self.image_size].into());
-                }
-                self.encode_images(&pixels)
-            }
-            (true, false) => Ok(Tensor::stack(&features, 0)?.to_device(&self.device)?),
-            (false, false) => Err(training_error(
-                "a batch mixes images as features and as pixels, expected only one of them",
-            )),
-        }
-    }
-
     /// Embeds packed sequences and inserts their image tokens.
     fn embed(&self, sequences: &[Sequence], packing: &Packing) -> Result<Tensor, Error> {
         let tokens = packing.scatter(0, sequences.iter().map(|s| s.tokens.clone()));
         let text = self.trunk.embed(&tokens)?;
         let Some(layers) = &self.images else {
-            if sequences.iter().any(|sequence| sequence.image_start.is_some()) {
+            if sequences.iter().any(|sequence| sequence.image.is_some()) {
                 return Err(training_error(
                     "a prompt contains an image, and the model is a text model",
                 ));
             }
             return Ok(text);
         };
-        let image = layers.projector.forward(&self.image_features(sequences)?)?;
-        let (n, p, c) = image.dims3()?;
-        let table = Tensor::cat(&[&text, &image.reshape((n * p, c))?], 0)?;
+        let table = Tensor::cat(&[&text, &layers.tokens(sequences)?], 0)?;
         let mut indices: Vec<u32> = (0..packing.len() as u32).collect();
         let mut next_image_token = packing.len() as u32;
         for (i, sequence) in sequences.iter().enumerate() {
-            if let Some(image_start) = sequence.image_start {
-                if image_start + p > sequence.len() {
+            if let Some(ImageSpan { start, tokens, .. }) = sequence.image {
+                if start + tokens > sequence.len() {
                     let length = sequence.len();
                     return Err(training_error(&format!(
-                        "{p} image tokens from index {image_start} exceed a sequence of {length} tokens"
+                        "{tokens} image tokens from index {start} exceed a sequence of {length} tokens"
                     )));
                 }
-                let first = packing.start(i) + image_start;
-                for index in &mut indices[first..first + p] {
+                let first = packing.start(i) + start;
+                for index in &mut indices[first..first + tokens] {
                     *index = next_image_token;
                     next_image_token += 1;
                 }
@@ -247,8 +186,4 @@ impl TrainableModel {
         let indices = Tensor::from_vec(indices, packing.len(), &self.device)?;
         Ok(table.index_select(&indices, 0)?)
     }
-}
-
-fn training_error(message: &str) -> Error {
-    Error::Training(message.to_owned())
 }

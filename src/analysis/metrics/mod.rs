@@ -21,6 +21,7 @@ pub use crate::analysis::metrics::lexical::closed::is_closed;
 pub use crate::analysis::metrics::lexical::overlap::{PrecisionRecall, WordOverlap};
 pub use crate::analysis::metrics::lexical::words::words;
 pub use crate::analysis::metrics::scores_file::{SCORES_FORM, to_json_lines};
+pub use learned::sentence_encoder::{EncoderSummary, SentenceEncoder, TextEmbeddings};
 pub use learned::{BartSettings, BertSettings, LearnedMetrics};
 pub use lexical::{LexicalSettings, score_answer};
 pub use metric::{COLUMNS, Metric, MetricColumn};

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use super::files::PanelFiles;
 use super::limits::PanelLimits;
+use super::member_names::MemberNames;
 use super::members_file::MembersFile;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use super::trained_rubrics::{check_trained, trained_rubrics};
@@ -161,9 +162,10 @@ impl PanelDefinition {
                 Self::from_members(&file, path, rubric, &mut weight_files)?
             }
             PanelFiles::Checkpoint(folder) => {
-                let source = CheckpointSource::new(folder.clone());
+                let downloads = &mut weight_files.downloads;
+                let source = CheckpointSource::locate(folder.clone(), None, downloads)?;
                 let prompt_config =
-                    MembersFile::default_prompt_config(display_name(folder, source.is_gguf()));
+                    MembersFile::default_prompt_config(display_name(folder, folder.is_file()));
                 let names = rubric.aspects.iter().map(|aspect| aspect.key.key());
                 let names: Vec<_> = names.chain([CONCLUSION]).collect();
                 let sources = vec![source; names.len()];
@@ -184,6 +186,16 @@ impl PanelDefinition {
         let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
         let rubrics = trained_rubrics(&spec)?;
         check_trained(rubric, &rubrics)?;
+        let names = MemberNames::of_rubric(rubric)?;
+        let listed = spec.member_names();
+        anyhow::ensure!(
+            names.all() == listed,
+            "{}: the experts are {}, expected {}, the aspects of the rubric {}",
+            files.describe(PANEL_FILE),
+            listed[..3].join(", "),
+            names.all()[..3].join(", "),
+            rubric.key
+        );
         let json = files.read(TOKENIZER_FILE)?;
         let file = files.describe(TOKENIZER_FILE);
         let tokenizer = MemberTokenizer {
@@ -197,7 +209,7 @@ impl PanelDefinition {
             ("tokenizer".to_owned(), tokenizer.hash.clone()),
         ]);
         let mut members = Vec::new();
-        for (name, names) in spec.members.members() {
+        for (name, names) in spec.members() {
             let (weights, digests) =
                 Checkpoint::from_panel_files(name, files, names, weight_files)?;
             let digests = digests.into_iter();
@@ -210,7 +222,7 @@ impl PanelDefinition {
                 model_type: "acem3".to_owned(),
                 vision: (!spec.model.is_text_only()).then(|| VisionSetup {
                     processor: spec.processor.clone(),
-                    tiling: None,
+                    tiling: spec.model.tiling.clone(),
                     vision: spec.model.vision.clone(),
                     selection: spec.model.selection,
                     projector: spec.model.projector.clone(),
@@ -225,16 +237,16 @@ impl PanelDefinition {
         Ok(Self {
             prompt_config: PromptConfig {
                 completion_prefixes: spec.completion_prefixes().into(),
+                trained_forms: Some(spec.trained_forms()),
                 rejected_prefixes: spec.rejected_prefixes().into(),
                 name: spec.name,
-                is_trained: true,
                 layout: spec.layout,
                 rubric: spec.rubric,
                 analysis_tokens: spec.analysis_tokens,
             },
             members,
-            names: MEMBERS.into(),
-            indices: (0..MEMBERS.len()).collect(),
+            names: names.all().into(),
+            indices: (0..names.all().len()).collect(),
             hashes,
             rubrics,
             limits: PanelLimits::read(files)?,

@@ -1,6 +1,5 @@
 //! Location of a panel's files: a folder, a file, or the embedded panel.
 
-use crate::checkpoints::published::config_json::CONFIG_FILE;
 use crate::support::files::regular_file;
 use std::borrow::Cow;
 use std::io::{BufReader, Read};
@@ -11,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::spec::PANEL_FILE;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
-use crate::checkpoints::published::config_json::is_gguf;
+use crate::checkpoints::published::config_json::{CONFIG_FILE, is_adapter_folder, is_gguf};
 
 /// Files of the embedded panel: name and content.
 const EMBEDDED_FILES: &[(&str, &[u8])] = &[
@@ -40,7 +39,8 @@ pub enum PanelFiles {
     Folder(PathBuf),
     /// A members file: a TOML file with the checkpoints of the four members.
     Members(PathBuf),
-    /// One published checkpoint for all four members: a folder or a GGUF file.
+    /// One published checkpoint for all four members: a folder, a GGUF file, or the folder of an adapter
+    /// whose base is known.
     Checkpoint(PathBuf),
 }
 
@@ -98,6 +98,9 @@ impl PanelFiles {
         }
         if path.join(PANEL_FILE).is_file() {
             return Ok(Self::Folder(path.to_owned()));
+        }
+        if is_adapter_folder(path) {
+            return Ok(Self::Checkpoint(path.to_owned()));
         }
         if let Some(only) = single_gguf(path) {
             return Ok(Self::Checkpoint(only));

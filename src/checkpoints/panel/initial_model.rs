@@ -1,6 +1,6 @@
 //! Initial model of a training run: a panel, or a published checkpoint for all four members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use acem3_experts::ops::is_adapter;
@@ -11,7 +11,7 @@ use acem3_experts::{ModelConfig, TextTokenizer};
 use acem3_projector::ProjectorKind;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
-use candle::Tensor;
+use candle::{DType, Tensor};
 
 use super::files::PanelFiles;
 use crate::checkpoints::hub::HubDownloads;
@@ -57,15 +57,20 @@ pub struct InitialModel {
 }
 
 impl InitialModel {
-    /// Reads a panel or checkpoint into CPU memory. `keeps_bf16`: true to keep matrices that are
+    /// Reads a panel or checkpoint into CPU memory, for a training on a rubric. `keeps_bf16`: true to keep matrices that are
     /// stored in bf16 in bf16, for a training in bf16.
     ///
     /// # Errors
-    /// A file cannot be read. The members differ in more than their weights. They encode images in tiles,
-    /// or have a Gemma 3 decoder.
-    pub fn read(files: &PanelFiles, downloads: HubDownloads, keeps_bf16: bool) -> Result<Self> {
+    /// A file cannot be read. The members differ in more than their weights, or have a Gemma 3
+    /// decoder.
+    pub fn read(
+        files: &PanelFiles,
+        rubric: &Rubric,
+        downloads: HubDownloads,
+        keeps_bf16: bool,
+    ) -> Result<Self> {
         let placement = Placement { keeps_bf16, ..Placement::cpu() };
-        let definition = PanelDefinition::read(files, &Rubric::built_in()?, &placement, downloads)?;
+        let definition = PanelDefinition::read(files, rubric, &placement, downloads)?;
         let hashes =
             serde_json::to_vec(&definition.hashes).context("cannot serialize the hashes")?;
         let (first, others) = definition.members.split_first().context("no members")?;
@@ -82,13 +87,6 @@ impl InitialModel {
                 );
             }
         }
-        if first.vision.as_ref().is_some_and(|setup| setup.tiling.is_some()) {
-            bail!(
-                "{}: training does not support models that encode images in tiles\n\
-                 hint: start from LLaVA 1.5 or LLaVA-Med 1.5",
-                first.origin
-            );
-        }
         if first.decoder.has_bidirectional_images() {
             bail!(
                 "{}: training does not support Gemma 3, whose image tokens attend to later ones\n\
@@ -102,6 +100,7 @@ impl InitialModel {
                     vision: setup.vision.clone(),
                     selection: setup.selection,
                     projector: setup.projector.clone(),
+                    tiling: setup.tiling.clone(),
                     decoder: first.decoder.clone(),
                 },
                 None => ModelConfig::of_text_model(first.decoder.clone()),
@@ -174,6 +173,41 @@ impl InitialModel {
             return Ok(Parameters::from_shared(tensors)?.merge_adapters()?);
         }
         Ok(tensors)
+    }
+
+    /// Returns the weights of a member by name, without its adapters. They share memory with the initial
+    /// model.
+    pub(crate) fn base_weights(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
+        let tensors = self.members.get(member).context("no such member")?.tensors.iter();
+        let base = tensors.filter(|(name, _)| !is_adapter(name));
+        Ok(base.map(|(name, stored)| (name.clone(), stored.values.clone())).collect())
+    }
+
+    /// Returns the tensors of the adapters of a member by name, in f32.
+    pub(crate) fn adapters(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
+        let tensors = self.members.get(member).context("no such member")?.tensors.iter();
+        let adapters = tensors.filter(|(name, _)| is_adapter(name));
+        let values =
+            adapters.map(|(n, stored)| Ok((n.clone(), stored.values.to_dtype(DType::F32)?)));
+        values.collect()
+    }
+
+    /// Returns the element type of a tensor of a member in its file, if it has one.
+    pub(crate) fn file_dtype(&self, member: usize, name: &str) -> Option<DType> {
+        match self.members.get(member)?.tensors.get(name)?.identity.encoding {
+            TensorEncoding::Plain(dtype) => Some(dtype),
+            TensorEncoding::Blocks(_) => None,
+        }
+    }
+
+    /// Returns true if two members have the same weights, apart from their adapters.
+    pub(crate) fn have_one_base(&self, first: usize, second: usize) -> bool {
+        let base = |member: usize| -> Option<BTreeMap<&String, &TensorIdentity>> {
+            let tensors = self.members.get(member)?.tensors.iter();
+            let tensors = tensors.filter(|(name, _)| !is_adapter(name));
+            Some(tensors.map(|(name, stored)| (name, &*stored.identity)).collect())
+        };
+        base(first) == base(second)
     }
 
     /// Returns a tensor of a member.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use acem3_experts::TextTokenizer;
 use acem3_experts::decoder::DecoderConfig;
 use acem3_experts::prompt::ChatTemplate;
+use acem3_experts::{ImagePackingConfig, TextTokenizer};
 use acem3_projector::ProjectorConfig;
 use acem3_vision::{ImageProcessor, Selection, Tiling, VisionConfig};
 use serde::Serialize;
@@ -26,6 +26,19 @@ pub(crate) struct VisionSetup {
     pub selection: Selection,
     /// Shape of the projector.
     pub projector: ProjectorConfig,
+}
+
+impl VisionSetup {
+    /// Returns the sizes that determine the image tokens of an image.
+    pub(crate) fn image_packing(&self) -> ImagePackingConfig {
+        let features = self.vision.token_count(self.selection);
+        ImagePackingConfig {
+            tiling: self.tiling.clone(),
+            grid_side: self.vision.grid_side(),
+            input_tokens: self.projector.kind.token_count(features),
+            hidden_size: self.projector.hidden_size,
+        }
+    }
 }
 
 /// A tokenizer with its file name and hash.

@@ -1,4 +1,4 @@
-//! A member in a members file: a checkpoint, or a model that a server runs.
+//! A member in a members file: a checkpoint, an adapter over one, or a model that a server runs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Debug)]
 pub(super) enum MemberEntry {
     Folder(PathBuf),
-    Table(MemberTable),
+    Table(Box<MemberTable>),
 }
 
 /// Reads an entry. The errors about a table name its fields, unlike those of an untagged enum.
@@ -22,7 +22,8 @@ impl<'de> Visitor<'de> for EntryVisitor {
     type Value = MemberEntry;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a folder, or a table with folder, or with endpoint and model")
+        formatter
+            .write_str("a folder, or a table with folder or adapter, or with endpoint and model")
     }
 
     fn visit_str<E: serde::de::Error>(self, folder: &str) -> Result<MemberEntry, E> {
@@ -30,7 +31,8 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<MemberEntry, A::Error> {
-        MemberTable::deserialize(MapAccessDeserializer::new(table)).map(MemberEntry::Table)
+        let table = MemberTable::deserialize(MapAccessDeserializer::new(table))?;
+        Ok(MemberEntry::Table(Box::new(table)))
     }
 }
 
@@ -46,6 +48,8 @@ impl<'de> Deserialize<'de> for MemberEntry {
 pub(super) struct MemberTable {
     #[serde(alias = "file")]
     pub(super) folder: Option<PathBuf>,
+    /// Folder of an adapter of PEFT over the checkpoint.
+    pub(super) adapter: Option<PathBuf>,
     pub(super) endpoint: Option<String>,
     pub(super) model: Option<String>,
     pub(super) engine: Option<String>,
@@ -89,7 +93,8 @@ pub struct EndpointEntry {
 }
 
 impl MemberEntry {
-    /// Returns the folder or file of a checkpoint; `None` for a served member.
+    /// Returns the folder or file of a checkpoint; `None` for a served member, and for an adapter without
+    /// a base of its own.
     pub(super) fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(folder) => Some(folder),
@@ -97,9 +102,14 @@ impl MemberEntry {
         }
     }
 
+    /// Returns the folder of the adapter, if the entry names one.
+    pub(super) fn adapter(&self) -> Option<&Path> {
+        self.table().and_then(|entry| entry.adapter.as_deref())
+    }
+
     /// Returns true if a server runs the member.
     pub(super) fn is_served(&self) -> bool {
-        self.folder().is_none()
+        self.folder().is_none() && self.adapter().is_none()
     }
 
     /// Returns the settings; `None` for a folder alone.
@@ -141,9 +151,10 @@ impl MemberEntry {
                 );
             }
         } else if let Some(name) = first(&of_server) {
+            let place = if self.folder().is_some() { "folder" } else { "adapter" };
             bail!(
-                "the member has folder and {name}, expected a checkpoint or a served model\n\
-                 hint: remove {name}, or remove folder to use a server"
+                "the member has {place} and {name}, expected a checkpoint or a served model\n\
+                 hint: remove {name}, or remove {place} to use a server"
             );
         }
         Ok(())

@@ -11,10 +11,12 @@ use serde::Deserialize;
 use super::files::single_gguf;
 use super::member_entry::{EndpointEntry, MemberEntry};
 use super::spec::check_analysis_tokens;
+use super::trained_forms::TrainedForms;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
+use crate::checkpoints::published::config_json::is_adapter_folder;
 use crate::support::files::regular_file;
 
 /// Default token budget of one analysis.
@@ -39,6 +41,9 @@ pub(crate) struct MembersFile {
     trained: bool,
     /// `tokenizer.json` of served members: the server writes the tokens of a local member (vLLM only).
     tokenizer: Option<PathBuf>,
+    /// Folder, GGUF file or hub id of the base of members that are adapters and name none (default: the
+    /// base that `adapter_config.json` names).
+    base: Option<PathBuf>,
     /// Chat template of members that set none.
     dialogue: Option<String>,
     /// Reward token before the text of every member (`"[Good]"`), if they were trained with one.
@@ -105,7 +110,7 @@ impl MembersFile {
     /// Returns the default prompt configuration.
     pub(crate) fn default_prompt_config(name: String) -> PromptConfig {
         PromptConfig {
-            is_trained: false,
+            trained_forms: None,
             name,
             layout: PromptLayout::Paper,
             rubric: RubricDetail::Full,
@@ -132,7 +137,7 @@ impl MembersFile {
             Self::served_prompt_config(name)
         };
         PromptConfig {
-            is_trained: self.trained,
+            trained_forms: self.trained.then(TrainedForms::default),
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
@@ -195,13 +200,14 @@ impl MembersFile {
         let mut sources = Vec::new();
         let entries = MEMBERS.iter().zip(self.members.in_member_order());
         for (i, (name, entry)) in entries.enumerate() {
-            if let Some(folder) = entry.folder() {
-                let source = self.member_source(entry, folder, base, downloads);
+            if !entry.is_served() {
+                let source = self.member_source(entry, base, downloads);
                 let source =
                     source.with_context(|| format!("{}: members.{name}", path.display()))?;
                 sources.push((i, source));
             }
         }
+        self.check_base(path, &sources)?;
         Ok(sources)
     }
 
@@ -258,23 +264,15 @@ impl MembersFile {
     fn member_source(
         &self,
         entry: &MemberEntry,
-        name: &Path,
-        base: &Path,
+        folder: &Path,
         downloads: &mut HubDownloads,
     ) -> Result<CheckpointSource> {
-        let Some(folder) = resolve_member(name, base, &FileFilter::Panel, downloads)? else {
-            bail!(
-                "no folder and no .gguf file {}\n\
-                 hint: use a path relative to the members file, or a hub id owner/name",
-                base.join(name).display()
-            )
-        };
         let table = entry.table();
         let tower = table.and_then(|entry| entry.vision_tower.as_ref());
         let tower = match tower.or(self.vision_tower.as_ref()) {
             // A missing tower is reported later, if a member needs it.
-            Some(tower) => resolve_member(tower, base, &FileFilter::Encoder, downloads)?
-                .or(Some(base.join(tower))),
+            Some(tower) => resolve_member(tower, folder, &FileFilter::Encoder, downloads)?
+                .or(Some(folder.join(tower))),
             None => None,
         };
         let dialogue = table.and_then(|entry| entry.dialogue.as_ref());
@@ -283,9 +281,68 @@ impl MembersFile {
             chat_template: dialogue.or(self.dialogue.as_ref()).cloned(),
             vision_tower: tower,
             ignore_config: self.ignore_config.clone(),
-            ..CheckpointSource::new(single_gguf(&folder).unwrap_or(folder))
+            ..self.weight_source(entry, folder, downloads)?
         })
     }
+
+    /// Locates the weights of a member: a checkpoint, or an adapter and its base.
+    fn weight_source(
+        &self,
+        entry: &MemberEntry,
+        folder: &Path,
+        downloads: &mut HubDownloads,
+    ) -> Result<CheckpointSource> {
+        let model = entry.folder().map(|name| find_member(name, folder, downloads)).transpose()?;
+        let adapter =
+            entry.adapter().map(|name| find_member(name, folder, downloads)).transpose()?;
+        match (model, adapter) {
+            (Some(model), Some(adapter)) => CheckpointSource::new(model).with_adapter(adapter),
+            (Some(path), None) | (None, Some(path)) => {
+                let is_adapter = entry.adapter().is_some() || is_adapter_folder(&path);
+                let base = self.base.as_ref().filter(|_| is_adapter);
+                let base = base.map(|name| find_member(name, folder, downloads)).transpose()?;
+                let path = single_gguf(&path).filter(|_| !is_adapter).unwrap_or(path);
+                CheckpointSource::locate(path, base.as_deref(), downloads)
+            }
+            (None, None) => bail!("expected folder or adapter"),
+        }
+    }
+
+    /// Checks that the base of adapters is used.
+    fn check_base(&self, path: &Path, sources: &[(usize, CheckpointSource)]) -> Result<()> {
+        let entries = self.members.in_member_order();
+        let takes_base = |(i, source): &(usize, CheckpointSource)| {
+            let names_both = entries
+                .get(*i)
+                .is_some_and(|entry| entry.folder().is_some() && entry.adapter().is_some());
+            source.adapter.is_some() && !names_both
+        };
+        match &self.base {
+            Some(base) if !sources.iter().any(takes_base) => bail!(
+                "{}: base = {:?} is not used, because no member is an adapter without a base of its \
+                 own\nhint: remove base, or name the folders of adapters as members",
+                path.display(),
+                base.display().to_string()
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Resolves the name of a member, and downloads it if it is a hub id.
+///
+/// # Errors
+///
+/// There is no such folder or file.
+fn find_member(name: &Path, base: &Path, downloads: &mut HubDownloads) -> Result<PathBuf> {
+    let found = resolve_member(name, base, &FileFilter::Panel, downloads)?;
+    found.with_context(|| {
+        format!(
+            "no folder and no .gguf file {}\n\
+             hint: use a path relative to the members file, or a hub id owner/name",
+            base.join(name).display()
+        )
+    })
 }
 
 /// Resolves a name: a folder or GGUF file relative to `base`, otherwise a folder from the hub.

@@ -1,16 +1,18 @@
 //! How the members of a panel are prompted.
 
 use acem3_experts::prompt::{Form, PromptLayout, RubricDetail};
-use anyhow::{Result, bail};
+use anyhow::Result;
+
+use super::trained_forms::TrainedForms;
 
 /// Prompt configuration of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PromptConfig {
     /// The panel's name in tables and records.
     pub name: String,
-    /// True if the members were trained on the prompts of acem3: they know pairs without a reference
-    /// answer only. Published models have not seen these prompts and take any form.
-    pub is_trained: bool,
+    /// The forms that the members were trained for, on the prompts of acem3. `None` for published models,
+    /// which have not seen these prompts and take any form.
+    pub trained_forms: Option<TrainedForms>,
     /// The prompt layout.
     pub layout: PromptLayout,
     /// Level of detail of the rubric in prompts.
@@ -29,23 +31,17 @@ impl PromptConfig {
     ///
     /// # Errors
     ///
-    /// The panel was trained for pairs without a reference answer.
+    /// The panel was trained for others.
     pub(crate) fn check_form(&self, form: Form, shows_reference: bool) -> Result<()> {
-        if !self.is_trained || (form.is_pair() && !shows_reference) {
-            return Ok(());
+        match &self.trained_forms {
+            Some(trained) => trained.check(form, shows_reference, &self.name),
+            None => Ok(()),
         }
-        let asked = if form.is_pair() {
-            "--reference show".to_owned()
-        } else {
-            format!("--form {}", form.name())
-        };
-        bail!(
-            "{asked}: the panel {} was trained for pairs of responses without the reference answer; \
-             its other verdicts would mean nothing\n\
-             hint: judge with a published model, such as --panel FOLDER of a LLaVA checkpoint, or \
-             judge pairs",
-            self.name
-        )
+    }
+
+    /// Returns true if the members were trained on the prompts of acem3.
+    pub(crate) fn is_trained(&self) -> bool {
+        self.trained_forms.is_some()
     }
 }
 

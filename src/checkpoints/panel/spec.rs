@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use acem3_experts::ModelConfig;
-use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
+use acem3_experts::prompt::{ChatTemplate, Form, PromptLayout, RubricDetail};
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+
+use super::member_files::MemberFiles;
+use super::prompt_config::{CONCLUSION, MEMBERS};
+use super::trained_forms::TrainedForms;
 
 /// Name of the specification file.
 pub const PANEL_FILE: &str = "panel.toml";
@@ -32,6 +36,15 @@ pub struct PanelSpec {
     /// panels of earlier versions, which were trained for `ace_m3`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rubrics: BTreeMap<String, String>,
+    /// The forms of judging that it was trained for (default: pairs).
+    #[serde(default = "pairs_only", skip_serializing_if = "is_pairs_only")]
+    pub forms: Vec<Form>,
+    /// True if it was trained on prompts that show the reference answer.
+    #[serde(default, rename = "reference", skip_serializing_if = "std::ops::Not::not")]
+    pub shows_reference: bool,
+    /// Keys of the aspects that the experts score, in order (default: those of the rubric `ace_m3`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experts: Option<[String; 3]>,
     /// Reward tokens by member name, for members that were trained with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward_tokens: BTreeMap<String, String>,
@@ -46,43 +59,16 @@ pub struct PanelSpec {
     pub processor: ImageProcessor,
     /// Configuration of each member.
     pub model: ModelConfig,
-    /// Weight files of each member; together they contain all its tensors.
+    /// Weight files of each member by name; together they contain all its tensors.
     pub members: MemberFiles,
 }
 
-/// The weight files (safetensors) of the four members.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MemberFiles {
-    /// The expression expert.
-    pub expression: Vec<String>,
-    /// The medical knowledge expert.
-    pub medical_knowledge: Vec<String>,
-    /// The patient relevance expert.
-    pub patient_relevance: Vec<String>,
-    /// The conclusion model.
-    pub conclusion: Vec<String>,
+fn pairs_only() -> Vec<Form> {
+    TrainedForms::default().forms
 }
 
-impl MemberFiles {
-    /// Returns the names and files of the four members, in the order of
-    /// [`MEMBERS`](super::prompt_config::MEMBERS).
-    pub fn members(&self) -> [(&'static str, &[String]); 4] {
-        [
-            ("expression", &self.expression),
-            ("medical_knowledge", &self.medical_knowledge),
-            ("patient_relevance", &self.patient_relevance),
-            ("conclusion", &self.conclusion),
-        ]
-    }
-}
-
-impl From<[Vec<String>; 4]> for MemberFiles {
-    /// Converts four lists in the order of [`MemberFiles::members`].
-    fn from(files: [Vec<String>; 4]) -> Self {
-        let [expression, medical_knowledge, patient_relevance, conclusion] = files;
-        Self { expression, medical_knowledge, patient_relevance, conclusion }
-    }
+fn is_pairs_only(forms: &[Form]) -> bool {
+    forms == pairs_only()
 }
 
 /// Maximum token budget of an analysis. Published judges write up to 512.
@@ -104,18 +90,35 @@ impl PanelSpec {
     /// The schema version that acem3 writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Returns the reward token of each member in the order of
-    /// [`MemberFiles::members`]; empty for none.
-    pub fn completion_prefixes(&self) -> [String; 4] {
-        let reward_token = |(name, _)| self.reward_tokens.get(name).cloned().unwrap_or_default();
-        self.members.members().map(reward_token)
+    /// Returns the names of the members: the experts in the order of the rubric, then the conclusion
+    /// model.
+    pub fn member_names(&self) -> [&str; 4] {
+        match &self.experts {
+            Some([first, second, third]) => [first, second, third, CONCLUSION],
+            None => MEMBERS,
+        }
     }
 
-    /// Returns the token of rejected evaluations of each member in the order of
-    /// [`MemberFiles::members`]; empty if the panel does not state it.
+    /// Returns the names and files of the members, in order.
+    pub fn members(&self) -> [(&str, &[String]); 4] {
+        self.member_names().map(|name| (name, self.members.of(name)))
+    }
+
+    /// Returns the reward token of each member, in order; empty for none.
+    pub fn completion_prefixes(&self) -> [String; 4] {
+        self.member_names().map(|name| self.reward_tokens.get(name).cloned().unwrap_or_default())
+    }
+
+    /// Returns the forms of judging that the panel was trained for.
+    pub(crate) fn trained_forms(&self) -> TrainedForms {
+        TrainedForms { forms: self.forms.clone(), shows_reference: self.shows_reference }
+    }
+
+    /// Returns the token of rejected evaluations of each member, in order; empty if the panel does not
+    /// state it.
     pub fn rejected_prefixes(&self) -> [String; 4] {
-        let token = |(name, _)| self.bad_reward_tokens.get(name).cloned().unwrap_or_default();
-        self.members.members().map(token)
+        let token = |name: &str| self.bad_reward_tokens.get(name).cloned().unwrap_or_default();
+        self.member_names().map(token)
     }
 
     /// Reads and checks a specification.
@@ -127,20 +130,24 @@ impl PanelSpec {
         if let Err(problem) = spec.model.validate() {
             bail!("model.{problem}");
         }
-        for name in spec.members.members().into_iter().flat_map(|(_, files)| files) {
+        spec.members.check(spec.member_names()).context("members")?;
+        for name in spec.members().into_iter().flat_map(|(_, files)| files) {
             let is_file_name = Path::new(name).components().eq([Component::Normal(name.as_ref())]);
             if !is_file_name {
                 bail!("members: `{name}`, expected the name of a file in the panel's folder");
             }
         }
-        let members = spec.members.members();
-        let is_member = |name: &String| members.iter().any(|(member, _)| member == name);
+        let names = spec.member_names();
+        let is_member = |name: &String| names.contains(&name.as_str());
         for (key, tokens) in
             [("reward_tokens", &spec.reward_tokens), ("bad_reward_tokens", &spec.bad_reward_tokens)]
         {
             if let Some(name) = tokens.keys().find(|name| !is_member(name)) {
                 bail!("{key}: unknown member {name:?}");
             }
+        }
+        if spec.forms.is_empty() {
+            bail!("forms is empty, expected the forms of judging that the panel was trained for");
         }
         check_analysis_tokens(spec.analysis_tokens)?;
         spec.processor.validate().context("processor")?;

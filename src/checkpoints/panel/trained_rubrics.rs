@@ -3,10 +3,30 @@
 use std::collections::BTreeMap;
 
 use acem3_experts::prompt::Rubric;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
+use super::files::PanelFiles;
 use super::spec::PanelSpec;
 use crate::support::digest::Digest;
+
+/// File with the rubric of a panel that was trained for another one than that of ACE-M³.
+pub(crate) const RUBRIC_FILE: &str = "rubric.toml";
+
+/// Reads the rubric in a panel's folder. `None` for a panel of the rubric of ACE-M³ and for published
+/// models.
+///
+/// # Errors
+///
+/// The file cannot be read or is no rubric.
+pub(crate) fn own_rubric(files: &PanelFiles) -> Result<Option<Rubric>> {
+    if !files.contains(RUBRIC_FILE) {
+        return Ok(None);
+    }
+    let bytes = files.read(RUBRIC_FILE)?;
+    let text = std::str::from_utf8(&bytes).context("not UTF-8");
+    let rubric = text.and_then(|text| Ok(Rubric::parse(text)?));
+    rubric.map(Some).with_context(|| files.describe(RUBRIC_FILE))
+}
 
 /// Returns the key of a rubric with the hash of its content, as in `panel.toml`.
 pub(crate) fn declare_rubric(rubric: &Rubric) -> (String, String) {
@@ -47,7 +67,7 @@ pub(super) fn check_trained(rubric: &Rubric, trained: &BTreeMap<String, String>)
     bail!(
         "--rubric {key}: the panel was trained for the rubric {known}{difference}; another one would \
          give meaningless verdicts\n\
-         hint: judge with one published checkpoint, which takes the part of every member, such as \
-         --panel FOLDER of a LLaVA checkpoint, or omit --rubric"
+         hint: omit --rubric, or judge with one published checkpoint, which takes the part of every \
+         member, such as --panel FOLDER of a LLaVA checkpoint"
     )
 }

@@ -8,6 +8,13 @@ use crate::support::files::regular_file;
 
 /// The file that makes a folder a published checkpoint.
 pub(crate) const CONFIG_FILE: &str = "config.json";
+/// The file that makes a folder an adapter of PEFT.
+pub(crate) const ADAPTER_CONFIG_FILE: &str = "adapter_config.json";
+
+/// Returns true if a folder contains an adapter of PEFT.
+pub(crate) fn is_adapter_folder(folder: &Path) -> bool {
+    folder.join(ADAPTER_CONFIG_FILE).is_file()
+}
 
 /// Returns true if the file name has the extension `.gguf`.
 pub(crate) fn is_gguf(path: &Path) -> bool {

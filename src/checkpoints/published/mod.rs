@@ -2,6 +2,7 @@
 //!
 //! This module translates the tensor names and settings of each layout into those of the crates.
 
+mod adapter;
 mod byte_bpe;
 pub(crate) mod checkpoint_tower;
 mod config;
@@ -36,18 +37,48 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
+use adapter::AdapterFolder;
 use config::CheckpointConfig;
 use config_json::{CONFIG_FILE, read_json};
 pub(crate) use source::CheckpointSource;
+use tensor_names::CheckpointLayout;
 
 impl CheckpointSource {
-    /// Reads the checkpoint.
+    /// Reads the checkpoint and its adapter.
     pub(crate) fn load(&self, name: &str, weight_files: &mut WeightFiles) -> Result<Member> {
+        let (mut member, layout) = self.load_base(name, weight_files)?;
+        if let Some(folder) = &self.adapter {
+            let folder = AdapterFolder {
+                path: folder,
+                ignore_config: &self.ignore_config,
+                layout,
+                text_only: member.vision.is_none(),
+            };
+            adapter::apply(folder, &mut member, weight_files)?;
+        }
+        Ok(member)
+    }
+
+    /// Returns the folder with the `config.json` of the model. LLaVA's own code writes that of the
+    /// complete model next to an adapter of its language model.
+    fn config_folder(&self) -> &Path {
+        let adapter = self.adapter.as_deref();
+        adapter.filter(|folder| folder.join(CONFIG_FILE).is_file()).unwrap_or(&self.path)
+    }
+
+    /// Reads the checkpoint without its adapter. Also returns the layout of its names.
+    fn load_base(
+        &self,
+        name: &str,
+        weight_files: &mut WeightFiles,
+    ) -> Result<(Member, CheckpointLayout)> {
         if self.is_gguf() {
             let file = || self.path.display().to_string();
-            return gguf::load(self, name, weight_files).with_context(file);
+            let member = gguf::load(self, name, weight_files).with_context(file)?;
+            // Adapters have the names of transformers.
+            return Ok((member, CheckpointLayout::Transformers));
         }
-        let path = self.path.join(CONFIG_FILE);
+        let path = self.config_folder().join(CONFIG_FILE);
         let file = path.display().to_string();
         let config = read_json(&path)
             .and_then(|map| CheckpointConfig::parse(map, &self.ignore_config))
@@ -89,7 +120,7 @@ impl CheckpointSource {
             _ => None,
         };
         let dialogue = self.chat_template.as_deref().unwrap_or(config.default_chat_template);
-        Ok(Member {
+        let member = Member {
             origin: file,
             model_type: config.model_type,
             vision,
@@ -101,7 +132,8 @@ impl CheckpointSource {
             },
             files,
             weights,
-        })
+        };
+        Ok((member, config.layout))
     }
 }
 

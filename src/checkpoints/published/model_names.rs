@@ -11,6 +11,13 @@ pub(super) const EMBEDDING_TENSOR: &str = "model.embed_tokens.weight";
 /// Weights of the output layer.
 pub(super) const OUTPUT_TENSOR: &str = "lm_head.weight";
 
+/// Returns true for a tensor of the vision tower or the projector, or the embedding of a row's end.
+pub(super) fn is_image_tensor(name: &str) -> bool {
+    name.starts_with("model.vision_tower.")
+        || name.starts_with(PROJECTOR_PREFIX)
+        || name == NEWLINE_TENSOR
+}
+
 /// Maps the name of a tensor of the language model in the transformers layouts. `inner`: the name
 /// without the prefix of the complete model. An unknown tensor keeps its name.
 pub(super) fn language_model_name(inner: &str, name: &str) -> String {

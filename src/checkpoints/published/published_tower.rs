@@ -68,6 +68,7 @@ impl PublishedTower {
     }
 
     /// Returns a configuration with this tower, its usual patch features and a projector of this kind.
+    /// Images are encoded without tiles.
     pub(crate) fn put_into(&self, model: ModelConfig, projector: ProjectorKind) -> ModelConfig {
         ModelConfig {
             vision: self.encoder.config.clone(),
@@ -77,6 +78,7 @@ impl PublishedTower {
                 vision_hidden_size: self.encoder.config.hidden_size,
                 hidden_size: model.decoder.hidden_size,
             },
+            tiling: None,
             decoder: model.decoder,
         }
     }

@@ -15,6 +15,13 @@ const WEIGHT_FILES: [(&str, &str); 2] = [
     ("pytorch_model.bin.index.json", "pytorch_model.bin"),
 ];
 
+/// Returns true if a folder contains the weights of a checkpoint.
+pub(super) fn has_weights(folder: &Path) -> bool {
+    WEIGHT_FILES
+        .iter()
+        .any(|(index, single)| folder.join(index).is_file() || folder.join(single).is_file())
+}
+
 /// Reads all tensors of a folder under their original names. Adds the hash of each file to `files`.
 pub(super) fn read(
     folder: &Path,

@@ -9,6 +9,8 @@ use super::config_json::is_gguf;
 pub(crate) struct CheckpointSource {
     /// The folder, or the GGUF file.
     pub path: PathBuf,
+    /// The folder of an adapter of PEFT over this checkpoint.
+    pub adapter: Option<PathBuf>,
     /// True to ignore its vision tower.
     pub text_only: bool,
     /// Chat template, if not the default of the model type.
@@ -24,6 +26,7 @@ impl CheckpointSource {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
             path: folder,
+            adapter: None,
             text_only: false,
             chat_template: None,
             vision_tower: None,

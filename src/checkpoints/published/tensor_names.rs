@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use super::intern_vl_names;
 use super::model_names::{
     EMBEDDING_TENSOR, NEWLINE_TENSOR, OUTPUT_TENSOR, PROJECTOR_PREFIX, TOWER_PREFIX,
-    language_model_name,
+    is_image_tensor, language_model_name,
 };
 use crate::checkpoints::store::weight_files::Checkpoint;
 
@@ -42,10 +42,7 @@ impl CheckpointLayout {
             Self::InternVl => intern_vl_names::transformers_name(name)?,
             Self::InternVlChat => intern_vl_names::own_name(name)?,
         };
-        let is_vision = model_name.starts_with("model.vision_tower.")
-            || model_name.starts_with(PROJECTOR_PREFIX)
-            || model_name == NEWLINE_TENSOR;
-        (!(text_only && is_vision)).then_some(model_name)
+        (!(text_only && is_image_tensor(&model_name))).then_some(model_name)
     }
 }
 

@@ -59,7 +59,8 @@ pub enum DataCommand {
     /// training
     ///
     /// Fits a logistic regression on text features of the rated evaluations, and prints its
-    /// accuracy on held-out ones.
+    /// accuracy on held-out ones. With `--embeddings`, a support vector machine on sentence
+    /// embeddings too, whose probabilities are then the qualities.
     Quality(QualityArgs),
     /// Let people review a sample of evaluations, and leave out what they reject
     Review(ReviewArgs),

@@ -38,7 +38,7 @@ pub use man::ManArgs;
 pub use merge::MergeArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelExportArgs, PanelInspectArgs, PanelPromptsArgs};
 pub use preferences::PreferenceArgs;
-pub use quality::QualityArgs;
+pub use quality::{QualityArgs, SentenceEncoderArgs};
 pub use review::{ReviewApplyArgs, ReviewArgs, ReviewCommand, ReviewSampleArgs};
 pub use root::Cli;
 pub use shared::{

@@ -37,7 +37,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
         DataCommand::Index(args) => index_corpora(args, verbosity),
         DataCommand::Phantoms(args) => write_phantoms(args, verbosity),
         DataCommand::Preferences(args) => preferences::run(args, verbosity),
-        DataCommand::Quality(args) => quality::run(args),
+        DataCommand::Quality(args) => quality::run(args, verbosity),
         DataCommand::Evaluations(args) => construction::evaluations::run(args, verbosity),
         DataCommand::Review(args) => construction::review::run(&args.command),
         DataCommand::Check(args) => check_cases(args, verbosity),

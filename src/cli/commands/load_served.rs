@@ -45,10 +45,10 @@ pub(super) fn connect_model(
     let aspects = options.to_rubric()?.aspects.len();
     let config = MembersFile::served_prompt_config(model.model.clone());
     let settings = ServedPanelSettings {
+        is_trained: config.is_trained(),
         name: config.name,
         layout: config.layout,
         detail: config.rubric,
-        is_trained: config.is_trained,
         analysis_tokens: config.analysis_tokens,
         tokenizer: None,
         completion_prefixes: config.completion_prefixes,
@@ -101,7 +101,7 @@ pub(super) fn connect_members(
     let settings = ServedPanelSettings {
         layout: config.layout,
         detail: config.rubric,
-        is_trained: config.is_trained,
+        is_trained: config.is_trained(),
         analysis_tokens: config.analysis_tokens,
         tokenizer: file.tokenizer(path)?,
         completion_prefixes: config.completion_prefixes,

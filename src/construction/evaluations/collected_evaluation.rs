@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::verdict_check::{Rejection, shown_models};
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder};
 use crate::judging::run::record::RecordSubject;
 use crate::training::preferences::recorded_evaluations::RecordedEvaluation;
@@ -18,9 +17,8 @@ pub struct CollectedEvaluation {
     pub case: Option<String>,
     /// The models of the responses, in the order in which they are shown.
     pub models: Vec<String>,
-    /// The member that is trained on it; absent if no member of a panel has this name, so that all are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub member: Option<&'static str>,
+    /// The member that is trained on it: an aspect of the rubric, or `conclusion`.
+    pub member: &'static str,
     /// The aspect, or `conclusion`.
     pub aspect: &'static str,
     /// The prompt.
@@ -77,7 +75,7 @@ impl CollectedEvaluation {
             id: format!("{name}/{}/{aspect}", models.join("/")),
             case,
             models,
-            member: MEMBERS.into_iter().find(|member| *member == aspect),
+            member: aspect,
             aspect,
             prompt: prompt_text(&prompt.pieces),
             completion: prompt_text(&format.render_pieces(&evaluation.ratings)),

@@ -197,14 +197,15 @@ impl Conversion<'_> {
                             continue;
                         }
                     };
-                    let image = self.save_image(subject)?;
+                    let shows_image = evaluations.iter().any(|e| e.prompt.has_image);
+                    let image = if shows_image { self.save_image(subject)? } else { None };
                     self.summary.accepted_orders += 1;
                     self.summary.unchecked_orders +=
                         u64::from(!self.request.rules.can_compare(subject));
                     for recorded in evaluations {
                         let aspect = self.prompts.member_name(recorded.member.index);
                         *self.summary.evaluations.entry(aspect).or_default() += 1;
-                        let image = image.as_deref();
+                        let image = image.as_deref().filter(|_| recorded.prompt.has_image);
                         let line =
                             CollectedEvaluation::new(subject, order, recorded, aspect, image);
                         let line = line.map_err(|missing| anyhow!(missing.text()))?;

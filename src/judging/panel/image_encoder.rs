@@ -1,10 +1,9 @@
 //! Image encoder of a member: preprocessing, vision tower and projector. Converts decoded images to
 //! image tokens.
 
-use acem3_projector::{Projector, TileLayout, pack_limited_tiles, pack_tiles};
-use acem3_vision::{
-    DecodedImage, InputProcessor, ProcessError, RegionRounding, Tiles, Tiling, VisionTower,
-};
+use acem3_experts::ImagePacking;
+use acem3_projector::Projector;
+use acem3_vision::{DecodedImage, InputProcessor, ProcessError, Tiles, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
@@ -14,21 +13,10 @@ use crate::checkpoints::panel::member::VisionSetup;
 /// Image encoder that the members of a trunk share.
 pub(crate) struct ImageEncoder {
     input: InputProcessor,
-    packing: TokenPacking,
+    packing: ImagePacking,
     tower: VisionTower,
     projector: Projector,
     device: Device,
-}
-
-/// Arrangement of the image tokens of the encoder inputs of one image.
-enum TokenPacking {
-    /// The tokens of all encoder inputs, one after the other.
-    Sequence,
-    /// The tokens of the complete image, then those of the tiles, in rows that end with this
-    /// embedding, shape `(c)`.
-    Rows { newline: Tensor },
-    /// The same rows, with shrunk tiles if these have more tokens than `max_tiles` tiles.
-    LimitedRows { newline: Tensor, max_tiles: usize, rounding: RegionRounding },
 }
 
 /// Largest number of encoder inputs that the vision tower computes at once. It limits the memory for
@@ -42,19 +30,9 @@ impl ImageEncoder {
         let vision = model.pp("vision_tower.vision_model");
         let processor = setup.processor.clone();
         let input = InputProcessor::new(processor, setup.tiling.as_ref(), setup.vision.image_size)?;
-        let newline = || model.get(setup.projector.hidden_size, "image_newline");
-        let packing = match &setup.tiling {
-            None | Some(Tiling::Dynamic { .. }) => TokenPacking::Sequence,
-            Some(Tiling::Pinpoints(_)) => TokenPacking::Rows { newline: newline()? },
-            Some(Tiling::AnyResMax(settings)) => TokenPacking::LimitedRows {
-                newline: newline()?,
-                max_tiles: settings.max_tiles,
-                rounding: settings.rounding,
-            },
-        };
         Ok(Self {
             input,
-            packing,
+            packing: ImagePacking::load(&model, &setup.image_packing())?,
             tower: VisionTower::load(&vision, &setup.vision, setup.selection)?,
             projector: Projector::load(&model.pp("mm_projector"), &setup.projector)?,
             device: device.clone(),
@@ -86,21 +64,7 @@ impl ImageEncoder {
     /// `(t, c)`.
     pub(crate) fn project(&self, tiles: &Tiles) -> candle::Result<Tensor> {
         let tokens = self.encode_inputs(&tiles.pixel_values)?;
-        let layout = |rounding| {
-            let (rows, columns) = tiles.grid;
-            let side = self.tower.config().grid_side();
-            let (token_rows, token_columns) = tiles.content_region(side, rounding);
-            TileLayout { rows, columns, token_rows, token_columns }
-        };
-        match &self.packing {
-            TokenPacking::Sequence => tokens.flatten_to(1),
-            TokenPacking::Rows { newline } => {
-                pack_tiles(&tokens, &layout(RegionRounding::Decimals), newline)
-            }
-            TokenPacking::LimitedRows { newline, max_tiles, rounding } => {
-                pack_limited_tiles(&tokens, &layout(*rounding), newline, *max_tiles)
-            }
-        }
+        self.packing.forward(&tokens, &tiles.grid)
     }
 
     /// Returns the image tokens of each encoder input.

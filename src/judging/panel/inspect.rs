@@ -16,6 +16,7 @@ use crate::checkpoints::panel::member::{Member, VisionSetup};
 use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::panel::trained_rubrics::own_rubric;
 use crate::checkpoints::store::tensor_store::TensorIdentity;
 use crate::judging::panel::options::PanelOptions;
 use crate::judging::panel::tile_tokens::max_tile_tokens;
@@ -199,7 +200,7 @@ fn read_definition(
     placement: &Placement,
     downloads: HubDownloads,
 ) -> Result<(PanelDefinition, Vec<ServedMemberReport>)> {
-    let rubric = Rubric::built_in()?;
+    let rubric = own_rubric(files)?.map_or_else(Rubric::built_in, Ok)?;
     let path = match files {
         PanelFiles::Members(path) if MembersFile::read(path)?.has_served_members() => path,
         _ => {

@@ -56,6 +56,7 @@ impl Panel {
         placement: &Placement,
         downloads: HubDownloads,
     ) -> Result<Self> {
+        let options = options.with_rubric_of(files)?;
         let rubric = options.to_rubric()?;
         let definition = PanelDefinition::read(files, &rubric, placement, downloads)?;
         Self::from_definition(definition, options, placement)

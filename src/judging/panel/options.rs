@@ -6,7 +6,9 @@ use acem3_experts::Error;
 use acem3_experts::generate::GenerationSettings;
 use acem3_experts::prompt::{Form, PromptForm, Rubric};
 
+use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
+use crate::checkpoints::panel::trained_rubrics::own_rubric;
 use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::provenance::{Provenance, add_form};
 
@@ -40,9 +42,10 @@ impl PanelOptions {
             form: self.form,
             layout: config.layout,
             shows_reference: self.shows_reference,
-            is_trained: config.is_trained,
+            is_trained: config.is_trained(),
             offers_knowledge: self.knowledge.is_some(),
         }
+        .for_rubric(self.rubric.as_deref())
     }
 
     /// Adds these options and those of a run to what can change a verdict.
@@ -64,6 +67,19 @@ impl PanelOptions {
     /// The built-in rubric is damaged.
     pub fn to_rubric(&self) -> Result<Rubric, Error> {
         self.rubric.as_deref().map_or_else(Rubric::built_in, |rubric| Ok(rubric.clone()))
+    }
+
+    /// Uses the rubric of a panel, unless another one is set.
+    ///
+    /// # Errors
+    ///
+    /// The panel's rubric cannot be read.
+    pub(super) fn with_rubric_of(self, files: &PanelFiles) -> anyhow::Result<Self> {
+        let rubric = match self.rubric {
+            None => own_rubric(files)?.map(Arc::new),
+            rubric => rubric,
+        };
+        Ok(Self { rubric, ..self })
     }
 
     /// Returns the generation settings with this token budget of an analysis.

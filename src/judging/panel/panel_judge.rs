@@ -173,7 +173,7 @@ impl Judge for PanelJudge {
     }
 
     fn assumes_image(&self) -> bool {
-        self.panel.prompt_config.is_trained
+        self.panel.options.prompt_form(&self.panel.prompt_config).is_trained
     }
 
     fn limits(&self) -> Option<&PanelLimits> {

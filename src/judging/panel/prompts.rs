@@ -135,6 +135,10 @@ pub fn member_prompts(
     input: &JudgeInput<'_>,
     downloads: HubDownloads,
 ) -> Result<Vec<MemberPrompt>> {
+    let options = match panel {
+        PromptedPanel::Files(files) => options.clone().with_rubric_of(files)?,
+        PromptedPanel::Model => options.clone(),
+    };
     let rubric = options.to_rubric()?;
     let PromptMembers { config, members } = PromptMembers::read(panel, &rubric, downloads)?;
     config.check_form(options.form, options.shows_reference)?;

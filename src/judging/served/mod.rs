@@ -10,7 +10,6 @@ pub mod free_text;
 pub mod handshake;
 mod image_urls;
 mod job_window;
-mod knowledge_rounds;
 mod member_errors;
 mod panel_settings;
 mod request_queue;

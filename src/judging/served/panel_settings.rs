@@ -69,5 +69,6 @@ impl ServedPanelSettings {
             is_trained: self.is_trained,
             offers_knowledge: self.options.knowledge.is_some(),
         }
+        .for_rubric(self.options.rubric.as_deref())
     }
 }

@@ -16,12 +16,12 @@ use serde_json::value::RawValue;
 
 use super::exchange::constraint::TextLimit;
 use super::image_urls::ImageUrls;
-use super::knowledge_rounds::KnowledgeRounds;
 use super::panel_settings::ServedPanelSettings;
 use super::served_member::ServedMember;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::{JudgeJob, MemberError, Unscored};
+use crate::judging::knowledge::KnowledgeRounds;
 use crate::judging::panel::{LocalMembers, LocalTask};
 use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
@@ -341,8 +341,13 @@ impl ServedPanel {
         let Some(knowledge) = &self.settings.options.knowledge else {
             return Ok(ratings);
         };
-        let mut rounds = KnowledgeRounds::new(knowledge)?;
-        while let Some(evidence) = rounds.find_evidence(&ratings)? {
+        let unusable = |error: anyhow::Error| MemberError::Unusable(format!("{error:#}"));
+        let mut rounds = KnowledgeRounds::new(knowledge).map_err(unusable)?;
+        loop {
+            let texts: Vec<&str> = ratings.iter().map(|rating| rating.analysis.as_str()).collect();
+            let Some(evidence) = rounds.find_evidence(&texts).map_err(unusable)? else {
+                break;
+            };
             pieces.extend(evidence);
             match member.evaluate(&pieces, &format, image, self.limit()).await {
                 Ok(again) => ratings = again,

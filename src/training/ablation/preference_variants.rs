@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::{read_preferences, select_negatives};
 use crate::training::{Negative, StageConfig, StageKind, TrainConfig};
@@ -61,7 +60,7 @@ fn per_member(stage: StageConfig) -> Vec<StageConfig> {
     if !stage.kind.learns_preferences() || !stage.is_per_member() {
         return vec![stage];
     }
-    let members = stage.member_indices().into_iter().map(|member| MEMBERS[member]);
+    let members = stage.member_indices().into_iter().map(|member| stage.member_names.get(member));
     let stages = members.map(|member| StageConfig {
         name: format!("{}-{member}", stage.name),
         members: vec![member.to_owned()],
@@ -82,10 +81,12 @@ pub(super) fn with_negatives(
         let trained = stage.member_indices();
         let file = stage.preferences.as_ref().and_then(|preferences| preferences.file.as_ref());
         let affected = if let Some(file) = file {
-            members_with_pairs(file, negatives, &trained)?
+            members_with_pairs(file, negatives, stage)?
         } else {
             let applies = |member: &usize| {
-                negatives.iter().any(|negative| negative.applies_to(MEMBERS[*member]))
+                negatives
+                    .iter()
+                    .any(|negative| negative.applies_to(stage.member_names.get(*member)))
             };
             trained.iter().copied().filter(applies).collect()
         };
@@ -93,7 +94,8 @@ pub(super) fn with_negatives(
             return Ok(None);
         }
         if affected != trained {
-            let names = affected.into_iter().map(|member| MEMBERS[member].to_owned());
+            let names =
+                affected.into_iter().map(|member| stage.member_names.get(member).to_owned());
             stage.members = names.collect();
         }
         if let Some(preferences) = &mut stage.preferences {
@@ -108,8 +110,9 @@ pub(super) fn with_negatives(
 fn members_with_pairs(
     file: &Path,
     negatives: &[Negative],
-    members: &[usize],
+    stage: &StageConfig,
 ) -> Result<Vec<usize>> {
+    let names = stage.member_names;
     let location = || file.display().to_string();
     let pairs = read_preferences(file)?.items;
     // All names are required, also by the variant with all negatives.
@@ -117,10 +120,12 @@ fn members_with_pairs(
         pair.is_of_negatives(negatives).with_context(location)?;
     }
     let pairs = select_negatives(pairs, negatives).with_context(location)?;
-    let split = SplitItems::by_group(pairs, |pair| pair.member);
+    let split = SplitItems::by_group(pairs, |pair| names.index(pair.member.as_deref()?).ok());
     let (training, validation) = split.items.split_at(split.training_count);
     let has_pairs = |member: &usize| {
-        [training, validation].iter().all(|pairs| pairs.iter().any(|pair| pair.is_for(*member)))
+        [training, validation]
+            .iter()
+            .all(|pairs| pairs.iter().any(|pair| pair.is_for(names.get(*member))))
     };
-    Ok(members.iter().copied().filter(has_pairs).collect())
+    Ok(stage.member_indices().into_iter().filter(has_pairs).collect())
 }

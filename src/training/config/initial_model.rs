@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::ChatTemplate;
+use acem3_experts::prompt::{ChatTemplate, Rubric};
 use acem3_projector::ProjectorKind;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -13,7 +13,8 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::published::published_tower::PublishedTower;
-use crate::training::config::reward_tokens::{RewardTokenTable, RewardTokens};
+use crate::support::files::folder::parent_folder;
+use crate::training::config::judging_config::JudgingConfig;
 use crate::training::config::start_config::StartConfig;
 
 /// Keys that the initial model sets. A configuration with `start` must not contain them.
@@ -69,7 +70,8 @@ pub(super) fn load_initial_model(
     };
     let tower = open_tower(&start, path, &mut downloads)?;
     let keeps_bf16 = table.get("dtype").and_then(Value::as_str) == Some("bf16");
-    let mut initial_model = InitialModel::read(&files, downloads, keeps_bf16)
+    let rubric = rubric_of(table, path)?;
+    let mut initial_model = InitialModel::read(&files, &rubric, downloads, keeps_bf16)
         .with_context(|| format!("start = {name:?}"))?;
     if let Some((tower, projector)) = tower {
         initial_model = initial_model.with_vision_tower(&tower, projector)?;
@@ -81,12 +83,6 @@ pub(super) fn load_initial_model(
         };
         table.remove("dialogue");
     }
-    let own_tokens = RewardTokenTable::of_config(table)?;
-    let InitialModel { completion_prefixes, rejected_prefixes, .. } = &initial_model;
-    let tokens =
-        own_tokens.resolve(&RewardTokens::of_panel(completion_prefixes, rejected_prefixes));
-    let tokens = Value::try_from(tokens).context("cannot write reward_tokens")?;
-    table.insert("reward_tokens".to_owned(), tokens);
     insert_default(table, "start_sha256", &initial_model.sha256.to_string())?;
     insert_default(table, "model", &initial_model.model)?;
     insert_default(table, "vocabulary", &initial_model.model.decoder.vocab_size)?;
@@ -97,6 +93,14 @@ pub(super) fn load_initial_model(
     insert_default(table, "layout", &initial_model.layout)?;
     insert_default(table, "rubric", &initial_model.rubric)?;
     Ok(Some(initial_model))
+}
+
+/// Returns the rubric that the panel is trained for.
+pub(super) fn rubric_of(table: &Table, path: &Path) -> Result<Rubric> {
+    let judging = table.get("judging").cloned().map(Value::try_into::<JudgingConfig>).transpose();
+    let mut judging = judging.context("[judging]")?.unwrap_or_default();
+    judging.resolve(&parent_folder(path)?)?;
+    judging.to_rubric()
 }
 
 /// Returns the path of a folder relative to the configuration if it exists, else the name as it is.

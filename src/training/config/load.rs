@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::initial_model::load_initial_model;
-use super::reward_tokens::RewardTokenTable;
+use super::reward_tokens::RewardTokens;
 use super::train_config::TrainConfig;
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
@@ -29,7 +29,7 @@ impl TrainConfig {
         let invalid = || format!("{} is not a training configuration", path.display());
         let mut table: toml::Table =
             toml::from_str(&text).map_err(|e| with_hint(e.into())).with_context(invalid)?;
-        let reward_tokens = RewardTokenTable::of_config(&table).with_context(invalid)?;
+        let reward_tokens = RewardTokens::of_config(&table).with_context(invalid)?;
         let initial_model = load_initial_model(&mut table, path, downloads)
             .with_context(|| path.display().to_string())?;
         let mut config: Self = match initial_model {
@@ -38,7 +38,14 @@ impl TrainConfig {
             Some(_) => parse_table(&table).map_err(with_hint).with_context(invalid)?,
         };
         let base = parent_folder(path)?;
+        let names = config.judging.resolve(&base).map_err(with_hint);
+        let names = names.with_context(|| path.display().to_string())?;
+        let tokens_of_start = initial_model.as_ref().map(|model| model.reward_tokens(names));
+        config.reward_tokens = reward_tokens
+            .resolve(names, &tokens_of_start.unwrap_or_default())
+            .with_context(|| path.display().to_string())?;
         for stage in &mut config.stages {
+            stage.member_names = names;
             let preference_file = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
             let evaluation_file = stage.evaluations.as_mut().map(|e| &mut e.file);
             for file in preference_file.into_iter().chain(evaluation_file) {

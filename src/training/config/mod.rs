@@ -2,6 +2,7 @@
 
 pub(crate) mod activation_dtype;
 pub(crate) mod initial_model;
+pub(crate) mod judging_config;
 pub(crate) mod load;
 pub(crate) mod precision;
 pub(crate) mod reward_token_checks;

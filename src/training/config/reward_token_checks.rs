@@ -5,61 +5,63 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{EvaluationFormat, FormatStep, QUESTION, ScoreWords};
 use anyhow::{Context, Result, bail};
 
-use super::reward_tokens::{RewardTokenPair, RewardTokenTable, RewardTokens};
+use super::reward_tokens::{RewardTokenPair, RewardTokens};
 use super::train_config::TrainConfig;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::training::preferences::prompt_text::IMAGE_MARKER;
 
 impl TrainConfig {
     /// Checks the reward tokens of the members that a stage trains with them. `table`: the table of
     /// the configuration, whose entries must have an effect.
-    pub(super) fn check_reward_tokens(&self, table: &RewardTokenTable) -> Result<()> {
+    pub(super) fn check_reward_tokens(&self, table: &RewardTokens) -> Result<()> {
         let used = self.members_with_reward_tokens();
-        for ((name, is_used), pair) in MEMBERS.iter().zip(used).zip(table.members()) {
-            if pair.is_some() && !is_used {
-                bail!(
-                    "[reward_tokens]: no stage trains {name} with reward tokens\n\
-                     hint: remove {name}, or use kind \"rtdpo\" or \"adto\", or `rewarded = true`"
-                );
-            }
+        let names = self.member_names();
+        if let Some(name) =
+            names.all().into_iter().find(|n| table.own(n).is_some() && !used.contains(n))
+        {
+            bail!(
+                "[reward_tokens]: no stage trains {name} with reward tokens\n\
+                 hint: remove {name}, or use kind \"rtdpo\" or \"adto\", or `rewarded = true`"
+            );
         }
-        let is_default_used =
-            used.iter().zip(table.members()).any(|(is_used, pair)| *is_used && pair.is_none());
-        if table.has_default() && !is_default_used {
+        if table.has_default() && used.iter().all(|name| table.own(name).is_some()) {
             bail!(
                 "[reward_tokens]: default is the pair of no member that is trained with reward tokens\n\
                  hint: remove it, or use kind \"rtdpo\" or \"adto\", or `rewarded = true`"
             );
         }
-        let members = MEMBERS.iter().enumerate().filter(|(i, _)| used[*i]);
-        for (i, name) in members {
-            let pair = self.reward_tokens.member(i);
+        for name in &used {
+            let pair = self.reward_tokens.of(name);
             check_pair(&pair).with_context(|| format!("[reward_tokens]: {name}"))?;
         }
-        self.check_sides(used)
+        self.check_sides(&used)
     }
 
     /// Checks that the token of good evaluations of one member is not that of bad ones of another.
-    fn check_sides(&self, used: [bool; MEMBERS.len()]) -> Result<()> {
-        let indices = || (0..MEMBERS.len()).filter(|i| used[*i]);
-        for (good, bad) in indices().flat_map(|good| indices().map(move |bad| (good, bad))) {
-            let text = self.reward_tokens.member(good).good;
-            if text == self.reward_tokens.member(bad).bad {
+    fn check_sides(&self, used: &[&str]) -> Result<()> {
+        for (good, bad) in used.iter().flat_map(|good| used.iter().map(move |bad| (good, bad))) {
+            let text = self.reward_tokens.of(good).good;
+            if text == self.reward_tokens.of(bad).bad {
                 bail!(
-                    "[reward_tokens]: {text:?} is the good token of {} and the bad one of {}\n\
-                     hint: give each a token of its own",
-                    MEMBERS[good],
-                    MEMBERS[bad]
+                    "[reward_tokens]: {text:?} is the good token of {good} and the bad one of {bad}\n\
+                     hint: give each a token of its own"
                 );
             }
         }
         Ok(())
     }
 
-    /// Returns true for each member that a stage trains with reward tokens.
-    fn members_with_reward_tokens(&self) -> [bool; MEMBERS.len()] {
+    /// Returns the names of the members.
+    pub(crate) fn member_names(&self) -> MemberNames {
+        self.stages.first().map(|stage| stage.member_names).unwrap_or_default()
+    }
+
+    /// Returns the members that a stage trains with reward tokens.
+    fn members_with_reward_tokens(&self) -> Vec<&'static str> {
         let stages = || self.stages.iter().filter(|stage| stage.needs_reward_tokens());
-        std::array::from_fn(|i| stages().any(|stage| stage.member_indices().contains(&i)))
+        let is_used = |i: &usize| stages().any(|stage| stage.member_indices().contains(i));
+        let names = self.member_names().all().into_iter().enumerate();
+        names.filter(|(i, _)| is_used(i)).map(|(_, name)| name).collect()
     }
 
     /// Checks that a tokenizer can write the reward tokens that the stages use, and tells the two of
@@ -68,9 +70,8 @@ impl TrainConfig {
     /// # Errors
     /// Errors name the member and the token.
     pub(crate) fn check_encoded_tokens(&self, tokenizer: &TextTokenizer) -> Result<()> {
-        let used = self.members_with_reward_tokens();
-        for (i, name) in MEMBERS.iter().enumerate().filter(|(i, _)| used[*i]) {
-            let pair = self.reward_tokens.member(i);
+        for name in self.members_with_reward_tokens() {
+            let pair = self.reward_tokens.of(name);
             let location = || format!("[reward_tokens]: {name}");
             let encoded = pair.sides().map(|text| encode_token(text, tokenizer));
             let [good, bad] = encoded;
@@ -91,8 +92,8 @@ impl TrainConfig {
 impl RewardTokens {
     /// Checks the texts of all members, without a configuration that says which are used.
     pub(crate) fn check_texts(&self) -> Result<()> {
-        for (i, name) in MEMBERS.iter().enumerate() {
-            check_pair(&self.member(i)).with_context(|| format!("[reward_tokens]: {name}"))?;
+        for (name, pair) in self.named() {
+            check_pair(pair).with_context(|| format!("[reward_tokens]: {name}"))?;
         }
         Ok(())
     }

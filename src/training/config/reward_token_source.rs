@@ -4,10 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::initial_model::locate;
-use super::reward_tokens::{RewardTokenTable, RewardTokens};
+use super::initial_model::{locate, rubric_of};
+use super::reward_tokens::RewardTokens;
 use super::start_config::StartConfig;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::files::regular_file;
@@ -35,15 +37,18 @@ impl RewardTokens {
             )
         })?;
         let location = || path.display().to_string();
-        let table = RewardTokenTable::of_config(&config).with_context(location)?;
-        let tokens = table.resolve(&tokens_of_start(&config, path).with_context(location)?);
+        let table = Self::of_config(&config).with_context(location)?;
+        let rubric = rubric_of(&config, path).with_context(location)?;
+        let names = MemberNames::of_rubric(&rubric).with_context(location)?;
+        let base = tokens_of_start(&config, path, names).with_context(location)?;
+        let tokens = table.resolve(names, &base).with_context(location)?;
         tokens.check_texts().with_context(location)?;
         Ok(tokens)
     }
 }
 
 /// Returns the tokens of the initial panel; the built-in ones without such a panel on this machine.
-fn tokens_of_start(config: &toml::Table, path: &Path) -> Result<RewardTokens> {
+fn tokens_of_start(config: &toml::Table, path: &Path, names: MemberNames) -> Result<RewardTokens> {
     let Some(start) = config.get("start") else {
         return Ok(RewardTokens::default());
     };
@@ -60,12 +65,23 @@ fn tokens_of_start(config: &toml::Table, path: &Path) -> Result<RewardTokens> {
             let spec = std::str::from_utf8(&text).context("not UTF-8").and_then(PanelSpec::parse);
             let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
             let (good, bad) = (spec.completion_prefixes(), spec.rejected_prefixes());
-            Ok(RewardTokens::of_panel(&good, &bad))
+            Ok(RewardTokens::of_panel(names, &good, &bad))
         }
         PanelFiles::Members(path) => {
             let config = MembersFile::read(path)?.prompt_config(path);
-            Ok(RewardTokens::of_panel(&config.completion_prefixes, &config.rejected_prefixes))
+            Ok(RewardTokens::of_panel(
+                names,
+                &config.completion_prefixes,
+                &config.rejected_prefixes,
+            ))
         }
         PanelFiles::Checkpoint(_) => Ok(RewardTokens::default()),
+    }
+}
+
+impl InitialModel {
+    /// Returns the reward tokens of the members.
+    pub(super) fn reward_tokens(&self, names: MemberNames) -> RewardTokens {
+        RewardTokens::of_panel(names, &self.completion_prefixes, &self.rejected_prefixes)
     }
 }

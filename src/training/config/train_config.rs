@@ -9,9 +9,10 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::judging_config::JudgingConfig;
 use super::precision::Precision;
 use super::reward_tokens::RewardTokens;
-use super::stage::stage_checks::check_stage;
+use super::stage::stage_checks::{check_examples, check_stage};
 use super::stage::stage_config::StageConfig;
 use super::stage::stage_kind::StageKind;
 use super::start_config::StartConfig;
@@ -50,6 +51,11 @@ pub struct TrainConfig {
     /// more time but stores the activations of only one layer in memory.
     #[serde(default, rename = "recompute", skip_serializing_if = "std::ops::Not::not")]
     pub recomputes_activations: bool,
+    /// Keeps the adapters of stages with `[stages.lora]` apart: their checkpoints have the adapters alone,
+    /// and the panel has the common base once, in the element type of its files, and the adapters of each
+    /// member.
+    #[serde(default, rename = "keep_adapters", skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_adapters: bool,
     /// Prompt layout of the panel.
     pub layout: PromptLayout,
     /// Amount of the rubric in prompts.
@@ -67,6 +73,9 @@ pub struct TrainConfig {
     /// empty, the weight of a data set is the square root of its size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data_shares: BTreeMap<String, f64>,
+    /// Rubric and forms of judging of the panel.
+    #[serde(default, skip_serializing_if = "JudgingConfig::is_default")]
+    pub judging: JudgingConfig,
     /// Reward tokens of the members. A member that the table does not name has those of the initial
     /// model, else `[Good]` and `[Bad]`.
     #[serde(default, skip_serializing_if = "RewardTokens::is_default")]
@@ -116,8 +125,11 @@ impl TrainConfig {
         self.check_stage_names()?;
         self.check_stage_order()?;
         self.check_new_projector()?;
+        self.check_kept_adapters()?;
         for stage in &self.stages {
-            check_stage(stage, &self.model).with_context(|| format!("stage {}", stage.name))?;
+            check_stage(stage, &self.model)
+                .and_then(|()| check_examples(stage, &self.model, &self.judging))
+                .with_context(|| format!("stage {}", stage.name))?;
         }
         Ok(())
     }
@@ -163,6 +175,29 @@ impl TrainConfig {
                 "stage {}: the projector of `vision_tower` is new, and this first stage freezes it\n\
                  hint: put a stage of kind \"align\" before it, with `frozen = [\"model.vision_tower.\", \
                  \"model.embed_tokens.\", \"model.layers.\"]`",
+                stage.name
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the members have adapters over one base at the end.
+    fn check_kept_adapters(&self) -> Result<()> {
+        if !self.keeps_adapters {
+            return Ok(());
+        }
+        if self.stages.iter().all(|stage| stage.lora.is_none()) {
+            bail!(
+                "keep_adapters = true: no stage trains adapters\n\
+                 hint: add [stages.lora] to a stage, or remove keep_adapters"
+            );
+        }
+        let is_whole = |stage: &&StageConfig| stage.lora.is_none() && stage.is_per_member();
+        match self.stages.iter().find(is_whole) {
+            Some(stage) => bail!(
+                "keep_adapters = true: stage {} trains whole weights of each member, so that the \
+                 members have no common base\n\
+                 hint: add [stages.lora] to the stage, or remove keep_adapters",
                 stage.name
             ),
             None => Ok(()),
@@ -288,6 +323,14 @@ mod tests {
         }
         let rewarded = check_error(|c| c.stages[0].has_reward_token = true);
         assert!(rewarded.contains("stage encoder: rewarded requires"), "{rewarded}");
+        let unused = check_error(|c| c.keeps_adapters = true);
+        assert!(unused.contains("keep_adapters = true: no stage trains adapters"), "{unused}");
+        let whole = check_error(|c| {
+            c.keeps_adapters = true;
+            c.stages[POLISH].lora =
+                Some(LoraConfig { rank: 2, alpha: 2.0, targets: vec!["q_proj".to_owned()] });
+        });
+        assert!(whole.contains("stage heads trains whole weights of each member"), "{whole}");
         let data = check_error(|c| c.stages[HEADS].kind = StageKind::Rtdpo);
         assert!(data.contains("[stages.preferences]"), "{data}");
     }

@@ -113,7 +113,9 @@ impl Candidate {
             .and_then(PanelSpec::parse)
             .with_context(|| files.describe(PANEL_FILE))?;
         let mut tensors: Vec<(String, Tensor)> = Vec::new();
-        for file in &spec.members.medical_knowledge {
+        // All members see the image through the same tower.
+        let [(_, files_of_member), ..] = spec.members();
+        for file in files_of_member {
             let bytes = files.read(file)?;
             let loaded = candle::safetensors::load_buffer(&bytes, &Device::Cpu)
                 .with_context(|| files.describe(file))?;

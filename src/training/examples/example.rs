@@ -1,6 +1,7 @@
 //! Training examples: pairs of responses with correct evaluations, and images with questions and
 //! answers.
 
+use acem3_experts::train::TrainingImage;
 use acem3_experts::{Aspect, Criterion};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +9,6 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::phantoms::text::response_writer;
 use crate::data::phantoms::text::rules::analysis_for_score;
 use crate::data::phantoms::{ExactRating, WrittenResponse};
-use crate::training::examples::sources::pixels::Pixels;
 
 /// Probability that the conclusion model reads evaluations with errors.
 const EXPERT_ERROR_RATE: f64 = 0.5;
@@ -18,7 +18,7 @@ const CHANGED_SCORE_RATE: f64 = 0.15;
 /// Image with questions and short answers.
 pub(crate) struct AnswerExample {
     /// Preprocessed image.
-    pub(crate) pixels: Pixels,
+    pub(crate) image: TrainingImage,
     /// Questions about the image.
     pub(crate) questions: Vec<QuestionWithAnswer>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct QuestionWithAnswer {
 #[derive(Clone, Debug)]
 pub(crate) struct PairExample {
     /// Preprocessed image.
-    pub(crate) pixels: Option<Pixels>,
+    pub(crate) image: Option<TrainingImage>,
     /// Text of the question.
     pub(crate) question: String,
     /// Both responses in presentation order.

@@ -1,7 +1,6 @@
 //! Generates the examples of a stage as a function of seed and index.
 
 use acem3_experts::train::{AttributeExample, Sequence};
-use acem3_vision::ImageProcessor;
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,6 +14,7 @@ use crate::training::examples::example::{PairExample, RatingExample, ResponseExa
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::sources::phantom_examples;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::sources::quoting::QuotingExamples;
 
 /// Offset of the seed of training phantoms, so that they differ from test phantoms.
@@ -33,7 +33,7 @@ const COMPARISON_CASES: u64 = 8;
 /// Generates examples from phantoms and data sets.
 pub(crate) struct ExampleSampler {
     seed: u64,
-    processor: ImageProcessor,
+    images: ImagePreparation,
     /// Side of the patch grid.
     grid: usize,
     data_sets: Option<DatasetExamples>,
@@ -52,7 +52,7 @@ pub(crate) struct SampledPreference {
 
 impl ExampleSampler {
     /// Creates the sampler of a training, with or without data sets.
-    pub(crate) fn new(config: &TrainConfig, data_sets: Option<DatasetExamples>) -> Self {
+    pub(crate) fn new(config: &TrainConfig, data_sets: Option<DatasetExamples>) -> Result<Self> {
         let seed = config.seed.wrapping_add(PHANTOM_SEED);
         let quoting = match &data_sets {
             Some(data_sets) => QuotingExamples::new(data_sets.answer_texts()),
@@ -60,13 +60,13 @@ impl ExampleSampler {
                 phantom_examples::response_examples(seed, 0..QUOTING_PHANTOMS).map(|r| r.text),
             ),
         };
-        Self {
+        Ok(Self {
             seed: config.seed,
-            processor: config.processor(),
+            images: ImagePreparation::of_training(config)?,
             grid: config.model.vision.grid_side(),
             data_sets,
             quoting,
-        }
+        })
     }
 
     /// Returns the number of classes of every image attribute.
@@ -115,7 +115,7 @@ impl ExampleSampler {
         phantom_examples::attribute_example(
             self.phantom_seed(),
             phantom_index(stage, index),
-            &self.processor,
+            &self.images,
             self.grid,
         )
     }
@@ -141,7 +141,7 @@ impl ExampleSampler {
                 None => phantom_examples::answer_example(
                     self.phantom_seed(),
                     phantom,
-                    &self.processor,
+                    &self.images,
                     &mut rng,
                 )?,
             };
@@ -195,9 +195,7 @@ impl ExampleSampler {
     ) -> Result<PairExample> {
         match data_sets.and_then(|d| d.pair(wrong_finding_proportion, rng)) {
             Some(pair) => Ok(pair),
-            None => {
-                phantom_examples::pair_example(self.phantom_seed(), phantom, &self.processor, rng)
-            }
+            None => phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng),
         }
     }
 

@@ -1,9 +1,7 @@
 //! Prompts with completions and their merge into one sequence.
 
 use acem3_experts::prompt::PromptToken;
-use acem3_experts::train::Sequence;
-
-use crate::training::examples::sources::pixels::Pixels;
+use acem3_experts::train::{Sequence, TrainingImage};
 
 /// Prompt with a completion.
 #[derive(Clone, Debug)]
@@ -19,8 +17,7 @@ pub(crate) struct PromptCompletion {
 /// comes after it.
 pub(crate) fn merge_into_branches(
     completions: &[PromptCompletion],
-    pixels: Option<Pixels>,
-    image_tokens: usize,
+    image: Option<TrainingImage>,
 ) -> Option<Sequence> {
     let (first, others) = completions.split_first()?;
     let is_common = |i: &usize| others.iter().all(|t| t.prompt.get(*i) == first.prompt.get(*i));
@@ -30,7 +27,7 @@ pub(crate) fn merge_into_branches(
     {
         return None;
     }
-    let mut sequence = Sequence::new(&first.prompt[..common_len], pixels, image_tokens);
+    let mut sequence = Sequence::new(&first.prompt[..common_len], image);
     for PromptCompletion { prompt, completion } in completions {
         let rest = prompt[common_len..].iter().filter_map(|token| match token {
             PromptToken::Token(id) => Some((*id, 0.0)),

@@ -2,30 +2,36 @@
 //! trains again.
 //!
 //! In each round, a panel judges its training cases. An adviser suggests new evaluations of the
-//! misjudged pairs. They replace the old evaluations in the training data, and the panel is trained
-//! again.
+//! misjudged pairs, and a reviewer judges the suggestions. They replace the old evaluations in the
+//! training data, and the panel is trained again.
 //!
-//! A suggestion is accepted if its order of the two responses agrees with the labels. Pairs without
-//! an accepted suggestion are listed for manual review. The files of all rounds stay on disk, so an
+//! A suggestion is accepted if its order of the two responses agrees with the labels, and the
+//! reviewer agrees. People decide about the other pairs. The files of all rounds stay on disk, so an
 //! interrupted run resumes.
 
-mod adviser;
-mod completion;
-mod data;
-mod misjudged_pair;
-mod review;
-mod round_judging;
+mod continuation;
+mod decisions;
+mod discussion;
+mod evaluations;
+mod improvement;
+mod judged;
 mod rounds;
+mod settings;
 
-pub use crate::training::introspection::adviser::endpoint::Endpoint;
-pub use adviser::Adviser;
+pub use discussion::adviser::Adviser;
+pub use discussion::adviser::adviser_endpoint::AdviserEndpoint;
+pub use discussion::chat::chat_client::ChatClient;
+pub use discussion::chat::chat_flags::ChatFlags;
+pub use discussion::discuss::Discussion;
+pub use discussion::reviewer::Reviewer;
+pub use discussion::reviewer::reviewer_endpoint::ReviewerEndpoint;
+pub use discussion::verdict_source::VerdictSource;
 pub use rounds::{Round, Rounds};
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde_json::json;
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::data::cases::{SourceOptions, SourceSpec};
@@ -36,24 +42,34 @@ use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
-use crate::training::introspection::adviser::advice_log::AdviceLog;
-use crate::training::introspection::adviser::requests::{request_advice, unresolved_line};
-use crate::training::introspection::completion::CompletionBuilder;
-use crate::training::introspection::round_judging::{MisjudgedPairs, RoundJudging, check_labels};
 use crate::training::preferences::read_evaluations;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
-use data::EvaluationData;
-use review::Review;
+use continuation::{check_can_continue, continue_from};
+use decisions::decisions_file::Decisions;
+use decisions::unresolved_file::check_not_filled;
+use discussion::chat::request_journal::RequestJournal;
+use evaluations::completion::CompletionBuilder;
+use evaluations::evaluation_data::EvaluationData;
+use improvement::{Advisers, ImprovedRound, RoundImprovement};
+use judged::review::Review;
+use judged::round_judging::{RoundJudging, check_labels};
+use settings::IntrospectionSettings;
 
 /// File with the results of all rounds, written at the end.
 const ROUNDS_FILE: &str = "rounds.json";
+/// File with the settings that all rounds have in common.
+const SETTINGS_FILE: &str = "introspection.json";
+/// Journal of the requests to endpoints.
+const REQUESTS_FILE: &str = "requests.jsonl";
 
 /// Settings and inputs of a knowledge introspection run.
 pub struct Introspection<'a> {
     /// Training configuration. Only its file of evaluations changes between rounds.
     pub config: &'a TrainConfig,
-    /// Initial model of every training.
+    /// Initial model of every training, or of the first one.
     pub initial_model: Option<&'a InitialModel>,
+    /// True if each round continues with the panel of the round before.
+    pub continues: bool,
     /// Labelled training cases.
     pub cases: &'a SourceSpec,
     /// Labelled cases that are judged but not trained on.
@@ -64,8 +80,10 @@ pub struct Introspection<'a> {
     pub out: &'a Path,
     /// Number of times that the training data are improved.
     pub rounds: u32,
-    /// Maximum requests to an endpoint per pair.
-    pub max_attempts: u32,
+    /// File with decisions of people.
+    pub decisions: Option<&'a Path>,
+    /// True to end before a training if people have to decide about a pair.
+    pub waits_for_people: bool,
     /// Treatment of images outside of the folder of the cases, when they are sent to the adviser.
     pub outside_images: OutsideImages,
     /// Pairs per batch.
@@ -80,40 +98,91 @@ pub struct Introspection<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+/// End of a knowledge introspection run.
+pub enum IntrospectionEnd {
+    /// All rounds are finished.
+    Finished(Rounds),
+    /// People have to decide about pairs of the last of these rounds.
+    WaitsForPeople(Rounds),
+    /// The user interrupted it.
+    Interrupted,
+}
+
 impl Introspection<'_> {
-    /// Runs all unfinished rounds. Returns `None` if the user interrupts it.
+    /// Runs all unfinished rounds.
     ///
     /// # Errors
-    /// If the configuration has no file of evaluations, the cases have no labels, or a training, a
-    /// judge or the adviser fails.
-    pub fn run(&self, adviser: &mut Adviser) -> Result<Option<Rounds>> {
+    /// If the configuration has no file of evaluations, the cases have no labels, a decision of people
+    /// is not valid, or a training, a judge, the adviser or the reviewer fails.
+    pub fn run(&self, discussion: &mut Discussion) -> Result<IntrospectionEnd> {
         let evaluations = evaluations_file(self.config)?;
+        if self.continues {
+            check_can_continue(self.config)?;
+        }
         check_labels(&self.cases.path, &self.cases.options)?;
         if let Some(path) = self.held_out {
             check_labels(path, &SourceOptions::default())?;
         }
         let builder = CompletionBuilder::new(self.config)?;
+        for round in 0..self.rounds {
+            check_not_filled(&RoundImprovement::unresolved_path(&self.round_folder(round)))?;
+        }
+        let decisions = self.decisions.map(|path| Decisions::read(path, self.cases));
+        let mut decisions = decisions.transpose()?.unwrap_or_default();
         // Training takes hours, and a wrong key is known within seconds. The rounds of a finished
         // run need no request.
         if !self.out.join(ROUNDS_FILE).exists() {
-            adviser.check()?;
+            discussion.check()?;
         }
         self.snapshot_inputs(evaluations)?;
+        let settings = IntrospectionSettings::new(discussion.discussants(), self.continues);
+        settings.write_or_check(&self.out.join(SETTINGS_FILE))?;
+        let mut journal = RequestJournal::open(&self.out.join(REQUESTS_FILE))?;
+        let mut advisers =
+            Advisers { discussion, decisions: &mut decisions, journal: &mut journal };
+        let end = self.run_rounds(&mut advisers, &builder)?;
+        let [all, unused] = decisions.counts();
+        if unused > 0 && !matches!(end, IntrospectionEnd::Interrupted) {
+            self.progress.note(&format!(
+                "{unused} of {} of people had no effect: their pairs are no longer misjudged, or the rounds of \
+                 these pairs are trained already",
+                format_count(all as u64, "decision")
+            ));
+        }
+        Ok(end)
+    }
+
+    fn run_rounds(
+        &self,
+        advisers: &mut Advisers,
+        builder: &CompletionBuilder,
+    ) -> Result<IntrospectionEnd> {
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
             let Some((mut results, review)) = self.train_and_judge(round)? else {
-                return Ok(None);
+                return Ok(IntrospectionEnd::Interrupted);
             };
+            let mut waits = false;
             if round < self.rounds {
-                let Some(replaced) = self.improve_data(round, &review, adviser, &builder)? else {
-                    return Ok(None);
+                let counts = match self.improve_data(round, &review, advisers, builder)? {
+                    ImprovedRound::Finished(counts) => counts,
+                    ImprovedRound::WaitsForPeople(counts) => {
+                        waits = true;
+                        counts
+                    }
+                    ImprovedRound::Interrupted => return Ok(IntrospectionEnd::Interrupted),
                 };
-                results.replaced = Some(replaced);
-                results.unresolved = Some(review.misjudged.len() - replaced);
+                results.replaced = Some(counts.replaced());
+                results.by_adviser = Some(counts.by_adviser);
+                results.by_people = Some(counts.by_people);
+                results.unresolved = Some(counts.unresolved);
             }
             let is_unchanged = results.replaced == Some(0);
             self.progress.note(&self.summary(&results));
             rounds.rounds.push(results);
+            if waits {
+                return Ok(IntrospectionEnd::WaitsForPeople(rounds));
+            }
             if is_unchanged {
                 self.progress.note(
                     "no evaluation was replaced, so another round would give the same result",
@@ -121,7 +190,7 @@ impl Introspection<'_> {
                 break;
             }
         }
-        Ok(Some(rounds))
+        Ok(IntrospectionEnd::Finished(rounds))
     }
 
     /// Saves the initial evaluations, or checks that they are equal to those of an earlier run.
@@ -150,6 +219,13 @@ impl Introspection<'_> {
     fn train_and_judge(&self, round: u32) -> Result<Option<(Round, Review)>> {
         let folder = self.round_folder(round);
         let mut config = self.config.clone();
+        let mut earlier_panel = None;
+        if self.continues && round > 0 {
+            let name = format!("round-{}/training/panel", round - 1);
+            let (continued, model) = continue_from(&self.out.join(&name), name, self.config)?;
+            (config, earlier_panel) = (continued, Some(model));
+        }
+        let initial_model = earlier_panel.as_ref().or(self.initial_model);
         for evaluations in config.stages.iter_mut().filter_map(|stage| stage.evaluations.as_mut()) {
             evaluations.file = std::path::absolute(self.evaluations_path(round))?;
         }
@@ -158,7 +234,7 @@ impl Introspection<'_> {
             data: self.data.clone(),
             device: self.placement.device.clone(),
         };
-        if !train(&config, self.initial_model, &paths, self.progress)? {
+        if !train(&config, initial_model, &paths, self.progress)? {
             return Ok(None);
         }
         let panel = paths.out.join("panel");
@@ -193,82 +269,35 @@ impl Introspection<'_> {
             unscored: review.unscored,
             unlabelled: review.unlabelled,
             replaced: None,
+            by_adviser: None,
+            by_people: None,
             unresolved: None,
             held_out,
         };
         Ok(Some((results, review)))
     }
 
-    /// Requests evaluations of the misjudged pairs and writes the training data of the next round.
-    /// Returns the number of pairs with replaced or added evaluations; `None` if the user
-    /// interrupts it.
+    /// Writes the training data of the next round.
     fn improve_data(
         &self,
         round: u32,
         review: &Review,
-        adviser: &mut Adviser,
+        advisers: &mut Advisers,
         builder: &CompletionBuilder,
-    ) -> Result<Option<usize>> {
-        let path = self.round_folder(round).join("suggestions.jsonl");
-        let mut log = AdviceLog::open(&path, adviser.name())?;
-        let mut data = EvaluationData::read(&self.evaluations_path(round), &self.data_folder())?;
-        let (mut replaced, mut unresolved) = (0, String::new());
-        let mut misjudged =
-            MisjudgedPairs::open(self.cases, &review.misjudged, &self.outside_images)?;
-        loop {
-            let batch = misjudged.next_batch(adviser.batch_size(self.batch_size));
-            if batch.is_empty() {
-                break;
-            }
-            if self.interrupt.is_requested() {
-                return Ok(None);
-            }
-            request_advice(&batch, adviser, self.max_attempts, &mut log)?;
-            for pair in &batch {
-                let id = pair.id();
-                let advice = log
-                    .get(&id)
-                    .context("the log has no suggestion for a pair that was requested")?;
-                let Some(accepted) = &advice.accepted else {
-                    unresolved += &unresolved_line(pair, advice.rejection.as_deref())?;
-                    continue;
-                };
-                let image = pair.job.image.as_ref().map(|image| &image.decoded);
-                let orders = accepted.orders.iter();
-                let by_order: Vec<_> = orders
-                    .map(|order| builder.completions(&pair.job, order))
-                    .collect::<Result<_>>()?;
-                let is_unambiguous = by_order
-                    .iter()
-                    .flatten()
-                    .all(|completion| completion.is_unambiguous(image.is_some()));
-                if !is_unambiguous {
-                    unresolved += &unresolved_line(
-                        pair,
-                        Some("the question or a response contains the image marker"),
-                    )?;
-                    continue;
-                }
-                replaced += 1;
-                for completions in by_order {
-                    data.insert(&id, image, completions)?;
-                }
-            }
-        }
-        for ((case, pair), reason) in misjudged.unreadable_images() {
-            unresolved += &json!({"case": case, "pair": pair, "reason": reason}).to_string();
-            unresolved.push('\n');
-        }
-        let unresolved_file = self.round_folder(round).join("unresolved.jsonl");
-        atomic_file::write_atomic(&unresolved_file, unresolved.as_bytes())?;
-        if replaced > 0 && data.replaced_count() == 0 {
-            self.progress.note(
-                "no evaluation of the file has the prompt of a misjudged pair in the configuration's layout and rubric, \
-                 so the new evaluations are added to the file",
-            );
-        }
-        atomic_file::write_atomic(&self.evaluations_path(round + 1), data.to_jsonl()?.as_bytes())?;
-        Ok(Some(replaced))
+    ) -> Result<ImprovedRound> {
+        let improvement = RoundImprovement {
+            cases: self.cases,
+            outside_images: &self.outside_images,
+            folder: &self.round_folder(round),
+            data_folder: &self.data_folder(),
+            evaluations: [self.evaluations_path(round), self.evaluations_path(round + 1)],
+            builder,
+            batch_size: self.batch_size,
+            waits_for_people: self.waits_for_people,
+            progress: self.progress,
+            interrupt: self.interrupt,
+        };
+        improvement.run(&review.misjudged, advisers)
     }
 
     /// Describes a round in one line.
@@ -279,10 +308,16 @@ impl Introspection<'_> {
             results.round,
             format_count(results.accuracy.n as u64, "pair")
         );
-        if let (Some(replaced), Some(unresolved)) = (results.replaced, results.unresolved) {
-            let file = self.round_folder(results.round).join("unresolved.jsonl");
+        if let (Some(by_adviser), Some(by_people), Some(unresolved)) =
+            (results.by_adviser, results.by_people, results.unresolved)
+        {
+            let file = RoundImprovement::unresolved_path(&self.round_folder(results.round));
             // Writing to a string cannot fail.
-            let _ = write!(text, ", {} wrong, {replaced} replaced", results.misjudged);
+            let _ = write!(
+                text,
+                ", {} wrong, {by_adviser} replaced by the adviser, {by_people} by people",
+                results.misjudged
+            );
             if unresolved > 0 {
                 let _ = write!(text, ", {unresolved} unresolved: {}", file.display());
             }

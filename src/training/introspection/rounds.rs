@@ -30,8 +30,12 @@ pub struct Round {
     /// `None` if no suggestions were requested.
     #[serde(rename = "mended")]
     pub replaced: Option<usize>,
-    /// Number of misjudged pairs without an accepted suggestion, which need manual review; `None`
-    /// if no suggestions were requested.
+    /// Number of these pairs whose evaluation is by the adviser.
+    pub by_adviser: Option<usize>,
+    /// Number of these pairs whose evaluation people decided for.
+    pub by_people: Option<usize>,
+    /// Number of misjudged pairs without an accepted suggestion, which need a decision of people;
+    /// `None` if no suggestions were requested.
     #[serde(rename = "left")]
     pub unresolved: Option<usize>,
     /// Order accuracy on the held-out cases, if there are any.
@@ -65,7 +69,8 @@ impl Rounds {
             "evaluations",
             "order accuracy [95 % CI]",
             "wrong",
-            "replaced",
+            "by adviser",
+            "by people",
             "unresolved",
         ];
         header.extend(has_held_out.then_some("held-out order accuracy [95 % CI]"));
@@ -78,7 +83,8 @@ impl Rounds {
                 round.evaluations.to_string(),
                 percent(&round.accuracy),
                 round.misjudged.to_string(),
-                count(round.replaced),
+                count(round.by_adviser),
+                count(round.by_people),
                 count(round.unresolved),
             ];
             if has_held_out {

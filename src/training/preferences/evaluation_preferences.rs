@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(counts.pairs, original.len() as u64);
         let rewritten = read_preferences(&from_file.out.join("preferences.jsonl"))?.items;
         for (before, after) in original.iter().zip(&rewritten) {
-            assert_eq!((before.member, &before.prompt), (after.member, &after.prompt));
+            assert_eq!((&before.member, &before.prompt), (&after.member, &after.prompt));
             assert_eq!(after.completions[0], format!("[Good]{}", before.completions[0]));
             assert!(after.completions[1].starts_with("[Bad]"), "{after:?}");
             check_image(after.image.as_deref())?;

@@ -16,7 +16,9 @@ pub use crate::training::preferences::files::evaluations_file::{
     EvaluationExample, read_evaluations,
 };
 pub use crate::training::preferences::files::jsonl_line::ParsedFile;
-pub(crate) use crate::training::preferences::files::jsonl_line::{check_image, numbered_lines};
+pub(crate) use crate::training::preferences::files::jsonl_line::{
+    check_image_for, check_member, numbered_lines,
+};
 pub use crate::training::preferences::files::preference_folder::{
     PreferenceFolderConfig, WrittenCounts,
 };
@@ -33,5 +35,7 @@ pub use negatives::{NegativeCounts, NotApplicable};
 pub use phantom_preferences::write_phantom_preferences;
 pub use prompt_style::PromptStyle;
 pub(crate) use prompt_text::{IMAGE_MARKER, prompt_text};
-pub use quality::{QualityReport, predict_quality};
+pub use quality::{
+    ClassifierQualities, EmbeddingQualities, QualityClassifier, QualityReport, predict_quality,
+};
 pub use recorded_evaluations::MissingPart;

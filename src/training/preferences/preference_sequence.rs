@@ -58,8 +58,9 @@ impl<'a> PreferenceSequenceBuilder<'a> {
         let length =
             |text: &str| builder.tokenizer().encode_trusted(text).map(|tokens| tokens.len());
         let (mut formats, mut reward_lengths) = (Vec::new(), Vec::new());
-        for member in 0..MEMBERS.len() {
-            let pair = reward_tokens.member(member);
+        // Generated examples are for the members of ACE-M³.
+        for (member, name) in MEMBERS.iter().enumerate() {
+            let pair = reward_tokens.of(name);
             let [good, bad] = match role {
                 RewardTokenRole::Absent => ["", ""],
                 RewardTokenRole::Target | RewardTokenRole::Context => pair.sides(),
@@ -112,9 +113,7 @@ impl<'a> PreferenceSequenceBuilder<'a> {
             }
             pair_members.push(member);
         }
-        let image_tokens = self.builder.image_tokens();
-        let merge =
-            |completions| merge_into_branches(completions, pair.pixels.clone(), image_tokens);
+        let merge = |completions| merge_into_branches(completions, pair.image.clone());
         if let Some(sequence) = merge(&completions) {
             return Ok(vec![PreferenceSequence { sequence, members: pair_members }]);
         }

@@ -8,6 +8,7 @@ use acem3_experts::prompt::{
 use anyhow::{Context, Result};
 
 use crate::checkpoints::hub::HubDownloads;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::prompt_config::CONCLUSION;
 use crate::judging::panel::{PromptMember, PromptMembers, PromptedPanel};
 use crate::training::config::reward_tokens::RewardTokens;
@@ -64,6 +65,15 @@ impl PromptStyle {
         self
     }
 
+    /// Shows no images to the members.
+    #[must_use]
+    pub fn without_images(mut self) -> Self {
+        for member in &mut self.members {
+            member.sees_images = false;
+        }
+        self
+    }
+
     /// Returns the reward tokens of the panel; the built-in ones without a panel.
     ///
     /// # Errors
@@ -97,16 +107,17 @@ impl PromptStyle {
         };
         Ok(Self {
             prompt_form: PromptForm {
-                is_trained: config.is_trained,
+                is_trained: config.is_trained(),
                 ..PromptForm::pair(config.layout)
             },
             detail: config.rubric,
-            rubric,
-            members: members.into_iter().map(style).collect(),
             reward_tokens: RewardTokens::of_panel(
+                MemberNames::of_rubric(&rubric)?,
                 &config.completion_prefixes,
                 &config.rejected_prefixes,
             ),
+            rubric,
+            members: members.into_iter().map(style).collect(),
         })
     }
 
@@ -116,13 +127,8 @@ impl PromptStyle {
     /// The texts of the program are damaged.
     pub(crate) fn builder(&self, form: Form, shows_reference: bool) -> Result<StyledPrompts> {
         let rubric = self.rubric.clone();
-        // Panels are trained on pairs without a reference, by the criteria of ACE-M³. Other prompts are
-        // those of published models.
-        let is_trained = self.prompt_form.is_trained
-            && form.is_pair()
-            && !shows_reference
-            && rubric.has_keys_of_ace_m3();
-        let prompt_form = PromptForm { form, shows_reference, is_trained, ..self.prompt_form };
+        let prompt_form = PromptForm { form, shows_reference, ..self.prompt_form };
+        let prompt_form = prompt_form.for_rubric(Some(&rubric));
         let merge = match form {
             Form::Correctness => None,
             _ => Some(MergePrompts::for_form(prompt_form, rubric.clone())?),

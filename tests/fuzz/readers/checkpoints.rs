@@ -26,6 +26,26 @@ pub fn read_checkpoint(bytes: &[u8]) -> bool {
     inspect(&panel, &Placement::cpu(), HubDownloads::default()).is_ok()
 }
 
+/// Loads an adapter of PEFT over a valid base. The input is its `adapter_config.json` and its weights.
+pub fn read_adapter(bytes: &[u8]) -> bool {
+    let names = ["adapter_config.json", "adapter_model.safetensors"];
+    let base = [
+        "config.json",
+        "preprocessor_config.json",
+        "model.safetensors.index.json",
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "tokenizer.json",
+    ];
+    let file = "schema = 1\nbase = \"base\"\n[members]\nexpression = \".\"\nmedical_knowledge = \".\"\n\
+                patient_relevance = \".\"\nconclusion = \".\"\n";
+    let bundle = Bundle::of_parts(&names, bytes).with_golden("checkpoints/llava", &base, "base");
+    bundle.with_file("members.toml", file.as_bytes()).read("members.toml", |path| {
+        let panel = PanelFiles::Members(path.to_owned());
+        inspect(&panel, &Placement::cpu(), HubDownloads::default()).is_ok()
+    })
+}
+
 /// Loads a GGUF file.
 pub fn read_gguf(bytes: &[u8]) -> bool {
     Bundle::of_file("a.gguf", bytes).read("a.gguf", |path| {

@@ -18,7 +18,8 @@ pub mod weights;
 pub type ReadFile = fn(&[u8]) -> bool;
 
 /// The readers by the name of their fuzz target.
-pub const READERS: [(&str, ReadFile); 27] = [
+pub const READERS: [(&str, ReadFile); 28] = [
+    ("adapter", checkpoints::read_adapter),
     ("answers", cases::read_answers),
     ("calibration", runs::read_calibration),
     ("case_array", cases::read_array),

@@ -101,7 +101,7 @@ impl DecodedImage {
     }
 
     /// Returns one row of pixels; empty if `y` is below the image.
-    pub(crate) fn row(&self, y: usize) -> &[u8] {
+    pub fn row(&self, y: usize) -> &[u8] {
         self.data.chunks_exact(3 * self.header.width).nth(y).unwrap_or_default()
     }
 }

@@ -1,14 +1,12 @@
 //! Preprocessing of large images in `LLaVA-NeXT` and `LLaVA-OneVision`: the whole image, downscaled,
 //! and a grid of tiles in full resolution.
 
-use std::ops::Range;
-
 use candle::Tensor;
 
-use super::any_res_max::RegionRounding;
 use super::error::ProcessError;
 use super::image_processor::{ImageProcessor, MAX_BUFFER_BYTES};
 use super::square_tiles::SquareTiles;
+use super::tile_grid::TileGrid;
 use crate::image::DecodedImage;
 
 /// Splits a large image into several encoder inputs (`image_processing_llava_next.py` and
@@ -27,10 +25,8 @@ pub struct Tiles {
     /// [`DynamicTiles`](super::DynamicTiles) the tiles row by row, then the whole image if there is
     /// more than one tile.
     pub pixel_values: Tensor,
-    /// Rows and columns of tiles.
-    pub grid: (usize, usize),
-    /// Height and width of the image in pixels.
-    pub image_size: (usize, usize),
+    /// Arrangement of the inputs.
+    pub grid: TileGrid,
 }
 
 impl AnyRes {
@@ -68,11 +64,13 @@ impl AnyRes {
         let padded = resize_onto_black(&self.tiles, image, (height, width))?;
         let mut inputs = vec![self.tiles.whole(image)?];
         inputs.extend(self.tiles.cut(&padded)?);
-        Ok(Tiles {
-            pixel_values: Tensor::stack(&inputs, 0)?,
-            grid: (height / self.tiles.side, width / self.tiles.side),
+        let grid = TileGrid {
+            inputs: inputs.len(),
+            rows: height / self.tiles.side,
+            columns: width / self.tiles.side,
             image_size: (image.height(), image.width()),
-        })
+        };
+        Ok(Tiles { pixel_values: Tensor::stack(&inputs, 0)?, grid })
     }
 
     /// Selects the resolution, height and width, for an image: the one that preserves most of its
@@ -128,28 +126,6 @@ fn resize_onto_black(
         .ok_or_else(|| ProcessError::invalid_settings("a resolution has no pixels".to_owned()))
 }
 
-impl Tiles {
-    /// Returns the rows and columns of features that show the image and not its padding
-    /// (`unpad_image`). Each tile has `side` × `side` features.
-    pub fn content_region(
-        &self,
-        side: usize,
-        rounding: RegionRounding,
-    ) -> (Range<usize>, Range<usize>) {
-        let (rows, columns) = (self.grid.0 * side, self.grid.1 * side);
-        let (height, width) = (self.image_size.0 as f64, self.image_size.1 as f64);
-        if width / height > columns as f64 / rows as f64 {
-            let content = rounding.round(height * (columns as f64 / width));
-            let margin = rows.saturating_sub(content) / 2;
-            (margin..rows - margin, 0..columns)
-        } else {
-            let content = rounding.round(width * (rows as f64 / height));
-            let margin = columns.saturating_sub(content) / 2;
-            (0..rows, margin..columns - margin)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,16 +159,14 @@ mod tests {
         let white = DecodedImage::from_rgb(30, 10, vec![255; 900]).unwrap();
         let tiles = any_res().preprocess(&white).unwrap();
         assert_eq!(tiles.pixel_values.dims(), [3, 3, 4, 4]);
-        assert_eq!(tiles.grid, (1, 2));
+        let grid = tiles.grid;
+        assert_eq!((grid.inputs, grid.rows, grid.columns), (3, 1, 2));
         let red = tiles.pixel_values.get(1).unwrap().get(0).unwrap();
         let rows = red.to_vec2::<f32>().unwrap();
         // The resized image is 8 × 3 pixels (2.67 rounded up), with no row of padding above and one
         // below.
         assert!(rows[2][0] > 1.9 && rows[0][0] > 1.9 && rows[3][0] < -1.7);
-        let region = |tiles: &Tiles, side| tiles.content_region(side, RegionRounding::Decimals);
-        assert_eq!(region(&tiles, 3), (0..3, 0..6));
-        let narrow = Tiles { grid: (2, 2), image_size: (100, 20), ..tiles };
-        assert_eq!(region(&narrow, 10), (0..20, 8..12));
+        assert_eq!(grid.content_region(3, RegionRounding::Decimals), (0..3, 0..6));
     }
 
     #[test]

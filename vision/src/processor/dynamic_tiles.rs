@@ -7,6 +7,7 @@ use super::any_res::Tiles;
 use super::error::ProcessError;
 use super::image_processor::{ImageProcessor, MAX_BUFFER_BYTES};
 use super::square_tiles::SquareTiles;
+use super::tile_grid::TileGrid;
 use crate::image::DecodedImage;
 
 /// Largest supported number of tiles. Published models have 6 to 40.
@@ -89,11 +90,9 @@ impl DynamicTiles {
         if self.thumbnail && inputs.len() > 1 {
             inputs.push(self.tiles.whole(image)?);
         }
-        Ok(Tiles {
-            pixel_values: Tensor::stack(&inputs, 0)?,
-            grid: (rows, columns),
-            image_size: (image.height(), image.width()),
-        })
+        let image_size = (image.height(), image.width());
+        let grid = TileGrid { inputs: inputs.len(), rows, columns, image_size };
+        Ok(Tiles { pixel_values: Tensor::stack(&inputs, 0)?, grid })
     }
 }
 

@@ -4,6 +4,7 @@ use super::any_res::{AnyRes, Tiles};
 use super::dynamic_tiles::DynamicTiles;
 use super::error::ProcessError;
 use super::image_processor::ImageProcessor;
+use super::tile_grid::TileGrid;
 use super::tiling::Tiling;
 use crate::image::DecodedImage;
 
@@ -51,8 +52,7 @@ impl InputProcessor {
         match self {
             Self::Whole(processor) => Ok(Tiles {
                 pixel_values: processor.preprocess(image)?.unsqueeze(0)?,
-                grid: (0, 0),
-                image_size: (image.height(), image.width()),
+                grid: TileGrid::whole((image.height(), image.width())),
             }),
             Self::AnyRes(any_res) => any_res.preprocess(image),
             Self::Dynamic(tiles) => tiles.preprocess(image),

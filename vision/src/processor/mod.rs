@@ -10,6 +10,7 @@ mod image_processor;
 mod input_processor;
 mod size;
 mod square_tiles;
+mod tile_grid;
 mod tiling;
 
 pub use any_res::{AnyRes, Tiles};
@@ -19,4 +20,5 @@ pub use error::ProcessError;
 pub use image_processor::ImageProcessor;
 pub use input_processor::InputProcessor;
 pub use size::{CropRounding, CropSize, Pad, ResizeSize};
+pub use tile_grid::TileGrid;
 pub use tiling::Tiling;

@@ -1,4 +1,5 @@
-//! Model-based metrics: `BERTScore` and `BARTScore`, computed for all answers together.
+//! Model-based metrics: `BERTScore` and `BARTScore`, computed for all answers together. Embeddings of
+//! whole texts.
 
 pub(crate) mod bart_score;
 pub(crate) mod baseline;
@@ -6,6 +7,7 @@ pub(crate) mod batches;
 pub(crate) mod bert_score;
 pub(crate) mod idf;
 pub(crate) mod model;
+pub(crate) mod sentence_encoder;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -18,6 +20,7 @@ use crate::analysis::metrics::answers::answer::MetricAnswer;
 use crate::analysis::metrics::learned::bert_score::BertScore;
 use crate::analysis::metrics::learned::model::{Bart, Bert, ModelSource};
 use crate::analysis::metrics::lexical::overlap::PrecisionRecall;
+use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::HubArgs;
 use crate::support::device::Placement;
 
@@ -67,7 +70,7 @@ impl LearnedMetrics<'_> {
         scores: &mut [AnswerScores],
         settings: &BertSettings,
     ) -> Result<()> {
-        let source = ModelSource::open("--bert", &settings.model, self.hub, self.quiet)?;
+        let source = self.open_source("--bert", &settings.model)?;
         let (bert, layer, hash) = Bert::load(&source, settings.layer, &self.placement)?;
         let baseline = settings.baseline.as_deref();
         let baseline = baseline.map(|path| baseline::read_baseline(path, layer)).transpose()?;
@@ -126,7 +129,7 @@ impl LearnedMetrics<'_> {
         scores: &mut [AnswerScores],
         settings: &BartSettings,
     ) -> Result<()> {
-        let source = ModelSource::open("--bart", &settings.model, self.hub, self.quiet)?;
+        let source = self.open_source("--bart", &settings.model)?;
         let (bart, hash) = Bart::load(&source, &self.placement)?;
         let name = source.display_name();
         self.record_setting("bartscore", format!("{name}, weights {hash}"));
@@ -155,6 +158,10 @@ impl LearnedMetrics<'_> {
         }
         self.note_truncated("--bart", truncated);
         Ok(())
+    }
+
+    fn open_source(&self, flag: &str, model: &str) -> Result<ModelSource> {
+        ModelSource::open(flag, model, &FileFilter::Panel, self.hub, self.quiet)
     }
 
     fn record_setting(&mut self, name: &str, value: String) {

@@ -11,6 +11,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::member::Member;
+use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::checkpoints::store::tensor_store::StoredTensor;
 use crate::support::device::Placement;
 
@@ -62,6 +63,14 @@ impl AdaptedPanel {
         }
         let rubric = Rubric::built_in()?;
         let definition = PanelDefinition::read(files, &rubric, &Placement::cpu(), downloads)?;
+        let forms = definition.prompt_config.trained_forms.as_ref();
+        if forms.is_some_and(|forms| *forms != TrainedForms::default()) {
+            bail!(
+                "{panel}: the panel was trained for other forms of judging than pairs, which the exported \
+                 file of members cannot state\n\
+                 hint: judge with the folder of the panel"
+            );
+        }
         let names = definition.names.iter().zip(&definition.members);
         let (first_name, first) = names.clone().next().context("no members")?;
         for (name, member) in names.skip(1) {

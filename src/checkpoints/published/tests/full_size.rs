@@ -8,7 +8,7 @@ use std::process::Command;
 
 use acem3_experts::decoder::BatchLayout;
 use acem3_experts::ops::AttentionMask;
-use acem3_vision::Tiles;
+use acem3_vision::{TileGrid, Tiles};
 use candle::{DType, Device, Tensor};
 
 use super::llava_variants::embed_prompt;
@@ -61,8 +61,12 @@ fn encode(member: &Member, values: &HashMap<String, Tensor>) -> Tensor {
     let [rows, columns, height, width] = [0, 1, 2, 3].map(|i| grid[i] as usize);
     let tiles = Tiles {
         pixel_values: values["pixel_values"].clone(),
-        grid: (rows, columns),
-        image_size: (height, width),
+        grid: TileGrid {
+            inputs: values["pixel_values"].dim(0).unwrap(),
+            rows,
+            columns,
+            image_size: (height, width),
+        },
     };
     encoder.project(&tiles).unwrap()
 }

@@ -1,6 +1,7 @@
 //! Tests of published checkpoints against the reference implementations. The script
 //! `assets/golden/make_checkpoints.py` generates the checkpoints and the expected values.
 
+mod adapters;
 mod bf16_training;
 mod config;
 mod devices;
@@ -10,6 +11,7 @@ mod gemma;
 mod internvl;
 mod llava_variants;
 mod onevision;
+mod tile_training;
 mod training;
 mod unigram_tokenizer;
 

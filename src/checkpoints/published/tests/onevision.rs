@@ -6,8 +6,7 @@ use std::collections::HashMap;
 
 use acem3_projector::limited_size;
 use acem3_vision::processor::ResizeSize;
-use acem3_vision::{AnyRes, ImageProcessor, RegionRounding, Resolutions, Tiles, Tiling};
-use candle::{DType, Device, Tensor};
+use acem3_vision::{AnyRes, ImageProcessor, RegionRounding, Resolutions, TileGrid, Tiling};
 use serde_json::{Value, json};
 
 use super::config::parse_config;
@@ -110,13 +109,11 @@ fn resolutions_and_token_counts_match_reference() {
     for [height, width, best_height, best_width, tokens, original_tokens] in &rows {
         let best = any_res.best_resolution(*height, *width);
         assert_eq!(best, (*best_height, *best_width), "{height} x {width}");
-        let tiles = Tiles {
-            pixel_values: Tensor::zeros(1, DType::F32, &Device::Cpu).unwrap(),
-            grid: (best.0 / SIDE, best.1 / SIDE),
-            image_size: (*height, *width),
-        };
+        let (rows, columns) = (best.0 / SIDE, best.1 / SIDE);
+        let image_size = (*height, *width);
+        let grid = TileGrid { inputs: 1 + rows * columns, rows, columns, image_size };
         let mut count = |rounding| {
-            let (rows, columns) = tiles.content_region(TOKENS, rounding);
+            let (rows, columns) = grid.content_region(TOKENS, rounding);
             let size = limited_size((rows.len(), columns.len()), 9, TOKENS);
             shrunk += usize::from(size != (rows.len(), columns.len()));
             TOKENS * TOKENS + size.0 * (size.1 + 1)

@@ -3,14 +3,14 @@
 //! values.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use acem3_experts::prompt::{PromptLayout, PromptToken, Rubric, RubricDetail};
 use acem3_experts::train::{
     AdamW, AdamWConfig, Batch, DpoLossConfig, LoraConfig, Parameters, PreferenceExample, Schedule,
-    Sequence, ShardLoss, TrainableModel, Trainer,
+    Sequence, ShardLoss, TrainableModel, Trainer, TrainingImage,
 };
 use acem3_experts::{ModelConfig, TextTokenizer};
+use acem3_vision::TileGrid;
 use candle::{Device, Tensor};
 
 use super::{assert_near, expected_values, golden_path, load_member, to_token_ids};
@@ -18,7 +18,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::{
     PreferenceFolderConfig, PromptStyle, read_preferences, write_phantom_preferences,
 };
-use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole, RewardTokens};
+use crate::training::{
+    FileSequenceBuilder, ImagePreparation, Negative, RewardTokenRole, RewardTokens,
+};
 
 pub(super) const LOSS: DpoLossConfig = DpoLossConfig { beta: 0.3, nll_weight: 0.0 };
 pub(super) const ADAMW: AdamWConfig =
@@ -60,28 +62,41 @@ pub(super) fn tiny_llava_with(
         (name.clone(), (&stored.values * scale).unwrap())
     });
     let parameters = select_trainable(&Parameters::from_tensors(tensors).unwrap());
+    let (config, _) = model_config("llava");
+    let model = TrainableModel::load(&parameters.builder(), &config, depth).unwrap();
+    (parameters, model)
+}
+
+/// Returns the configuration of a tiny checkpoint, and its image preprocessing.
+pub(super) fn model_config(folder: &str) -> (ModelConfig, ImagePreparation) {
+    let member = load_member(folder);
     let vision = member.vision.unwrap();
     let config = ModelConfig {
         vision: vision.vision,
         selection: vision.selection,
         projector: vision.projector,
+        tiling: vision.tiling,
         decoder: member.decoder,
     };
-    let model = TrainableModel::load(&parameters.builder(), &config, depth).unwrap();
-    (parameters, model)
+    let images = ImagePreparation::new(vision.processor, &config).unwrap();
+    (config, images)
 }
 
 /// Returns a sequence for each of two prompts, with one branch for each named completion.
 fn load_sequences(names: &[&str], role: RewardTokenRole) -> Vec<Sequence> {
     let inputs = load_training_values("inputs");
     let pixels = expected_values()["pixel_values"].flatten_all().unwrap();
-    let pixels: Arc<[f32]> = pixels.to_vec1().unwrap().into();
+    let image = TrainingImage {
+        pixels: pixels.to_vec1().unwrap().into(),
+        grid: TileGrid::whole((32, 32)),
+        tokens: IMAGE_TOKENS,
+    };
     let sequence_of = |i: usize| {
         let tokens = |part: &str| to_token_ids(&inputs[&format!("{i}.{part}")]);
         let text = |part| tokens(part).into_iter().map(PromptToken::Token);
         let prompt: Vec<PromptToken> =
             text("head").chain([PromptToken::Image]).chain(text("tail")).collect();
-        let mut sequence = Sequence::new(&prompt, Some(pixels.clone()), IMAGE_TOKENS);
+        let mut sequence = Sequence::new(&prompt, Some(image.clone()));
         for (name, token) in names.iter().zip(REWARD_TOKENS) {
             let first = match role {
                 RewardTokenRole::Absent => None,
@@ -291,10 +306,10 @@ fn losses_of_exported_preferences_match_trl() {
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();
     let preference_pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
     let preference_pairs = preference_pairs.items;
+    let (_, images) = model_config("llava");
     let builder = FileSequenceBuilder {
         tokenizer: &plain_tokenizer(),
-        processor: &load_member("llava").vision.unwrap().processor,
-        image_tokens: IMAGE_TOKENS,
+        images: &images,
         reward_token_role: RewardTokenRole::Target,
         reward_tokens: &RewardTokens::default(),
         strips_reward_tokens: false,

@@ -42,10 +42,11 @@ pub enum TrainCommand {
     /// introspection)
     ///
     /// Each round trains the panel, judges the cases, requests better evaluations of the misjudged
-    /// ones, and adds those that agree with the labels to the data of the next round. Cases without
-    /// such an evaluation are listed in `unresolved.jsonl`. The cases need labels of the final
-    /// score. Writes the rounds as Markdown, JSON and SVG; the last panel is in `training/panel` of
-    /// the last round.
+    /// ones, and adds those that agree with the labels to the data of the next round. With
+    /// --reviewer, a second judge has to agree. Cases without such an evaluation are listed in
+    /// `unresolved.jsonl`, and people decide about them (--decisions). The cases need labels of the
+    /// final score. Writes the rounds as Markdown, JSON and SVG; the last panel is in
+    /// `training/panel` of the last round.
     Introspect(IntrospectArgs),
 }
 

@@ -188,7 +188,8 @@ fn student_prompts(
         let downloads = HubDownloads::new(args.teacher.hub, verbosity.quiet);
         let (config, _) = TrainConfig::load(path, downloads)?;
         let style = PromptStyle::of_layout(config.layout, config.rubric, rubric);
-        return Ok(style.with_chat_template(&config.dialogue));
+        let style = style.with_chat_template(&config.dialogue);
+        return Ok(if config.model.is_text_only() { style.without_images() } else { style });
     }
     let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
     let template = template.context("--dialogue")?.unwrap_or_default();

@@ -2,12 +2,12 @@
 
 use acem3_experts::ModelConfig;
 use acem3_experts::decoder::DecoderConfig;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::frozen_part::FrozenPart;
 use super::stage_config::StageConfig;
 use super::stage_kind::StageKind;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::training::config::judging_config::JudgingConfig;
 use crate::training::config::validation_indices::VALIDATION_START;
 
 /// Maximum batch size. All examples of a step are in memory at the same time.
@@ -30,13 +30,34 @@ pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()
     check_evaluations(stage, layers)?;
     check_stripped_tokens(stage)?;
     check_lora(stage, decoder)?;
-    check_preferences(stage)?;
-    if model.is_text_only() { check_text_stage(stage) } else { Ok(()) }
+    check_preferences(stage)
 }
 
-/// Checks that a stage of a text model trains on a file: generated examples are about images.
-fn check_text_stage(stage: &StageConfig) -> Result<()> {
+/// Checks that a stage trains on a file if there are no generated examples for it: they are pairs of
+/// responses about images, by the rubric of ACE-M³.
+///
+/// # Errors
+/// The stage has no file.
+pub(crate) fn check_examples(
+    stage: &StageConfig,
+    model: &ModelConfig,
+    judging: &JudgingConfig,
+) -> Result<()> {
     if stage.reads_file() {
+        return Ok(());
+    }
+    if !judging.takes_generated_examples() {
+        let trains_image_parts = matches!(stage.kind, StageKind::Encoder | StageKind::Align);
+        if trains_image_parts && !model.is_text_only() {
+            return Ok(());
+        }
+        bail!(
+            "the stage generates pairs of the rubric ace_m3, and [judging] has another rubric or form\n\
+             hint: set `file` in [stages.evaluations] (kinds sft and heads) or [stages.preferences] \
+             (kinds dpo, rtdpo and adto)"
+        );
+    }
+    if !model.is_text_only() {
         return Ok(());
     }
     bail!(
@@ -84,9 +105,8 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
 }
 
 fn check_members(stage: &StageConfig) -> Result<()> {
-    let is_known = |name: &String| MEMBERS.contains(&name.as_str());
-    if let Some(name) = stage.members.iter().find(|name| !is_known(name)) {
-        bail!("members: unknown member {name:?}, expected one of {}", MEMBERS.join(", "));
+    for name in &stage.members {
+        stage.member_names.index(name).context("members")?;
     }
     let trains_heads = stage.kind == StageKind::Heads || stage.kind.learns_preferences();
     if !trains_heads && !stage.members.is_empty() {
@@ -151,7 +171,7 @@ fn check_preferences(stage: &StageConfig) -> Result<()> {
         (Some(preferences), true) => {
             preferences.check()?;
             let members = stage.member_indices();
-            preferences.check_negatives(members.into_iter().map(|i| MEMBERS[i]))
+            preferences.check_negatives(members.into_iter().map(|i| stage.member_names.get(i)))
         }
         (None, false) => Ok(()),
         (None, true) => bail!(

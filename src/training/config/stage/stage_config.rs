@@ -9,7 +9,7 @@ use super::frozen_part::FrozenPart;
 use super::preference_config::PreferenceConfig;
 use super::reward_token::RewardTokenRole;
 use super::stage_kind::StageKind;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::panel::member_names::MemberNames;
 
 /// Number of validations of a stage, unless its configuration sets `validate_every`.
 const MAX_VALIDATIONS: u64 = 8;
@@ -51,7 +51,8 @@ pub struct StageConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen_layers: Option<usize>,
     /// Trains only low-rank adapters (`rank`, `alpha`, `targets`) of the decoder layers that are
-    /// not frozen. The stage's checkpoint contains the merged weights and has the usual format.
+    /// not frozen. The stage's checkpoint contains the merged weights and has the usual format, or with
+    /// `keep_adapters` the adapters alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lora: Option<LoraConfig>,
     /// Proportion of examples from the data sets. The other examples are phantoms.
@@ -88,6 +89,9 @@ pub struct StageConfig {
     /// Members to train in a `heads` or preference stage, by key; all if empty.
     #[serde(default)]
     pub members: Vec<String>,
+    /// Names of all members. Reading a configuration sets them.
+    #[serde(skip)]
+    pub(crate) member_names: MemberNames,
     /// File to train on instead of generated examples, in an evaluation stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluations: Option<EvaluationConfig>,
@@ -133,8 +137,10 @@ impl StageConfig {
 
     /// Returns the indices of the members that the stage trains.
     pub(crate) fn member_indices(&self) -> Vec<usize> {
-        let is_selected = |name| self.members.is_empty() || self.members.iter().any(|m| m == name);
-        (0..MEMBERS.len()).filter(|i| is_selected(MEMBERS[*i])).collect()
+        let is_selected =
+            |name: &str| self.members.is_empty() || self.members.iter().any(|m| m == name);
+        let names = self.member_names.all().into_iter().enumerate();
+        names.filter(|(_, name)| is_selected(name)).map(|(i, _)| i).collect()
     }
 
     /// Returns the models that the stage trains, in order.
@@ -144,7 +150,7 @@ impl StageConfig {
         }
         let learner = |i: usize| StageLearner {
             member: Some(i),
-            name: format!("{}.{}", self.name, MEMBERS[i]),
+            name: format!("{}.{}", self.name, self.member_names.get(i)),
         };
         self.member_indices().into_iter().map(learner).collect()
     }
@@ -189,8 +195,13 @@ impl StageConfig {
         // the decoder.
         let layers = self.frozen_layers.or(self.lora.as_ref().map(|_| 0));
         if let Some(layers) = layers {
-            let below =
-                ["model.vision_tower.", "model.mm_projector.", "model.embed_tokens.", "observer."];
+            let below = [
+                "model.vision_tower.",
+                "model.mm_projector.",
+                "model.image_newline",
+                "model.embed_tokens.",
+                "observer.",
+            ];
             frozen.extend(below.map(str::to_owned));
             frozen.extend((0..layers).map(|i| format!("model.layers.{i}.")));
         }

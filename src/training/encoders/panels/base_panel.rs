@@ -87,7 +87,7 @@ impl BasePanel {
             );
         }
         let mut prompt_config = definition.prompt_config;
-        if !prompt_config.is_trained {
+        if !prompt_config.is_trained() {
             prompt_config.analysis_tokens = prompt_config.analysis_tokens.min(ANALYSIS_TOKENS);
         }
         prompt_config.completion_prefixes.resize(MEMBERS.len(), String::new());

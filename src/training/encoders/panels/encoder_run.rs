@@ -91,7 +91,7 @@ impl EncoderRun<'_> {
         let peak =
             peak_memory::peak().filter(|_| has_peak && journal.outcomes.len() > judged_before);
         let cost = EncoderCost {
-            tokens_per_image: config.model.image_tokens(),
+            tokens_per_image: config.model.input_tokens(),
             milliseconds_per_image: training.milliseconds_per_image,
             encoder_parameters: self.encoder.parameters(),
             projector_parameters: training.projector_parameters,

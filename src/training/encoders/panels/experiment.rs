@@ -137,7 +137,7 @@ impl EncoderExperiment<'_> {
         for encoder in self.encoders {
             let model = self.plan.model(base, encoder)?;
             let context = model.decoder.max_position_embeddings;
-            let fit = lengths.fit(model.image_tokens(), context);
+            let fit = lengths.fit(model.input_tokens(), context);
             if let Some(warning) = fit.warning(&encoder.name, model.vision.grid_side()) {
                 log(&warning);
             }

@@ -8,8 +8,10 @@ use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
 use super::base_panel::BasePanel;
+use crate::checkpoints::panel::member_files::MemberFiles;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
@@ -80,11 +82,14 @@ fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
         rubric: config.rubric,
         analysis_tokens: base.prompt_config.analysis_tokens,
         rubrics: BTreeMap::from([declare_rubric(&Rubric::built_in()?)]),
+        forms: TrainedForms::default().forms,
+        shows_reference: false,
+        experts: None,
         reward_tokens: tokens(&base.prompt_config.completion_prefixes),
         bad_reward_tokens: tokens(&base.prompt_config.rejected_prefixes),
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),
-        members: MEMBERS.map(files).into(),
+        members: MemberFiles::new(MEMBERS, files),
     })
 }

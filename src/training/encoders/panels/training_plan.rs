@@ -10,7 +10,9 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use super::base_panel::BasePanel;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::text::format_count;
+use crate::training::config::judging_config::JudgingConfig;
 use crate::training::encoders::candidate::Candidate;
 use crate::training::{Precision, RewardTokens, StageConfig, StageKind, TrainConfig};
 
@@ -109,6 +111,7 @@ impl EncoderPlan {
                 vision_hidden_size: encoder.config.hidden_size,
                 hidden_size: decoder.hidden_size,
             },
+            tiling: None,
             decoder,
         };
         if let Err(problem) = model.validate() {
@@ -137,10 +140,12 @@ impl EncoderPlan {
             micro_batch: MICRO_BATCH,
             dtype: self.dtype,
             recomputes_activations: false,
+            keeps_adapters: false,
             layout: base.prompt_config.layout,
             rubric: base.prompt_config.rubric,
             vocabulary: model.decoder.vocab_size,
             trunk_layers: layers.saturating_sub(1),
+            judging: JudgingConfig::default(),
             processor: Some(encoder.processor.clone()),
             model,
             data_shares: shares
@@ -209,6 +214,7 @@ impl EncoderPlan {
             has_reward_token: false,
             strips_reward_tokens: false,
             members: Vec::new(),
+            member_names: MemberNames::default(),
             preferences: None,
         }
     }

@@ -36,8 +36,6 @@ pub(crate) struct SequenceBuilder {
     template_prefix: String,
     /// Formats of the four members.
     formats: Vec<MemberFormat>,
-    /// Number of tokens of an image.
-    image_tokens: usize,
 }
 
 /// Format of a member's completion.
@@ -58,12 +56,8 @@ pub(crate) struct LearningMembers {
 }
 
 impl SequenceBuilder {
-    /// Creates the builder of a configuration. An image has `image_tokens` tokens.
-    pub(crate) fn new(
-        config: &TrainConfig,
-        tokenizer: TextTokenizer,
-        image_tokens: usize,
-    ) -> Result<Self> {
+    /// Creates the builder of a configuration.
+    pub(crate) fn new(config: &TrainConfig, tokenizer: TextTokenizer) -> Result<Self> {
         let formats = Aspect::ALL
             .map(EvaluationFormat::for_aspect)
             .into_iter()
@@ -82,7 +76,6 @@ impl SequenceBuilder {
             template_prefix: template.lead.clone(),
             tokenizer,
             formats,
-            image_tokens,
         })
     }
 
@@ -115,17 +108,11 @@ impl SequenceBuilder {
             Ok(PromptCompletion { prompt, completion })
         });
         let completions: Vec<PromptCompletion> = completions.collect::<Result<_>>()?;
-        let merge =
-            |completions| merge_into_branches(completions, pair.pixels.clone(), self.image_tokens);
+        let merge = |completions| merge_into_branches(completions, pair.image.clone());
         if let Some(sequence) = merge(&completions) {
             return Ok(vec![sequence]);
         }
         Ok(completions.chunks(1).filter_map(merge).collect())
-    }
-
-    /// Returns the number of tokens of an image.
-    pub(crate) fn image_tokens(&self) -> usize {
-        self.image_tokens
     }
 
     /// Builds a member's prompt about a pair. The conclusion model reads the evaluations of
@@ -137,7 +124,7 @@ impl SequenceBuilder {
         conclusion_pair: &PairExample,
     ) -> Result<Vec<PromptToken>> {
         let responses = pair.responses.each_ref().map(|response| response.text.as_str());
-        let input = JudgeInput::pair(pair.pixels.is_some(), &pair.question, responses);
+        let input = JudgeInput::pair(pair.image.is_some(), &pair.question, responses);
         let pieces = if let Some(aspect) = Aspect::ALL.get(member) {
             self.branches.pieces(*aspect, &input)?
         } else {
@@ -175,7 +162,7 @@ impl SequenceBuilder {
                 None => pieces[..1].to_vec(),
             };
         let prefix = tokenize_pieces(&prefix, &self.tokenizer)?;
-        let mut sequence = Sequence::new(&prefix, Some(example.pixels.clone()), self.image_tokens);
+        let mut sequence = Sequence::new(&prefix, Some(example.image.clone()));
         for QuestionWithAnswer { question, answer } in &example.questions {
             let question = self
                 .tokenizer
@@ -198,7 +185,7 @@ impl SequenceBuilder {
         let input = JudgeInput::pair(false, "", ["", ""]);
         let pieces = self.branches.pieces(Aspect::EXPRESSION, &input)?;
         let prefix = tokenize_pieces(&pieces[..1], &self.tokenizer)?;
-        let mut sequence = Sequence::new(&prefix, None, self.image_tokens);
+        let mut sequence = Sequence::new(&prefix, None);
         let member = Aspect::ALL.iter().position(|a| *a == Aspect::MEDICAL_KNOWLEDGE);
         for rating in ratings {
             let mut tokens =

@@ -13,17 +13,17 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sequence_builder::*;
 use crate::training::examples::sources::phantom_examples;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::train_tokenizer;
 
 /// Returns the configuration of the embedded panel and its sequence builder.
 fn embedded_builder() -> (TrainConfig, SequenceBuilder) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
     let config = TrainConfig::read(&path).unwrap();
-    let sampler = ExampleSampler::new(&config, None);
+    let sampler = ExampleSampler::new(&config, None).unwrap();
     let tokenizer = train_tokenizer::train_tokenizer(&config, sampler.texts(40)).unwrap();
     let builder =
-        SequenceBuilder::new(&config, TextTokenizer::parse(tokenizer.as_bytes()).unwrap(), 5)
-            .unwrap();
+        SequenceBuilder::new(&config, TextTokenizer::parse(tokenizer.as_bytes()).unwrap()).unwrap();
     (config, builder)
 }
 
@@ -33,9 +33,9 @@ fn score(value: u8) -> Score {
     Score::from_logits(&logits)
 }
 
-/// Returns the tokens of a judging task and its completion, with as many image tokens as in a
-/// training sequence.
+/// Returns the tokens of a judging task and its completion, with this number of image tokens.
 fn task_tokens(
+    image_tokens: usize,
     task: &GenerationTask,
     builder: &SequenceBuilder,
     ratings: &[&RatingExample],
@@ -44,7 +44,7 @@ fn task_tokens(
     for token in task.prompt.stages.iter().flatten() {
         match token {
             PromptToken::Token(id) => tokens.push(*id),
-            PromptToken::Image => tokens.extend(vec![0; builder.image_tokens]),
+            PromptToken::Image => tokens.extend(vec![0; image_tokens]),
         }
     }
     tokens.extend(builder.fill_format(&task.format, ratings).unwrap().into_iter().map(|(t, _)| t));
@@ -64,7 +64,7 @@ fn builder_from_checkpoint() -> (TrainConfig, SequenceBuilder) {
     );
     std::fs::write(&path, text).unwrap();
     let (config, initial_model) = TrainConfig::load(&path, HubDownloads::default()).unwrap();
-    let builder = SequenceBuilder::new(&config, initial_model.unwrap().tokenizer, 5).unwrap();
+    let builder = SequenceBuilder::new(&config, initial_model.unwrap().tokenizer).unwrap();
     (config, builder)
 }
 
@@ -81,7 +81,9 @@ fn training_sequence_equals_judging_sequence() {
 
 fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefixes: &[String; 4]) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let pair = phantom_examples::pair_example(1, 2, &config.processor(), &mut rng).unwrap();
+    let images = ImagePreparation::of_training(config).unwrap();
+    let pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
+    let image_tokens = pair.image.as_ref().unwrap().tokens;
     let all_members = LearningMembers { branches: [true; 3], conclusion: true };
     let sequences = builder.build_evaluations(&pair, &pair, all_members).unwrap();
     assert_eq!(sequences.len(), 1, "one sequence for all members");
@@ -124,7 +126,11 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
             .filter(|(_, branch)| **branch == 0 || usize::from(**branch) == i + 1)
             .map(|(token, _)| *token)
             .collect();
-        assert_eq!(training_tokens, task_tokens(task, builder, &ratings), "member {i}");
+        assert_eq!(
+            training_tokens,
+            task_tokens(image_tokens, task, builder, &ratings),
+            "member {i}"
+        );
     }
 }
 

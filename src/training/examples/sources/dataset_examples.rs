@@ -1,17 +1,18 @@
 //! Examples from the public data sets: attributes, answers, and pairs of a reference answer and a
 //! plausible wrong answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::train::AttributeExample;
-use acem3_vision::{ImageLimits, ImageProcessor};
+use acem3_vision::ImageLimits;
 use anyhow::{Error, Result, bail};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::pixels::{Pixels, augment, preprocess};
+use super::image_store::ImageStore;
+use super::pixels::ImagePreparation;
 use crate::data::dataset_rows::{
     DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, path_vqa_model_pairs,
 };
@@ -42,13 +43,10 @@ pub(crate) struct DatasetExamples {
     /// Indices of the items of each image.
     by_image: Vec<Vec<usize>>,
     by_dataset: Vec<WeightedDataset>,
-    /// Preprocessed images by key.
-    images: HashMap<String, Pixels>,
+    images: ImageStore,
     distractors: DistractorPool,
     /// Responses of models to Path-VQA questions.
     model_pairs: Vec<ModelPair>,
-    /// Side of the preprocessed images in pixels.
-    side: usize,
     organs: Vec<String>,
     modalities: Vec<String>,
     frequent_questions: QuestionAttributes,
@@ -65,20 +63,19 @@ impl DatasetExamples {
     /// Reads the training splits in a folder and preprocesses their images.
     pub(crate) fn load(
         data: &Path,
-        side: usize,
-        processor: &ImageProcessor,
+        preparation: ImagePreparation,
         weights: &BTreeMap<String, f64>,
     ) -> Result<Self> {
         let mut items = load_dataset_items(data, DatasetSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
         let mut reader = ImageReader::new(PathBuf::new(), ImageLimits::default());
-        let mut images = HashMap::new();
+        let mut images = ImageStore::new(preparation);
         let sources = items.iter().map(|i| (&i.image_key, &i.image));
         let sources = sources.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
         for (key, image) in sources {
-            if !images.contains_key(key) {
+            if !images.contains(key) {
                 let image = reader.load(image).map_err(Error::msg)?;
-                images.insert(key.clone(), preprocess(&image.decoded, processor)?);
+                images.insert(key, &image.decoded)?;
             }
         }
         items.retain(|i| i.answer.split_whitespace().count() <= MAX_WORDS);
@@ -104,7 +101,6 @@ impl DatasetExamples {
             images,
             model_pairs,
             items,
-            side,
         })
     }
 
@@ -140,10 +136,8 @@ impl DatasetExamples {
         let rows = self.items.iter().map(item_texts);
         let mut parts: Vec<String> =
             rows.chain(self.model_pairs.iter().map(pair_texts)).flatten().collect();
-        let images: BTreeMap<&String, &Pixels> = self.images.iter().collect();
-        for (key, pixels) in images {
-            let bytes: Vec<u8> = pixels.iter().copied().flat_map(f32::to_le_bytes).collect();
-            parts.extend([key.clone(), Digest::sha256(&bytes).to_string()]);
+        for (key, digest) in self.images.digests() {
+            parts.extend([key.clone(), digest.to_string()]);
         }
         Digest::sha256(parts.join("\0").as_bytes())
     }
@@ -174,7 +168,7 @@ impl DatasetExamples {
         classes.push(class(&self.modalities, &item.modality));
         classes.extend(self.frequent_questions.classes(&item.image_key));
         Some(AttributeExample {
-            pixels: self.augmented_image(&item.image_key, rng)?,
+            pixels: self.images.augmented_whole(&item.image_key, rng)?,
             classes,
             patch_classes: Vec::new(),
         })
@@ -198,7 +192,7 @@ impl DatasetExamples {
             }
         });
         Some(AnswerExample {
-            pixels: self.augmented_image(&item.image_key, rng)?,
+            image: self.images.augmented(&item.image_key, rng)?,
             questions: questions.collect(),
         })
     }
@@ -241,7 +235,7 @@ impl DatasetExamples {
             response
         });
         Some(PairExample {
-            pixels: Some(self.augmented_image(&item.image_key, rng)?),
+            image: Some(self.images.augmented(&item.image_key, rng)?),
             question: item.question.clone(),
             responses,
         })
@@ -278,7 +272,7 @@ impl DatasetExamples {
             responses.reverse();
         }
         Some(PairExample {
-            pixels: Some(self.augmented_image(&pair.image_key, rng)?),
+            image: Some(self.images.augmented(&pair.image_key, rng)?),
             question: pair.question.clone(),
             responses,
         })
@@ -288,11 +282,6 @@ impl DatasetExamples {
     fn sample_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
         let dataset = self.by_dataset.choose_weighted(rng, |dataset| dataset.weight).ok()?;
         self.items.get(*dataset.items.choose(rng)?)
-    }
-
-    /// Returns a randomly augmented image.
-    fn augmented_image(&self, key: &str, rng: &mut ChaCha8Rng) -> Option<Pixels> {
-        Some(augment(self.images.get(key)?, self.side, rng))
     }
 }
 

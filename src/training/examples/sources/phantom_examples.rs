@@ -1,13 +1,12 @@
 //! Examples from phantoms: attributes, answers and evaluations.
 
 use acem3_experts::train::AttributeExample;
-use acem3_vision::ImageProcessor;
 use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::pixels::preprocess_phantom;
+use super::pixels::{ImagePreparation, decode_phantom};
 use crate::data::phantoms::{draw, generate_scene, training_phantom, training_responses};
 use crate::training::examples::example::{
     AnswerExample, PairExample, QuestionWithAnswer, ResponseExample,
@@ -20,13 +19,13 @@ const MAX_QUESTIONS: usize = 8;
 pub(crate) fn attribute_example(
     seed: u64,
     index: u64,
-    processor: &ImageProcessor,
+    images: &ImagePreparation,
     grid: usize,
 ) -> Result<AttributeExample> {
     let scene = generate_scene(seed, index);
     let classes = scene.attributes().class_indices().into_iter().map(Some).collect();
     Ok(AttributeExample {
-        pixels: preprocess_phantom(&draw(&scene), processor)?,
+        pixels: images.prepare_whole(&decode_phantom(&draw(&scene))?)?,
         classes,
         patch_classes: scene.lesion_map(grid),
     })
@@ -36,7 +35,7 @@ pub(crate) fn attribute_example(
 pub(crate) fn answer_example(
     seed: u64,
     index: u64,
-    processor: &ImageProcessor,
+    images: &ImagePreparation,
     rng: &mut ChaCha8Rng,
 ) -> Result<AnswerExample> {
     let scene = generate_scene(seed, index);
@@ -47,7 +46,7 @@ pub(crate) fn answer_example(
         .collect();
     questions.shuffle(rng);
     questions.truncate(MAX_QUESTIONS);
-    Ok(AnswerExample { pixels: preprocess_phantom(&draw(&scene), processor)?, questions })
+    Ok(AnswerExample { image: images.prepare_phantom(&draw(&scene))?, questions })
 }
 
 /// Generates a pair with the correct evaluation of each response. The presentation order is
@@ -55,7 +54,7 @@ pub(crate) fn answer_example(
 pub(crate) fn pair_example(
     seed: u64,
     index: u64,
-    processor: &ImageProcessor,
+    images: &ImagePreparation,
     rng: &mut ChaCha8Rng,
 ) -> Result<PairExample> {
     let phantom = training_phantom(seed, index);
@@ -64,7 +63,7 @@ pub(crate) fn pair_example(
         responses.reverse();
     }
     Ok(PairExample {
-        pixels: Some(preprocess_phantom(&phantom.image, processor)?),
+        image: Some(images.prepare_phantom(&phantom.image)?),
         question: phantom.question.text,
         responses,
     })

@@ -54,7 +54,7 @@ impl QuotingExamples {
         for rating in first_ratings.filter(|r| r.criterion == Some(Criterion::FACTUAL_ACCURACY)) {
             rating.trains_finding = false;
         }
-        Some(PairExample { pixels: None, question, responses })
+        Some(PairExample { image: None, question, responses })
     }
 
     /// Samples words; `None` if the vocabulary is empty.

@@ -6,17 +6,15 @@ use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::jsonl_line::{
-    JsonlLine, ParsedFile, image_path, member_index, parse_lines, parse_prompt,
-};
+use super::jsonl_line::{JsonlLine, ParsedFile, image_path, parse_lines, parse_prompt};
 
 /// Prompt with an evaluation as its completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationExample {
     /// Line number, counted from one.
     pub line: usize,
-    /// Index of the member that trains on the evaluation; `None` for all members.
-    pub member: Option<usize>,
+    /// Name of the member that trains on the evaluation; `None` for all members.
+    pub member: Option<String>,
     /// Pieces of the prompt.
     pub prompt: Vec<PromptPiece>,
     /// Text of the completion.
@@ -43,8 +41,7 @@ struct EvaluationLine {
 /// evaluations. Image paths are relative to the file.
 ///
 /// # Errors
-/// If a line is malformed, has a wrong number of images, an unknown member, or a quality that is
-/// not finite. Errors name the file and the line.
+/// If a line is malformed, has a wrong number of images, or a quality that is not finite. Errors name the file and the line.
 pub fn read_evaluations(path: &Path) -> Result<ParsedFile<EvaluationExample>> {
     parse_lines(path, "evaluation", parse_evaluation)
 }
@@ -78,7 +75,7 @@ fn parse_evaluation(line: JsonlLine) -> Result<EvaluationExample> {
     }
     Ok(EvaluationExample {
         line: line.number,
-        member: member_index(parsed.member)?,
+        member: parsed.member,
         prompt,
         text: parsed.completion,
         image: image_path(&parsed.images, line.base),
@@ -97,7 +94,10 @@ mod tests {
         let evaluation =
             parse_evaluation(JsonlLine { text, number: 3, base: Path::new("data") }).unwrap();
         assert_eq!(evaluation.text, "Right.");
-        assert_eq!((evaluation.member, evaluation.quality), (Some(3), Some(0.5)));
+        assert_eq!(
+            (evaluation.member.as_deref(), evaluation.quality),
+            (Some("conclusion"), Some(0.5))
+        );
         assert_eq!(evaluation.image, Some(PathBuf::from("data/a.png")));
         let error = |text: &str| {
             let line = JsonlLine { text, number: 1, base: Path::new("") };

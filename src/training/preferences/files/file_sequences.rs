@@ -6,8 +6,7 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{
     CompletionPart, KnowledgePrompt, PAIR_TEXTS, PromptPiece, PromptToken, StagedPrompt,
 };
-use acem3_experts::train::Sequence;
-use acem3_vision::ImageProcessor;
+use acem3_experts::train::{Sequence, TrainingImage};
 use anyhow::{Context, Result, bail};
 
 use super::evaluations_file::EvaluationExample;
@@ -15,7 +14,7 @@ use super::preferences_file::PreferencePair;
 use crate::data::images::decoder::load_image_file;
 use crate::training::config::reward_tokens::{RewardTokenPair, RewardTokens};
 use crate::training::config::stage::reward_token::RewardTokenRole;
-use crate::training::examples::sources::pixels::{Pixels, preprocess};
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::preferences::preference_sequence::PreferenceSequence;
 
 /// What to do about a file whose reward tokens do not fit the kind of the stage.
@@ -28,9 +27,7 @@ pub struct FileSequenceBuilder<'a> {
     /// Tokenizer of the panel.
     pub tokenizer: &'a TextTokenizer,
     /// Image preprocessing.
-    pub processor: &'a ImageProcessor,
-    /// Number of tokens of an image.
-    pub image_tokens: usize,
+    pub images: &'a ImagePreparation,
     /// Role of the reward tokens before completions.
     pub reward_token_role: RewardTokenRole,
     /// Reward tokens of the members.
@@ -114,7 +111,7 @@ impl FileSequenceBuilder<'_> {
 
     /// Returns the reward tokens of the member of a pair.
     fn tokens_of(&self, pair: &PreferencePair) -> Result<RewardTokenPair> {
-        let tokens = self.reward_tokens.of_evaluation(pair.member);
+        let tokens = self.reward_tokens.of_evaluation(pair.member.as_deref());
         tokens.context(
             "the line has no `member`, and the members have different reward tokens\n\
              hint: add `member` to the line, or give all members one pair (`default` in [reward_tokens])",
@@ -158,8 +155,10 @@ impl FileSequenceBuilder<'_> {
 
     /// Returns the text of an evaluation without the token of chosen evaluations, if it has one.
     fn without_good_token(&self, evaluation: &EvaluationExample) -> String {
-        let good = self.reward_tokens.good();
-        let of_member = evaluation.member.map_or(good.as_slice(), |i| &good[i..=i]);
+        let of_member = match &evaluation.member {
+            Some(name) => vec![self.reward_tokens.of(name).good],
+            None => self.reward_tokens.good_texts(),
+        };
         let text = evaluation.text.trim_start();
         let token = of_member.iter().find(|token| text.starts_with(token.as_str()));
         without_token(&evaluation.text, token.map_or("", String::as_str))
@@ -221,30 +220,29 @@ impl FileSequenceBuilder<'_> {
         if prompt[start_tokens.len()..].starts_with(&start_tokens) {
             prompt.drain(..start_tokens.len());
         }
-        Ok(Sequence::new(&prompt, image, self.image_tokens))
+        Ok(Sequence::new(&prompt, image))
     }
 
-    /// Builds one sequence of a pair for each of these members that trains on the pair.
+    /// Builds one sequence of a pair for each of these members.
     pub(crate) fn build_preferences(
         &self,
         pair: &PreferencePair,
         members: &[usize],
     ) -> Result<Vec<PreferenceSequence>> {
-        let members = members.iter().copied();
-        let members: Vec<usize> = members.filter(|member| pair.is_for(*member)).collect();
         if members.is_empty() {
             return Ok(Vec::new());
         }
         let sequence = self.build_preference(pair)?;
-        let sequences = members
-            .into_iter()
-            .map(|member| PreferenceSequence { sequence: sequence.clone(), members: vec![member] });
+        let sequences = members.iter().map(|member| PreferenceSequence {
+            sequence: sequence.clone(),
+            members: vec![*member],
+        });
         Ok(sequences.collect())
     }
 
     /// Reads and preprocesses an image file.
-    fn load_image(&self, path: &Path) -> Result<Pixels> {
-        preprocess(&load_image_file(path)?, self.processor)
+    fn load_image(&self, path: &Path) -> Result<TrainingImage> {
+        self.images.prepare(&load_image_file(path)?)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use acem3_experts::ModelConfig;
 use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::digest::Digest;
 use crate::support::files::regular_file;
 use crate::training::preferences::prompt_text::IMAGE_MARKER;
@@ -88,14 +89,25 @@ pub(crate) fn parse_prompt(text: &str, images: usize) -> Result<Vec<PromptPiece>
     Ok(prompt)
 }
 
-/// Returns the index of a member by its name.
-pub(crate) fn member_index(name: Option<String>) -> Result<Option<usize>> {
-    let Some(name) = name else { return Ok(None) };
-    let index = MEMBERS.iter().position(|member| *member == name);
-    let index = index.with_context(|| {
-        format!("unknown member {name:?}, expected one of {}", MEMBERS.join(", "))
-    })?;
-    Ok(Some(index))
+/// Checks that the member that a line names is one of these.
+pub(crate) fn check_member(names: MemberNames, name: Option<&str>) -> Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    names.index(name).map(drop).with_context(|| {
+        "the line is for another panel\n\
+         hint: set `rubric` in the table [judging] of the configuration to the rubric of the evaluations"
+    })
+}
+
+/// Checks that an image file exists, and that the model sees images.
+pub(crate) fn check_image_for(model: &ModelConfig, image: Option<&Path>) -> Result<()> {
+    if image.is_some() && model.is_text_only() {
+        bail!(
+            "the line has an image, and the model is a text model\n\
+             hint: write the file with `acem3 data evaluations --config CONFIG`, which leaves images out for \
+             a text model, or start from a model with a vision tower"
+        );
+    }
+    check_image(image)
 }
 
 /// Checks that an image file exists.

@@ -11,7 +11,6 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::file_form::has_json_line;
 use crate::support::files::folder::{create_folder, list_names};
@@ -169,9 +168,7 @@ impl<'a> PreferenceFolder<'a> {
         let Some(tokens) = &self.config.reward_tokens else {
             return Ok([const { String::new() }; 2]);
         };
-        let name = prompt.member.as_deref();
-        let member = MEMBERS.iter().position(|member| Some(*member) == name);
-        let pair = tokens.of_evaluation(member).with_context(|| {
+        let pair = tokens.of_evaluation(prompt.member.as_deref()).with_context(|| {
             format!(
                 "{}: the evaluation is of no member, and the members have different reward tokens\n\
                  hint: add `member` to the line, or use one pair for all members",

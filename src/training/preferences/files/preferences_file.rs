@@ -7,9 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum as _;
 use serde::Deserialize;
 
-use super::jsonl_line::{
-    JsonlLine, ParsedFile, image_path, member_index, parse_lines, parse_prompt,
-};
+use super::jsonl_line::{JsonlLine, ParsedFile, image_path, parse_lines, parse_prompt};
 use crate::training::config::stage::negative::Negative;
 
 /// Prompt with a chosen and a rejected completion.
@@ -17,8 +15,8 @@ use crate::training::config::stage::negative::Negative;
 pub struct PreferencePair {
     /// Line number, counted from one.
     pub line: usize,
-    /// Index of the member that trains on the pair; `None` for all members.
-    pub member: Option<usize>,
+    /// Name of the member that trains on the pair; `None` for all members.
+    pub member: Option<String>,
     /// Pieces of the prompt.
     pub prompt: Vec<PromptPiece>,
     /// Chosen and rejected completion.
@@ -31,8 +29,8 @@ pub struct PreferencePair {
 
 impl PreferencePair {
     /// Returns true if a member trains on this pair.
-    pub(crate) fn is_for(&self, member: usize) -> bool {
-        self.member.is_none_or(|only| only == member)
+    pub(crate) fn is_for(&self, member: &str) -> bool {
+        self.member.as_deref().is_none_or(|only| only == member)
     }
 
     /// Returns true if the rejected completion comes from these changes only.
@@ -90,8 +88,7 @@ struct PreferenceLine {
 /// Reads the preference pairs of a file. Image paths are relative to the file.
 ///
 /// # Errors
-/// If a line is malformed, has a wrong number of images, an unknown member, or two equal
-/// completions. Errors name the file and the line.
+/// If a line is malformed, has a wrong number of images, or two equal completions. Errors name the file and the line.
 pub fn read_preferences(path: &Path) -> Result<ParsedFile<PreferencePair>> {
     parse_lines(path, "preference", parse_pair)
 }
@@ -103,7 +100,6 @@ fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
          hint: `prompt`, `chosen` and `rejected` must be strings, not lists of messages; `images` is a list of files",
     )?;
     let prompt = parse_prompt(&parsed.prompt, parsed.images.len())?;
-    let member = member_index(parsed.member)?;
     if parsed.chosen == parsed.rejected {
         bail!("`chosen` and `rejected` are equal");
     }
@@ -112,7 +108,7 @@ fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
     }
     Ok(PreferencePair {
         line: line.number,
-        member,
+        member: parsed.member,
         prompt,
         completions: [parsed.chosen, parsed.rejected],
         image: image_path(&parsed.images, line.base),
@@ -160,7 +156,7 @@ mod tests {
         let error = select_negatives(unnamed, &[Negative::ScoreSwap]).unwrap_err().to_string();
         assert!(error.contains("line 1 has no `negatives`"), "{error}");
         assert!(pairs.iter().all(|p| p.image.as_ref().is_some_and(|i| i.is_file())));
-        assert_eq!((pairs[0].line, pairs[0].member), (1, Some(0)));
+        assert_eq!((pairs[0].line, pairs[0].member.as_deref()), (1, Some("expression")));
         assert_eq!(pairs[0].prompt.iter().filter(|p| **p == PromptPiece::Image).count(), 1);
     }
 
@@ -177,7 +173,6 @@ mod tests {
             ),
             (r#"{"prompt": "a", "chosen": "b", "rejected": "b"}"#, "are equal"),
             (r#"{"prompt": "<image>a", "chosen": "b", "rejected": "c"}"#, "`images` has 0 entries"),
-            (r#"{"prompt": "a", "chosen": "b", "rejected": "c", "member": "x"}"#, "\"x\""),
             (r#"{"prompt": "a", "chosen": "", "rejected": "c"}"#, "empty"),
         ] {
             std::fs::write(&path, format!("{valid}\n\n{line}\n")).unwrap();

@@ -1,12 +1,44 @@
 //! Adapters of a member: those of all stages that trained it, as one adapter per matrix.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use acem3_experts::ops::ADAPTER_SUFFIXES;
 use acem3_experts::train::load_checkpoint;
 use anyhow::{Context, Result};
 use candle::{Device, Tensor};
+
+use crate::checkpoints::panel::initial_model::InitialModel;
+
+/// Where adapters of a member are.
+#[derive(Clone)]
+pub(crate) enum AdapterSource<'a> {
+    /// A file of a stage.
+    File(PathBuf),
+    /// The member of the initial model, by index.
+    Initial(&'a InitialModel, usize),
+}
+
+impl AdapterSource<'_> {
+    /// Returns true if both are the same adapters by their location.
+    pub(crate) fn is_same_location(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File(a), Self::File(b)) => a == b,
+            (Self::Initial(initial_model, a), Self::Initial(_, b)) => {
+                a == b || initial_model.is_single_model()
+            }
+            _ => false,
+        }
+    }
+
+    /// Describes the location for messages.
+    fn describe(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Initial(..) => "start".to_owned(),
+        }
+    }
+}
 
 /// Tensors of one adapter: `A`, `B` and `alpha` (`experts/src/ops/adapted_linear.rs`).
 struct AdapterTensors {
@@ -17,10 +49,10 @@ struct AdapterTensors {
 
 /// Reads the adapters of stages, each trained on the result of the one before, and returns their sum
 /// by tensor name. The rank of a sum is the sum of the ranks.
-pub(crate) fn read_member_adapters(files: &[PathBuf]) -> Result<HashMap<String, Tensor>> {
+pub(crate) fn read_member_adapters(sources: &[AdapterSource]) -> Result<HashMap<String, Tensor>> {
     let mut by_matrix: BTreeMap<String, AdapterTensors> = BTreeMap::new();
-    for file in files {
-        for (matrix, adapter) in read_adapters(file)? {
+    for source in sources {
+        for (matrix, adapter) in read_adapters(source)? {
             let sum = match by_matrix.remove(&matrix) {
                 Some(earlier) => earlier.add(&adapter).with_context(|| matrix.clone())?,
                 None => adapter,
@@ -39,8 +71,13 @@ pub(crate) fn read_member_adapters(files: &[PathBuf]) -> Result<HashMap<String, 
 }
 
 /// Reads the adapters of a stage by the name of their matrix.
-fn read_adapters(file: &Path) -> Result<Vec<(String, AdapterTensors)>> {
-    let mut tensors: HashMap<String, Tensor> = load_checkpoint(file, None)?.into_iter().collect();
+fn read_adapters(source: &AdapterSource) -> Result<Vec<(String, AdapterTensors)>> {
+    let mut tensors: HashMap<String, Tensor> = match source {
+        AdapterSource::File(file) => load_checkpoint(file, None)?,
+        AdapterSource::Initial(initial_model, member) => {
+            initial_model.adapters(*member)?.into_iter().collect()
+        }
+    };
     let [a, b, alpha] = ADAPTER_SUFFIXES;
     let end = format!(".{a}");
     let matrices: Vec<String> =
@@ -48,7 +85,7 @@ fn read_adapters(file: &Path) -> Result<Vec<(String, AdapterTensors)>> {
     let adapters = matrices.into_iter().map(|matrix| {
         let mut take = |suffix: &str| {
             let name = format!("{matrix}.{suffix}");
-            tensors.remove(&name).with_context(|| format!("{}: no `{name}`", file.display()))
+            tensors.remove(&name).with_context(|| format!("{}: no `{name}`", source.describe()))
         };
         let adapter =
             AdapterTensors { a: take(a)?, b: take(b)?, alpha: take(alpha)?.to_scalar::<f32>()? };
@@ -74,6 +111,8 @@ impl AdapterTensors {
 mod tests {
     use super::*;
 
+    use std::path::Path;
+
     use acem3_experts::train::{Parameters, save_checkpoint};
     use candle::DType;
 
@@ -94,8 +133,9 @@ mod tests {
         write_adapter(&files[0], 0.5, 4.0);
         write_adapter(&files[1], 0.25, 8.0);
         let merged = |files: &[PathBuf]| {
+            let files: Vec<_> = files.iter().cloned().map(AdapterSource::File).collect();
             let zero = Tensor::zeros((3, 4), DType::F32, &Device::Cpu).unwrap();
-            let adapters = read_member_adapters(files).unwrap();
+            let adapters = read_member_adapters(&files).unwrap();
             let all = adapters.into_iter().chain([("model.m.weight".to_owned(), zero)]);
             let merged = Parameters::from_tensors(all).unwrap().merge_adapters().unwrap();
             merged[0].1.to_vec2::<f32>().unwrap()

@@ -8,9 +8,10 @@ use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::training::config::reward_tokens::RewardTokenPair;
 use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
+use crate::training::stages::files::member_adapters::{AdapterSource, read_member_adapters};
 
 /// State of a member between two stages.
 #[derive(Clone, Default)]
@@ -20,8 +21,8 @@ pub(crate) struct MemberState<'a> {
     /// Location of the weights before the last stages, if those trained adapters of this member only;
     /// otherwise the location of the weights.
     pub(crate) base: MemberWeights<'a>,
-    /// Files with the adapters of those stages, in order.
-    pub(crate) adapters: Vec<PathBuf>,
+    /// The adapters of those stages, in order.
+    pub(crate) adapters: Vec<AdapterSource<'a>>,
     /// Reward tokens, if one begins the completions. The token of rejected evaluations is empty if
     /// the initial model does not state it.
     pub(crate) reward_tokens: Option<RewardTokenPair>,
@@ -35,6 +36,10 @@ pub(crate) enum MemberWeights<'a> {
     Random,
     /// Member of the initial model, by index.
     Initial(&'a InitialModel, usize),
+    /// Member of the initial model, by index, without its adapters.
+    InitialBase(&'a InitialModel, usize),
+    /// Weights with adapters, which are merged when they are read.
+    Adapted(Box<Self>, Vec<AdapterSource<'a>>),
     /// Checkpoint of a stage, with the member of the initial model that the training started from.
     Stage(PathBuf, Option<(&'a InitialModel, usize)>),
 }
@@ -57,12 +62,38 @@ impl<'a> MemberState<'a> {
         })
     }
 
+    /// Returns the same members for a training that keeps adapters apart: those of the initial model are
+    /// adapters over its base.
+    pub(crate) fn with_kept_adapters(self) -> Self {
+        match self.weights {
+            MemberWeights::Initial(initial_model, i) => Self {
+                base: MemberWeights::InitialBase(initial_model, i),
+                adapters: vec![AdapterSource::Initial(initial_model, i)],
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// Returns the state after a stage that kept its adapters apart. `file`: its checkpoint.
+    pub(crate) fn after_adapters(&self, file: PathBuf) -> Self {
+        let adapters: Vec<_> =
+            self.adapters.iter().cloned().chain([AdapterSource::File(file)]).collect();
+        Self {
+            weights: MemberWeights::Adapted(Box::new(self.base.clone()), adapters.clone()),
+            base: self.base.clone(),
+            adapters,
+            reward_tokens: None,
+        }
+    }
+
     /// Returns the state after a stage. `checkpoint`: its weights. `adapters`: their adapters, if the
     /// stage trained adapters of this member only.
     pub(crate) fn after_stage(&self, checkpoint: PathBuf, adapters: Option<PathBuf>) -> Self {
         let weights = MemberWeights::Stage(checkpoint, self.weights.origin());
         let (base, adapters) = match adapters {
             Some(file) => {
+                let file = AdapterSource::File(file);
                 (self.base.clone(), self.adapters.iter().cloned().chain([file]).collect())
             }
             None => (weights.clone(), Vec::new()),
@@ -95,6 +126,17 @@ impl<'a> MemberWeights<'a> {
         match self {
             Self::Random => Ok(None),
             Self::Initial(initial_model, member) => initial_model.weights(*member).map(Some),
+            Self::InitialBase(initial_model, member) => {
+                initial_model.base_weights(*member).map(Some)
+            }
+            Self::Adapted(base, adapters) => {
+                let Some(base) = base.tensors()? else {
+                    return Ok(None);
+                };
+                let adapters = read_member_adapters(adapters)?;
+                let parameters = Parameters::from_shared(base.into_iter().chain(adapters))?;
+                Ok(Some(parameters.merge_adapters()?))
+            }
             Self::Stage(path, origin) => {
                 // One by one, so that unchanged weights are in memory once.
                 let share = |name: &str, tensor: Tensor| {
@@ -109,10 +151,13 @@ impl<'a> MemberWeights<'a> {
     }
 
     /// Returns the member of the initial model that the weights come from, if any.
-    fn origin(&self) -> Option<(&'a InitialModel, usize)> {
+    pub(crate) fn origin(&self) -> Option<(&'a InitialModel, usize)> {
         match self {
             Self::Random => None,
-            Self::Initial(initial_model, member) => Some((*initial_model, *member)),
+            Self::Initial(initial_model, member) | Self::InitialBase(initial_model, member) => {
+                Some((*initial_model, *member))
+            }
+            Self::Adapted(base, _) => base.origin(),
             Self::Stage(_, origin) => *origin,
         }
     }
@@ -124,6 +169,15 @@ impl<'a> MemberWeights<'a> {
             (Self::Initial(initial_model, a), Self::Initial(_, b)) => {
                 a == b || initial_model.is_single_model()
             }
+            (Self::InitialBase(initial_model, a), Self::InitialBase(_, b)) => {
+                a == b || initial_model.have_one_base(*a, *b)
+            }
+            (Self::Adapted(a, first), Self::Adapted(b, second)) => {
+                let mut pairs = first.iter().zip(second);
+                a.is_same_location(b)
+                    && first.len() == second.len()
+                    && pairs.all(|(a, b)| a.is_same_location(b))
+            }
             (Self::Stage(a, _), Self::Stage(b, _)) => a == b,
             _ => false,
         }
@@ -133,17 +187,32 @@ impl<'a> MemberWeights<'a> {
 /// Checks that the members have the same weights if any stage trains them as one model.
 pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState; 4]) -> Result<()> {
     let joint_stage = stages.iter().find(|stage| !stage.is_per_member());
-    let is_different = |(_, member): &(&&str, &MemberState)| !member.is_same_location(&members[0]);
-    let different = MEMBERS.iter().zip(members).find(is_different);
-    if let (Some(stage), Some((name, _))) = (joint_stage, different) {
+    let different = members.iter().position(|member| !member.is_same_location(&members[0]));
+    if let (Some(stage), Some(different)) = (joint_stage, different) {
+        let names = stage.member_names;
         bail!(
-            "stage {}: the stage trains all members as one model, but {name} starts with other weights than {}\n\
+            "stage {}: the stage trains all members as one model, but {} starts with other weights than {}\n\
              hint: start from a checkpoint of one model, or train members separately with `members = [...]`",
             stage.name,
-            MEMBERS[0]
+            names.get(different),
+            names.get(0)
         );
     }
     Ok(())
+}
+
+/// Checks that the members are adapters of one base, for a training that keeps adapters apart.
+pub(crate) fn check_one_base(names: MemberNames, members: &[MemberState; 4]) -> Result<()> {
+    let differs = |other: &MemberState| !members[0].base.is_same_location(&other.base);
+    match members.iter().position(differs) {
+        Some(member) => bail!(
+            "keep_adapters = true: {} starts with other weights than {}, expected adapters of one \
+             base\nhint: start from one checkpoint or from adapters of one, or remove keep_adapters",
+            names.get(member),
+            names.get(0)
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the learners of a stage have equal frozen weights, because they share the

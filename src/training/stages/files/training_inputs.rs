@@ -14,6 +14,7 @@ use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::train_tokenizer::train_tokenizer;
 use crate::training::examples::validation_split::SPLIT_VERSION;
 use crate::training::preferences::{read_evaluations, read_preferences};
@@ -23,11 +24,12 @@ const TOKENIZER_CASES: u64 = 3000;
 
 /// Loads the data sets, if any, and creates the sampler of a training.
 pub(crate) fn load_sampler(config: &TrainConfig, paths: &TrainPaths) -> Result<ExampleSampler> {
-    let size = config.model.vision.image_size;
-    let load_data_sets =
-        |data: &Path| DatasetExamples::load(data, size, &config.processor(), &config.data_shares);
+    let load_data_sets = |data: &Path| {
+        let images = ImagePreparation::of_training(config)?;
+        DatasetExamples::load(data, images, &config.data_shares)
+    };
     let data_sets = paths.data.as_deref().map(load_data_sets).transpose()?;
-    Ok(ExampleSampler::new(config, data_sets))
+    ExampleSampler::new(config, data_sets)
 }
 
 /// Returns the tokenizer of an earlier run in this folder or of the initial model, or trains one.

@@ -123,8 +123,11 @@ impl<'a> FrozenCacheWriter<'a> {
     fn row_count(&self, sequence: &Sequence) -> usize {
         match self.cache.frozen_part {
             FrozenPart::Trunk(_) => sequence.len(),
-            FrozenPart::VisionTower if sequence.image_start.is_some() => self.model.image_tokens(),
-            FrozenPart::VisionTower | FrozenPart::Nothing => 0,
+            FrozenPart::VisionTower => {
+                let inputs = sequence.image.map_or(0, |image| image.grid.inputs);
+                inputs * self.model.feature_count()
+            }
+            FrozenPart::Nothing => 0,
         }
     }
 }
@@ -145,7 +148,7 @@ fn compute_activations(
         }
         (FrozenPart::VisionTower, SequenceInput::Pixels(pixels)) => {
             let features = model.encode_images(std::slice::from_ref(pixels))?;
-            Ok(Some(features.detach().squeeze(0)?))
+            Ok(Some(features.detach().flatten_to(1)?))
         }
         _ => Ok(None),
     }
@@ -167,7 +170,7 @@ impl FrozenCache {
                 let indices = positions.map(|position| rows.start + position as usize);
                 selected.input = SequenceInput::Hidden(file.read_rows(indices)?);
             }
-            (FrozenPart::VisionTower, Some(file)) if selected.image_start.is_some() => {
+            (FrozenPart::VisionTower, Some(file)) if selected.image.is_some() => {
                 selected.input = SequenceInput::Features(file.read_rows(rows)?);
             }
             _ => {}

@@ -41,7 +41,7 @@ pub(crate) fn adapt(
     create_folder(&paths.out)?;
     let sampler = load_sampler(config, paths)?;
     let tokenizer = TextTokenizer::parse(model.tokenizer)?;
-    let builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
+    let builder = SequenceBuilder::new(config, tokenizer)?;
     let builder = builder.with_prefixes(model.completion_prefixes)?;
     let context = StageContext {
         config,

@@ -1,5 +1,6 @@
 //! Runs a stage for one learner: chooses the task, trains, and writes the checkpoint.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::train::{
@@ -58,7 +59,12 @@ impl StageRun<'_> {
         checkpoint_path(self.out, &self.name)
     }
 
-    /// Returns the file of the adapters of a stage that trains them.
+    /// Returns true if the checkpoint has the adapters alone.
+    pub(crate) fn keeps_adapters(&self) -> bool {
+        self.context.config.keeps_adapters && self.context.stage.lora.is_some()
+    }
+
+    /// Returns the file of the adapters of a stage that trains them and merges them into its checkpoint.
     pub(crate) fn adapters(&self) -> PathBuf {
         stage_file(self.out, &self.name, ADAPTERS_EXTENSION)
     }
@@ -157,6 +163,13 @@ impl StageRun<'_> {
                 "{}: keeping the weights of step {}, which has the lowest validation loss ({:.4})",
                 self.name, best.step, best.loss
             ));
+        }
+        if self.keeps_adapters() {
+            // `alpha` is not trained, so the optimizer has no value of it.
+            let mut adapters: HashMap<_, _> = state.parameters.adapters().into_iter().collect();
+            adapters.extend(values);
+            save_checkpoint(&self.checkpoint(), adapters, None)?;
+            return Ok(true);
         }
         let initial = match config.dtype {
             Precision::F32 => state.parameters.clone(),

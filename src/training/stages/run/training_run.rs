@@ -6,14 +6,15 @@ use anyhow::{Context, Result};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::support::terminal::exit::RunFailure;
+use crate::support::terminal::number::format_bytes;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::sequence_builder::SequenceBuilder;
 use crate::training::stages::context::StageContext;
-use crate::training::stages::files::export::export;
+use crate::training::stages::files::export::{PanelSizes, export};
 use crate::training::stages::files::member_state::{
-    MemberState, check_equal_frozen_weights, check_joint_stages,
+    MemberState, check_equal_frozen_weights, check_joint_stages, check_one_base,
 };
 use crate::training::stages::files::run_folder::{check_same_data, claim_folder};
 use crate::training::stages::files::stage_files::{is_finished, remove_intermediate};
@@ -41,8 +42,9 @@ pub fn train(
     check_same_data(data_digest(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
     config.check_encoded_tokens(&tokenizer)?;
-    let plain_builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
-    let reward_builder = plain_builder.clone().with_prefixes(&config.reward_tokens.good())?;
+    let plain_builder = SequenceBuilder::new(config, tokenizer)?;
+    let good_tokens = config.reward_tokens.good(config.member_names());
+    let reward_builder = plain_builder.clone().with_prefixes(&good_tokens)?;
     let stages = config.stages.iter().map(|stage| StageContext {
         config,
         stage,
@@ -53,6 +55,10 @@ pub fn train(
     });
     let stages: Vec<StageContext> = stages.collect();
     let mut members = MemberState::members(initial_model);
+    if config.keeps_adapters {
+        members = members.map(MemberState::with_kept_adapters);
+        check_one_base(config.member_names(), &members)?;
+    }
     check_joint_stages(&config.stages, &members)?;
     let initial_names = initial_model.map(InitialModel::weight_names).unwrap_or_default();
     preflight(&stages, &initial_names, &paths.out)?;
@@ -112,9 +118,14 @@ fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) 
         // A folder of an earlier version has no file with the adapters.
         let is_adapted = stage.lora.is_some() && learner.member.is_some();
         let adapters = Some(run.adapters()).filter(|file| is_adapted && file.exists());
-        let trained = initial.after_stage(run.checkpoint(), adapters);
-        let trained = |i| MemberState {
-            reward_tokens: stage.trains_reward_tokens().then(|| config.reward_tokens.member(i)),
+        let trained = if run.keeps_adapters() {
+            initial.after_adapters(run.checkpoint())
+        } else {
+            initial.after_stage(run.checkpoint(), adapters)
+        };
+        let trained = |i: usize| MemberState {
+            reward_tokens: (stage.trains_reward_tokens())
+                .then(|| config.reward_tokens.of(stage.member_names.get(i))),
             ..trained.clone()
         };
         match learner.member {
@@ -145,8 +156,15 @@ fn export_panel(
     }
     export(config, members, out)?;
     let panel = out.join("panel");
+    let mut sizes = String::new();
+    if config.keeps_adapters {
+        let PanelSizes { trunk, members } =
+            PanelSizes::read(&panel, config.judging.member_names()?.all())?;
+        let [trunk, members] = [trunk, members].map(|bytes| format_bytes(bytes as usize));
+        sizes = format!(": {trunk} of the base and {members} of adapters");
+    }
     progress.note(&format!(
-        "wrote the panel to {0}\nhint: run `acem3 train eval --panel {0}` to evaluate it",
+        "wrote the panel to {0}{sizes}\nhint: run `acem3 train eval --panel {0}` to evaluate it",
         panel.display()
     ));
     Ok(())

@@ -14,10 +14,13 @@ use crate::support::text::format_count;
 use crate::training::config::stage::curriculum::Curriculum;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::asked_questions::remove_questions;
 use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
-use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
+use crate::training::preferences::{
+    EvaluationExample, check_image_for, check_member, read_evaluations,
+};
 use crate::training::stages::context::StageContext;
 use crate::training::stages::files::stage_files::activation_path;
 use crate::training::stages::frozen::frozen_cache::{
@@ -71,19 +74,27 @@ impl<'a> EvaluationSet<'a> {
         };
         let path = config.file.display();
         let mut evaluations = read_evaluations(&config.file)?.items;
-        let is_for_learner = |evaluation_member: Option<usize>| {
-            member.is_none() || evaluation_member.is_none() || evaluation_member == member
-        };
-        evaluations.retain(|evaluation| is_for_learner(evaluation.member));
+        let names = stage.member_names;
+        for evaluation in &evaluations {
+            check_member(names, evaluation.member.as_deref())
+                .with_context(|| format!("{path}, line {}", evaluation.line))?;
+        }
+        let index =
+            |evaluation: &EvaluationExample| names.index(evaluation.member.as_deref()?).ok();
+        evaluations.retain(|evaluation| {
+            let only = index(evaluation);
+            member.is_none() || only.is_none() || only == member
+        });
         if config.strips_questions {
             evaluations.iter_mut().try_for_each(remove_questions)?;
         }
-        let split = SplitItems::by_group(evaluations, |evaluation| evaluation.member);
+        let split = SplitItems::by_group(evaluations, index);
         if split.training_count == 0 {
             bail!(
                 "{path}: found {} for this stage, expected at least two\n\
                  hint: add evaluations; a tenth of them is for validation, \
-                 and lines with another `member` are skipped",
+                 and lines with another `member` are skipped. To train some members only, list them in \
+                 `members`",
                 format_count(split.items.len() as u64, "evaluation")
             );
         }
@@ -167,8 +178,7 @@ impl<'a> EvaluationSet<'a> {
         let StageContext { config, stage, builder, .. } = self.context;
         let builder = FileSequenceBuilder {
             tokenizer: builder.tokenizer(),
-            processor: &config.processor(),
-            image_tokens: builder.image_tokens(),
+            images: &ImagePreparation::of_training(config)?,
             // Only sequences of preference pairs use the role.
             reward_token_role: RewardTokenRole::Absent,
             reward_tokens: &config.reward_tokens,
@@ -191,7 +201,10 @@ impl<'a> EvaluationSet<'a> {
         if !stage.trains_reward_tokens() {
             return Ok(String::new());
         }
-        let pair = config.reward_tokens.of_evaluation(evaluation.member.or(self.member));
+        let pair = {
+            let own = self.member.map(|member| stage.member_names.get(member));
+            config.reward_tokens.of_evaluation(evaluation.member.as_deref().or(own))
+        };
         let pair = pair.context(
             "the line has no `member`, and the members have different reward tokens\n\
              hint: add `member` to the line, or give all members one pair (`default` in [reward_tokens])",
@@ -231,7 +244,8 @@ impl<'a> EvaluationSet<'a> {
     /// Checks that all image files exist, and that the reward token of every evaluation is known.
     pub(crate) fn check_lines(&self) -> Result<()> {
         for evaluation in &self.split.items {
-            check_image(evaluation.image.as_deref())
+            let image = evaluation.image.as_deref();
+            check_image_for(&self.context.config.model, image)
                 .and_then(|()| self.reward_token(evaluation).map(drop))
                 .with_context(|| self.location(evaluation))?;
         }

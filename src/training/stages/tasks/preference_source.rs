@@ -4,21 +4,20 @@ use std::ops::Range;
 use std::path::Path;
 
 use acem3_experts::prompt::PromptPiece;
-use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage::negative::Negative;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::file_sequences::FileSequenceBuilder;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
-    EvaluationContent, PreferencePair, check_image, derive_any_negative, read_preferences,
-    select_negatives,
+    EvaluationContent, PreferencePair, check_image_for, check_member, derive_any_negative,
+    read_preferences, select_negatives,
 };
 use crate::training::stages::context::StageContext;
 
@@ -59,10 +58,16 @@ impl<'a> PreferenceSource<'a> {
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
             Some(path) => {
                 let pairs = read_preferences(path)?.items;
+                let names = context.stage.member_names;
+                for pair in &pairs {
+                    check_member(names, pair.member.as_deref())
+                        .with_context(|| location(path, pair))?;
+                }
                 let negatives = preferences.map_or(&Negative::ALL[..], |p| &p.negatives);
                 let pairs = select_negatives(pairs, negatives)
                     .with_context(|| path.display().to_string())?;
-                PairSource::File { path, split: SplitItems::by_group(pairs, |pair| pair.member) }
+                let member = |pair: &PreferencePair| names.index(pair.member.as_deref()?).ok();
+                PairSource::File { path, split: SplitItems::by_group(pairs, member) }
             }
             None => PairSource::Sampler(PreferenceSequenceBuilder::new(
                 context.builder,
@@ -116,9 +121,12 @@ impl<'a> PreferenceSource<'a> {
             PairSource::File { path, split } => {
                 let pair = split.items.get(index as usize);
                 let pair = pair.with_context(|| format!("no preference pair {index}"))?;
-                let processor = self.context.config.processor();
-                let sequence_builder = self.file_sequence_builder(&processor);
-                let sequences = sequence_builder.build_preferences(pair, &stage.member_indices());
+                let images = ImagePreparation::of_training(self.context.config)?;
+                let sequence_builder = self.file_sequence_builder(&images);
+                let members = (stage.member_indices().into_iter())
+                    .filter(|member| pair.is_for(stage.member_names.get(*member)));
+                let members: Vec<usize> = members.collect();
+                let sequences = sequence_builder.build_preferences(pair, &members);
                 sequences.with_context(|| location(path, pair))
             }
         }
@@ -127,13 +135,12 @@ impl<'a> PreferenceSource<'a> {
     /// Returns the builder of the sequences of a file.
     fn file_sequence_builder<'b>(
         &'b self,
-        processor: &'b ImageProcessor,
+        images: &'b ImagePreparation,
     ) -> FileSequenceBuilder<'b> {
         let StageContext { config, stage, builder, .. } = self.context;
         FileSequenceBuilder {
             tokenizer: builder.tokenizer(),
-            processor,
-            image_tokens: builder.image_tokens(),
+            images,
             reward_token_role: stage.kind.reward_token_role(),
             reward_tokens: &config.reward_tokens,
             strips_reward_tokens: stage.strips_reward_tokens,
@@ -155,17 +162,18 @@ impl<'a> PreferenceSource<'a> {
             return Ok(());
         };
         let stage = self.context.stage;
-        let processor = self.context.config.processor();
-        let sequence_builder = self.file_sequence_builder(&processor);
+        let images = ImagePreparation::of_training(self.context.config)?;
+        let sequence_builder = self.file_sequence_builder(&images);
         for pair in &split.items {
-            check_image(pair.image.as_deref())
+            check_image_for(&self.context.config.model, pair.image.as_deref())
                 .and_then(|()| sequence_builder.check_reward_tokens(pair))
                 .with_context(|| location(path, pair))?;
         }
         let (training, validation) = split.items.split_at(split.training_count);
         for member in stage.member_indices() {
             let count = |pairs: &[PreferencePair]| {
-                let of_member = pairs.iter().filter(|pair| pair.is_for(member));
+                let name = stage.member_names.get(member);
+                let of_member = pairs.iter().filter(|pair| pair.is_for(name));
                 of_member.count()
             };
             let counts = PairCounts { training: count(training), validation: count(validation) };
@@ -185,7 +193,7 @@ impl PairCounts {
             "stage {}: {} has {} preference pairs for training and {} for validation, expected at least one each\n\
              hint: raise `cases` or extend `file` in [stages.preferences], change `negatives`, or name other `members`",
             stage.name,
-            MEMBERS[member],
+            stage.member_names.get(member),
             self.training,
             self.validation
         )

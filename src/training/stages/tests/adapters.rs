@@ -1,6 +1,9 @@
 //! Trainings of low-rank adapters.
 
-use super::{checkpoint, config_with_adapters, prepare, run, train_twice};
+use acem3_experts::ops::is_adapter;
+
+use super::{checkpoint, config_with_adapters, panel_file, prepare, run, run_to_end, train_twice};
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::StageKind;
 use crate::training::config::stage::frozen_part::FrozenPart;
@@ -25,6 +28,43 @@ fn adapters_change_only_adapted_weights() {
             assert_eq!(!is_equal(tensor, &before[name]), is_adapted, "{name}");
         }
     }
+}
+
+/// Checkpoints have the adapters alone, and the panel equals that of merged checkpoints.
+#[test]
+fn kept_adapters_give_the_panel_of_merged_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let [merged, kept] = ["merged", "kept"].map(|name| dir.path().join(name));
+    let mut config = config_with_adapters();
+    let mut again = config.stages[1].clone();
+    (again.name, again.members) = ("again".to_owned(), vec!["conclusion".to_owned()]);
+    config.stages.push(again);
+    prepare(&config, &merged);
+    run_to_end(&config, &merged);
+    config.keeps_adapters = true;
+    prepare(&config, &kept);
+    run_to_end(&config, &kept);
+    for member in MEMBERS {
+        let file = format!("{member}.safetensors");
+        assert!(panel_file(&merged, &file) == panel_file(&kept, &file), "{file}");
+    }
+    for file in ["trunk.safetensors", "panel.toml"] {
+        assert!(panel_file(&merged, file) == panel_file(&kept, file), "{file}");
+    }
+    for name in ["prefer.medical_knowledge", "prefer.conclusion", "again.conclusion"] {
+        let tensors = checkpoint(&kept, &format!("{name}.safetensors"));
+        assert_eq!(tensors.len(), 2 * 7 * 3);
+        assert!(tensors.keys().all(|tensor| is_adapter(tensor)), "{name}");
+        assert!(!kept.join(format!("{name}.adapters.safetensors")).exists());
+    }
+}
+
+#[test]
+fn interrupted_training_keeps_the_same_adapters() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config_with_adapters();
+    config.keeps_adapters = true;
+    train_twice(&config, dir.path());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use acem3_experts::prompt::{KnowledgePrompt, PromptLayout, Rubric, RubricDetail}
 use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::preferences::files::file_sequences::CompletionPrefix;
 use crate::training::preferences::{
     PreferenceFolderConfig, PromptStyle, read_evaluations, write_phantom_preferences,
@@ -85,8 +86,7 @@ fn evidence_is_context_of_evaluation() {
     let config = config();
     let builder = FileSequenceBuilder {
         tokenizer: &tokenizer(),
-        processor: &config.processor(),
-        image_tokens: config.model.image_tokens(),
+        images: &ImagePreparation::of_training(&config).unwrap(),
         reward_token_role: RewardTokenRole::Absent,
         reward_tokens: &config.reward_tokens,
         strips_reward_tokens: false,
@@ -118,8 +118,7 @@ fn reward_token_is_context_of_evaluation() {
     let config = config();
     let builder = FileSequenceBuilder {
         tokenizer: &tokenizer(),
-        processor: &config.processor(),
-        image_tokens: config.model.image_tokens(),
+        images: &ImagePreparation::of_training(&config).unwrap(),
         reward_token_role: RewardTokenRole::Absent,
         reward_tokens: &config.reward_tokens,
         strips_reward_tokens: false,

@@ -74,7 +74,7 @@ fn tokenizer() -> TextTokenizer {
 }
 
 fn sequence_builder(config: &TrainConfig) -> SequenceBuilder {
-    SequenceBuilder::new(config, tokenizer(), config.model.image_tokens()).unwrap()
+    SequenceBuilder::new(config, tokenizer()).unwrap()
 }
 
 /// Trains in a folder. Returns false if interrupted.

@@ -17,6 +17,7 @@ use crate::training::config::reward_tokens::RewardTokens;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::phantom_examples;
+use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
@@ -55,7 +56,7 @@ fn interrupted_preference_training_ends_like_uninterrupted() {
 fn cached_trunk_equals_computed_trunk() {
     let config = config();
     let builder = sequence_builder(&config);
-    let sampler = ExampleSampler::new(&config, None);
+    let sampler = ExampleSampler::new(&config, None).unwrap();
     let progress = TrainingProgress::new(true, Interrupt::default());
     let context = StageContext {
         config: &config,
@@ -100,7 +101,8 @@ fn chosen_completion_begins_as_in_judging() {
     let config = config();
     let builder = sequence_builder(&config);
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let pair = phantom_examples::pair_example(1, 2, &config.processor(), &mut rng).unwrap();
+    let images = ImagePreparation::of_training(&config).unwrap();
+    let pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
     let sequence = |role| {
         let sequences =
             PreferenceSequenceBuilder::new(&builder, role, &RewardTokens::default()).unwrap();
@@ -118,7 +120,7 @@ fn chosen_completion_begins_as_in_judging() {
     };
     let prompt = builder.build_prompt(0, &pair, &pair).unwrap();
     let token_count = |token: &PromptToken| {
-        if *token == PromptToken::Image { config.model.image_tokens() } else { 1 }
+        if *token == PromptToken::Image { config.model.input_tokens() } else { 1 }
     };
     let start: usize = prompt.iter().map(token_count).sum();
     let target = sequence(RewardTokenRole::Target);
@@ -163,7 +165,7 @@ fn every_member_has_validation_pairs_for_all_seeds() {
         preferences.cases = 0;
         preferences.file = Some(folder.out.join("preferences.jsonl"));
         let builder = sequence_builder(&config);
-        let sampler = ExampleSampler::new(&config, None);
+        let sampler = ExampleSampler::new(&config, None).unwrap();
         let progress = TrainingProgress::new(true, Interrupt::default());
         let context = StageContext {
             config: &config,

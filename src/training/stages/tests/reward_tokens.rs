@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{config, panel_file, prepare, run_to_end, sequence_builder, tokenizer};
 use crate::checkpoints::hub::HubDownloads;
+use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::examples::sources::phantom_examples;
@@ -19,7 +20,9 @@ use crate::training::preferences::{
     EvaluationRatings, PreferenceFolderConfig, PreferencePair, PromptStyle, read_preferences,
     write_phantom_preferences,
 };
-use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole, RewardTokens, TrainConfig};
+use crate::training::{
+    FileSequenceBuilder, ImagePreparation, Negative, RewardTokenRole, RewardTokens, TrainConfig,
+};
 
 /// Tokens of each aspect, and the built-in ones of the conclusion model.
 const TOKENS: &str = "expression = { good = \"[Good EXP]\", bad = \"[Bad EXP]\" }\n\
@@ -59,7 +62,8 @@ fn generated_pairs_have_the_tokens_of_their_member() {
     let config = config();
     let builder = sequence_builder(&config);
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let pair = phantom_examples::pair_example(1, 2, &config.processor(), &mut rng).unwrap();
+    let images = ImagePreparation::of_training(&config).unwrap();
+    let pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
     let build = |role| {
         let builder = PreferenceSequenceBuilder::new(&builder, role, &tokens()).unwrap();
         let negative = |ratings: &EvaluationRatings| {
@@ -90,17 +94,16 @@ fn pairs_of_a_file_have_the_tokens_of_their_member() {
     let plain = write_pairs(&dir.path().join("plain"), None);
     let (config, tokenizer, per_member) = (config(), tokenizer(), tokens());
     let built_in = RewardTokens::default();
-    let processor = config.processor();
+    let images = ImagePreparation::of_training(&config).unwrap();
     let builder = |reward_token_role, reward_tokens| FileSequenceBuilder {
         tokenizer: &tokenizer,
-        processor: &processor,
-        image_tokens: config.model.image_tokens(),
+        images: &images,
         reward_token_role,
         reward_tokens,
         strips_reward_tokens: false,
     };
     for (pair, plain) in pairs.iter().zip(&plain).take(4) {
-        let sides = per_member.member(pair.member.unwrap());
+        let sides = per_member.of(pair.member.as_deref().unwrap());
         assert!(pair.completions[0].starts_with(&sides.good), "{pair:?}");
         let target = builder(RewardTokenRole::Target, &per_member).build_preference(pair).unwrap();
         let context =
@@ -127,7 +130,7 @@ fn pairs_of_a_file_have_the_tokens_of_their_member() {
             assert!(other.contains("does not begin with [Good]"), "{other}");
             let other = error(builder(RewardTokenRole::Absent, &per_member), pair);
             assert!(other.contains(&format!("begins with {}", sides.good)), "{other}");
-            let swapped = PreferencePair { member: Some(3), ..pair.clone() };
+            let swapped = PreferencePair { member: Some("conclusion".to_owned()), ..pair.clone() };
             let other = error(builder(RewardTokenRole::Target, &per_member), &swapped);
             assert!(other.contains("expected [Good]"), "{other}");
             let for_all = PreferencePair { member: None, ..pair.clone() };
@@ -164,12 +167,12 @@ fn panel_states_the_tokens_of_each_member() {
         (TrainConfig::load(&path, HubDownloads::default()), RewardTokens::read(&path))
     };
     let (loaded, read) = load("");
-    assert_eq!(loaded.unwrap().0.reward_tokens.good(), good);
-    assert_eq!(read.unwrap().good(), good);
+    assert_eq!(loaded.unwrap().0.reward_tokens.good(MemberNames::default()), good);
+    assert_eq!(read.unwrap().good(MemberNames::default()), good);
     let (loaded, read) = load("[reward_tokens]\nexpression = { good = \"[+]\", bad = \"[-]\" }");
     let expected = ["[+]", "[Good COR]", "[Good REL]", "[Good]"];
-    assert_eq!(loaded.unwrap().0.reward_tokens.good(), expected);
-    assert_eq!(read.unwrap().good(), expected);
+    assert_eq!(loaded.unwrap().0.reward_tokens.good(MemberNames::default()), expected);
+    assert_eq!(read.unwrap().good(MemberNames::default()), expected);
     let (unused, _) = load("[reward_tokens]\nconclusion = { good = \"[+]\", bad = \"[-]\" }");
     let unused = format!("{:#}", unused.map(drop).unwrap_err());
     assert!(unused.contains("no stage trains conclusion with reward tokens"), "{unused}");

@@ -7,6 +7,7 @@ use candle_nn::{Activation, VarBuilder};
 use candle_transformers::models::{bert, xlm_roberta};
 
 use super::config::{self, BertConfig};
+use super::pooler::BertPooler;
 use super::source::ModelSource;
 use super::tokens::{MetricTokenizer, id_tensor};
 use crate::support::device::Placement;
@@ -18,6 +19,18 @@ pub(crate) struct Bert {
     /// Device of the weights.
     pub(crate) device: Device,
     encoder: BertEncoder,
+}
+
+/// An encoder with all its layers, for embeddings of whole texts.
+pub(crate) struct WholeBert {
+    /// The encoder.
+    pub(crate) bert: Bert,
+    /// The pooler, if the checkpoint has one.
+    pub(crate) pooler: Option<BertPooler>,
+    /// Width of the hidden states.
+    pub(crate) width: usize,
+    /// Hash of the weights.
+    pub(crate) hash: String,
 }
 
 /// Model families; they differ in position ids.
@@ -68,6 +81,34 @@ impl Bert {
         let device = placement.device.clone();
         let bert = Self { tokenizer, device, encoder };
         Ok((bert, layer, weights.digest().short_hex()))
+    }
+
+    /// Loads all layers and the pooler. Texts are truncated to `max_tokens` tokens, or to fewer if
+    /// the model or its tokenizer has a lower limit.
+    pub(crate) fn load_whole(
+        source: &ModelSource,
+        max_tokens: Option<usize>,
+        placement: &Placement,
+    ) -> Result<WholeBert> {
+        let config = source.read_config(config::parse_bert)?;
+        let positions = config.max_tokens();
+        let max_tokens = max_tokens.map_or(positions, |limit| limit.min(positions));
+        let tokenizer = MetricTokenizer::read(source, max_tokens, false)?;
+        tokenizer.check_vocabulary(config.model.vocab_size)?;
+        let weights = source.read_weights("encoder", placement, rename_pooler_or_tensor)?;
+        let vb = weights.builder(&placement.device);
+        let width = config.model.hidden_size;
+        let load = || {
+            let encoder = BertEncoder::load(&vb, &config, config.model.num_hidden_layers)?;
+            let vb = vb.pp("pooler.dense");
+            let has_pooler = vb.contains_tensor("weight");
+            let pooler = has_pooler.then(|| BertPooler::load(&vb, width)).transpose()?;
+            Ok::<_, candle::Error>((encoder, pooler))
+        };
+        let (encoder, pooler) = load().with_context(|| source.folder.display().to_string())?;
+        weights.check_all_used()?;
+        let bert = Self { tokenizer, device: placement.device.clone(), encoder };
+        Ok(WholeBert { bert, pooler, width, hash: weights.digest().short_hex() })
     }
 
     /// Computes the hidden states of texts of equal length.
@@ -132,6 +173,12 @@ fn rename_tensor(name: &str) -> Option<String> {
     // Early checkpoints use TensorFlow names.
     let renamed = short.replace("LayerNorm.gamma", "LayerNorm.weight");
     Some(renamed.replace("LayerNorm.beta", "LayerNorm.bias"))
+}
+
+/// Like [`rename_tensor`], but keeps the pooler.
+fn rename_pooler_or_tensor(name: &str) -> Option<String> {
+    let short = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    if short.starts_with("pooler.dense.") { Some(short.to_owned()) } else { rename_tensor(name) }
 }
 
 /// Returns the layer whose states correlate best with human ratings of translations, by checkpoint

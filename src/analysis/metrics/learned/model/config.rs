@@ -94,8 +94,8 @@ pub(super) fn parse_bert(map: Map<String, Value>) -> Result<BertConfig> {
         "bert" => false,
         "roberta" | "xlm-roberta" | "camembert" => true,
         other => bail!(
-            "model_type is {other}\nhint: use a BERT or RoBERTa checkpoint for BERTScore and a BART checkpoint \
-             for BARTScore"
+            "model_type is {other}\nhint: use a BERT or RoBERTa checkpoint for BERTScore and embeddings, and a BART \
+             checkpoint for BARTScore"
         ),
     };
     fields.expect_value("position_embedding_type", "absolute")?;

@@ -26,8 +26,15 @@ pub(crate) struct ModelSource {
 
 impl ModelSource {
     /// Opens the folder or hub id given by a flag; downloads a hub checkpoint that is not cached.
-    pub(crate) fn open(flag: &str, name: &str, hub_args: HubArgs, quiet: bool) -> Result<Self> {
-        let snapshot = hub::snapshot_unless_path(name, &FileFilter::Panel, hub_args, quiet);
+    /// `filter` selects the files to download.
+    pub(crate) fn open(
+        flag: &str,
+        name: &str,
+        filter: &FileFilter,
+        hub_args: HubArgs,
+        quiet: bool,
+    ) -> Result<Self> {
+        let snapshot = hub::snapshot_unless_path(name, filter, hub_args, quiet);
         let snapshot = snapshot.with_context(|| format!("{flag} {name}: could not be loaded"))?;
         let (folder, hub) = match snapshot {
             Some(snapshot) => (snapshot.folder, Some(snapshot.source)),

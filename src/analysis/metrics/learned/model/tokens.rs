@@ -35,6 +35,8 @@ pub(crate) struct MetricTokenizer {
     has_leading_space: bool,
     /// Ids of the start and end tokens, which have weight 0 in `BERTScore`.
     pub(crate) boundary_tokens: [u32; 2],
+    /// Number of tokens to which texts are truncated, start and end tokens included.
+    pub(crate) max_tokens: usize,
     file: String,
 }
 
@@ -82,7 +84,7 @@ impl MetricTokenizer {
         let boundary_tokens = ids.with_context(|| {
             format!("{file}: no start and end tokens, expected [CLS] and [SEP] or <s> and </s>")
         })?;
-        Ok(Self { tokenizer, has_leading_space, boundary_tokens, file })
+        Ok(Self { tokenizer, has_leading_space, boundary_tokens, max_tokens: max_length, file })
     }
 
     /// Checks that the vocabulary of the tokenizer fits the model.

@@ -1,0 +1,115 @@
+//! An open index with the limits of a judge.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use acem3_experts::generate::{
+    EvidencePassage, KnowledgeCompletion, KnowledgeLimits, KnowledgeSource,
+};
+use acem3_experts::prompt::KnowledgePrompt;
+use acem3_experts::{Error, TextTokenizer};
+use anyhow::{Context as _, Result};
+
+use crate::data::knowledge::KnowledgeIndex;
+use crate::judging::provenance::Provenance;
+use crate::support::digest::Digest;
+
+/// How many questions a judge may ask, and what it reads about each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnowledgeSettings {
+    /// Maximum number of questions in one evaluation.
+    pub rounds: usize,
+    /// Maximum number of passages for one question.
+    pub passages: usize,
+    /// Maximum number of tokens of these passages.
+    pub evidence_tokens: usize,
+}
+
+impl Default for KnowledgeSettings {
+    fn default() -> Self {
+        Self { rounds: 3, passages: 3, evidence_tokens: 384 }
+    }
+}
+
+/// An open index with the settings of a judge. Clones share the index.
+#[derive(Clone, Debug)]
+pub struct JudgeKnowledge {
+    index: Arc<KnowledgeIndex>,
+    settings: KnowledgeSettings,
+}
+
+impl PartialEq for JudgeKnowledge {
+    /// Equal documents and settings give equal evidence.
+    fn eq(&self, other: &Self) -> bool {
+        self.index.digest() == other.index.digest() && self.settings == other.settings
+    }
+}
+
+impl Eq for JudgeKnowledge {}
+
+impl JudgeKnowledge {
+    /// Opens an index.
+    ///
+    /// # Errors
+    ///
+    /// The folder is no index, or is damaged.
+    pub fn open(folder: &Path, settings: KnowledgeSettings) -> Result<Self> {
+        let index = KnowledgeIndex::open(folder).context("--knowledge")?;
+        Ok(Self { index: Arc::new(index), settings })
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> KnowledgeSettings {
+        self.settings
+    }
+
+    /// Returns the evidence for a question.
+    ///
+    /// # Errors
+    ///
+    /// The index cannot be read.
+    pub fn find(&self, question: &str) -> Result<Vec<EvidencePassage>> {
+        let passages = self.index.search(question, self.settings.passages)?;
+        let evidence = passages.into_iter().map(|passage| {
+            let text = passage.to_evidence();
+            EvidencePassage { id: passage.id, text }
+        });
+        Ok(evidence.collect())
+    }
+
+    /// Returns the completion for members with a tokenizer.
+    pub(in crate::judging) fn to_completion(
+        &self,
+        tokenizer: &TextTokenizer,
+    ) -> Result<KnowledgeCompletion, Error> {
+        let KnowledgeSettings { rounds, evidence_tokens, .. } = self.settings;
+        let limits = KnowledgeLimits { rounds, evidence_tokens };
+        KnowledgeCompletion::new(Arc::new(self.clone()), limits, tokenizer)
+    }
+
+    /// Returns the hash of the documents and the settings: everything that can change the evidence.
+    pub(crate) fn identity(&self) -> String {
+        format!("{} {:?}", self.index.digest(), self.settings)
+    }
+
+    /// Adds the documents of the index, the settings and the texts around evidence to what can
+    /// change a verdict.
+    pub(crate) fn add_to(&self, provenance: &mut Provenance) {
+        let KnowledgeSettings { rounds, passages, evidence_tokens } = self.settings;
+        // Short, so that messages about differences show all of it.
+        let limits = format!("T={rounds} K={passages}, {evidence_tokens} tokens");
+        let prompt = Digest::sha256(KnowledgePrompt::SOURCE.as_bytes());
+        let entries = [
+            ("knowledge", self.index.digest().to_string()),
+            ("knowledge limits", limits),
+            ("knowledge prompt", prompt.to_string()),
+        ];
+        provenance.extend(entries.map(|(name, value)| (name.to_owned(), value)));
+    }
+}
+
+impl KnowledgeSource for JudgeKnowledge {
+    fn find(&self, question: &str) -> Result<Vec<EvidencePassage>, String> {
+        self.find(question).map_err(|error| format!("{error:#}"))
+    }
+}

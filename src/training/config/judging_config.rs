@@ -1,0 +1,119 @@
+//! What the trained panel judges: the table `[judging]`.
+
+use std::path::Path;
+
+use acem3_experts::prompt::{Form, Rubric};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoints::panel::member_names::MemberNames;
+use crate::checkpoints::panel::trained_forms::TrainedForms;
+use crate::checkpoints::panel::trained_rubrics::declare_rubric;
+use crate::support::files::regular_file;
+
+/// Key of the rubric of generated examples.
+const ACE_M3: &str = "ace_m3";
+
+/// Rubric and forms of judging that a panel is trained for. Generated examples are pairs without a
+/// reference answer, by the rubric of ACE-M³; for others, all stages read files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JudgingConfig {
+    /// Key of a built-in rubric, or a rubric file, relative to the configuration.
+    pub rubric: String,
+    /// Hash of the content of the rubric. The program sets it when it reads the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rubric_sha256: Option<String>,
+    /// Forms of judging.
+    pub forms: Vec<Form>,
+    /// True if the prompts show the reference answer.
+    #[serde(rename = "reference")]
+    pub shows_reference: bool,
+    /// Token budget of an analysis; by default enough for the evaluations that the stages train on:
+    /// 48 for generated examples and 128 for files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis_tokens: Option<usize>,
+}
+
+impl Default for JudgingConfig {
+    fn default() -> Self {
+        let TrainedForms { forms, shows_reference } = TrainedForms::default();
+        Self {
+            rubric: ACE_M3.to_owned(),
+            rubric_sha256: None,
+            forms,
+            shows_reference,
+            analysis_tokens: None,
+        }
+    }
+}
+
+impl JudgingConfig {
+    /// Returns true if a configuration without the table has these values.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns true for the rubric of ACE-M³.
+    pub(crate) fn has_rubric_of_ace_m3(&self) -> bool {
+        self.rubric == ACE_M3
+    }
+
+    /// Returns true if generated examples have this rubric and these forms.
+    pub(crate) fn takes_generated_examples(&self) -> bool {
+        self.has_rubric_of_ace_m3() && self.trained_forms() == TrainedForms::default()
+    }
+
+    /// Returns the forms of judging.
+    pub(crate) fn trained_forms(&self) -> TrainedForms {
+        TrainedForms { forms: self.forms.clone(), shows_reference: self.shows_reference }
+    }
+
+    /// Reads the rubric.
+    ///
+    /// # Errors
+    /// There is no such rubric, or the file is none.
+    pub fn to_rubric(&self) -> Result<Rubric> {
+        if let Some(rubric) = Rubric::by_key(&self.rubric)? {
+            return Ok(rubric);
+        }
+        let name = || format!("[judging]: rubric {}", self.rubric);
+        if !Path::new(&self.rubric).is_file() {
+            bail!(
+                "{}: no such file and no built-in rubric, expected {} or a TOML file\n\
+                 hint: assets/guide/forms.md shows a rubric file",
+                name(),
+                Rubric::built_in_keys()?.join(", ")
+            );
+        }
+        let text = regular_file::read_to_string(Path::new(&self.rubric)).with_context(name)?;
+        Rubric::parse(&text).with_context(|| {
+            format!("{}: not a rubric\nhint: assets/guide/forms.md shows a rubric file", name())
+        })
+    }
+
+    /// Returns the names of the members.
+    ///
+    /// # Errors
+    /// The rubric cannot be read, or does not fit a panel.
+    pub(crate) fn member_names(&self) -> Result<MemberNames> {
+        MemberNames::of_rubric(&self.to_rubric()?).context("[judging]")
+    }
+
+    /// Completes the values of a configuration in this folder. Returns the names of the members.
+    ///
+    /// # Errors
+    /// There is no such rubric, or it does not fit a panel, or `forms` is empty.
+    pub(super) fn resolve(&mut self, folder: &Path) -> Result<MemberNames> {
+        if self.forms.is_empty() {
+            bail!("[judging]: forms is empty, expected pair, single, list or correctness");
+        }
+        if Rubric::by_key(&self.rubric)?.is_none() {
+            self.rubric = folder.join(&self.rubric).display().to_string();
+        }
+        if !self.has_rubric_of_ace_m3() {
+            self.rubric_sha256 = Some(declare_rubric(&self.to_rubric()?).1);
+        }
+        self.member_names()
+    }
+}

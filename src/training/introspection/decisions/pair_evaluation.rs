@@ -1,0 +1,141 @@
+//! An evaluation of a pair as people read and write it: scores and analyses by criterion.
+
+use std::collections::BTreeMap;
+
+use acem3_conclusion::OrderVerdict;
+use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating, Score};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
+
+/// Highest score.
+const MAX_SCORE: u8 = 5;
+
+/// Scores and analyses of the two responses, in the order of the pair.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RatedPair {
+    /// Scores, 0 to 5. Final scores may be absent: they are the labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) scores: Option<[u8; 2]>,
+    /// Reasons for the scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) analyses: Option<[String; 2]>,
+}
+
+/// An evaluation of a pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PairEvaluation {
+    /// True if the judge saw the second response first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) swapped: bool,
+    /// Scores and analyses of each criterion.
+    pub(super) criteria: BTreeMap<Criterion, RatedPair>,
+    /// Final scores and their analyses.
+    #[serde(rename = "final")]
+    pub(super) conclusion: RatedPair,
+}
+
+impl PairEvaluation {
+    /// Converts the result of a presentation order.
+    pub(super) fn from_order(order: &RecordedOrder) -> Self {
+        let criteria = order.aspects.values().flatten();
+        Self {
+            swapped: order.swapped,
+            criteria: criteria.map(|(criterion, scores)| (*criterion, rated(scores))).collect(),
+            conclusion: rated(&order.conclusion),
+        }
+    }
+
+    /// Converts the evaluation to the result of a presentation order. `labels`: the labelled final
+    /// scores, which replace missing final scores.
+    ///
+    /// # Errors
+    /// If a criterion, a score or an analysis is missing or not valid.
+    pub(super) fn to_order(&self, swapped: bool, labels: [f64; 2]) -> Result<OrderVerdict> {
+        let known = Criterion::ALL;
+        if let Some(other) = self.criteria.keys().find(|criterion| !known.contains(criterion)) {
+            bail!(
+                "unknown criterion `{}`\nhint: the criteria are {}",
+                other.key(),
+                known.map(Criterion::key).join(", ")
+            );
+        }
+        let branches = Aspect::ALL.into_iter().map(|aspect| {
+            let ratings = aspect.criteria().iter().map(|criterion| {
+                let name = criterion.key();
+                let rated = self.criteria.get(criterion).with_context(|| {
+                    format!("criterion `{name}` is missing\nhint: give its scores and analyses")
+                })?;
+                Ok((*criterion, rated.to_ratings(name, None)?))
+            });
+            Ok(BranchEvaluation { aspect, ratings: ratings.collect::<Result<_>>()? })
+        });
+        Ok(OrderVerdict {
+            swapped,
+            first_shown: None,
+            branches: branches.collect::<Result<_>>()?,
+            conclusion: self.conclusion.to_ratings("final", Some(labels))?,
+        })
+    }
+
+    /// Returns all analyses.
+    pub(super) fn analyses(&self) -> impl Iterator<Item = &str> {
+        let rated = self.criteria.values().chain([&self.conclusion]);
+        rated.filter_map(|rated| rated.analyses.as_ref()).flatten().map(String::as_str)
+    }
+}
+
+impl RatedPair {
+    /// Converts scores and analyses to ratings.
+    fn to_ratings(&self, name: &str, labels: Option<[f64; 2]>) -> Result<Vec<Rating>> {
+        let scores = match (self.scores, labels) {
+            (Some(scores), _) => scores,
+            (None, Some(labels)) => labels_as_scores(labels).with_context(|| {
+                format!(
+                    "`{name}` has no scores, and the labels {} and {} are no scores from 0 to {MAX_SCORE}\n\
+                     hint: add `\"scores\": [a, b]` with two whole numbers in the order of the labels",
+                    labels[0], labels[1]
+                )
+            })?,
+            (None, None) => bail!("`{name}` has no scores\nhint: add `\"scores\": [a, b]`"),
+        };
+        if let Some(score) = scores.iter().find(|score| **score > MAX_SCORE) {
+            bail!("`{name}` has the score {score}, expected 0 to {MAX_SCORE}\nhint: correct it");
+        }
+        let analyses = self
+            .analyses
+            .as_ref()
+            .filter(|analyses| analyses.iter().all(|analysis| !analysis.trim().is_empty()));
+        let analyses = analyses.with_context(|| {
+            format!(
+                "`{name}` lacks an analysis\n\
+                 hint: give one for each response, `\"analyses\": [\"...\", \"...\"]`"
+            )
+        })?;
+        let ratings = scores.iter().zip(analyses).map(|(score, analysis)| Rating {
+            analysis: analysis.clone(),
+            cut: false,
+            score: Score::from_value(*score),
+            lookups: Vec::new(),
+        });
+        Ok(ratings.collect())
+    }
+}
+
+/// Returns labels as scores if they are whole numbers from 0 to 5.
+fn labels_as_scores(labels: [f64; 2]) -> Option<[u8; 2]> {
+    let score =
+        |label: f64| (0..=MAX_SCORE).find(|score| f64::from(*score).total_cmp(&label).is_eq());
+    Some([score(labels[0])?, score(labels[1])?])
+}
+
+fn rated(scores: &ResponseScores) -> RatedPair {
+    let analyses = scores.analyses.clone();
+    RatedPair {
+        scores: <[u8; 2]>::try_from(scores.scores.as_slice()).ok(),
+        analyses: analyses.and_then(|analyses| <[String; 2]>::try_from(analyses).ok()),
+    }
+}

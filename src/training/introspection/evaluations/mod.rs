@@ -1,0 +1,5 @@
+//! Training data of a round: evaluations, some of which a round replaces.
+
+pub(super) mod completion;
+pub(super) mod evaluation_data;
+pub(super) mod order_ratings;
