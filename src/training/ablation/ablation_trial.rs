@@ -66,7 +66,9 @@ impl Ablation<'_> {
             has_knowledge: knowledge.is_some(),
         };
         let StudyVariants { variants, notes } = self.study.variants(self.base, inputs)?;
-        notes.iter().for_each(|note| self.progress.note(note));
+        for note in &notes {
+            self.progress.note(note);
+        }
         // Read before the first training, which may take hours.
         let cases = self.config.measurement.cases.as_deref();
         let cases = cases.map(|path| LabelledCases::read(path).map(|c| c.sha256)).transpose()?;
@@ -160,7 +162,7 @@ impl AblationTrial<'_> {
         let MeasurementConfig { phantoms, seed, data, cases: _, limit, tests_image_sensitivity: _ } =
             &self.ablation.config.measurement;
         let cases = self.cases.map(|digest| digest.to_string());
-        let knowledge = self.knowledge().map(|knowledge| knowledge.identity());
+        let knowledge = self.knowledge().map(JudgeKnowledge::identity);
         let text = toml::to_string(config).context("cannot write the training configuration")?;
         let test_sets = format!(
             "{RESULT_VERSION} {phantoms} {seed} {data:?} {limit} {cases:?} {knowledge:?}\n"

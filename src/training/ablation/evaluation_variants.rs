@@ -90,7 +90,7 @@ fn map_evaluations(base: &TrainConfig, change: impl Fn(&mut EvaluationConfig)) -
 
 /// Returns the configuration with another file of evaluations.
 fn with_file(base: &TrainConfig, file: &Path) -> TrainConfig {
-    map_evaluations(base, |evaluations| evaluations.file = file.to_owned())
+    map_evaluations(base, |evaluations| file.clone_into(&mut evaluations.file))
 }
 
 /// Returns true if an evaluation of the configuration's files asks a question.

@@ -79,16 +79,16 @@ pub(super) fn with_negatives(
     let mut config = base.clone();
     for stage in config.stages.iter_mut().filter(|stage| stage.kind.learns_preferences()) {
         let trained = stage.member_indices();
-        let affected = match stage.preferences.as_ref().and_then(|p| p.file.as_ref()) {
-            Some(file) => members_with_pairs(file, negatives, stage)?,
-            None => {
-                let applies = |member: &usize| {
-                    negatives
-                        .iter()
-                        .any(|negative| negative.applies_to(stage.member_names.get(*member)))
-                };
-                trained.iter().copied().filter(applies).collect()
-            }
+        let file = stage.preferences.as_ref().and_then(|preferences| preferences.file.as_ref());
+        let affected = if let Some(file) = file {
+            members_with_pairs(file, negatives, stage)?
+        } else {
+            let applies = |member: &usize| {
+                negatives
+                    .iter()
+                    .any(|negative| negative.applies_to(stage.member_names.get(*member)))
+            };
+            trained.iter().copied().filter(applies).collect()
         };
         if affected.is_empty() {
             return Ok(None);

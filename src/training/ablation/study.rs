@@ -96,7 +96,7 @@ fn add_negatives(study: &mut StudyVariants, base: &TrainConfig) -> Result<()> {
         match with_negatives(base, &negatives)? {
             Some(config) => study.push(&name, config),
             None => {
-                study.skip(&name, "it applies to no member, or the file has too few such pairs")
+                study.skip(&name, "it applies to no member, or the file has too few such pairs");
             }
         }
     }
