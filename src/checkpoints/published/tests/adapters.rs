@@ -236,3 +236,46 @@ fn write_language_model(folder: &Path, original: &Path) {
     std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
     std::fs::copy(original.join("tokenizer.model"), folder.join("tokenizer.model")).unwrap();
 }
+
+/// The base may be quantised: adapters of the decoder layers are not merged.
+#[test]
+fn adapter_applies_to_a_gguf_file() {
+    let gguf = golden_path("gguf/llama-k.gguf");
+    let base = super::load_member_from(gguf.clone(), &Placement::cpu());
+    let adapter = |matrix: &str, prefix: &str| {
+        let shape = &base.weights.tensors[&format!("{matrix}.weight")].identity.shape;
+        let a = Tensor::rand(-1f32, 1.0, (2, shape[1]), &Device::Cpu).unwrap();
+        let b = Tensor::rand(-1f32, 1.0, (shape[0], 2), &Device::Cpu).unwrap();
+        let name = format!("base_model.model.{}", matrix.replace("model.", prefix));
+        [(format!("{name}.lora_A.weight"), a), (format!("{name}.lora_B.weight"), b)]
+    };
+    let load = |tensors: Vec<(String, Tensor)>| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("adapter_model.safetensors");
+        safetensors::write(tensors.iter().map(|(name, tensor)| (name, tensor)), &file).unwrap();
+        let config = json!({"peft_type": "LORA", "r": 2, "lora_alpha": 4});
+        std::fs::write(dir.path().join("adapter_config.json"), config.to_string()).unwrap();
+        let source = CheckpointSource::new(gguf.clone()).with_adapter(dir.path().to_owned())?;
+        source.load("conclusion", &mut new_files())
+    };
+    let logits = |member: &Member| {
+        let vb = member.weights.builder(&Device::Cpu);
+        let trunk = acem3_experts::decoder::Trunk::load(&vb, &member.decoder, 1).unwrap();
+        let head = acem3_experts::decoder::Head::load(&vb, &member.decoder, 1).unwrap();
+        member.weights.check_all_used().unwrap();
+        let layout = BatchLayout::causal(3);
+        let x = trunk.embed(&[5, 6, 7]).unwrap();
+        let hidden = head.forward(&trunk.forward(&x, &layout).unwrap(), &layout).unwrap();
+        head.logits(&hidden).unwrap()
+    };
+    let before = logits(&base);
+    // The names of a language model, and of the language model in a model of images.
+    for prefix in ["model.", "model.language_model."] {
+        let tensors = adapter("model.layers.0.self_attn.q_proj", prefix);
+        let member = load(tensors.into()).unwrap();
+        assert!(super::relative_difference(&logits(&member), &before) > 1e-3, "{prefix}");
+    }
+    let error = load(adapter("lm_head", "model.").into()).err().unwrap();
+    let error = format!("{error:#}");
+    assert!(error.contains("the matrix is quantised\nhint: "), "{error}");
+}
