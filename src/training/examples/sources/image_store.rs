@@ -14,11 +14,11 @@ use crate::support::digest::Digest;
 /// Images by key.
 pub(crate) struct ImageStore {
     preparation: ImagePreparation,
-    images: BTreeMap<String, StoredImage>,
+    images: BTreeMap<String, DataSetImage>,
 }
 
 /// An image in memory.
-enum StoredImage {
+enum DataSetImage {
     /// Preprocessed as one encoder input.
     Whole { pixels: Arc<[f32]>, grid: TileGrid },
     /// Not preprocessed, because tiles take several times the memory of the image.
@@ -45,9 +45,9 @@ impl ImageStore {
         let stored = if self.preparation.has_tiles() {
             // Only a check: the tiles are made again for each example.
             self.preparation.prepare(image)?;
-            StoredImage::Decoded(image.clone())
+            DataSetImage::Decoded(image.clone())
         } else {
-            StoredImage::Whole { pixels, grid: TileGrid::whole((image.height(), image.width())) }
+            DataSetImage::Whole { pixels, grid: TileGrid::whole((image.height(), image.width())) }
         };
         self.images.insert(key.to_owned(), stored);
         Ok(())
@@ -58,13 +58,13 @@ impl ImageStore {
         let image = self.images.get(key)?;
         let change = Augmentation::sample(rng);
         match image {
-            StoredImage::Whole { pixels, grid } => Some(TrainingImage {
+            DataSetImage::Whole { pixels, grid } => Some(TrainingImage {
                 pixels: change.apply(pixels, self.preparation.side()),
                 grid: *grid,
                 tokens: self.preparation.token_count(grid),
             }),
             // The size is that of an image that was preprocessed before, so this cannot fail.
-            StoredImage::Decoded(image) => change.apply_to_tiles(image, &self.preparation).ok(),
+            DataSetImage::Decoded(image) => change.apply_to_tiles(image, &self.preparation).ok(),
         }
     }
 
@@ -74,8 +74,8 @@ impl ImageStore {
         let change = Augmentation::sample(rng);
         let side = self.preparation.side();
         match image {
-            StoredImage::Whole { pixels, .. } => Some(change.apply(pixels, side)),
-            StoredImage::Decoded(image) => {
+            DataSetImage::Whole { pixels, .. } => Some(change.apply(pixels, side)),
+            DataSetImage::Decoded(image) => {
                 Some(change.apply(&self.preparation.prepare_whole(image).ok()?, side))
             }
         }
@@ -85,10 +85,10 @@ impl ImageStore {
     pub(crate) fn digests(&self) -> impl Iterator<Item = (&String, Digest)> {
         self.images.iter().map(|(key, image)| {
             let bytes: Vec<u8> = match image {
-                StoredImage::Whole { pixels, .. } => {
+                DataSetImage::Whole { pixels, .. } => {
                     pixels.iter().copied().flat_map(f32::to_le_bytes).collect()
                 }
-                StoredImage::Decoded(image) => {
+                DataSetImage::Decoded(image) => {
                     let size = [image.width(), image.height()];
                     let rows = (0..image.height()).flat_map(|y| image.row(y).iter().copied());
                     size.into_iter().flat_map(usize::to_le_bytes).chain(rows).collect()
