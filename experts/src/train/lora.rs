@@ -263,6 +263,25 @@ mod tests {
     }
 
     #[test]
+    fn factors_in_bf16_are_merged_in_f32() {
+        let name = weight_name(0, LAYER_MATRICES[0]);
+        let [lora_a, lora_b, alpha] = adapter_names(&name).unwrap();
+        let full = |value: f32, shape: (usize, usize)| {
+            Tensor::full(value, shape, &Device::Cpu).unwrap().to_dtype(DType::BF16).unwrap()
+        };
+        let tensors = [
+            (name.clone(), full(1.0, (3, 4))),
+            (lora_a, full(0.5, (2, 4))),
+            (lora_b, full(1.0 / 256.0, (3, 2))),
+            (alpha, Tensor::new(2f32, &Device::Cpu).unwrap()),
+        ];
+        let merged = Parameters::from_shared(tensors).unwrap().merge_adapters().unwrap();
+        // In bf16 the sum would be 1.
+        assert_eq!(merged.len(), 1);
+        assert_eq!(values(&merged[0].1), vec![1.0 + 1.0 / 256.0; 12]);
+    }
+
+    #[test]
     fn target_without_trainable_weight_is_rejected() {
         let parameters =
             two_layers().freeze(&["model.layers.0.".to_owned(), weight_name(1, LAYER_MATRICES[0])]);
