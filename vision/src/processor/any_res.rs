@@ -129,6 +129,7 @@ fn resize_onto_black(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RegionRounding;
     use crate::processor::CropSize;
     use crate::processor::ResizeSize;
 
