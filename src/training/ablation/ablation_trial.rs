@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use acem3_experts::prompt::Form;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::hub::HubDownloads;
@@ -60,6 +61,14 @@ impl Ablation<'_> {
     /// If a training or a measurement fails.
     pub fn run(&self) -> Result<Option<AblationTable>> {
         let mut rows = Vec::new();
+        let forms = self.base.judging.trained_forms();
+        if !forms.forms.contains(&Form::Pair) || forms.shows_reference {
+            bail!(
+                "[judging]: the tables measure pairs without the reference answer, and the panel is trained for \
+                 other forms\n\
+                 hint: measure such panels with `acem3 judge` and `acem3 agree`"
+            );
+        }
         let AblationConfig { introspection, knowledge, .. } = self.config;
         let inputs = StudyInputs {
             introspection: introspection.as_deref(),

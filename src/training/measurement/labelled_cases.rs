@@ -9,7 +9,7 @@ use acem3_experts::{Aspect, Criterion};
 use acem3_vision::ImageLimits;
 use anyhow::{Context, Error, Result, bail};
 
-use super::test_pair::{StoredImage, TestImage, TestPair};
+use super::test_pair::{TestImage, TestPair, UndecodedImage};
 use super::test_sets::{KnownOrder, TestSet};
 use crate::data::cases::{self, Case, CaseLabels, SourceOptions};
 use crate::data::images::ImageReader;
@@ -73,9 +73,9 @@ fn add_case(
     let Some(labels) = &case.labels else {
         return Ok(());
     };
-    let image = case.image.clone().map(|source| StoredImage::new(source, Arc::clone(reader)));
+    let image = case.image.clone().map(|source| UndecodedImage::new(source, Arc::clone(reader)));
     let image = image.transpose()?;
-    let cluster = image.as_ref().map_or_else(|| case.id.clone(), StoredImage::key);
+    let cluster = image.as_ref().map_or_else(|| case.id.clone(), UndecodedImage::key);
     for pair in select_pairs(case, None).map_err(Error::msg)? {
         let Some(known) = known_order(&case.id, labels, pair) else {
             continue;
@@ -85,7 +85,7 @@ fn add_case(
         hashed.extend(serde_json::to_vec(&text)?);
         set.pairs.push(TestPair {
             cluster: cluster.clone(),
-            image: image.clone().map_or(TestImage::None, TestImage::Stored),
+            image: image.clone().map_or(TestImage::None, TestImage::Undecoded),
             question: case.question.clone(),
             responses,
         });
@@ -111,17 +111,24 @@ fn known_order(case: &str, labels: &CaseLabels, pair: [usize; 2]) -> Option<Know
         let sums = scores?.into_iter().fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
         Some(compare_scores(sums))
     };
-    let criteria = Criterion::ALL.into_iter().filter_map(|key| Some((key, criterion(&key)?)));
+    let criteria = labels.criteria.iter();
+    let criteria = criteria.filter_map(|(key, scores)| Some((*key, of_pair(scores)?)));
     let criteria: Vec<(Criterion, Ordering)> =
         criteria.map(|(key, scores)| (key, compare_scores(scores))).collect();
+    let other_aspects = labels.aspects.iter().filter(|(key, _)| !Aspect::ALL.contains(key));
+    let other_aspects = other_aspects.filter_map(|(key, scores)| Some((*key, of_pair(scores)?)));
+    let other_aspects: Vec<(Aspect, Ordering)> =
+        other_aspects.map(|(key, scores)| (key, compare_scores(scores))).collect();
     let final_scores = labels.final_scores.as_ref().and_then(of_pair);
     let aspects = Aspect::ALL.map(aspect);
-    if final_scores.is_none() && criteria.is_empty() && aspects.iter().all(Option::is_none) {
+    let has_aspects = aspects.iter().any(Option::is_some) || !other_aspects.is_empty();
+    if final_scores.is_none() && criteria.is_empty() && !has_aspects {
         return None;
     }
     Some(KnownOrder {
         order: final_scores.map(compare_scores),
         aspects,
+        other_aspects,
         criteria,
         labels: final_scores
             .map(|scores| [0, 1].map(|i| (format!("{case} {}", pair[i]), scores[i]))),

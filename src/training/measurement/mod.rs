@@ -5,6 +5,7 @@
 
 mod config;
 mod interval;
+mod label_accuracy;
 mod label_results;
 pub(crate) mod labelled_cases;
 mod observer;
@@ -26,6 +27,7 @@ use anyhow::{Result, bail};
 
 use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::measurement::label_accuracy::compare_with_labels;
 use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::test_pair::{
     ImageCondition, TestPair, has_distinct_images, judge_first_pairs,
@@ -167,7 +169,7 @@ fn set_results(
         }),
         better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order?, v, first))),
         flips: mean(&|_, v| v.is_flipped().map(indicator)),
-        labels: LabelResults::new(&judged),
+        labels: compare_with_labels(&judged),
         longer: mean_of_pairs(&|t, k, v| longer_preferred(t, k.order?, v.preference())),
     }
 }

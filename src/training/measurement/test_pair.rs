@@ -39,7 +39,7 @@ pub(crate) enum TestImage {
     /// A decoded image.
     Decoded(Arc<LoadedImage>),
     /// An image that is decoded when the pair is judged.
-    Stored(StoredImage),
+    Undecoded(UndecodedImage),
 }
 
 impl TestImage {
@@ -51,7 +51,7 @@ impl TestImage {
         match self {
             Self::None => Ok(None),
             Self::Decoded(image) => Ok(Some(image.clone())),
-            Self::Stored(stored) => stored.load().map(Some),
+            Self::Undecoded(stored) => stored.load().map(Some),
         }
     }
 
@@ -59,7 +59,7 @@ impl TestImage {
     pub(crate) fn decoded(&self) -> Option<&DecodedImage> {
         match self {
             Self::Decoded(image) => Some(&image.decoded),
-            Self::None | Self::Stored(_) => None,
+            Self::None | Self::Undecoded(_) => None,
         }
     }
 
@@ -71,13 +71,13 @@ impl TestImage {
 
 /// Image that is decoded when it is needed, so that a large test set fits into memory.
 #[derive(Clone)]
-pub(crate) struct StoredImage {
+pub(crate) struct UndecodedImage {
     source: ImageSource,
     reader: Arc<Mutex<ImageReader>>,
     sha256: Digest,
 }
 
-impl StoredImage {
+impl UndecodedImage {
     /// Reads and hashes an image.
     pub(crate) fn new(source: ImageSource, reader: Arc<Mutex<ImageReader>>) -> Result<Self> {
         let read = lock(&reader).read(&source).map_err(Error::msg)?;

@@ -37,6 +37,8 @@ pub(crate) struct KnownOrder {
     pub(crate) order: Option<Ordering>,
     /// Order in each aspect, in the order of [`Aspect::ALL`]; `None` if unknown.
     pub(crate) aspects: [Option<Ordering>; 3],
+    /// Order in known aspects of other rubrics.
+    pub(crate) other_aspects: Vec<(Aspect, Ordering)>,
     /// Order in the criteria that are known.
     pub(crate) criteria: Vec<(Criterion, Ordering)>,
     /// Key and known final score of both responses; `None` if unknown. A response has the same key in
@@ -49,8 +51,10 @@ pub(crate) struct KnownOrder {
 impl KnownOrder {
     /// Returns the order in this aspect; `None` if unknown.
     pub(crate) fn aspect(&self, aspect: Aspect) -> Option<Ordering> {
-        let mut orders = Aspect::ALL.into_iter().zip(self.aspects);
-        orders.find(|(candidate, _)| *candidate == aspect).and_then(|(_, order)| order)
+        let own = Aspect::ALL.into_iter().zip(self.aspects);
+        let own = own.filter_map(|(candidate, order)| Some((candidate, order?)));
+        let mut orders = own.chain(self.other_aspects.iter().copied());
+        orders.find(|(candidate, _)| *candidate == aspect).map(|(_, order)| order)
     }
 
     /// Returns the order in this criterion; `None` if unknown.
@@ -65,6 +69,7 @@ impl KnownOrder {
         Self {
             order: Some(order),
             aspects: [None, Some(order), None],
+            other_aspects: Vec::new(),
             criteria: Vec::new(),
             labels: None,
             is_closed: Some(is_closed),
@@ -116,6 +121,7 @@ impl KnownPair {
             order: Some(a.conclusion.score.cmp(&b.conclusion.score)),
             aspects: Aspect::ALL
                 .map(|aspect| Some(compare_scores([&a, &b].map(|r| r.aspect_mean(aspect))))),
+            other_aspects: Vec::new(),
             criteria: Criterion::ALL
                 .map(|criterion| (criterion, a.score(criterion).cmp(&b.score(criterion))))
                 .to_vec(),

@@ -22,6 +22,7 @@ pub struct TrainArgs {
 
 /// The commands of `acem3 train`.
 #[derive(Subcommand, Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "parsed once, never stored in a collection")]
 pub enum TrainCommand {
     /// Train a panel from a configuration file, or resume an interrupted training run
     Run(TrainRunArgs),
