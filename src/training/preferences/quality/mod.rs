@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn embeddings_are_compared_with_text_statistics() {
         let mut evaluations = mixed_evaluations(60, 80);
-        let is_better = |i: usize| i / 2 % 2 == 0;
+        let is_better = |i: usize| (i / 2).is_multiple_of(2);
         for (i, evaluation) in evaluations.iter_mut().enumerate() {
             "The same text.".clone_into(&mut evaluation.text);
             evaluation.quality = (i < 60).then_some(f64::from(u8::from(is_better(i))));
