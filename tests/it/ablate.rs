@@ -51,10 +51,11 @@ fn prepare(folder: &Folder, negatives: &[&str]) {
     );
     for stage in stages {
         let (head, tail) = stage.split_once("\n[").unwrap();
-        text += &format!(
+        let stage = format!(
             "[[stages]]\n{head}\nsteps = 1\nbatch = 1\nrate = 1e-3\nwarmup = 1\nfrozen_layers = 1\n\
              [{tail}\n"
         );
+        text += &stage;
     }
     folder.write("train.toml", &text);
     let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs"];

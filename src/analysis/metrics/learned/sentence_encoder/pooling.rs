@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(pool(PoolingMode::Mean), [2.0, -2.0]);
         let mut vector = [3.0, 4.0];
         normalize(&mut vector);
-        let expected = [0.6f32, 0.8];
+        let expected = [0.6, 0.8];
         assert!(vector.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{vector:?}");
         normalize(&mut [0.0; 2]);
     }
