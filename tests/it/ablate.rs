@@ -1,5 +1,7 @@
 //! `acem3 train ablate` on files of evaluations and preferences, with labelled cases.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, ProgramOutput};
@@ -51,7 +53,8 @@ fn prepare(folder: &Folder, negatives: &[&str]) {
     );
     for stage in stages {
         let (head, tail) = stage.split_once("\n[").unwrap();
-        text += &format!(
+        let _ = write!(
+            text,
             "[[stages]]\n{head}\nsteps = 1\nbatch = 1\nrate = 1e-3\nwarmup = 1\nfrozen_layers = 1\n\
              [{tail}\n"
         );
