@@ -1,5 +1,7 @@
 //! `acem3 train ablate` on files of evaluations and preferences, with labelled cases.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, ProgramOutput};
@@ -51,11 +53,11 @@ fn prepare(folder: &Folder, negatives: &[&str]) {
     );
     for stage in stages {
         let (head, tail) = stage.split_once("\n[").unwrap();
-        let stage = format!(
+        let _ = write!(
+            text,
             "[[stages]]\n{head}\nsteps = 1\nbatch = 1\nrate = 1e-3\nwarmup = 1\nfrozen_layers = 1\n\
              [{tail}\n"
         );
-        text += &stage;
     }
     folder.write("train.toml", &text);
     let args = ["data", "preferences", "evaluations.jsonl", "--out", "pairs"];

@@ -32,7 +32,7 @@ pub(super) fn compare_with_labels(judged: &[JudgedPair<'_>]) -> LabelResults {
     });
     let criteria: Vec<TargetAccuracy> = criteria.collect();
     let sum: f64 = criteria.iter().map(|criterion| criterion.accuracy.value).sum();
-    let scores = LabelledResponses::of_pairs(judged);
+    let scores = ResponseMeans::of_pairs(judged);
     LabelResults {
         aspects: aspects.collect(),
         criteria_mean: (!criteria.is_empty()).then(|| sum / criteria.len() as f64),
@@ -72,13 +72,13 @@ fn accuracy(
 }
 
 /// Final scores of responses: the judge's, averaged over the pairs of a response, and the labels.
-struct LabelledResponses {
+struct ResponseMeans {
     judged: Vec<f64>,
     labels: Vec<f64>,
     clusters: Vec<String>,
 }
 
-impl LabelledResponses {
+impl ResponseMeans {
     fn of_pairs(judged: &[JudgedPair<'_>]) -> Self {
         // Sum and number of the judge's scores, label and cluster of each response.
         let mut responses: BTreeMap<&str, (f64, f64, f64, &str)> = BTreeMap::new();
@@ -125,7 +125,7 @@ mod tests {
     /// Computed by hand: the ranks differ by one twice, and the product-moment correlation.
     #[test]
     fn correlations_are_over_responses() {
-        let scores = LabelledResponses {
+        let scores = ResponseMeans {
             judged: vec![1.0, 2.0, 3.0, 4.5],
             labels: vec![1.0, 3.0, 2.0, 4.0],
             clusters: ["a", "a", "b", "b"].map(str::to_owned).to_vec(),
@@ -135,7 +135,7 @@ mod tests {
         assert!((rank.value - 0.8).abs() < 1e-12, "{rank:?}");
         assert_eq!((rank.n, rank.images), (4, 2));
         assert!((linear.value - 0.821_442).abs() < 1e-6, "{linear:?}");
-        let equal = LabelledResponses { labels: vec![2.0; 4], ..scores };
+        let equal = ResponseMeans { labels: vec![2.0; 4], ..scores };
         assert!(equal.correlation(pearson).is_none());
     }
 }
