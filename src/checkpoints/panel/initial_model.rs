@@ -51,6 +51,8 @@ pub struct InitialModel {
     pub completion_prefixes: [String; 4],
     /// Reward token of rejected evaluations of each member; empty if unknown.
     pub rejected_prefixes: [String; 4],
+    /// Token budget of an analysis.
+    pub analysis_tokens: usize,
     /// Hash of all inputs that can change a verdict.
     pub sha256: Digest,
     members: Vec<Checkpoint>,
@@ -109,6 +111,7 @@ impl InitialModel {
             chat_template: first.chat_template.clone(),
             layout: definition.prompt_config.layout,
             rubric: definition.prompt_config.rubric,
+            analysis_tokens: definition.prompt_config.analysis_tokens,
             tokenizer: first.tokenizer.text.clone(),
             completion_prefixes: prefixes_of_members(definition.prompt_config.completion_prefixes),
             rejected_prefixes: prefixes_of_members(definition.prompt_config.rejected_prefixes),

@@ -29,8 +29,8 @@ pub struct JudgingConfig {
     /// True if the prompts show the reference answer.
     #[serde(rename = "reference")]
     pub shows_reference: bool,
-    /// Token budget of an analysis; by default enough for the evaluations that the stages train on:
-    /// 48 for generated examples and 128 for files.
+    /// Token budget of an analysis; by default that of the initial model if a stage trains on a file
+    /// of evaluations (128 for a published model), else 48, which is enough for generated ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis_tokens: Option<usize>,
 }

@@ -27,8 +27,6 @@ type Tensors = HashMap<String, Tensor>;
 const TRUNK: &str = "trunk.safetensors";
 /// Token budget of an analysis. The longest generated analysis has fewer than forty tokens.
 const ANALYSIS_TOKENS: usize = 48;
-/// Token budget of an analysis if a stage trains on a file of evaluations.
-const ANALYSIS_TOKENS_OF_FILES: usize = 128;
 
 /// Sizes of the weight files of a panel in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,7 +186,9 @@ fn panel_spec(
         name: config.name.clone(),
         layout: config.layout,
         rubric: config.rubric,
-        analysis_tokens: judging.analysis_tokens.unwrap_or_else(|| analysis_tokens(config)),
+        analysis_tokens: judging
+            .analysis_tokens
+            .unwrap_or_else(|| analysis_tokens(config, members)),
         rubrics: BTreeMap::from([declare_rubric(rubric)]),
         forms: judging.forms.clone(),
         shows_reference: judging.shows_reference,
@@ -202,8 +202,13 @@ fn panel_spec(
     })
 }
 
-/// Returns the default token budget of an analysis.
-fn analysis_tokens(config: &TrainConfig) -> usize {
+/// Returns the default token budget of an analysis: that of the initial model if a stage trains on a
+/// file of evaluations, else enough for generated ones.
+fn analysis_tokens(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> usize {
     let has_file = config.stages.iter().any(|stage| stage.evaluations.is_some());
-    if has_file { ANALYSIS_TOKENS_OF_FILES } else { ANALYSIS_TOKENS }
+    let origin = members.iter().find_map(|member| member.weights.origin());
+    match origin {
+        Some((model, _)) if has_file => model.analysis_tokens,
+        _ => ANALYSIS_TOKENS,
+    }
 }
