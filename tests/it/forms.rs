@@ -152,7 +152,7 @@ fn embedded_panel_rejects_forms_that_it_was_not_trained_for() {
         let result = folder.run(&[&["judge", "cases", "--out", "out"][..], &more].concat());
         assert_eq!(result.exit_code, 2);
         assert!(result.stderr.contains(&more.join(" ")), "{}", result.stderr);
-        assert!(result.stderr.contains("was trained for pairs"), "{}", result.stderr);
+        assert!(result.stderr.contains("was trained for the form pair"), "{}", result.stderr);
     }
 }
 
