@@ -43,13 +43,13 @@ pub(super) fn compare_with_labels(judged: &[JudgedPair<'_>]) -> LabelResults {
 }
 
 /// Returns true if a verdict has scores of an aspect. A panel of another rubric has none.
-fn has_aspect(verdict: &Verdict, aspect: Aspect) -> bool {
+pub(super) fn has_aspect(verdict: &Verdict, aspect: Aspect) -> bool {
     let mut branches = verdict.orders.iter().flat_map(|order| &order.branches);
     branches.any(|branch| branch.aspect == aspect)
 }
 
 /// Returns true if a verdict has scores of a criterion.
-fn has_criterion(verdict: &Verdict, criterion: Criterion) -> bool {
+pub(super) fn has_criterion(verdict: &Verdict, criterion: Criterion) -> bool {
     let branches = verdict.orders.iter().flat_map(|order| &order.branches);
     let mut ratings = branches.flat_map(|branch| &branch.ratings);
     ratings.any(|(rated, _)| *rated == criterion)

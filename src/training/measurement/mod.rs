@@ -27,7 +27,9 @@ use anyhow::{Result, bail};
 
 use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::measurement::label_accuracy::compare_with_labels;
+use crate::training::measurement::label_accuracy::{
+    compare_with_labels, has_aspect, has_criterion,
+};
 use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::test_pair::{
     ImageCondition, TestPair, has_distinct_images, judge_first_pairs,
@@ -147,7 +149,10 @@ fn set_results(
         known.order.map(|order| indicator(Some(order) == judged))
     };
     let knowledge = |k: &KnownOrder, v: &Verdict| {
-        let known = k.aspect(Aspect::MEDICAL_KNOWLEDGE)?;
+        let known = k.aspect(Aspect::MEDICAL_KNOWLEDGE).filter(|_| {
+            // A panel of another rubric has no such aspect.
+            has_aspect(v, Aspect::MEDICAL_KNOWLEDGE)
+        })?;
         Some(indicator(known == compare_scores(v.aspect_scores(Aspect::MEDICAL_KNOWLEDGE))))
     };
     let mut unscored = verdicts.iter().filter_map(|verdict| verdict.as_ref().err());
@@ -165,7 +170,10 @@ fn set_results(
         preferred_closed: preferred_if_closed(true),
         preferred_open: preferred_if_closed(false),
         preferred_by_accuracy: mean(&|k, v| {
-            better_preferred(k, v.expected_criterion_scores(Criterion::FACTUAL_ACCURACY))
+            let criterion = Criterion::FACTUAL_ACCURACY;
+            has_criterion(v, criterion)
+                .then(|| better_preferred(k, v.expected_criterion_scores(criterion)))
+                .flatten()
         }),
         better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order?, v, first))),
         flips: mean(&|_, v| v.is_flipped().map(indicator)),
