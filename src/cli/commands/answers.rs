@@ -66,6 +66,9 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     if args.dry_run {
         return dry_run(args, source, writer.as_mut(), &config);
     }
+    if source.total == Some(0) {
+        bail!("{}: {NO_CASES}", args.questions.path.display());
+    }
     create_folder(&out_folder(&args.out))?;
     AnswerManifest::read(&args.out)?;
     let mut journal = AnswerJournal::open(&args.out, &config.settings)?;

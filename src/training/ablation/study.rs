@@ -176,17 +176,8 @@ mod tests {
     fn stages_with_a_file_are_varied() {
         let dir = tempfile::tempdir().unwrap();
         let folder = PreferenceFolderConfig {
-            out: dir.path().join("pairs"),
-            cases: 12,
-            seed: 3,
-            negatives: Negative::ALL.to_vec(),
-            writes_every_negative: false,
-            prompts: PromptStyle::of_layout(
-                PromptLayout::CaseFirst,
-                RubricDetail::Names,
-                Rubric::built_in().unwrap(),
-            ),
             reward_tokens: Some(RewardTokens::default()),
+            ..PreferenceFolderConfig::of_phantoms(dir.path().join("pairs"), 12)
         };
         write_phantom_preferences(&folder, &Interrupt::default()).unwrap();
         let file = folder.out.join("preferences.jsonl");

@@ -182,19 +182,7 @@ mod tests {
     use crate::training::preferences::{PromptStyle, read_preferences, write_phantom_preferences};
 
     fn config(out: &Path) -> PreferenceFolderConfig {
-        PreferenceFolderConfig {
-            out: out.to_owned(),
-            cases: 2,
-            seed: 3,
-            negatives: Negative::ALL.to_vec(),
-            writes_every_negative: false,
-            prompts: PromptStyle::of_layout(
-                PromptLayout::CaseFirst,
-                RubricDetail::Names,
-                Rubric::built_in().unwrap(),
-            ),
-            reward_tokens: None,
-        }
+        PreferenceFolderConfig::of_phantoms(out.to_owned(), 2)
     }
 
     #[test]

@@ -122,17 +122,8 @@ mod tests {
 
     fn config(out: &Path) -> PreferenceFolderConfig {
         PreferenceFolderConfig {
-            out: out.to_owned(),
-            cases: 6,
-            seed: 3,
-            negatives: Negative::ALL.to_vec(),
-            writes_every_negative: false,
-            prompts: PromptStyle::of_layout(
-                PromptLayout::CaseFirst,
-                RubricDetail::Names,
-                Rubric::built_in().unwrap(),
-            ),
             reward_tokens: Some(RewardTokens::default()),
+            ..PreferenceFolderConfig::of_phantoms(out.to_owned(), 6)
         }
     }
 

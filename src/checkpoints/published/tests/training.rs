@@ -291,17 +291,13 @@ fn plain_tokenizer() -> TextTokenizer {
 fn losses_of_exported_preferences_match_trl() {
     let dir = tempfile::tempdir().unwrap();
     let config = PreferenceFolderConfig {
-        out: dir.path().join("pairs"),
-        cases: 2,
-        seed: 3,
-        negatives: Negative::ALL.to_vec(),
-        writes_every_negative: false,
         prompts: PromptStyle::of_layout(
             PromptLayout::Paper,
             RubricDetail::Names,
             Rubric::built_in().unwrap(),
         ),
         reward_tokens: Some(RewardTokens::default()),
+        ..PreferenceFolderConfig::of_phantoms(dir.path().join("pairs"), 2)
     };
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();
     let preference_pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();

@@ -49,6 +49,24 @@ pub struct PreferenceFolderConfig {
     pub reward_tokens: Option<RewardTokens>,
 }
 
+#[cfg(test)]
+impl PreferenceFolderConfig {
+    /// Returns the settings of a test: all changes of so many phantoms, without reward tokens.
+    pub(crate) fn of_phantoms(out: PathBuf, cases: u64) -> Self {
+        use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
+        let rubric = Rubric::built_in().expect("the built-in rubric is valid");
+        Self {
+            out,
+            cases,
+            seed: 3,
+            negatives: Negative::ALL.to_vec(),
+            writes_every_negative: false,
+            prompts: PromptStyle::of_layout(PromptLayout::CaseFirst, RubricDetail::Names, rubric),
+            reward_tokens: None,
+        }
+    }
+}
+
 /// Numbers of written and skipped pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WrittenCounts {

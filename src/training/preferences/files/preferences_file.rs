@@ -128,19 +128,7 @@ mod tests {
     #[test]
     fn written_pairs_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
-        let config = PreferenceFolderConfig {
-            out: dir.path().join("pairs"),
-            cases: 5,
-            seed: 3,
-            negatives: Negative::ALL.to_vec(),
-            writes_every_negative: false,
-            prompts: PromptStyle::of_layout(
-                PromptLayout::CaseFirst,
-                RubricDetail::Names,
-                Rubric::built_in().unwrap(),
-            ),
-            reward_tokens: None,
-        };
+        let config = PreferenceFolderConfig::of_phantoms(dir.path().join("pairs"), 5);
         let counts = write_phantom_preferences(&config, &Interrupt::default()).unwrap();
         let pairs = read_preferences(&config.out.join("preferences.jsonl")).unwrap();
         let pairs = pairs.items;

@@ -18,19 +18,7 @@ use crate::training::{
 
 /// Writes phantom preference pairs. Read as evaluations, they are their chosen completions.
 pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
-    let config = PreferenceFolderConfig {
-        out: dir.join("evaluations"),
-        cases: 2,
-        seed: 3,
-        negatives: Negative::ALL.to_vec(),
-        writes_every_negative: false,
-        prompts: PromptStyle::of_layout(
-            PromptLayout::CaseFirst,
-            RubricDetail::Names,
-            Rubric::built_in().unwrap(),
-        ),
-        reward_tokens: None,
-    };
+    let config = PreferenceFolderConfig::of_phantoms(dir.join("evaluations"), 2);
     write_phantom_preferences(&config, &Interrupt::default()).unwrap();
     config.out.join("preferences.jsonl")
 }

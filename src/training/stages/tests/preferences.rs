@@ -148,17 +148,9 @@ fn every_member_has_validation_pairs_for_all_seeds() {
     for seed in 1..=10 {
         let dir = tempfile::tempdir().unwrap();
         let folder = PreferenceFolderConfig {
-            out: dir.path().join("pairs"),
-            cases: 25,
             seed,
-            negatives: Negative::ALL.to_vec(),
-            writes_every_negative: false,
-            prompts: PromptStyle::of_layout(
-                PromptLayout::CaseFirst,
-                RubricDetail::Names,
-                Rubric::built_in().unwrap(),
-            ),
             reward_tokens: Some(RewardTokens::default()),
+            ..PreferenceFolderConfig::of_phantoms(dir.path().join("pairs"), 25)
         };
         write_phantom_preferences(&folder, &Interrupt::default()).unwrap();
         let preferences = config.stages[1].preferences.as_mut().unwrap();

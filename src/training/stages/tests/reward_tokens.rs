@@ -35,17 +35,8 @@ fn tokens() -> RewardTokens {
 
 fn write_pairs(out: &Path, reward_tokens: Option<RewardTokens>) -> Vec<PreferencePair> {
     let folder = PreferenceFolderConfig {
-        out: out.to_owned(),
-        cases: 6,
-        seed: 3,
-        negatives: Negative::ALL.to_vec(),
-        writes_every_negative: false,
-        prompts: PromptStyle::of_layout(
-            PromptLayout::CaseFirst,
-            RubricDetail::Names,
-            Rubric::built_in().unwrap(),
-        ),
         reward_tokens,
+        ..PreferenceFolderConfig::of_phantoms(out.to_owned(), 6)
     };
     write_phantom_preferences(&folder, &Interrupt::default()).unwrap();
     read_preferences(&out.join("preferences.jsonl")).unwrap().items
