@@ -111,10 +111,9 @@ mod tests {
     use crate::checkpoints::panel::prompt_config::MEMBERS;
     use crate::support::terminal::interrupt::Interrupt;
     use crate::training::preferences::{
-        PreferenceFolderConfig, PromptStyle, read_preferences, write_phantom_preferences,
+        PreferenceFolderConfig, read_preferences, write_phantom_preferences,
     };
     use crate::training::{RewardTokens, StageKind};
-    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     fn base() -> TrainConfig {
         let mini = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/mini/train.toml");

@@ -174,12 +174,11 @@ pub(super) fn copy_image(
 
 #[cfg(test)]
 mod tests {
-    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     use super::*;
     use crate::training::config::reward_tokens::RewardTokens;
-    use crate::training::config::stage::negative::Negative;
-    use crate::training::preferences::{PromptStyle, read_preferences, write_phantom_preferences};
+
+    use crate::training::preferences::{read_preferences, write_phantom_preferences};
 
     fn config(out: &Path) -> PreferenceFolderConfig {
         PreferenceFolderConfig::of_phantoms(out.to_owned(), 2)

@@ -107,14 +107,12 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::prompt_style::PromptStyle;
     use super::super::prompt_text::IMAGE_MARKER;
     use super::*;
     use crate::support::files::folder::list_names;
     use crate::training::config::reward_tokens::RewardTokens;
-    use crate::training::config::stage::negative::Negative;
+
     use crate::training::preferences::files::preference_folder::PREFERENCES_FILE;
-    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 
     fn write(config: &PreferenceFolderConfig) -> Result<WrittenCounts> {
         write_phantom_preferences(config, &Interrupt::default())

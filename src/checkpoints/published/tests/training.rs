@@ -18,9 +18,7 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::{
     PreferenceFolderConfig, PromptStyle, read_preferences, write_phantom_preferences,
 };
-use crate::training::{
-    FileSequenceBuilder, ImagePreparation, Negative, RewardTokenRole, RewardTokens,
-};
+use crate::training::{FileSequenceBuilder, ImagePreparation, RewardTokenRole, RewardTokens};
 
 pub(super) const LOSS: DpoLossConfig = DpoLossConfig { beta: 0.3, nll_weight: 0.0 };
 pub(super) const ADAMW: AdamWConfig =

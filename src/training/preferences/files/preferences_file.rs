@@ -120,10 +120,7 @@ fn parse_pair(line: JsonlLine) -> Result<PreferencePair> {
 mod tests {
     use super::*;
     use crate::support::terminal::interrupt::Interrupt;
-    use crate::training::preferences::{
-        PreferenceFolderConfig, PromptStyle, write_phantom_preferences,
-    };
-    use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
+    use crate::training::preferences::{PreferenceFolderConfig, write_phantom_preferences};
 
     #[test]
     fn written_pairs_are_read_back() {

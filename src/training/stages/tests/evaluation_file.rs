@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acem3_experts::prompt::{KnowledgePrompt, PromptLayout, Rubric, RubricDetail};
+use acem3_experts::prompt::KnowledgePrompt;
 
 use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
@@ -10,11 +10,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::preferences::files::file_sequences::CompletionPrefix;
 use crate::training::preferences::{
-    PreferenceFolderConfig, PromptStyle, read_evaluations, write_phantom_preferences,
+    PreferenceFolderConfig, read_evaluations, write_phantom_preferences,
 };
-use crate::training::{
-    Curriculum, EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole,
-};
+use crate::training::{Curriculum, EvaluationConfig, FileSequenceBuilder, RewardTokenRole};
 
 /// Writes phantom preference pairs. Read as evaluations, they are their chosen completions.
 pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {

@@ -1,9 +1,7 @@
 //! Trainings on preference pairs.
 
 use acem3_experts::BranchExperts;
-use acem3_experts::prompt::{
-    BranchPrompts, JudgeInput, PromptLayout, PromptToken, Rubric, RubricDetail, TokenStep,
-};
+use acem3_experts::prompt::{BranchPrompts, JudgeInput, PromptToken, Rubric, TokenStep};
 use acem3_experts::train::{Batch, Parameters, Sequence, SequenceInput, TrainableModel};
 use candle::Device;
 use rand::SeedableRng;
@@ -12,7 +10,6 @@ use rand_chacha::ChaCha8Rng;
 use super::{config, panel_file, sequence_builder, tokenizer, train_twice};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::Negative;
 use crate::training::config::reward_tokens::RewardTokens;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
@@ -22,7 +19,7 @@ use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
-    EvaluationRatings, PreferenceFolderConfig, PromptStyle, write_phantom_preferences,
+    EvaluationRatings, PreferenceFolderConfig, write_phantom_preferences,
 };
 use crate::training::stages::context::StageContext;
 use crate::training::stages::metrics::progress::TrainingProgress;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use acem3_experts::prompt::{PromptLayout, Rubric, RubricDetail};
 use acem3_experts::train::Sequence;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -17,11 +16,11 @@ use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
-    EvaluationRatings, PreferenceFolderConfig, PreferencePair, PromptStyle, read_preferences,
+    EvaluationRatings, PreferenceFolderConfig, PreferencePair, read_preferences,
     write_phantom_preferences,
 };
 use crate::training::{
-    FileSequenceBuilder, ImagePreparation, Negative, RewardTokenRole, RewardTokens, TrainConfig,
+    FileSequenceBuilder, ImagePreparation, RewardTokenRole, RewardTokens, TrainConfig,
 };
 
 /// Tokens of each aspect, and the built-in ones of the conclusion model.
