@@ -53,6 +53,7 @@ impl CheckpointSource {
                 ignore_config: &self.ignore_config,
                 layout,
                 text_only: member.vision.is_none(),
+                ignores_images: self.text_only,
             };
             adapter::apply(folder, &mut member, weight_files)?;
         }

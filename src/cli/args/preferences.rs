@@ -14,8 +14,8 @@ use crate::training::Negative;
 pub struct PreferenceArgs {
     /// Use the correct evaluations in FILE instead of phantoms: JSONL with `prompt`, `completion`
     /// (or `chosen`), `images` and optionally `reference` and `member`, the part of the panel that
-    /// writes such evaluations (`expression`, `medical_knowledge`, `patient_relevance` or
-    /// `conclusion`); any form of judging and any rubric
+    /// writes such evaluations (an aspect of the rubric, such as `expression`, or `conclusion`); any
+    /// form of judging and any rubric
     #[arg(value_name = "FILE", conflicts_with_all = ["count", "layout", "detail", "panel"])]
     pub evaluations: Option<PathBuf>,
     /// Write `preferences.jsonl` and `images/` to folder DIR

@@ -211,7 +211,8 @@ impl RoundImprovement<'_> {
         pair: &MisjudgedPair,
         verdict: &RecordedVerdict,
     ) -> Result<Option<String>> {
-        let image = pair.job.image.as_ref().map(|image| &image.decoded);
+        let image = pair.job.image.as_ref().filter(|_| self.builder.sees_images());
+        let image = image.map(|image| &image.decoded);
         let orders = verdict.orders.iter();
         let by_order = orders.map(|order| self.builder.completions(&pair.job, order));
         let by_order: Vec<_> = by_order.collect::<Result<_>>()?;

@@ -1,5 +1,7 @@
 //! Compares verdicts with labels of aspects, criteria and final scores.
 
+use std::collections::BTreeSet;
+
 use std::collections::BTreeMap;
 
 use acem3_conclusion::{Verdict, compare_scores};
@@ -31,11 +33,19 @@ pub(super) fn compare_with_labels(judged: &[JudgedPair<'_>]) -> LabelResults {
         })
     });
     let criteria: Vec<TargetAccuracy> = criteria.collect();
+    let scored: BTreeSet<Criterion> = judged
+        .iter()
+        .flat_map(|(_, _, verdict)| &verdict.orders)
+        .flat_map(|order| &order.branches)
+        .flat_map(|branch| branch.ratings.iter().map(|(criterion, _)| *criterion))
+        .collect();
     let sum: f64 = criteria.iter().map(|criterion| criterion.accuracy.value).sum();
     let scores = ResponseMeans::of_pairs(judged);
     LabelResults {
         aspects: aspects.collect(),
-        criteria_mean: (!criteria.is_empty()).then(|| sum / criteria.len() as f64),
+        // A mean of some criteria would not be comparable.
+        criteria_mean: (!criteria.is_empty() && criteria.len() == scored.len())
+            .then(|| sum / criteria.len() as f64),
         criteria,
         spearman: scores.correlation(spearman),
         pearson: scores.correlation(pearson),

@@ -37,14 +37,32 @@ impl StageContext<'_> {
     /// Returns true if a sequence fits into the model's context. Prints a note about the first
     /// sequence that does not fit.
     pub(crate) fn fits_context(&self, sequence: &Sequence) -> bool {
-        let max_tokens = self.config.model.decoder.max_position_embeddings;
-        let fits = sequence.context_len() <= max_tokens;
-        if !fits {
+        let decoder = &self.config.model.decoder;
+        let max_tokens = decoder.max_position_embeddings;
+        if sequence.context_len() > max_tokens {
             self.progress.note_once(&format!(
-                "skipping examples that are longer than the context of {max_tokens} tokens\n\
-                 hint: raise model.decoder.max_position_embeddings"
+                "skipping examples that are longer than the context of {max_tokens} tokens\n{}",
+                self.length_hint()
             ));
+            return false;
         }
-        fits
+        let windows = (0..decoder.num_hidden_layers).filter_map(|layer| decoder.window(layer));
+        let Some(window) = windows.min().filter(|window| sequence.len() > *window) else {
+            return true;
+        };
+        self.progress.note_once(&format!(
+            "skipping examples with more than {window} tokens, the sliding window of the decoder: a training \
+             computes prompt and completions of an example in one row, which must fit into the window\n\
+             hint: shorten the texts, or start from a model without a sliding window"
+        ));
+        false
+    }
+
+    /// Returns what to do about examples that are longer than the context.
+    pub(crate) fn length_hint(&self) -> &'static str {
+        match self.config.start {
+            Some(_) => "hint: shorten the texts, or start from a model with a longer context",
+            None => "hint: raise model.decoder.max_position_embeddings",
+        }
     }
 }

@@ -37,6 +37,8 @@ pub(in crate::checkpoints::published) struct AdapterFolder<'a> {
     pub(in crate::checkpoints::published) layout: CheckpointLayout,
     /// True if the member has no vision tower.
     pub(in crate::checkpoints::published) text_only: bool,
+    /// True if the panel file leaves out the vision tower.
+    pub(in crate::checkpoints::published) ignores_images: bool,
 }
 
 /// Reads an adapter and adds it to a member with the weights of its base. Adapters of the
@@ -127,7 +129,7 @@ impl AdaptedMember<'_> {
         let AdapterFolder { layout, text_only, .. } = self.adapter;
         let weight = format!("{module}.weight");
         let Some(weight) = layout.rename(&weight, text_only) else {
-            return Ok(());
+            return self.check_unused(&name, &a.file);
         };
         let weights = &mut self.member.weights;
         let base = weights.tensors.get(&weight).with_context(|| {
@@ -154,11 +156,24 @@ impl AdaptedMember<'_> {
         Ok(())
     }
 
+    /// Checks that a tensor between pixels and image tokens is left out because the panel file says so.
+    fn check_unused(&self, name: &str, file: &str) -> Result<()> {
+        if self.adapter.ignores_images {
+            return Ok(());
+        }
+        bail!(
+            "{file}: tensor `{name}` belongs to a model that sees images, and the base {} is a text model\n\
+             hint: use the base that the adapter was trained on; an adapter of LLaVA's own code needs its \
+             config.json beside it; or set `text_only = true` for the member",
+            self.member.origin
+        )
+    }
+
     /// Replaces a weight of the base.
     fn replace(&mut self, name: &str, stored: StoredTensor) -> Result<()> {
         let AdapterFolder { layout, text_only, .. } = self.adapter;
         let Some(weight) = layout.rename(name, text_only) else {
-            return Ok(());
+            return self.check_unused(name, &stored.file);
         };
         let weights = &mut self.member.weights;
         let is_tied = self.member.decoder.tie_word_embeddings && weight == OUTPUT_TENSOR;

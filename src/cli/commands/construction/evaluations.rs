@@ -141,7 +141,7 @@ fn teacher_arguments(
         teacher.served.text_only |= recipe.text_only && is_url;
         if recipe.text_only && !is_url {
             print_lines(&format!(
-                "note: the teacher of the recipe {} sees no images; a checkpoint that can see them does",
+                "note: in the recipe {} the teacher works from texts alone; this teacher sees the images too",
                 recipe.key
             ));
         }

@@ -60,6 +60,7 @@ pub(crate) struct CompletionBuilder {
     merge: MergePrompts,
     /// Text that begins every answer in the chat template.
     lead: String,
+    sees_images: bool,
 }
 
 impl CompletionBuilder {
@@ -71,7 +72,13 @@ impl CompletionBuilder {
             branches: branches.with_chat_template(template.clone()),
             merge: MergePrompts::new(config.layout)?.with_chat_template(template.clone()),
             lead: template.lead.clone(),
+            sees_images: !config.model.is_text_only(),
         })
+    }
+
+    /// Returns true if the prompts show images.
+    pub(crate) fn sees_images(&self) -> bool {
+        self.sees_images
     }
 
     /// Builds the completions of all members for one presentation of a pair.
@@ -87,7 +94,8 @@ impl CompletionBuilder {
         if order.swapped {
             responses.reverse();
         }
-        let input = JudgeInput::pair(job.image.is_some(), job.question(), responses);
+        let input =
+            JudgeInput::pair(job.image.is_some() && self.sees_images, job.question(), responses);
         let mut parts = Vec::new();
         let mut evaluations = [const { Vec::new() }; 3];
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {

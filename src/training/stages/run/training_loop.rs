@@ -154,9 +154,9 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
         let examples = self.task.examples(indices)?;
         if examples.is_empty() {
             bail!(
-                "stage {}: all examples are longer than the context\n\
-                 hint: raise model.decoder.max_position_embeddings",
-                self.name
+                "stage {}: all examples are longer than the context or the sliding window\n{}",
+                self.name,
+                self.context.length_hint()
             );
         }
         Ok(examples)
@@ -183,10 +183,10 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
             let [chosen, rejected] = means.rewards;
             values.push(("validation_margin", chosen - rejected));
             values.push(("validation_reward_preferred", chosen));
-            note = describe_rewards(means.rewards);
+            note = format!(", {}", describe_rewards(means.rewards));
         }
         self.context.progress.note(&format!(
-            "{}: step {step}, validation loss {loss:.4}{} {note}",
+            "{}: step {step}, validation loss {loss:.4}{}{note}",
             self.name,
             format_accuracy(means.accuracy)
         ));

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::support::terminal::exit::RunFailure;
 use crate::support::terminal::number::format_bytes;
 use crate::training::config::stage::stage_kind::StageKind;
@@ -163,9 +164,11 @@ fn export_panel(
         let [trunk, members] = [trunk, members].map(|bytes| format_bytes(bytes as usize));
         sizes = format!(": {trunk} of the base and {members} of adapters");
     }
-    progress.note(&format!(
-        "wrote the panel to {0}{sizes}\nhint: run `acem3 train eval --panel {0}` to evaluate it",
-        panel.display()
-    ));
+    let hint = if config.judging.trained_forms() == TrainedForms::default() {
+        format!("run `acem3 train eval --panel {}` to evaluate it", panel.display())
+    } else {
+        format!("judge with `acem3 judge CASES --panel {} --form FORM`", panel.display())
+    };
+    progress.note(&format!("wrote the panel to {}{sizes}\nhint: {hint}", panel.display()));
     Ok(())
 }
