@@ -273,6 +273,36 @@ fn models_with_tiles_train_on_phantoms() {
     }
 }
 
+/// An example must fit into the window of attention.
+#[test]
+fn examples_beyond_a_sliding_window_are_left_out() {
+    let folder = Folder::empty();
+    write_evaluations(&folder, None);
+    let mistral = golden("checkpoints/mistral").display().to_string();
+    let heads =
+        "kind = \"heads\"\nfrozen_layers = 1\n[stages.evaluations]\nfile = \"evaluations.jsonl\"";
+    folder.write("train.toml", &one_stage(&mistral, "", heads));
+    let train = folder.run(&["train", "run", "train.toml", "--out", "run"]);
+    assert_eq!(train.exit_code, 4, "{}", train.stdout);
+    for part in ["24 tokens, the sliding window", "all examples are longer than the context or the"]
+    {
+        assert!(train.stderr.contains(part), "{part}: {}", train.stderr);
+    }
+}
+
+/// An adapter with a projector does not fit a text model.
+#[test]
+fn adapter_of_a_model_with_images_needs_its_base() {
+    let folder = Folder::empty();
+    let [base, adapter] = ["checkpoints/qwen2", "adapters/llava"].map(golden);
+    let members = ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+    let members = members.map(|member| format!("{member} = {adapter:?}\n")).concat();
+    folder.write("members.toml", &format!("schema = 1\nbase = {base:?}\n[members]\n{members}"));
+    let inspect = folder.run(&["panel", "inspect", "members.toml"]);
+    assert_eq!(inspect.exit_code, 2, "{}", inspect.stdout);
+    assert!(inspect.stderr.contains("belongs to a model that sees images"), "{}", inspect.stderr);
+}
+
 /// LLaVA reads the output of the block before the last, so the last one gets no gradient.
 #[test]
 fn unused_blocks_of_the_tower_are_left_out() {

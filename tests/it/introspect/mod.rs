@@ -4,6 +4,7 @@
 mod discussions;
 mod mock_model;
 mod people;
+mod text_models;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
