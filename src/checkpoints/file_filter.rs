@@ -124,7 +124,7 @@ fn select_included_tower<'a>(names: &[&'a str]) -> Vec<&'a str> {
 fn select_sentence_encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
     let mut chosen = select_panel(names)?;
     if names.contains(&"modules.json") {
-        // Each module has a folder, such as `1_Pooling`.
+        // Each module has a folder, such as `1_Pooling`. `select_panel` selects those of `vit`.
         let is_module = |name: &&&str| {
             let folder = name.strip_suffix("/config.json");
             folder.is_some_and(|folder| !folder.contains('/') && folder != "vit")

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::{Parameters, TrainableSet, Weight, init_weight};
 use crate::decoder::DecoderConfig;
-use crate::ops::{ADAPTER_SUFFIXES, LAYER_MATRICES, is_adapter};
+use crate::ops::{ADAPTER_SUFFIXES, LAYER_MATRICES, is_adapter, takes_adapter};
 
 /// Settings of the adapters, named as in peft's `LoraConfig`. There is no dropout, so a step is a
 /// function of its examples.
@@ -85,14 +85,8 @@ impl LoraConfig {
 
     /// Returns true if the weight `name` gets an adapter.
     fn matches(&self, name: &str) -> bool {
-        let matrix = name
-            .strip_prefix("model.layers.")
-            .and_then(|rest| rest.split_once('.'))
-            .and_then(|(_, rest)| rest.strip_suffix(".weight"));
-        let Some(matrix) = matrix.filter(|matrix| LAYER_MATRICES.contains(matrix)) else {
-            return false;
-        };
-        self.targets.iter().any(|t| t == last_component(matrix))
+        let matrix = name.strip_suffix(".weight").filter(|matrix| takes_adapter(matrix));
+        matrix.is_some_and(|matrix| self.targets.iter().any(|t| t == last_component(matrix)))
     }
 }
 

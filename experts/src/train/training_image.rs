@@ -18,7 +18,7 @@ pub struct TrainingImage {
     pub tokens: usize,
 }
 
-/// Image tokens of a sequence.
+/// Position of the image tokens in a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageSpan {
     /// Index of the first image token.

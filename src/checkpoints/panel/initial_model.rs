@@ -59,8 +59,8 @@ pub struct InitialModel {
 }
 
 impl InitialModel {
-    /// Reads a panel or checkpoint into CPU memory, for a training on a rubric. `keeps_bf16`: true to keep matrices that are
-    /// stored in bf16 in bf16, for a training in bf16.
+    /// Reads a panel or checkpoint into CPU memory, for a training on a rubric. `keeps_bf16`: true
+    /// for a training in bf16, so that matrices that are stored in bf16 stay in bf16.
     ///
     /// # Errors
     /// A file cannot be read. The members differ in more than their weights, or have a Gemma 3

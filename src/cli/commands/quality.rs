@@ -16,7 +16,8 @@ use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
 use crate::training::preferences::{
-    EvaluationExample, QualityReport, RATED_FORM, predict_quality, read_evaluations, write_rated,
+    EvaluationExample, QualityReport, RATED_FORM, check_ratings, predict_quality, read_evaluations,
+    write_rated,
 };
 
 /// Time between two progress messages.
@@ -41,8 +42,8 @@ pub(super) fn run(args: &QualityArgs, verbosity: Verbosity) -> anyhow::Result<Ex
     let embedded = match &args.encoder.embeddings {
         None => None,
         Some(model) => {
-            // Ratings that cannot be used are an error before the work.
-            predict_quality(&evaluations, None, bootstrap).with_context(file)?;
+            // Embedding takes long, so the ratings are checked first.
+            check_ratings(&evaluations, bootstrap).with_context(file)?;
             Some(embed(model, &args.encoder, &evaluations, verbosity)?)
         }
     };

@@ -31,6 +31,11 @@ impl Default for KnowledgeSettings {
     }
 }
 
+/// Entry of a provenance with the hash of the documents.
+const DOCUMENTS: &str = "knowledge";
+/// Entry of a provenance with the settings.
+const LIMITS: &str = "knowledge limits";
+
 /// An open index with the settings of a judge. Clones share the index.
 #[derive(Clone, Debug)]
 pub struct JudgeKnowledge {
@@ -89,19 +94,29 @@ impl JudgeKnowledge {
 
     /// Returns the hash of the documents and the settings: everything that can change the evidence.
     pub(crate) fn identity(&self) -> String {
-        format!("{} {:?}", self.index.digest(), self.settings)
+        format!("{}, {}", self.index.digest(), self.describe_limits())
+    }
+
+    /// Returns the same text for the knowledge of a judge with this provenance; `None` without
+    /// knowledge.
+    pub(crate) fn identity_in(provenance: &Provenance) -> Option<String> {
+        let [documents, limits] = [DOCUMENTS, LIMITS].map(|name| provenance.get(name));
+        Some(format!("{}, {}", documents?, limits?))
+    }
+
+    /// Returns the settings in a short form, so that messages about differences show all of it.
+    fn describe_limits(&self) -> String {
+        let KnowledgeSettings { rounds, passages, evidence_tokens } = self.settings;
+        format!("T={rounds} K={passages}, {evidence_tokens} tokens")
     }
 
     /// Adds the documents of the index, the settings and the texts around evidence to what can
     /// change a verdict.
     pub(crate) fn add_to(&self, provenance: &mut Provenance) {
-        let KnowledgeSettings { rounds, passages, evidence_tokens } = self.settings;
-        // Short, so that messages about differences show all of it.
-        let limits = format!("T={rounds} K={passages}, {evidence_tokens} tokens");
         let prompt = Digest::sha256(KnowledgePrompt::SOURCE.as_bytes());
         let entries = [
-            ("knowledge", self.index.digest().to_string()),
-            ("knowledge limits", limits),
+            (DOCUMENTS, self.index.digest().to_string()),
+            (LIMITS, self.describe_limits()),
             ("knowledge prompt", prompt.to_string()),
         ];
         provenance.extend(entries.map(|(name, value)| (name.to_owned(), value)));

@@ -1,8 +1,8 @@
 //! Linear support vector machine, by dual coordinate descent (Hsieh et al. 2008).
 //!
 //! The squared hinge loss makes the optimum unique. It is the optimum of LIBLINEAR and of
-//! scikit-learn's `LinearSVC`. Crates do not fit: `linfa-svm` solves another problem (hinge loss, free
-//! intercept) on an n × n kernel matrix and adds `ndarray` and a second `rand`; `liblinear` is C++.
+//! scikit-learn's `LinearSVC`. No crate solves this problem in Rust: `linfa-svm` has the hinge loss, an
+//! unpenalised intercept and an n × n kernel matrix, and `liblinear` is C++.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom as _;

@@ -23,7 +23,7 @@ pub struct AblationResult {
 /// A statistic of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialStatistic {
-    /// Name of the test set, and of the part of its table.
+    /// Name of the test set, followed by the part of its table (such as an aspect) if it has parts.
     pub group: String,
     /// Name of the statistic in the group.
     pub name: String,

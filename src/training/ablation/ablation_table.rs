@@ -42,7 +42,7 @@ pub struct AblationRow {
 /// A statistic over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeedStatistic {
-    /// Name of the test set, and of the part of its table.
+    /// Name of the test set, followed by the part of its table (such as an aspect) if it has parts.
     pub group: String,
     /// Name of the statistic in the group.
     pub name: String,

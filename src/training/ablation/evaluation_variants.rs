@@ -1,11 +1,11 @@
 //! Variants of a training on a file of evaluations: the rows of `AutoMedEval` (Table 2).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use anyhow::{Result, bail};
 
 use super::variants::{StudyInputs, StudyVariants};
+use crate::training::introspection::IntrospectedData;
 use crate::training::preferences::files::asked_questions::has_questions;
 use crate::training::preferences::read_evaluations;
 use crate::training::{Curriculum, EvaluationConfig, TrainConfig};
@@ -103,73 +103,4 @@ fn asks_questions(config: &TrainConfig) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Evaluations before the first and after the last round of a finished run of knowledge
-/// introspection.
-struct IntrospectedData {
-    first: PathBuf,
-    last: PathBuf,
-    /// Number of rounds that changed the evaluations.
-    rounds: u32,
-    /// True if each round continued with the panel of the round before.
-    continues: bool,
-}
-
-/// Content of `rounds.json`. Other fields are ignored.
-#[derive(Deserialize)]
-struct RoundsFile {
-    rounds: Vec<RoundEntry>,
-}
-
-#[derive(Deserialize)]
-struct RoundEntry {
-    round: u32,
-}
-
-/// Content of `introspection.json`. Other fields are ignored.
-#[derive(Default, Deserialize)]
-struct SettingsFile {
-    #[serde(default, rename = "continue")]
-    continues: bool,
-}
-
-impl IntrospectedData {
-    /// Reads the folder of a run.
-    fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join("rounds.json");
-        let text = std::fs::read_to_string(&path).with_context(|| {
-            format!(
-                "--introspection {}: cannot read rounds.json\n\
-                 hint: name the folder of `acem3 train introspect`, after it has finished",
-                folder.display()
-            )
-        })?;
-        let malformed =
-            || format!("{}: not the rounds of `acem3 train introspect`", path.display());
-        let rounds: RoundsFile = serde_json::from_str(&text).with_context(malformed)?;
-        let last = rounds.rounds.iter().map(|entry| entry.round).max().with_context(malformed)?;
-        let settings = std::fs::read_to_string(folder.join("introspection.json")).ok();
-        let settings = settings.map(|text| serde_json::from_str::<SettingsFile>(&text));
-        let settings = settings
-            .transpose()
-            .with_context(|| format!("{}: malformed introspection.json", folder.display()))?;
-        let file = |round: u32| -> Result<PathBuf> {
-            let path = folder.join("data").join(format!("round-{round}.jsonl"));
-            if !path.is_file() {
-                bail!(
-                    "{}: missing evaluations of round {round}\n\
-                     hint: run `acem3 train introspect` again",
-                    path.display()
-                );
-            }
-            std::path::absolute(&path).with_context(|| path.display().to_string())
-        };
-        Ok(Self {
-            first: file(0)?,
-            last: file(last)?,
-            rounds: last,
-            continues: settings.unwrap_or_default().continues,
-        })
-    }
 }

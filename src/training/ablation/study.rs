@@ -38,28 +38,17 @@ impl AblationStudy {
     /// this study, or a file cannot be read or does not state the negatives that the study varies.
     pub fn variants(self, base: &TrainConfig, inputs: StudyInputs<'_>) -> Result<StudyVariants> {
         let mut study = StudyVariants::default();
-        if self == Self::AutoMedEval {
-            add_evaluation_variants(&mut study, base, inputs)?;
-            // Its full training may have other evaluations than that of another study.
-            for variant in &mut study.variants {
-                variant.folder = format!("automedeval-{}", variant.folder);
-            }
-            return Ok(study);
-        }
-        if inputs.introspection.is_some() {
-            bail!(
-                "--introspection has an effect only with --study automedeval\n\
-                 hint: remove it, or choose that study"
-            );
-        }
-        if !base.stages.iter().any(|stage| stage.kind.learns_preferences()) {
-            bail!(
-                "the configuration has no preference stage, expected at least one to vary\n\
-                 hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
-            );
+        if self != Self::AutoMedEval {
+            check_preference_study(base, inputs)?;
         }
         match self {
-            Self::AutoMedEval => {}
+            Self::AutoMedEval => {
+                add_evaluation_variants(&mut study, base, inputs)?;
+                // Its full training may have other evaluations than that of another study.
+                for variant in &mut study.variants {
+                    variant.folder = format!("automedeval-{}", variant.folder);
+                }
+            }
             Self::Ablation => {
                 study.push("full", base.clone());
                 let no_token = "no reward token";
@@ -85,6 +74,23 @@ impl AblationStudy {
         }
         Ok(study)
     }
+}
+
+/// Checks the inputs of a study that varies the training on preferences.
+fn check_preference_study(base: &TrainConfig, inputs: StudyInputs<'_>) -> Result<()> {
+    if inputs.introspection.is_some() {
+        bail!(
+            "--introspection has an effect only with --study automedeval\n\
+             hint: remove it, or choose that study"
+        );
+    }
+    if !base.stages.iter().any(|stage| stage.kind.learns_preferences()) {
+        bail!(
+            "the configuration has no preference stage, expected at least one to vary\n\
+             hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
+        );
+    }
+    Ok(())
 }
 
 /// Adds all negatives together, and each alone.

@@ -45,7 +45,9 @@ impl StudyVariants {
     /// Adds a variant whose panel looks nothing up.
     pub(super) fn push_without_knowledge(&mut self, name: &str, config: TrainConfig) {
         self.push(name, config);
-        self.variants.iter_mut().rev().take(1).for_each(|variant| variant.uses_knowledge = false);
+        if let Some(last) = self.variants.last_mut() {
+            last.uses_knowledge = false;
+        }
     }
 
     /// Adds a note about a variant that the configuration does not allow.

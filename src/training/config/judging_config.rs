@@ -72,7 +72,7 @@ impl JudgingConfig {
     /// Reads the rubric.
     ///
     /// # Errors
-    /// There is no such rubric, or the file is none.
+    /// There is no such rubric, or the file contains no rubric.
     pub fn to_rubric(&self) -> Result<Rubric> {
         if let Some(rubric) = Rubric::by_key(&self.rubric)? {
             return Ok(rubric);
@@ -100,7 +100,8 @@ impl JudgingConfig {
         MemberNames::of_rubric(&self.to_rubric()?).context("[judging]")
     }
 
-    /// Completes the values of a configuration in this folder. Returns the names of the members.
+    /// Resolves the path of the rubric against the folder of the configuration file, and records the
+    /// hash of the rubric. Returns the names of the members.
     ///
     /// # Errors
     /// There is no such rubric, or it does not fit a panel, or `forms` is empty.

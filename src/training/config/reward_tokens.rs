@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::panel::member_names::MemberNames;
 
-/// Tokens of a member whose pair no configuration or panel states (ACE-M³ §3.4).
+/// Reward tokens of a member if neither the configuration nor the panel names them (ACE-M³ §3.4).
 const BUILT_IN: [&str; 2] = ["[Good]", "[Bad]"];
 /// Key of the pair of the members that a table does not name.
 const DEFAULT: &str = "default";

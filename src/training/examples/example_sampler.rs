@@ -69,6 +69,11 @@ impl ExampleSampler {
         })
     }
 
+    /// Returns the method that turns an image file into encoder inputs.
+    pub(crate) fn images(&self) -> &ImagePreparation {
+        &self.images
+    }
+
     /// Returns the number of classes of every image attribute.
     pub(crate) fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();

@@ -14,6 +14,7 @@ mod decisions;
 mod discussion;
 mod evaluations;
 mod improvement;
+mod introspected_data;
 mod judged;
 mod rounds;
 mod settings;
@@ -26,6 +27,7 @@ pub use discussion::discuss::Discussion;
 pub use discussion::reviewer::Reviewer;
 pub use discussion::reviewer::reviewer_endpoint::ReviewerEndpoint;
 pub use discussion::verdict_source::VerdictSource;
+pub use introspected_data::IntrospectedData;
 pub use rounds::{Round, Rounds};
 
 use std::fmt::Write as _;
@@ -59,6 +61,8 @@ use settings::IntrospectionSettings;
 const ROUNDS_FILE: &str = "rounds.json";
 /// File with the settings that all rounds have in common.
 const SETTINGS_FILE: &str = "introspection.json";
+/// Folder with the evaluations of all rounds.
+const DATA_FOLDER: &str = "data";
 /// Journal of the requests to endpoints.
 const REQUESTS_FILE: &str = "requests.jsonl";
 
@@ -336,12 +340,17 @@ impl Introspection<'_> {
     }
 
     fn data_folder(&self) -> PathBuf {
-        self.out.join("data")
+        self.out.join(DATA_FOLDER)
     }
 
     fn evaluations_path(&self, round: u32) -> PathBuf {
-        self.data_folder().join(format!("round-{round}.jsonl"))
+        data_file(self.out, round)
     }
+}
+
+/// Returns the path of the evaluations of a round in the folder of a run.
+fn data_file(out: &Path, round: u32) -> PathBuf {
+    out.join(DATA_FOLDER).join(format!("round-{round}.jsonl"))
 }
 
 /// Returns the only file of evaluations of a configuration.

@@ -36,6 +36,7 @@ pub use phantom_preferences::write_phantom_preferences;
 pub use prompt_style::PromptStyle;
 pub(crate) use prompt_text::{IMAGE_MARKER, prompt_text};
 pub use quality::{
-    ClassifierQualities, EmbeddingQualities, QualityClassifier, QualityReport, predict_quality,
+    ClassifierQualities, EmbeddingQualities, QualityClassifier, QualityReport, check_ratings,
+    predict_quality,
 };
 pub use recorded_evaluations::MissingPart;

@@ -11,6 +11,7 @@
 //! records ([`crate::judging::run::journal::superseded`]), truncates the file at this line, and appends new
 //! records. Superseded verdicts are reused if their key matches. A replay holds one line in memory.
 
+pub mod append_file;
 pub mod damaged;
 mod repair;
 pub mod superseded;

@@ -129,8 +129,8 @@ impl Augmentation {
         augmented.collect()
     }
 
-    /// Changes an image in tiles. The shift is one of the complete image, so that tiles fit
-    /// together, and has the same proportion to it as in [`apply`](Self::apply).
+    /// Changes an image in tiles. The shift moves the complete image, so that tiles fit together. In
+    /// proportion to the image, it is the shift of [`apply`](Self::apply).
     pub(crate) fn apply_to_tiles(
         &self,
         image: &DecodedImage,

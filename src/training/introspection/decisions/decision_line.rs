@@ -10,8 +10,8 @@ use super::pair_evaluation::PairEvaluation;
 use super::unresolved_file::NumberedSuggestion;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 
-/// Texts that name a response by its number. An own evaluation is used in both presentation orders,
-/// and the numbers are those of one.
+/// Texts that name a response by its number. They are wrong in one of the two presentation orders,
+/// and a person's own evaluation is used in both.
 const NUMBERED_RESPONSES: [&str; 2] = ["response 1", "response 2"];
 /// Hint about the form of a decision.
 const FORM_HINT: &str = "hint: set `decision` to `{\"accept\": N}` with the number of a suggestion, or to \

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use acem3_conclusion::OrderVerdict;
-use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating, Score};
+use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating, SCORES, Score};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
 
 /// Highest score.
-const MAX_SCORE: u8 = 5;
+const MAX_SCORE: u8 = *SCORES.end();
 
 /// Scores and analyses of the two responses, in the order of the pair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,7 @@
 //! Log of the discussions of a round (JSON Lines), so that none is repeated.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -11,8 +9,7 @@ use serde_json::Value;
 
 use super::discussion_round::DiscussionRound;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
-use crate::judging::run::journal::torn_line;
-use crate::support::terminal::exit::RunFailure;
+use crate::judging::run::journal::append_file::AppendFile;
 use crate::training::introspection::judged::review::PairId;
 
 /// Value of `by` in the lines of people.
@@ -55,8 +52,7 @@ pub(crate) struct Discussants {
 
 /// Append-only log of the discussions and decisions of a round.
 pub(crate) struct DiscussionLog {
-    path: PathBuf,
-    file: File,
+    file: AppendFile,
     discussants: Discussants,
     advice: HashMap<PairId, Advice>,
     /// Decisions of people, as they stand in the file.
@@ -66,12 +62,7 @@ pub(crate) struct DiscussionLog {
 impl DiscussionLog {
     /// Opens or creates the log of a round and truncates a torn line.
     pub(crate) fn open(path: &Path, discussants: Discussants) -> Result<Self> {
-        let describe = || format!("cannot open {}", path.display());
-        let mut options = OpenOptions::new();
-        let options = options.read(true).append(true).create(true);
-        let mut file = options.open(path).with_context(describe)?;
-        torn_line::truncate_torn_line(&mut file).with_context(describe)?;
-        let text = std::fs::read_to_string(path).with_context(describe)?;
+        let (file, text) = AppendFile::open(path)?;
         let (mut advice_by_pair, mut decisions) = (HashMap::new(), BTreeSet::new());
         for (number, line) in text.lines().enumerate() {
             let malformed = || {
@@ -94,8 +85,7 @@ impl DiscussionLog {
                 advice_by_pair.insert((advice.case.clone(), advice.pair.clone()), advice);
             }
         }
-        let path = path.to_owned();
-        Ok(Self { path, file, discussants, advice: advice_by_pair, decisions })
+        Ok(Self { file, discussants, advice: advice_by_pair, decisions })
     }
 
     /// Returns the names of those who discuss.
@@ -111,7 +101,7 @@ impl DiscussionLog {
     /// Appends the result for a pair.
     pub(crate) fn append(&mut self, advice: Advice) -> Result<()> {
         let line = serde_json::to_string(&advice).context("cannot serialise a suggestion")?;
-        self.write_line(&line)?;
+        self.file.append(&line)?;
         let pair = (advice.case.clone(), advice.pair.clone());
         self.advice.insert(pair, advice);
         Ok(())
@@ -126,20 +116,10 @@ impl DiscussionLog {
     pub(crate) fn append_decision(&mut self, decision: &impl Serialize) -> Result<()> {
         let line = decision_line(decision)?;
         if !self.decisions.contains(&line) {
-            self.write_line(&line)?;
+            self.file.append(&line)?;
             self.decisions.insert(line);
         }
         Ok(())
-    }
-
-    fn write_line(&mut self, line: &str) -> Result<()> {
-        let result = self.file.write_all(format!("{line}\n").as_bytes());
-        result.with_context(|| {
-            RunFailure(format!(
-                "cannot write {}\nhint: free disk space, then run the same command to resume",
-                self.path.display()
-            ))
-        })
     }
 }
 

@@ -8,14 +8,12 @@ use anyhow::{Context, Result};
 
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
+use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::run_state::RunState;
 use crate::support::digest::Digest;
 use crate::training::introspection::judged::misjudged_pair::MisjudgedPair;
 use crate::training::introspection::judged::review::PairId;
-
-/// Entries of a provenance that tell what a judge looks things up in.
-const KNOWLEDGE_ENTRIES: [&str; 2] = ["knowledge", "knowledge limits"];
 
 /// Source of verdicts that cannot discuss: it gives the same verdict again.
 pub enum VerdictSource {
@@ -65,15 +63,10 @@ impl VerdictSource {
     /// Returns a name that identifies the source.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::Judge(judge) => {
-                let provenance = judge.provenance();
-                let entries = KNOWLEDGE_ENTRIES.into_iter().filter_map(|name| provenance.get(name));
-                let knowledge: Vec<&str> = entries.map(String::as_str).collect();
-                match knowledge.as_slice() {
-                    [] => judge.name(),
-                    _ => format!("{} with knowledge {}", judge.name(), knowledge.join(", ")),
-                }
-            }
+            Self::Judge(judge) => match JudgeKnowledge::identity_in(&judge.provenance()) {
+                Some(knowledge) => format!("{} with knowledge {knowledge}", judge.name()),
+                None => judge.name(),
+            },
             Self::Recorded { source, .. } => format!("verdicts of {source}"),
         }
     }

@@ -53,8 +53,8 @@ pub struct ClassifierQualities {
 /// Predictions of the support vector machine.
 #[derive(Clone, Debug)]
 pub struct EmbeddingQualities {
-    /// The predictions. A probability is Platt scaling of the decision value, so both have the same
-    /// order within a fit.
+    /// The predictions. Platt scaling turns the decision values of a fit into probabilities and keeps
+    /// their order.
     pub qualities: ClassifierQualities,
     /// Cost that the grid search chose on all rated evaluations.
     pub cost: f64,
@@ -86,6 +86,14 @@ impl QualityReport {
         let embeddings = self.embeddings.as_ref().map(|embeddings| &embeddings.qualities);
         &embeddings.unwrap_or(&self.text).probabilities
     }
+}
+
+/// Checks that there are enough ratings for [`predict_quality`].
+///
+/// # Errors
+/// If too few evaluations are rated, all ratings are equal, or they are of too few images.
+pub fn check_ratings(evaluations: &[EvaluationExample], bootstrap: Bootstrap) -> Result<()> {
+    RatedEvaluations::select(evaluations, bootstrap.seed).map(|_| ())
 }
 
 /// Predicts the quality of all evaluations from the rated ones. `embeddings` has one vector for each

@@ -202,8 +202,8 @@ fn panel_spec(
     })
 }
 
-/// Returns the default token budget of an analysis: that of the initial model if a stage trains on a
-/// file of evaluations, else enough for generated ones.
+/// Returns the default maximum number of tokens of an analysis. If a stage trains on a file of
+/// evaluations, the value of the initial model is used. Generated analyses are shorter.
 fn analysis_tokens(config: &TrainConfig, members: &[MemberState<'_>; 4]) -> usize {
     let has_file = config.stages.iter().any(|stage| stage.evaluations.is_some());
     let origin = members.iter().find_map(|member| member.weights.origin());

@@ -14,7 +14,6 @@ use crate::support::text::format_count;
 use crate::training::config::stage::curriculum::Curriculum;
 use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
-use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::asked_questions::remove_questions;
 use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
@@ -175,10 +174,10 @@ impl<'a> EvaluationSet<'a> {
 
     /// Builds the sequences of some evaluations.
     fn build_sequences(&self, evaluations: &[usize]) -> Result<Vec<Sequence>> {
-        let StageContext { config, stage, builder, .. } = self.context;
+        let StageContext { config, stage, sampler, builder, .. } = self.context;
         let builder = FileSequenceBuilder {
             tokenizer: builder.tokenizer(),
-            images: &ImagePreparation::of_training(config)?,
+            images: sampler.images(),
             // Only sequences of preference pairs use the role.
             reward_token_role: RewardTokenRole::Absent,
             reward_tokens: &config.reward_tokens,

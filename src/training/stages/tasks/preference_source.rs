@@ -9,7 +9,6 @@ use anyhow::{Context, Result, bail};
 use crate::training::config::stage::negative::Negative;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
-use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::file_sequences::FileSequenceBuilder;
 use crate::training::preferences::preference_sequence::{
@@ -121,8 +120,7 @@ impl<'a> PreferenceSource<'a> {
             PairSource::File { path, split } => {
                 let pair = split.items.get(index as usize);
                 let pair = pair.with_context(|| format!("no preference pair {index}"))?;
-                let images = ImagePreparation::of_training(self.context.config)?;
-                let sequence_builder = self.file_sequence_builder(&images);
+                let sequence_builder = self.file_sequence_builder();
                 let members = (stage.member_indices().into_iter())
                     .filter(|member| pair.is_for(stage.member_names.get(*member)));
                 let members: Vec<usize> = members.collect();
@@ -133,14 +131,11 @@ impl<'a> PreferenceSource<'a> {
     }
 
     /// Returns the builder of the sequences of a file.
-    fn file_sequence_builder<'b>(
-        &'b self,
-        images: &'b ImagePreparation,
-    ) -> FileSequenceBuilder<'b> {
-        let StageContext { config, stage, builder, .. } = self.context;
+    fn file_sequence_builder(&self) -> FileSequenceBuilder<'_> {
+        let StageContext { config, stage, sampler, builder, .. } = self.context;
         FileSequenceBuilder {
             tokenizer: builder.tokenizer(),
-            images,
+            images: sampler.images(),
             reward_token_role: stage.kind.reward_token_role(),
             reward_tokens: &config.reward_tokens,
             strips_reward_tokens: stage.strips_reward_tokens,
@@ -162,8 +157,7 @@ impl<'a> PreferenceSource<'a> {
             return Ok(());
         };
         let stage = self.context.stage;
-        let images = ImagePreparation::of_training(self.context.config)?;
-        let sequence_builder = self.file_sequence_builder(&images);
+        let sequence_builder = self.file_sequence_builder();
         for pair in &split.items {
             check_image_for(&self.context.config.model, pair.image.as_deref())
                 .and_then(|()| sequence_builder.check_reward_tokens(pair))

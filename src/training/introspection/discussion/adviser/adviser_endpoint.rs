@@ -18,7 +18,6 @@ use anyhow::{Result, bail};
 use super::discussed_pair::{DiscussedPair, Objection};
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::knowledge::{JudgeKnowledge, KnowledgeRounds};
-use crate::judging::provenance::Provenance;
 use crate::training::introspection::discussion::chat::chat_client::ChatClient;
 use crate::training::introspection::discussion::chat::image_url::{encode_image_url, user_message};
 use crate::training::introspection::discussion::chat::request_journal::RequestJournal;
@@ -88,14 +87,11 @@ impl AdviserEndpoint {
 
     /// Returns the model, its URL, and the documents and limits of its knowledge.
     pub(crate) fn name(&self) -> String {
-        let Some(knowledge) = &self.knowledge else {
-            return self.chat.name();
-        };
-        let mut provenance = Provenance::new();
-        knowledge.add_to(&mut provenance);
-        let entries = ["knowledge", "knowledge limits"].map(|name| provenance.remove(name));
-        let entries: Vec<String> = entries.into_iter().flatten().collect();
-        format!("{} with knowledge {}", self.chat.name(), entries.join(", "))
+        let name = self.chat.name();
+        match &self.knowledge {
+            Some(knowledge) => format!("{name} with knowledge {}", knowledge.identity()),
+            None => name,
+        }
     }
 
     /// Evaluates a pair in both presentation orders. The inner `Err` is the reason why there is no

@@ -4,18 +4,15 @@
 //! not sent again.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::chat_client::ChatClient;
-use crate::judging::run::journal::torn_line;
+use crate::judging::run::journal::append_file::AppendFile;
 use crate::support::digest::Digest;
-use crate::support::terminal::exit::RunFailure;
 
 /// Status of a request that the endpoint answered.
 const ANSWERED: u16 = 200;
@@ -37,8 +34,7 @@ struct AnsweredRequest {
 
 /// Append-only journal of the requests of a run.
 pub(crate) struct RequestJournal {
-    path: PathBuf,
-    file: File,
+    file: AppendFile,
     answers: HashMap<Digest, Result<String, String>>,
 }
 
@@ -48,12 +44,7 @@ impl RequestJournal {
     /// # Errors
     /// If the file cannot be read, or a line is malformed.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let describe = || format!("cannot open {}", path.display());
-        let mut options = OpenOptions::new();
-        let options = options.read(true).append(true).create(true);
-        let mut file = options.open(path).with_context(describe)?;
-        torn_line::truncate_torn_line(&mut file).with_context(describe)?;
-        let text = std::fs::read_to_string(path).with_context(describe)?;
+        let (file, text) = AppendFile::open(path)?;
         let mut answers = HashMap::new();
         for (number, line) in text.lines().enumerate() {
             let request: AnsweredRequest = serde_json::from_str(line).with_context(|| {
@@ -67,7 +58,7 @@ impl RequestJournal {
             let answer = request.answer.ok_or(request.problem.unwrap_or_default());
             answers.insert(request.key, answer);
         }
-        Ok(Self { path: path.to_owned(), file, answers })
+        Ok(Self { file, answers })
     }
 
     /// Returns the answer of a model to messages from the journal, or requests it. The inner `Err` is
@@ -95,13 +86,8 @@ impl RequestJournal {
         };
         let (text, problem) = (answer.clone().ok(), answer.clone().err());
         let request = AnsweredRequest { key, by, answer: text, problem };
-        let line = serde_json::to_string(&request).context("cannot serialise an answer")? + "\n";
-        self.file.write_all(line.as_bytes()).with_context(|| {
-            RunFailure(format!(
-                "cannot write {}\nhint: free disk space, then run the same command to resume",
-                self.path.display()
-            ))
-        })?;
+        let line = serde_json::to_string(&request).context("cannot serialise an answer")?;
+        self.file.append(&line)?;
         self.answers.insert(key, answer.clone());
         Ok(answer)
     }

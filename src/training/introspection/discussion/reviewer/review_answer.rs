@@ -5,9 +5,9 @@ use crate::training::introspection::discussion::discussion_round::SuggestionRevi
 /// The form that the answer must have.
 pub(super) const ANSWER_FORM: &str = "Reason: <one or two sentences; if the evaluation is not acceptable, what has to change>\n\
      Acceptable: <yes or no>";
-/// Label before the reason.
+/// Text before the reason, in lower case.
 const REASON: &str = "reason:";
-/// Label before the decision.
+/// Text before the yes or no of the reviewer, in lower case.
 const ACCEPTABLE: &str = "acceptable:";
 
 /// Reads an answer. Ignores letter case, Markdown markers and text around the form.
