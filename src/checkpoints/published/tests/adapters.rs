@@ -237,6 +237,12 @@ fn write_language_model(folder: &Path, original: &Path) {
     std::fs::copy(original.join("tokenizer.model"), folder.join("tokenizer.model")).unwrap();
 }
 
+/// Returns a matrix with the same values, −1 to 1, in every run.
+fn wave(shape: (usize, usize)) -> Tensor {
+    let end = (shape.0 * shape.1) as f32;
+    Tensor::arange(0f32, end, &Device::Cpu).unwrap().sin().unwrap().reshape(shape).unwrap()
+}
+
 /// The base may be quantised: adapters of the decoder layers are not merged.
 #[test]
 fn adapter_applies_to_a_gguf_file() {
@@ -244,8 +250,8 @@ fn adapter_applies_to_a_gguf_file() {
     let base = super::load_member_from(gguf.clone(), &Placement::cpu());
     let adapter = |matrix: &str, prefix: &str| {
         let shape = &base.weights.tensors[&format!("{matrix}.weight")].identity.shape;
-        let a = Tensor::rand(-1f32, 1.0, (2, shape[1]), &Device::Cpu).unwrap();
-        let b = Tensor::rand(-1f32, 1.0, (shape[0], 2), &Device::Cpu).unwrap();
+        let a = wave((2, shape[1]));
+        let b = wave((shape[0], 2));
         let name = format!("base_model.model.{}", matrix.replace("model.", prefix));
         [(format!("{name}.lora_A.weight"), a), (format!("{name}.lora_B.weight"), b)]
     };
