@@ -26,6 +26,9 @@ pub struct Lookup {
     pub question: String,
     /// Ids of the passages, best first; empty if none was found.
     pub passages: Vec<String>,
+    /// Number of characters of the analysis before the question.
+    #[serde(default)]
+    pub position: usize,
 }
 
 /// Evaluation of one or more responses by one branch expert.

@@ -131,6 +131,71 @@ fn every_form_and_rubric_gives_evaluations() {
     }
 }
 
+/// A member that trains on the evaluations reads what a judge reads: that it may ask, and after a
+/// question the passages.
+#[test]
+fn questions_of_the_teacher_are_in_its_evaluations() {
+    let folder = Folder::with_cases(2);
+    folder.write("corpus.jsonl", "{\"id\": \"a\", \"text\": \"A shadow\\nis shown.\"}");
+    let index = folder.run(&["data", "index", "corpus.jsonl", "--out", "index"]);
+    assert_eq!(index.exit_code, 0, "{}", index.stderr);
+    let asking = ["--panel", "scripted:asks", "--check", "none", "--knowledge", "index"];
+    let written = evaluations(&folder, &asking);
+    assert_eq!(written.len(), 4 * 4);
+    let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
+    for line in &written {
+        let completion = text(line, "completion");
+        let lookup = &line["lookups"][0];
+        assert_eq!((&lookup["passages"], &lookup["position"]), (&json!(["a"]), &json!(0)));
+        let question = text(lookup, "question");
+        let asked =
+            format!("Analysis: [Question]: {question}\n[Evidence]: A shadow is shown.\nAnalysis: ");
+        assert_eq!(
+            completion.matches(&asked).count(),
+            completion.matches("Score: ").count(),
+            "{completion}"
+        );
+        assert!(text(line, "prompt").contains("end a line of an analysis with"));
+    }
+    // Preferences and reviews of such a file.
+    let pairs =
+        folder.run(&["data", "preferences", "data/evaluations.jsonl", "--out", "preferences"]);
+    assert_eq!(pairs.exit_code, 0, "{}", pairs.stderr);
+    for pair in lines(&folder, "preferences/preferences.jsonl") {
+        for name in ["prompt", "chosen", "rejected"] {
+            assert!(!text(&pair, name).contains("[Question]"), "{pair}");
+        }
+    }
+    // Without the index of the run, the questions are left out, and members may not ask.
+    let run = |flags: &[&str]| {
+        let args = ["data", "evaluations", "data/teacher", "--check", "none", "--out", "plain"];
+        folder.run(&[&args[..], flags].concat())
+    };
+    let plain = run(&[]);
+    assert_eq!(plain.exit_code, 0, "{}", plain.stderr);
+    assert!(plain.stderr.contains("looked things up for 16 evaluations"), "{}", plain.stderr);
+    let without = lines(&folder, "plain/evaluations.jsonl");
+    for (plain, asking) in without.iter().zip(&written) {
+        assert_eq!(plain["lookups"], asking["lookups"]);
+        for name in ["prompt", "completion"] {
+            assert!(!text(plain, name).contains("[Question]"), "{plain}");
+        }
+        let question = text(&asking["lookups"][0], "question");
+        let asked = format!(" [Question]: {question}\n[Evidence]: A shadow is shown.\nAnalysis:");
+        let completion = text(asking, "completion").replace(&asked, "");
+        assert_eq!(text(plain, "completion"), completion);
+    }
+    let other = run(&["--knowledge", "index", "--knowledge-rounds", "2"]);
+    assert_eq!(other.exit_code, 2);
+    assert!(other.stderr.contains("T=3 K=3") && other.stderr.contains("T=2"), "{}", other.stderr);
+    let scripted = ["judge", "cases", "--panel", "scripted:", "--out", "unasked"];
+    assert_eq!(folder.run(&scripted).exit_code, 0);
+    let unasked = ["data", "evaluations", "unasked", "--knowledge", "index", "--out", "plain"];
+    let unasked = folder.run(&unasked);
+    assert_eq!(unasked.exit_code, 2);
+    assert!(unasked.stderr.contains("judged without --knowledge"), "{}", unasked.stderr);
+}
+
 #[test]
 fn recipe_prompts_the_teacher_and_not_the_student() {
     let folder = Folder::with_cases(2);

@@ -36,6 +36,28 @@ fn demo_verdicts_do_not_depend_on_batch_or_threads() {
     }
 }
 
+#[test]
+fn dry_run_counts_evaluations_and_tokens_of_this_machine() {
+    let folder = Folder::empty();
+    let judge = |more: &[&str]| {
+        let args = ["judge", &demo_path(), "--out", "out", "--dry-run"];
+        let output = folder.run(&[&args[..], more].concat());
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        output.stdout
+    };
+    let estimate: Value = serde_json::from_str(&judge(&["--format", "json"])).unwrap();
+    let number = |name: &str| estimate[name].as_u64().unwrap();
+    // Four members in two presentation orders.
+    assert_eq!(number("evaluations"), 8 * number("verdicts"));
+    assert!(number("prompt_tokens") > number("written_tokens"));
+    assert!(number("written_tokens") > number("evaluations"));
+    assert_eq!(estimate["requests"], Value::Null);
+    let scores_only = judge(&["--scores-only"]);
+    assert!(scores_only.contains("evaluations\ntokens "), "{scores_only}");
+    assert!(!scores_only.contains("server"), "{scores_only}");
+    assert!(!folder.path("out").exists());
+}
+
 /// Swapping the responses of a case swaps all numbers of the verdict.
 #[test]
 fn combined_verdict_is_symmetric() {

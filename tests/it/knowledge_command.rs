@@ -86,7 +86,7 @@ fn records_have_questions_and_passages_and_keys_have_the_index() {
     judge("out", &flags);
     let records = folder.records("out");
     let conclusion = &records[0]["orders"][0]["conclusion"];
-    let lookup = json!({"question": plain[0]["question"], "passages": ["shown"]});
+    let lookup = json!({"question": plain[0]["question"], "passages": ["shown"], "position": 0});
     assert_eq!(conclusion["lookups"], json!([[lookup], [lookup]]));
     assert!(!conclusion["analyses"][0].as_str().unwrap().contains("[Question]"));
     assert_ne!(records[0]["key"], plain[0]["key"]);
@@ -159,7 +159,7 @@ fn panel_that_was_trained_to_ask_reads_evidence_and_continues() {
     let count = |text: &str, part: &str| text.matches(part).count();
     let knowledge = ["--knowledge", "index"];
     let text = judge("out", &knowledge);
-    let lookup = "{\"question\":\"lesion?\",\"passages\":[\"shown\"]}";
+    let lookup = "{\"question\":\"lesion?\",\"passages\":[\"shown\"],\"position\":0}";
     // At most three questions in each of the four evaluations of a pair in two orders.
     let lookups = count(&text, lookup);
     let pairs = folder.records("out").len();

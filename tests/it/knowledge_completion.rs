@@ -92,10 +92,15 @@ fn evidence_does_not_depend_on_batches_or_cached_prefixes() {
 fn evaluations_have_their_form_and_their_questions_are_not_in_the_analyses() {
     let engine = asking_engine(2048);
     let tasks = tiny_panel::three_pair_tasks(&engine);
+    let mut later_questions = 0;
     for (task, ratings) in tasks.iter().zip(generate_separately(&engine, &tasks)) {
         assert_eq!(ratings.len(), 2 * tiny_panel::aspect(task).criteria().len());
         let mut rounds = LIMITS.rounds;
         for rating in &ratings {
+            let positions = rating.lookups.iter().map(|lookup| lookup.position);
+            assert!(positions.clone().is_sorted(), "{rating:?}");
+            assert!(positions.clone().all(|position| position <= rating.analysis.chars().count()));
+            later_questions += positions.filter(|position| *position > 0).count();
             for lookup in &rating.lookups {
                 assert!(ASKING.iter().any(|text| text.contains(&lookup.question)), "{lookup:?}");
                 let first = format!("1:{}", lookup.question.len());
@@ -109,6 +114,7 @@ fn evaluations_have_their_form_and_their_questions_are_not_in_the_analyses() {
             assert!(!rating.analysis.contains("cyst is"), "{rating:?}");
         }
     }
+    assert!(later_questions > 0, "no question stands after other text");
 }
 
 #[test]

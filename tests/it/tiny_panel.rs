@@ -36,9 +36,9 @@ const PHRASES: [&str; 2] = [
      analyze each response one by one then give a score between 0-5 to each response about each \
      criterion above.\n### ",
 ];
-/// Tokens of [`asking_panel`], each of which is a question and the end of its line.
+/// Tokens of [`asking_panel`], each of which ends with a question and its line.
 pub(crate) const ASKING: [&str; 3] =
-    ["[Question]: mass or cyst?\n", "[Question]: which lobe?\n", "[Question]: a stent?\n"];
+    ["[Question]: mass or cyst?\n", "So. [Question]: which lobe?\n", "[Question]: a stent?\n"];
 /// Number of token ids of the model that the tokenizer does not have.
 const EXTRA_TOKEN_IDS: usize = 5;
 

@@ -12,6 +12,7 @@ use super::prefix_cache::PrefixCache;
 use super::sampler::GreedySampler;
 use super::task::{GenerationSettings, GenerationTask};
 use super::text_generation::TextGeneration;
+use super::token_counts::{TokenCounter, TokenCounts};
 use crate::decoder::{CachedSequence, DecoderConfig, Head, Trunk};
 use crate::prompt::{PromptToken, TokenStep};
 use crate::{Error, Rating, TextTokenizer};
@@ -24,6 +25,7 @@ pub struct Engine {
     pub(super) context: usize,
     /// Memory for keys and values.
     pub(super) memory: CacheMemory,
+    counter: TokenCounter,
 }
 
 /// Gets the index of a task and its ratings when its text ends, and returns further tasks.
@@ -40,6 +42,8 @@ struct WaitingTask {
 /// Number of tokens that a task may take.
 #[derive(Clone, Copy)]
 pub(super) struct TaskTokens {
+    /// Prompt, with the tokens of its image.
+    pub(super) prompt: usize,
     /// Prompt, evaluation and evidence.
     pub(super) total: usize,
     /// Evidence for questions in the evaluation. It gets what the context has left.
@@ -69,6 +73,7 @@ impl Engine {
             sampler: GreedySampler::new(tokenizer, config.vocab_size, settings)?,
             context: config.max_position_embeddings,
             memory: CacheMemory::unlimited(config),
+            counter: TokenCounter::default(),
         })
     }
 
@@ -108,6 +113,11 @@ impl Engine {
         }
         let tokens = self.tokenizer().encode_quoted(text)?.len();
         Ok((tokens > self.context).then_some(tokens))
+    }
+
+    /// Returns the numbers of evaluations and tokens so far.
+    pub fn token_counts(&self) -> TokenCounts {
+        self.counter.counts()
     }
 
     /// Generates a text for each task and returns its ratings, one for each score of the format.
@@ -206,6 +216,7 @@ impl Engine {
         {
             let text = TextGeneration::new(&task, trunk, head, &self.sampler)?
                 .with_evidence(tokens.evidence);
+            self.counter.add_evaluation(tokens.prompt);
             active.push(ActiveText { index, tokens: tokens.total, text });
         }
         // Sorted by member, so that the rows of a head are adjacent.
@@ -217,6 +228,7 @@ impl Engine {
     fn decode_step(&self, active: &mut [&mut TextGeneration]) -> Result<(), Error> {
         let pending: Vec<u32> =
             active.iter().flat_map(|text| text.pending_tokens.iter().copied()).collect();
+        self.counter.add_written(pending.len());
         let hidden = {
             let mut sequences: Vec<CachedSequence> = active
                 .iter_mut()
@@ -295,6 +307,6 @@ impl Engine {
         let wanted = self.sampler.knowledge.as_ref().map_or(0, KnowledgeCompletion::max_tokens);
         // A task that fits without evidence never fails for its evidence.
         let evidence = wanted.min(self.context - needed);
-        Ok(TaskTokens { total: needed + evidence, evidence })
+        Ok(TaskTokens { prompt, total: needed + evidence, evidence })
     }
 }

@@ -98,7 +98,8 @@ impl KnowledgeCompletion {
         }
         let passages = self.source.find(question).map_err(Error::Knowledge)?;
         let mut tokens = Vec::new();
-        let mut lookup = Lookup { question: question.to_owned(), passages: Vec::new() };
+        let mut lookup =
+            Lookup { question: question.to_owned(), passages: Vec::new(), position: 0 };
         for EvidencePassage { id, text } in passages {
             if tokens.len() >= room {
                 break;

@@ -14,9 +14,11 @@ mod prefix_cache;
 mod sampler;
 mod task;
 mod text_generation;
+mod token_counts;
 
 pub use engine::{Engine, FinishText};
 pub use free_answer::{AnswerTask, FreeAnswer};
 pub use knowledge::{EvidencePassage, KnowledgeCompletion, KnowledgeLimits, KnowledgeSource};
 pub use prefix_cache::PrefixCache;
 pub use task::{GenerationSettings, GenerationTask, ImageTokens};
+pub use token_counts::TokenCounts;

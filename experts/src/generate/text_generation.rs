@@ -185,8 +185,9 @@ impl TextGeneration {
         self.questions_left -= 1;
         self.evidence_left = self.evidence_left.saturating_sub(evidence.tokens.len());
         self.pending_tokens.extend(evidence.tokens);
-        self.lookups.push(evidence.lookup);
-        self.earlier_text = format!("{} {before}", self.earlier_text);
+        self.earlier_text = one_line(&format!("{} {before}", self.earlier_text));
+        let position = self.earlier_text.chars().count();
+        self.lookups.push(Lookup { position, ..evidence.lookup });
         self.earlier_tokens += self.free_tokens.len();
         self.free_tokens.clear();
         Ok(true)

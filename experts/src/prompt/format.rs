@@ -118,11 +118,21 @@ impl EvaluationFormat {
     ///
     /// `ratings`: an analysis and a score for each free text, in order.
     pub fn render_pieces(&self, ratings: &[(String, u8)]) -> Vec<PromptPiece> {
+        let render = |(analysis, score): &(String, u8)| (render_free_text(analysis), *score);
+        self.render_free_texts(ratings.iter().map(render))
+    }
+
+    /// Renders finished ratings in this format. `ratings`: what stands between the literal before
+    /// each free text and the one after it, with its [`STOP`], and the score.
+    pub fn render_free_texts(
+        &self,
+        ratings: impl IntoIterator<Item = (String, u8)>,
+    ) -> Vec<PromptPiece> {
         let mut pieces = Vec::new();
-        let mut ratings = ratings.iter();
+        let mut ratings = ratings.into_iter();
         let mut current = ratings.next();
         for step in &self.0 {
-            let Some((analysis, score)) = current else {
+            let Some((analysis, score)) = &current else {
                 break;
             };
             match step {
@@ -130,7 +140,7 @@ impl EvaluationFormat {
                     push_piece(&mut pieces, PromptPiece::Trusted(text.clone()));
                 }
                 FormatStep::FreeText => {
-                    pieces.push(PromptPiece::Quoted(render_free_text(analysis)));
+                    pieces.push(PromptPiece::Quoted(analysis.clone()));
                 }
                 FormatStep::Score(words) => {
                     // Trusted, so that the tokens equal those of the generated text.

@@ -54,6 +54,17 @@ impl KnowledgePrompt {
     }
 }
 
+/// A question that a member asked in an analysis, with what it read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnsweredQuestion {
+    /// Number of characters of the analysis before the question.
+    pub position: usize,
+    /// The question.
+    pub question: String,
+    /// The passages; empty if none was found.
+    pub passages: String,
+}
+
 /// A part of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionPart<'a> {
@@ -69,6 +80,27 @@ impl KnowledgePrompt {
     pub fn render_evidence(&self, passages: &str) -> String {
         let Self { evidence, resume, .. } = self;
         format!("{evidence}{}{resume}", render_free_text(passages))
+    }
+
+    /// Renders an analysis as the member writes it, with its questions and the evidence for them.
+    /// `questions`: in the order of the analysis, which does not contain them.
+    pub fn render_analysis(&self, analysis: &str, questions: &[AnsweredQuestion]) -> String {
+        let mut text = String::new();
+        let mut characters = analysis.chars();
+        let mut position = 0;
+        for question in questions {
+            let count = question.position.saturating_sub(position);
+            let before: String = characters.by_ref().take(count).collect();
+            position += count;
+            let passages = match question.passages.as_str() {
+                "" => &self.nothing_found,
+                passages => passages,
+            };
+            let line = format!("{before} {QUESTION}: {}", question.question);
+            text += &render_free_text(&line);
+            text += &self.render_evidence(passages);
+        }
+        text + &render_free_text(characters.as_str())
     }
 
     /// Tokenises [`Self::render_evidence`] as in judging.
@@ -173,6 +205,17 @@ mod tests {
         assert_eq!(first, &CompletionPart::Written(question));
         assert_eq!(second, &CompletionPart::Evidence("one two"));
         assert_eq!(third, &CompletionPart::Written(" Then.\nScore: 4"));
+        let asked = |position, passages: &str| AnsweredQuestion {
+            position,
+            question: "a?".to_owned(),
+            passages: passages.to_owned(),
+        };
+        assert_eq!(
+            prompt.render_analysis("So. Then.", &[asked(3, "one"), asked(3, "")]),
+            " So. [Question]: a?\n[Evidence]: one\nAnalysis: [Question]: a?\n\
+             [Evidence]: no passage found\nAnalysis: Then.\n"
+        );
+        assert_eq!(prompt.render_analysis("So. ", &[]), " So.\n");
         // A mark within a line, or without what follows evidence, is text.
         for text in
             ["a [Evidence]: b\nAnalysis:", "a\n[Evidence]: b\nScore: 4", "a\n[Evidence]: b", ""]

@@ -22,7 +22,9 @@ pub(crate) use format::one_line;
 pub use format::{EvaluationFormat, FormatStep, NO_TOKEN, STOP, TokenStep, render_free_text};
 pub use formats_by_length::FormatsByLength;
 pub use judge_input::JudgeInput;
-pub use knowledge_prompt::{CompletionPart, KnowledgePrompt, QUESTION, QuestionInText};
+pub use knowledge_prompt::{
+    AnsweredQuestion, CompletionPart, KnowledgePrompt, QUESTION, QuestionInText,
+};
 pub use layout::{BranchPrompts, FormFile, PromptForm, PromptLayout};
 pub use prompt_tokens::{PromptToken, tokenize_pieces};
 pub use rubric::{Rubric, RubricAspect, RubricCriterion, RubricDetail};

@@ -15,6 +15,7 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
+use crate::training::preferences::files::asked_questions::remove_questions;
 use crate::training::preferences::{
     EvaluationExample, QualityReport, RATED_FORM, check_ratings, predict_quality, read_evaluations,
     write_rated,
@@ -36,7 +37,9 @@ struct EmbeddedTexts {
 /// Runs the command.
 pub(super) fn run(args: &QualityArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let out = OutFile::check(&args.out, RATED_FORM, &[&args.path])?;
-    let evaluations = read_evaluations(&args.path)?.items;
+    let mut evaluations = read_evaluations(&args.path)?.items;
+    // Questions and evidence say nothing about the quality of what follows them.
+    evaluations.iter_mut().try_for_each(remove_questions)?;
     let bootstrap = Bootstrap { seed: args.seed, ..Bootstrap::default() };
     let file = || args.path.display().to_string();
     let embedded = match &args.encoder.embeddings {

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::verdict_check::{Rejection, shown_models};
 use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder};
 use crate::judging::run::record::RecordSubject;
+use crate::training::preferences::prompt_text;
 use crate::training::preferences::recorded_evaluations::RecordedEvaluation;
-use crate::training::preferences::{MissingPart, prompt_text};
 
 /// An accepted evaluation of one member.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,38 +51,41 @@ pub struct RejectedEvaluation {
     pub record: u64,
 }
 
+/// What a line states besides the record.
+pub(super) struct LineContent<'a> {
+    /// Name of the member.
+    pub(super) aspect: &'static str,
+    /// What it wrote.
+    pub(super) completion: String,
+    /// The image in the folder of the evaluations.
+    pub(super) image: Option<&'a str>,
+}
+
 impl CollectedEvaluation {
-    /// Creates the line of an evaluation. `image`: its file in the folder of the evaluations.
-    ///
-    /// # Errors
-    ///
-    /// The record lacks the scores of the member.
+    /// Creates the line of an evaluation.
     pub(super) fn new(
         subject: &RecordSubject,
         order: &RecordedOrder,
         recorded: RecordedEvaluation,
-        aspect: &'static str,
-        image: Option<&str>,
-    ) -> Result<Self, MissingPart> {
-        let RecordedEvaluation { member, evaluation, prompt, format } = recorded;
-        let lookups = member.scores(order)?.into_iter();
-        let lookups = lookups.flat_map(|scores| scores.lookups.iter().flatten().flatten()).cloned();
-        let format = format.with_prefix(&prompt.lead);
+        content: LineContent<'_>,
+    ) -> Self {
+        let LineContent { aspect, completion, image } = content;
+        let RecordedEvaluation { evaluation, prompt, .. } = recorded;
         let models = shown_models(subject, order);
         let case = subject.case.clone();
         let name = case.as_deref().unwrap_or_default();
-        Ok(Self {
+        Self {
             id: format!("{name}/{}/{aspect}", models.join("/")),
             case,
             models,
             member: aspect,
             aspect,
             prompt: prompt_text(&prompt.pieces),
-            completion: prompt_text(&format.render_pieces(&evaluation.ratings)),
+            completion,
             images: image.map(str::to_owned).into_iter().collect(),
             scores: evaluation.ratings.into_iter().map(|(_, score)| score).collect(),
             reference: subject.reference.clone(),
-            lookups: lookups.collect(),
-        })
+            lookups: evaluation.lookups.into_iter().flatten().collect(),
+        }
     }
 }

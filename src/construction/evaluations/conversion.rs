@@ -3,22 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{Form, Rubric};
+use acem3_experts::prompt::{Form, Rubric, render_free_text};
 use acem3_vision::DicomView;
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::collected_evaluation::{CollectedEvaluation, RejectedEvaluation};
+use super::asked_evidence::AskedEvidence;
+use super::collected_evaluation::{CollectedEvaluation, LineContent, RejectedEvaluation};
 use super::saved_images::SavedImages;
 use super::verdict_check::{CheckRules, RejectReason, Rejection, shown_models};
 use crate::judging::run::record::record_reader::{RecordReader, open_records};
-use crate::judging::run::record::{ImageInfo, Record, RecordSubject};
+use crate::judging::run::record::{Record, RecordSubject};
 use crate::judging::verification::SampledImages;
 use crate::support::files::atomic_file::write_chunks_atomic;
 use crate::support::files::folder::{FolderLock, create_folder};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::PromptStyle;
 use crate::training::preferences::prompt_style::StyledPrompts;
+use crate::training::preferences::recorded_evaluations::RecordedEvaluation;
+use crate::training::preferences::{PromptStyle, prompt_text};
 
 /// File of the accepted evaluations.
 pub const EVALUATIONS: &str = "evaluations.jsonl";
@@ -43,6 +45,8 @@ pub struct ConversionRequest {
     pub rules: CheckRules,
     /// Display settings of DICOM images, as the teacher saw them.
     pub dicom_view: DicomView,
+    /// Writes the teacher's questions into the evaluations; `None` to leave them out.
+    pub evidence: Option<AskedEvidence>,
 }
 
 /// Counts of a conversion. An evaluation is what one member writes about one presentation order.
@@ -60,6 +64,8 @@ pub struct ConversionSummary {
     pub accepted_orders: u64,
     /// Number of these that nothing could be compared with: no label and no reference.
     pub unchecked_orders: u64,
+    /// Number of evaluations for which the teacher looked something up.
+    pub looked_up: u64,
     /// Number of evaluations by member.
     pub evaluations: BTreeMap<&'static str, u64>,
     /// Number of rejected records and presentation orders by reason.
@@ -92,10 +98,8 @@ pub fn convert_records(
             request.run.display()
         )
     })?;
-    let source = &manifest.source;
-    let cases = PathBuf::from(source.absolute.as_ref().unwrap_or(&source.path));
-    let images = list_images(&request.run)?;
-    let images = SampledImages::for_images(&cases, request.dicom_view.clone(), images.iter());
+    let (cases, view) = (manifest.source.cases_path(), request.dicom_view.clone());
+    let images = SampledImages::for_run(&cases, view, &request.run)?;
     create_folder(&request.out)?;
     let _lock = FolderLock::acquire(&request.out)?;
     let mut conversion = Conversion {
@@ -119,17 +123,6 @@ pub fn convert_records(
     let json = serde_json::to_string_pretty(&summary)? + "\n";
     write_chunks_atomic(&request.out.join(SUMMARY), [Ok(json)])?;
     Ok(summary)
-}
-
-/// Returns the images of all records.
-fn list_images(run: &Path) -> Result<Vec<ImageInfo>> {
-    let mut images: BTreeMap<_, ImageInfo> = BTreeMap::new();
-    for record in open_records(run)? {
-        if let Some(image) = record?.subject.image {
-            images.entry((image.name.clone(), image.sha256)).or_insert(image);
-        }
-    }
-    Ok(images.into_values().collect())
 }
 
 /// Returns an error if records are damaged or missing.
@@ -206,9 +199,10 @@ impl Conversion<'_> {
                         let aspect = self.prompts.member_name(recorded.member.index);
                         *self.summary.evaluations.entry(aspect).or_default() += 1;
                         let image = image.as_deref().filter(|_| recorded.prompt.has_image);
-                        let line =
-                            CollectedEvaluation::new(subject, order, recorded, aspect, image);
-                        let line = line.map_err(|missing| anyhow!(missing.text()))?;
+                        let completion = self.completion(&recorded)?;
+                        let content = LineContent { aspect, completion, image };
+                        let line = CollectedEvaluation::new(subject, order, recorded, content);
+                        self.summary.looked_up += u64::from(!line.lookups.is_empty());
                         text += &serde_json::to_string(&line)?;
                         text.push('\n');
                     }
@@ -216,6 +210,22 @@ impl Conversion<'_> {
             }
         }
         Ok(text)
+    }
+
+    /// Returns what a member wrote.
+    fn completion(&self, recorded: &RecordedEvaluation) -> Result<String> {
+        let RecordedEvaluation { evaluation, prompt, format, .. } = recorded;
+        let ratings = evaluation.ratings.iter().zip(&evaluation.lookups);
+        let free_texts = ratings.map(|((analysis, score), lookups)| {
+            let text = match &self.request.evidence {
+                Some(evidence) => evidence.render(analysis, lookups)?,
+                None => render_free_text(analysis),
+            };
+            Ok((text, *score))
+        });
+        let free_texts = free_texts.collect::<Result<Vec<_>>>()?;
+        let format = format.clone().with_prefix(&prompt.lead);
+        Ok(prompt_text(&format.render_free_texts(free_texts)))
     }
 
     /// Checks that the prompts are for the form and the rubric of a record.

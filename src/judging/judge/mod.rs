@@ -83,6 +83,12 @@ pub trait Judge {
         None
     }
 
+    /// Returns the number of evaluations and tokens that this process has computed so far; `None` if
+    /// the judge does not count them.
+    fn computed_usage(&self) -> Option<ServerUsage> {
+        None
+    }
+
     /// Counts the requests of earlier commands that the run resumes.
     fn add_earlier_usage(&mut self, _earlier: EarlierUsage) {}
 

@@ -103,6 +103,9 @@ pub struct RecordedLookup {
     /// Ids of the passages of the knowledge index that the judge read, best first; empty if none was
     /// found.
     pub passages: Vec<String>,
+    /// Number of characters of the analysis before the question.
+    #[serde(default)]
+    pub position: usize,
 }
 
 /// The preferred response of a pair, serialized as `>`, `=` or `<`.
@@ -269,7 +272,8 @@ impl ResponseScores {
 
 impl From<&Lookup> for RecordedLookup {
     fn from(lookup: &Lookup) -> Self {
-        Self { question: lookup.question.clone(), passages: lookup.passages.clone() }
+        let Lookup { question, passages, position } = lookup.clone();
+        Self { question, passages, position }
     }
 }
 

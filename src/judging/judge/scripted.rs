@@ -126,7 +126,11 @@ impl ScriptedJudge {
             return Ok(Vec::new());
         };
         let passages = knowledge.find(job.question())?.into_iter().map(|passage| passage.id);
-        Ok(vec![Lookup { question: job.question().to_owned(), passages: passages.collect() }])
+        Ok(vec![Lookup {
+            question: job.question().to_owned(),
+            passages: passages.collect(),
+            position: 0,
+        }])
     }
 
     /// Returns the aspects of the rubric with their criteria.

@@ -1,11 +1,11 @@
-//! Requests to servers, their tokens and their cost.
+//! Requests to models, their tokens and their cost.
 
 use serde::{Deserialize, Serialize};
 
-/// Requests that were answered, and their tokens.
+/// Requests that a server answered, or evaluations that this process computed, and their tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerUsage {
-    /// Number of requests.
+    /// Number of requests or evaluations.
     pub requests: u64,
     /// Tokens of the prompts, image tokens included; 0 if the server does not count.
     pub prompt_tokens: u64,

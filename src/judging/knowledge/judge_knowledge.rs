@@ -31,6 +31,19 @@ impl Default for KnowledgeSettings {
     }
 }
 
+/// Characters of evidence for each token that it may have, where the tokenizer of the reader is not
+/// known.
+const CHARACTERS_PER_TOKEN: usize = 4;
+
+/// The evidence for a question, as a reader with an unknown tokenizer gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EvidenceText {
+    /// Ids of the passages.
+    pub(crate) ids: Vec<String>,
+    /// The passages, on one line; empty if none was found.
+    pub(crate) text: String,
+}
+
 /// Entry of a provenance with the hash of the documents.
 const DOCUMENTS: &str = "knowledge";
 /// Entry of a provenance with the settings.
@@ -80,6 +93,26 @@ impl JudgeKnowledge {
             EvidencePassage { id: passage.id, text }
         });
         Ok(evidence.collect())
+    }
+
+    /// Returns the evidence for a question as one text.
+    ///
+    /// # Errors
+    ///
+    /// The index cannot be read.
+    pub(crate) fn find_text(&self, question: &str) -> Result<EvidenceText> {
+        let mut room = self.settings.evidence_tokens * CHARACTERS_PER_TOKEN;
+        let (mut ids, mut texts) = (Vec::new(), Vec::new());
+        for passage in self.find(question)? {
+            if room == 0 {
+                break;
+            }
+            let text: String = passage.text.chars().take(room).collect();
+            room -= text.chars().count();
+            ids.push(passage.id);
+            texts.push(text);
+        }
+        Ok(EvidenceText { ids, text: texts.join(" ") })
     }
 
     /// Returns the completion for members with a tokenizer.

@@ -8,11 +8,7 @@ use acem3_experts::prompt::{KnowledgePrompt, PromptPiece, QUESTION, QuestionInTe
 use acem3_experts::{Lookup, Rating};
 use anyhow::Result;
 
-use super::judge_knowledge::JudgeKnowledge;
-
-/// Characters of evidence for each token that it may have. Servers count tokens, and this process
-/// does not know their tokenizer.
-const CHARACTERS_PER_TOKEN: usize = 4;
+use super::judge_knowledge::{EvidenceText, JudgeKnowledge};
 
 /// The questions of one evaluation so far.
 pub struct KnowledgeRounds<'a> {
@@ -53,27 +49,17 @@ impl<'a> KnowledgeRounds<'a> {
         let Some((index, question)) = { questions }.find(is_new) else {
             return Ok(None);
         };
-        let passages = self.knowledge.find(question)?;
-        let mut room = self.knowledge.settings().evidence_tokens * CHARACTERS_PER_TOKEN;
-        let mut lookup = Lookup { question: question.to_owned(), passages: Vec::new() };
-        let mut evidence = String::new();
-        for passage in passages {
-            if room == 0 {
-                break;
-            }
-            let text: String = passage.text.chars().take(room).collect();
-            room -= text.chars().count();
-            evidence = format!("{evidence} {text}");
-            lookup.passages.push(passage.id);
+        let EvidenceText { ids, mut text } = self.knowledge.find_text(question)?;
+        if text.is_empty() {
+            text.clone_from(&self.prompt.nothing_found);
         }
-        if evidence.is_empty() {
-            evidence = format!(" {}", self.prompt.nothing_found);
-        }
+        // The model writes its analysis anew, after the question and the evidence.
+        let lookup = Lookup { question: question.to_owned(), passages: ids, position: 0 };
         let pieces = vec![
             PromptPiece::Trusted(format!("{QUESTION}: ")),
             PromptPiece::Quoted(question.to_owned()),
             PromptPiece::Trusted(format!("\n{}", self.prompt.evidence)),
-            PromptPiece::Quoted(evidence),
+            PromptPiece::Quoted(format!(" {text}")),
             PromptPiece::Trusted("\n".to_owned()),
         ];
         self.lookups.push((index, lookup));

@@ -14,6 +14,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::data::images::LoadedImage;
+use crate::judging::judge::server_usage::ServerUsage;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;
 use crate::judging::provenance::{Provenance, judge_digest};
@@ -178,6 +179,17 @@ impl Judge for PanelJudge {
 
     fn limits(&self) -> Option<&PanelLimits> {
         self.panel.limits.as_ref()
+    }
+
+    fn computed_usage(&self) -> Option<ServerUsage> {
+        let mut usage = ServerUsage::default();
+        for group in &self.panel.groups {
+            let counts = group.engine.token_counts();
+            usage.requests += counts.evaluations;
+            usage.prompt_tokens += counts.prompt;
+            usage.written_tokens += counts.written;
+        }
+        Some(usage)
     }
 
     fn reject_text(&self, text: &str) -> Result<Option<String>> {

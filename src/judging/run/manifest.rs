@@ -157,6 +157,11 @@ impl SourceInfo {
         }
     }
 
+    /// Returns the path of the cases: the absolute one, or the one on the command line.
+    pub fn cases_path(&self) -> PathBuf {
+        PathBuf::from(self.absolute.as_ref().unwrap_or(&self.path))
+    }
+
     /// Returns the folder or Parquet file of the images: the one where the run was made, if it is
     /// still there, or the one at the path as given.
     pub fn find_images(&self) -> PathBuf {

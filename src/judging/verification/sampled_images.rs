@@ -1,14 +1,16 @@
 //! Images of sampled records, found by name and hash.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acem3_vision::{DicomView, ImageLimits};
+use anyhow::Result;
 
 use crate::data::cases;
 use crate::data::cases::{ImageSource, SourceKind, SourceOptions};
 use crate::data::images::{EncodedImage, ImageReader, LoadedImage};
+use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::record::{ImageInfo, Record};
 use crate::support::digest::Digest;
 
@@ -42,6 +44,21 @@ impl SampledImages {
         let embedded =
             if wanted.is_empty() { HashMap::new() } else { find_embedded(source, &wanted) };
         Self { root, images, embedded }
+    }
+
+    /// Creates the reader for the images of all records of a run. `records`: its folder or file.
+    ///
+    /// # Errors
+    ///
+    /// The records cannot be read.
+    pub fn for_run(source: &Path, view: DicomView, records: &Path) -> Result<Self> {
+        let mut images: BTreeMap<_, ImageInfo> = BTreeMap::new();
+        for record in open_records(records)? {
+            if let Some(image) = record?.subject.image {
+                images.entry((image.name.clone(), image.sha256)).or_insert(image);
+            }
+        }
+        Ok(Self::for_images(source, view, images.values()))
     }
 
     /// Reads and decodes an image.

@@ -1,13 +1,11 @@
 //! Preference pairs whose chosen completions are the evaluations of a file.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use acem3_experts::SCORES;
 use acem3_experts::prompt::ScoreWords;
-use acem3_vision::{DicomView, ImageLimits};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use super::negatives::{
     DetectedFormat, EvaluationContent, EvaluationRatings, ParsedEvaluation, PromptSections,
@@ -15,14 +13,11 @@ use super::negatives::{
 };
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::data::images::decoder::decode_image;
-use crate::data::images::image_file::read_image_file;
-use crate::support::digest::Digest;
-use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::files::copied_images::CopiedImages;
 use crate::training::preferences::files::jsonl_line::check_image;
 use crate::training::preferences::files::preference_folder::{
-    COPIED_PREFIX, PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+    PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
 };
 use crate::training::preferences::files::source_evaluations::{
     SourceEvaluation, read_source_evaluations,
@@ -54,12 +49,12 @@ pub fn write_evaluation_preferences(
         check_outside(&config.out, input)?;
     }
     let mut folder = PreferenceFolder::create(config)?;
-    let mut copied = BTreeSet::new();
+    let mut images = CopiedImages::new(&config.out);
     for (evaluation, parsed) in evaluations.iter().zip(&parsed) {
         interrupt
             .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
         let image = evaluation.image.as_deref();
-        let image = image.map(|image| copy_image(image, &config.out, &mut copied));
+        let image = image.map(|image| images.copy_file(image));
         let name = parsed.member.as_deref().unwrap_or("evaluation");
         let prompt = PairPrompt {
             id: format!("line-{}-{name}", evaluation.line),
@@ -148,28 +143,6 @@ fn parse_as_member(text: &str, member: usize) -> Result<ParsedEvaluation> {
     })?;
     let format = DetectedFormat { format, responses: 2, words: ScoreWords::DEFAULT };
     Ok(ParsedEvaluation { format, ratings, member: Some(member) })
-}
-
-/// Copies an image into the folder under a name that contains its hash, unless it was copied
-/// before.
-pub(super) fn copy_image(
-    image: &Path,
-    out: &Path,
-    copied: &mut BTreeSet<String>,
-) -> Result<String> {
-    let bytes = read_image_file(image, &ImageLimits::default())
-        .map_err(|problem| anyhow!("{}: {problem}", image.display()))?;
-    let digest = Digest::sha256(&bytes).to_string();
-    let extension = image.extension().and_then(|extension| extension.to_str());
-    let extension = extension.map_or(String::new(), |e| format!(".{}", e.to_lowercase()));
-    let name = format!("images/{COPIED_PREFIX}{}{extension}", digest.get(..16).unwrap_or(&digest));
-    if copied.insert(name.clone()) {
-        decode_image(&bytes, &ImageLimits::default(), &DicomView::default())
-            .map_err(|problem| anyhow!("{}: {problem}", image.display()))?;
-        let path = out.join(&name);
-        atomic_file::write_atomic(&path, &bytes)?;
-    }
-    Ok(name)
 }
 
 #[cfg(test)]

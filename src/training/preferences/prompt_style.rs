@@ -74,6 +74,13 @@ impl PromptStyle {
         self
     }
 
+    /// Says to the members that they may ask questions, if `offers` is true.
+    #[must_use]
+    pub fn offering_knowledge(mut self, offers: bool) -> Self {
+        self.prompt_form.offers_knowledge = offers;
+        self
+    }
+
     /// Returns the reward tokens of the panel; the built-in ones without a panel.
     ///
     /// # Errors

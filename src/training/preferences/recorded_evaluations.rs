@@ -6,7 +6,7 @@ use acem3_experts::{Aspect, Criterion};
 use anyhow::Result;
 
 use super::prompt_style::{StyledPrompt, StyledPrompts};
-use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
+use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder, ResponseScores};
 use crate::judging::run::record::RecordSubject;
 use crate::training::preferences::negatives::EvaluationRatings;
 
@@ -24,6 +24,8 @@ pub(crate) struct EvaluatedMember {
 pub(crate) struct PresentedEvaluation {
     /// Analyses and scores in the order in which the responses were shown.
     pub(crate) ratings: EvaluationRatings,
+    /// The questions of each analysis.
+    pub(crate) lookups: Vec<Vec<RecordedLookup>>,
     /// Mean score of each response, in the order of the record.
     pub(crate) scores: Vec<f64>,
 }
@@ -92,7 +94,7 @@ impl PresentedEvaluation {
         member: &EvaluatedMember,
     ) -> Result<Self, MissingPart> {
         let by_criterion = member.scores(order)?;
-        let mut ratings = Vec::new();
+        let (mut ratings, mut lookups) = (Vec::new(), Vec::new());
         for response in order.shown_responses() {
             for scores in &by_criterion {
                 let analyses = scores.analyses.as_ref().ok_or(MissingPart::Analyses)?;
@@ -102,10 +104,12 @@ impl PresentedEvaluation {
                     return Err(MissingPart::Analyses);
                 }
                 ratings.push((analysis.clone(), *score));
+                let asked = scores.lookups.as_ref().and_then(|all| all.get(response));
+                lookups.push(asked.cloned().unwrap_or_default());
             }
         }
         let responses = order.conclusion.scores.len();
-        Ok(Self { ratings, scores: mean_scores(&by_criterion, responses) })
+        Ok(Self { ratings, lookups, scores: mean_scores(&by_criterion, responses) })
     }
 }
 

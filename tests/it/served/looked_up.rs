@@ -61,8 +61,8 @@ fn members_that_ask_are_asked_again_with_evidence() {
         let (_, criteria) = order["aspects"].as_object().unwrap().iter().next().unwrap();
         let (_, first) = criteria.as_object().unwrap().iter().next().unwrap();
         let lookups = json!([
-            {"question": "a stent?", "passages": ["stent"]},
-            {"question": "and a cyst?", "passages": ["cyst"]},
+            {"question": "a stent?", "passages": ["stent"], "position": 0},
+            {"question": "and a cyst?", "passages": ["cyst"], "position": 0},
         ]);
         assert_eq!(first["analyses"][0], "Now it is clear.", "{owner}");
         assert_eq!(first["lookups"], json!([lookups, []]), "{owner}");

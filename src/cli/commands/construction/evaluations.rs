@@ -15,8 +15,8 @@ use crate::cli::commands::judge;
 use crate::cli::commands::output::write_stdout;
 use crate::construction::evaluations::recipe::{Recipe, RecipeReference};
 use crate::construction::evaluations::{
-    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY, check_rubric,
-    convert_records,
+    AskedEvidence, CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED,
+    SUMMARY, check_rubric, convert_records,
 };
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
@@ -55,7 +55,8 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         },
     };
     let form = recipe.as_ref().map_or(args.form.form.form(), |recipe| recipe.recipe.form);
-    let prompts = student_prompts(args, rubric, verbosity)?;
+    let knowledge = args.teacher.knowledge.open()?;
+    let prompts = student_prompts(args, rubric, verbosity)?.offering_knowledge(knowledge.is_some());
     let run = if is_run {
         args.source.path.clone()
     } else {
@@ -74,6 +75,10 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
             run.display()
         ));
     }
+    let evidence =
+        knowledge.map(|knowledge| AskedEvidence::of_run(knowledge, &run, &manifest.provenance));
+    let evidence = evidence.transpose()?;
+    let has_evidence = evidence.is_some();
     let rules = check_rules(&args.check, manifest.score_range.unwrap_or([0, 5]));
     let request = ConversionRequest {
         run,
@@ -83,8 +88,16 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         shows_reference: args.student.student_reference || form == Form::Correctness,
         rules,
         dicom_view: args.source.dicom.to_view(),
+        evidence,
     };
     let summary = convert_records(&request, &Interrupt::listen()?)?;
+    if summary.looked_up > 0 && !has_evidence {
+        print_lines(&format!(
+            "note: the teacher looked things up for {}, which do not contain its questions; with the \
+             --knowledge of the run, they do",
+            format_count(summary.looked_up, "evaluation")
+        ));
+    }
     write_stdout(&match args.format {
         OutputFormat::Json => serde_json::to_string_pretty(&summary)? + "\n",
         OutputFormat::Text => describe(&summary, &args.out),
@@ -224,6 +237,9 @@ fn describe(summary: &ConversionSummary, out: &Path) -> String {
         line(member, count.to_string());
     }
     line("images", summary.images.to_string());
+    if summary.looked_up > 0 {
+        line("looked up", format!("{}", summary.looked_up));
+    }
     if summary.unchecked_orders > 0 {
         let count = summary.unchecked_orders;
         line("not compared", format!("{count} (no label, and no response equals the reference)"));

@@ -33,6 +33,8 @@ struct RunEstimate {
     unscored: Option<String>,
     /// Requests to servers.
     requests: Option<u64>,
+    /// Evaluations that this machine computes.
+    evaluations: Option<u64>,
     /// Tokens of their prompts.
     prompt_tokens: Option<u64>,
     /// Tokens that the models write.
@@ -41,6 +43,38 @@ struct RunEstimate {
     cost: Option<f64>,
     /// The time in seconds, at the speed of the timed verdicts.
     seconds: f64,
+}
+
+/// Requests and evaluations of a judge.
+struct SampledUsage {
+    /// Requests to servers.
+    served: Option<ServerUsage>,
+    /// Evaluations that this process computed.
+    computed: Option<ServerUsage>,
+}
+
+impl SampledUsage {
+    fn of(judge: &dyn Judge) -> Self {
+        Self { served: judge.usage(), computed: judge.computed_usage() }
+    }
+
+    /// Returns what was added since an earlier time, multiplied by a factor.
+    fn since(&self, earlier: &Self, factor: f64) -> Self {
+        let scale = |now: Option<ServerUsage>, before: Option<ServerUsage>| {
+            let (now, before) = (now?, before.unwrap_or_default());
+            let scale =
+                |now: u64, before: u64| (now.saturating_sub(before) as f64 * factor).round() as u64;
+            Some(ServerUsage {
+                requests: scale(now.requests, before.requests),
+                prompt_tokens: scale(now.prompt_tokens, before.prompt_tokens),
+                written_tokens: scale(now.written_tokens, before.written_tokens),
+            })
+        };
+        Self {
+            served: scale(self.served, earlier.served),
+            computed: scale(self.computed, earlier.computed),
+        }
+    }
 }
 
 /// Judges the first responses of a source, and prints what judging all of them would need. Writes no
@@ -71,35 +105,27 @@ pub(super) fn dry_run(
     if jobs.is_empty() {
         bail!("{}: {NO_CASES}", args.source.path.display());
     }
-    let before = judge.usage().unwrap_or_default();
+    let before = SampledUsage::of(judge);
     let start = Instant::now();
     let results = judge.judge(&jobs)?;
     let seconds = start.elapsed().as_secs_f64();
-    let after = judge.usage();
-    let for_all =
-        |sampled: u64| (sampled as f64 / jobs.len() as f64 * verdicts as f64).round() as u64;
+    let scale = verdicts as f64 / jobs.len() as f64;
+    let usage = SampledUsage::of(judge).since(&before, scale);
     let unscored = results.into_iter().find_map(Result::err);
-    let requests = after.map(|after| for_all(after.requests - before.requests));
-    let prompt_tokens = after.map(|after| for_all(after.prompt_tokens - before.prompt_tokens));
-    let written_tokens = after.map(|after| for_all(after.written_tokens - before.written_tokens));
-    let usage = requests.zip(prompt_tokens.zip(written_tokens));
-    let usage = usage.map(|(requests, (prompt_tokens, written_tokens))| ServerUsage {
-        requests,
-        prompt_tokens,
-        written_tokens,
-    });
-    let cost =
-        usage.zip(args.judge.served.requests.price).map(|(usage, prices)| usage.cost(prices));
+    let tokens = usage.served.or(usage.computed);
+    let prices = args.judge.served.requests.price;
+    let cost = usage.served.zip(prices).map(|(usage, prices)| usage.cost(prices));
     let estimate = RunEstimate {
         cases,
         verdicts,
         timed: jobs.len(),
         unscored: unscored.map(|unscored| unscored.message),
-        requests,
-        prompt_tokens,
-        written_tokens,
+        requests: usage.served.map(|usage| usage.requests),
+        evaluations: usage.computed.map(|usage| usage.requests),
+        prompt_tokens: tokens.map(|usage| usage.prompt_tokens),
+        written_tokens: tokens.map(|usage| usage.written_tokens),
         cost,
-        seconds: seconds / jobs.len() as f64 * verdicts as f64,
+        seconds: seconds * scale,
     };
     print(args, &estimate)?;
     Ok(Exit::Done)
@@ -137,18 +163,24 @@ fn to_text(estimate: &RunEstimate) -> String {
     let count = |n: u64| format_thousands(usize::try_from(n).unwrap_or(usize::MAX));
     let mut lines =
         vec![format!("verdicts  {} on {} cases", count(estimate.verdicts), count(estimate.cases))];
-    if let (Some(requests), Some(prompt), Some(written)) =
-        (estimate.requests, estimate.prompt_tokens, estimate.written_tokens)
-    {
+    if let Some(requests) = estimate.requests {
         lines.push(format!("requests  {}", count(requests)));
+    }
+    if let Some(evaluations) = estimate.evaluations {
+        lines.push(format!("computed  {} evaluations", count(evaluations)));
+    }
+    if let (Some(prompt), Some(written)) = (estimate.prompt_tokens, estimate.written_tokens) {
         lines.push(format!("tokens    {} of prompts, {} written", count(prompt), count(written)));
     }
     if let Some(cost) = estimate.cost {
         lines.push(format!("cost      {cost:.2}, by --price"));
     }
+    let note = match estimate.requests {
+        Some(_) => "; a server can be faster with more requests at a time",
+        None => "",
+    };
     lines.push(format!(
-        "time      {} at the speed of {} verdicts judged together; a server can be faster with more \
-         requests at a time",
+        "time      {} at the speed of {} verdicts judged together{note}",
         format_duration(estimate.seconds),
         estimate.timed
     ));

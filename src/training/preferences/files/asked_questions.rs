@@ -19,8 +19,17 @@ pub(crate) fn has_questions(evaluation: &EvaluationExample) -> Result<bool> {
 /// # Errors
 /// If the texts of the program are damaged.
 pub(crate) fn remove_questions(evaluation: &mut EvaluationExample) -> Result<()> {
+    evaluation.text = without_questions(&evaluation.text)?;
+    remove_offer(&mut evaluation.prompt)
+}
+
+/// Returns the text of an evaluation without its questions and their evidence.
+///
+/// # Errors
+/// If the texts of the program are damaged.
+pub(crate) fn without_questions(evaluation: &str) -> Result<String> {
     let prompt = KnowledgePrompt::built_in()?;
-    let parts = prompt.split_completion(&evaluation.text);
+    let parts = prompt.split_completion(evaluation);
     let mut text = String::new();
     for (i, part) in parts.iter().enumerate() {
         let CompletionPart::Written(written) = part else {
@@ -33,9 +42,16 @@ pub(crate) fn remove_questions(evaluation: &mut EvaluationExample) -> Result<()>
             None => text.push_str(written),
         }
     }
-    evaluation.text = text;
-    let sentence = format!("{}\n", prompt.instruction);
-    for piece in &mut evaluation.prompt {
+    Ok(text)
+}
+
+/// Removes the sentence that the member may ask from a prompt.
+///
+/// # Errors
+/// If the texts of the program are damaged.
+pub(crate) fn remove_offer(prompt: &mut [PromptPiece]) -> Result<()> {
+    let sentence = format!("{}\n", KnowledgePrompt::built_in()?.instruction);
+    for piece in prompt {
         if let PromptPiece::Trusted(text) = piece {
             *text = text.replacen(&sentence, "", 1);
         }

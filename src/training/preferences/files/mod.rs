@@ -1,6 +1,7 @@
 //! Files of preferences and evaluations.
 
 pub(crate) mod asked_questions;
+pub(crate) mod copied_images;
 pub(crate) mod evaluations_file;
 pub(crate) mod file_sequences;
 pub(crate) mod jsonl_line;

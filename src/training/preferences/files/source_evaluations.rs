@@ -6,6 +6,7 @@ use acem3_experts::prompt::PromptPiece;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use super::asked_questions::{remove_offer, without_questions};
 use super::jsonl_line::{JsonlLine, ParsedFile, image_path, parse_lines, parse_prompt};
 
 /// Prompt with an evaluation as its completion.
@@ -37,7 +38,8 @@ struct SourceLine {
     reference: Option<String>,
 }
 
-/// Reads the evaluations of a file. In a file of preference pairs, the chosen completions are the
+/// Reads the evaluations of a file, without the questions that members asked and their evidence: a
+/// preference is about what the member concluded. In a file of preference pairs, the chosen completions are the
 /// evaluations. Image paths are relative to the file.
 ///
 /// # Errors
@@ -51,7 +53,8 @@ fn parse_source(line: JsonlLine) -> Result<SourceEvaluation> {
         "malformed evaluation\n\
          hint: `prompt` and `completion` must be strings, not lists of messages; `images` is a list of files",
     )?;
-    let prompt = parse_prompt(&parsed.prompt, parsed.images.len())?;
+    let mut prompt = parse_prompt(&parsed.prompt, parsed.images.len())?;
+    remove_offer(&mut prompt)?;
     if parsed.prompt.is_empty() || parsed.completion.trim().is_empty() {
         bail!("`prompt` and `completion` must not be empty");
     }
@@ -59,7 +62,7 @@ fn parse_source(line: JsonlLine) -> Result<SourceEvaluation> {
         line: line.number,
         member: parsed.member,
         prompt,
-        text: parsed.completion,
+        text: without_questions(&parsed.completion)?,
         image: image_path(&parsed.images, line.base),
         reference: parsed.reference,
     })

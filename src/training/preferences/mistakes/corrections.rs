@@ -117,7 +117,8 @@ impl Corrections {
                     let sum: f64 = of_response.map(|(_, score)| f64::from(*score)).sum();
                     scores[*response] = sum / criteria.max(1) as f64;
                 }
-                let evaluation = PresentedEvaluation { ratings, scores };
+                let lookups = vec![Vec::new(); ratings.len()];
+                let evaluation = PresentedEvaluation { ratings, lookups, scores };
                 Ok(Correction { evaluation, final_scores: None })
             }
         }

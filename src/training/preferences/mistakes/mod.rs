@@ -6,21 +6,25 @@ mod skipped_mistakes;
 mod target_labels;
 mod verdict_order;
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use acem3_experts::prompt::Form;
+use acem3_vision::DicomView;
 use anyhow::{Result, bail};
 
 use self::corrections::{Correction, Corrections};
 use self::target_labels::TargetLabels;
 use self::verdict_order::VerdictOrder;
 use super::prompt_text::prompt_text;
+use crate::data::images::EncodedImage;
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::record_reader::open_records;
 use crate::judging::run::record::{Record, RecordSubject};
+use crate::judging::verification::SampledImages;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::evaluation_preferences::{check_outside, copy_image};
+use crate::training::preferences::evaluation_preferences::check_outside;
+use crate::training::preferences::files::copied_images::CopiedImages;
 use crate::training::preferences::files::preference_folder::{
     PairPrompt, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
 };
@@ -70,13 +74,14 @@ pub fn write_mistake_preferences(
     }
     let corrections = Corrections::read(&files.corrections)?;
     let mut records = open_records(&files.records)?;
-    let run = RunSettings::of_manifest(records.manifest(), files);
+    let manifest = records.manifest();
     let mut writer = MistakeWriter {
-        run,
+        shows_reference: shows_reference(manifest),
+        images: find_images(manifest, files)?,
         corrections,
         folder: PreferenceFolder::create(config)?,
         config,
-        copied: BTreeSet::new(),
+        copied: CopiedImages::new(&config.out),
         counts: MistakeCounts::default(),
     };
     for record in records.by_ref() {
@@ -99,30 +104,27 @@ pub fn write_mistake_preferences(
     Ok(counts)
 }
 
-/// What the prompts of a run showed, and where its images are.
-struct RunSettings {
-    shows_reference: bool,
-    images: Option<PathBuf>,
+/// Returns true if the prompts of a run showed the reference.
+fn shows_reference(manifest: Option<&Manifest>) -> bool {
+    let reference = manifest.and_then(|m| m.provenance.get("reference"));
+    reference.is_some_and(|reference| reference == "shown")
 }
 
-impl RunSettings {
-    fn of_manifest(manifest: Option<&Manifest>, files: &MistakeFiles) -> Self {
-        let images = || manifest.and_then(|m| m.source.images.as_ref()).map(PathBuf::from);
-        let reference = manifest.and_then(|m| m.provenance.get("reference"));
-        Self {
-            shows_reference: reference.is_some_and(|reference| reference == "shown"),
-            images: files.images.clone().or_else(images),
-        }
-    }
+/// Returns the images of a run, from `--images` or from its cases.
+fn find_images(manifest: Option<&Manifest>, files: &MistakeFiles) -> Result<SampledImages> {
+    let source = manifest.map(|manifest| manifest.source.cases_path());
+    let source = files.images.clone().or(source).unwrap_or_default();
+    SampledImages::for_run(&source, DicomView::default(), &files.records)
 }
 
 /// Writes the pairs of records.
 struct MistakeWriter<'a> {
-    run: RunSettings,
+    shows_reference: bool,
+    images: SampledImages,
     corrections: Corrections,
     folder: PreferenceFolder<'a>,
     config: &'a PreferenceFolderConfig,
-    copied: BTreeSet<String>,
+    copied: CopiedImages,
     counts: MistakeCounts,
 }
 
@@ -137,7 +139,7 @@ impl MistakeWriter<'_> {
             return Ok(());
         };
         self.counts.verdicts += 1;
-        let shows_reference = self.run.shows_reference || subject.form == Form::Correctness;
+        let shows_reference = self.shows_reference || subject.form == Form::Correctness;
         let prompts = self.config.prompts.builder(subject.form, shows_reference)?;
         for (index, order) in verdict.orders.iter().enumerate() {
             let presentation = VerdictOrder { subject, order, index, prompts: &prompts };
@@ -173,7 +175,7 @@ impl MistakeWriter<'_> {
                     continue;
                 }
             };
-            let image = image.map(|path| copy_image(&path, &self.config.out, &mut self.copied));
+            let image = image.map(|image| self.copied.copy_encoded(&image));
             let name = prompts.member_name(member.index);
             let pair = PairPrompt {
                 id: presentation.id(name),
@@ -188,17 +190,16 @@ impl MistakeWriter<'_> {
         Ok(())
     }
 
-    /// Returns the path of the image of a record, if the prompt shows it.
+    /// Returns the image of a record, if the prompt shows it.
     fn find_image(
-        &self,
+        &mut self,
         subject: &RecordSubject,
         is_shown: bool,
-    ) -> Result<Option<PathBuf>, SkipReason> {
+    ) -> Result<Option<Arc<EncodedImage>>, SkipReason> {
         let Some(image) = subject.image.as_ref().filter(|_| is_shown) else {
             return Ok(None);
         };
-        let path = self.run.images.as_deref().unwrap_or(Path::new("")).join(&image.name);
-        if path.is_file() { Ok(Some(path)) } else { Err(SkipReason::NoImage) }
+        self.images.read(image).map(Some).map_err(|_| SkipReason::NoImage)
     }
 }
 
