@@ -71,6 +71,7 @@ impl ConclusionModel {
             prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
             image: image.cloned(),
             format: self.formats.get(responses)?,
+            samples: 1,
         })
     }
 }

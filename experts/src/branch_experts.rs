@@ -87,6 +87,7 @@ impl BranchExperts {
             prompt: StagedPrompt::new(&pieces, input.text_count(), tokenizer)?,
             image: image.cloned(),
             format: expert.formats.get(input.responses.len())?,
+            samples: 1,
         })
     }
 

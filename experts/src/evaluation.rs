@@ -17,6 +17,38 @@ pub struct Rating {
     /// The analysis does not contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lookups: Vec<Lookup>,
+    /// The different ratings that this one is the average of, with several samples; empty if all
+    /// samples have this rating.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<RatingAlternative>,
+}
+
+/// One of the ratings that an average is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatingAlternative {
+    /// Its probability among the alternatives.
+    pub weight: f64,
+    /// Its analysis.
+    pub analysis: String,
+    /// Its score.
+    pub value: u8,
+    /// Mean of its score distribution.
+    pub expected: f64,
+}
+
+impl Rating {
+    /// Creates a rating with a complete analysis, without questions and alternatives.
+    pub fn new(analysis: String, score: Score) -> Self {
+        Self { analysis, cut: false, score, lookups: Vec::new(), alternatives: Vec::new() }
+    }
+
+    /// Returns the standard deviation of the expected scores of the alternatives; 0 without
+    /// alternatives.
+    pub fn spread_between(&self) -> f64 {
+        let mean: f64 = self.alternatives.iter().map(|a| a.weight * a.expected).sum();
+        let squares = self.alternatives.iter().map(|a| a.weight * (a.expected - mean).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
 }
 
 /// A question that a member asked, and the passages that it read.

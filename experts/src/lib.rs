@@ -24,7 +24,7 @@ pub use branch_experts::BranchExperts;
 pub use config::ModelConfig;
 pub use criterion::{Aspect, Criterion};
 pub use error::Error;
-pub use evaluation::{BranchEvaluation, Lookup, Rating};
+pub use evaluation::{BranchEvaluation, Lookup, Rating, RatingAlternative};
 pub use image_packing::{ImagePacking, ImagePackingConfig};
 pub use score::{SCORES, Score};
 pub use tokenizer::{TextTokenizer, catch_tokenizer_panic, parse_tokenizer};

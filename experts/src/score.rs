@@ -46,6 +46,31 @@ impl Score {
         Self { value, probabilities, label_mass: None, is_partial: false }
     }
 
+    /// Returns the mean of weighted distributions. Its value is the most probable score, the lowest on
+    /// a tie. `weighted`: distributions over the same scores, with weights that sum to one.
+    pub fn mixture(weighted: &[(f64, &Self)]) -> Self {
+        let count = weighted.iter().map(|(_, score)| score.probabilities.len()).max().unwrap_or(0);
+        let mut probabilities = vec![0.0_f64; count];
+        for (weight, score) in weighted {
+            for (sum, probability) in probabilities.iter_mut().zip(&score.probabilities) {
+                *sum += weight * f64::from(*probability);
+            }
+        }
+        let mut value = 0;
+        for (score, probability) in probabilities.iter().enumerate() {
+            if *probability > probabilities[value] {
+                value = score;
+            }
+        }
+        let masses = weighted.iter().map(|(w, score)| Some(w * f64::from(score.label_mass?)));
+        Self {
+            value: value as u8,
+            probabilities: probabilities.into_iter().map(|p| p as f32).collect(),
+            label_mass: masses.sum::<Option<f64>>().map(|mass| mass as f32),
+            is_partial: weighted.iter().any(|(_, score)| score.is_partial),
+        }
+    }
+
     /// Returns the mean of the distribution, in the range of the scores.
     pub fn expected(&self) -> f64 {
         self.probabilities

@@ -159,8 +159,7 @@ impl BiasedJudge {
         let rating = |r: usize| {
             let mut logits = [0.0; 6];
             logits[usize::from(scores[r])] = 12.0;
-            let (analysis, lookups) = (String::new(), Vec::new());
-            Rating { analysis, cut: false, score: Score::from_logits(&logits), lookups }
+            Rating::new(String::new(), Score::from_logits(&logits))
         };
         let branch = |aspect: Aspect| BranchEvaluation {
             aspect,

@@ -151,6 +151,8 @@ mod run_end;
 #[cfg(test)]
 mod same_judge;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod scale_guide;
 #[cfg(test)]
 mod schema;

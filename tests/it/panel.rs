@@ -60,7 +60,7 @@ fn copied_panel_has_equal_provenance() {
             Panel::load(files, PanelOptions::default(), &Placement::cpu(), HubDownloads::default())
                 .unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
-        PanelJudge::new(panel, JudgeOptions { single_order: false }).provenance()
+        PanelJudge::new(panel, JudgeOptions::default()).provenance()
     };
     let folder = PanelFiles::Folder(dir.path().to_owned());
     assert_eq!(load(&folder), load(&PanelFiles::Embedded));
@@ -77,7 +77,7 @@ fn changed_weight_or_setting_changes_name() {
             HubDownloads::default(),
         )
         .unwrap();
-        let options = JudgeOptions { single_order: false };
+        let options = JudgeOptions::default();
         PanelJudge::new(panel, options).name()
     };
     let original = copy_panel();
@@ -109,7 +109,7 @@ fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<Vec<f64>> {
 fn load_judge(placement: &Placement) -> PanelJudge {
     let options = PanelOptions::default();
     let panel = Panel::load(&PanelFiles::Embedded, options, placement, HubDownloads::default());
-    PanelJudge::new(panel.unwrap(), JudgeOptions { single_order: false })
+    PanelJudge::new(panel.unwrap(), JudgeOptions::default())
 }
 
 /// Returns the expected scores of three demo cases.

@@ -77,10 +77,8 @@ impl Prompts {
             let words: Vec<&str> = text.split_whitespace().collect();
             let (first, second) = words.split_at(words.len() / 2);
             let rating = |words: &[&str]| Rating {
-                analysis: words.join(" "),
                 cut: true,
-                score: Score::from_logits(&[0.; 6]),
-                lookups: Vec::new(),
+                ..Rating::new(words.join(" "), Score::from_logits(&[0.; 6]))
             };
             let criterion = aspect.criteria().first().context("an aspect without criteria")?;
             Ok(BranchEvaluation {

@@ -117,9 +117,14 @@ impl KvCache {
     /// later appends to one cache do not affect the other.
     pub fn fork(self: &Arc<Self>) -> Self {
         let mut fork = Self::clone(self);
-        for layer in &mut fork.layers {
+        fork.share();
+        fork
+    }
+
+    /// Marks all tokens as shared with another cache: later tokens are added to parts of their own.
+    pub(crate) fn share(&mut self) {
+        for layer in &mut self.layers {
             layer.shared_parts = layer.blocks.len().max(layer.tensors.len());
         }
-        fork
     }
 }

@@ -9,8 +9,10 @@ use super::cache_memory::CacheMemory;
 use super::knowledge::KnowledgeCompletion;
 use super::panel_decoder::PanelDecoder;
 use super::prefix_cache::PrefixCache;
-use super::sampler::GreedySampler;
+use super::sampler::TextSampler;
 use super::task::{GenerationSettings, GenerationTask};
+use super::tasks_in_progress::TasksInProgress;
+use super::text_alternative::TextAlternative;
 use super::text_generation::TextGeneration;
 use super::token_counts::{TokenCounter, TokenCounts};
 use crate::decoder::{CachedSequence, DecoderConfig, Head, Trunk};
@@ -20,7 +22,7 @@ use crate::{Error, Rating, TextTokenizer};
 /// Decoder, tokenizer and generation settings of a panel.
 pub struct Engine {
     pub(super) decoder: PanelDecoder,
-    sampler: GreedySampler,
+    sampler: TextSampler,
     /// Context length, in tokens.
     pub(super) context: usize,
     /// Memory for keys and values.
@@ -28,9 +30,10 @@ pub struct Engine {
     counter: TokenCounter,
 }
 
-/// Gets the index of a task and its ratings when its text ends, and returns further tasks.
-pub type FinishText<'a> =
-    dyn FnMut(usize, Result<Vec<Rating>, Error>) -> Result<Vec<GenerationTask>, Error> + 'a;
+/// Gets the index of a task and its texts when all of them have ended, and returns further tasks.
+/// There is one text, or with several samples those that differ.
+pub type FinishTask<'a> = dyn FnMut(usize, Result<Vec<TextAlternative>, Error>) -> Result<Vec<GenerationTask>, Error>
+    + 'a;
 
 /// A task whose text has not started.
 struct WaitingTask {
@@ -44,19 +47,10 @@ struct WaitingTask {
 pub(super) struct TaskTokens {
     /// Prompt, with the tokens of its image.
     pub(super) prompt: usize,
-    /// Prompt, evaluation and evidence.
+    /// Prompt, evaluations and evidence of all samples.
     pub(super) total: usize,
-    /// Evidence for questions in the evaluation. It gets what the context has left.
+    /// Evidence for questions in one evaluation. It gets what the context has left.
     pub(super) evidence: usize,
-}
-
-/// A text in progress.
-struct ActiveText {
-    /// Index of its task.
-    index: usize,
-    /// Tokens that it may take, prompt and evaluation.
-    tokens: usize,
-    text: TextGeneration,
 }
 
 impl Engine {
@@ -70,7 +64,7 @@ impl Engine {
     ) -> Result<Self, Error> {
         Ok(Self {
             decoder: PanelDecoder { trunk, heads },
-            sampler: GreedySampler::new(tokenizer, config.vocab_size, settings)?,
+            sampler: TextSampler::new(tokenizer, config.vocab_size, settings)?,
             context: config.max_position_embeddings,
             memory: CacheMemory::unlimited(config),
             counter: TokenCounter::default(),
@@ -120,7 +114,8 @@ impl Engine {
         self.counter.counts()
     }
 
-    /// Generates a text for each task and returns its ratings, one for each score of the format.
+    /// Generates a text for each task and returns its ratings, one for each score of the format. With
+    /// several samples, they are the average of all texts.
     ///
     /// If a task exceeds the context, has no image although its prompt contains one, or leads to
     /// logits that are not finite, only this task fails.
@@ -131,38 +126,37 @@ impl Engine {
     ) -> Result<Vec<Result<Vec<Rating>, Error>>, Error> {
         let mut results: Vec<Result<Vec<Rating>, Error>> =
             tasks.iter().map(|_| Ok(Vec::new())).collect();
-        self.generate_queue(tasks.to_vec(), prefix_cache, &mut |task, ratings| {
-            results[task] = ratings;
+        self.generate_queue(tasks.to_vec(), prefix_cache, &mut |task, texts| {
+            results[task] = texts.map(TextAlternative::average);
             Ok(Vec::new())
         })?;
         Ok(results)
     }
 
-    /// Generates a text for each task, like [`Self::generate`]. When a text ends, `finish` gets the
-    /// index of its task and its ratings, and returns the tasks that can start now. Their indices
+    /// Generates the texts of each task, like [`Self::generate`]. When all texts of a task have ended,
+    /// `finish` gets its index and the texts, and returns the tasks that can start now. Their indices
     /// follow those of the earlier tasks.
     ///
-    /// When a text ends and its memory is free, the next one starts.
+    /// When a task ends and its memory is free, the next one starts.
     pub fn generate_queue(
         &self,
         tasks: Vec<GenerationTask>,
         prefix_cache: &mut PrefixCache,
-        finish: &mut FinishText<'_>,
+        finish: &mut FinishTask<'_>,
     ) -> Result<(), Error> {
         let mut count = 0;
         let mut waiting = VecDeque::new();
         self.enqueue(tasks, &mut count, &mut waiting, finish)?;
-        let mut active: Vec<ActiveText> = Vec::new();
+        let mut active = TasksInProgress::default();
         loop {
             self.start_texts(&mut waiting, &mut active, prefix_cache)?;
-            if active.is_empty() {
+            let mut texts = active.texts();
+            if texts.is_empty() {
                 return Ok(());
             }
-            let mut texts: Vec<&mut TextGeneration> =
-                active.iter_mut().map(|active| &mut active.text).collect();
             self.decode_step(&mut texts)?;
-            for done in active.extract_if(.., |active| active.text.is_done()) {
-                let next = finish(done.index, done.text.into_ratings())?;
+            for (index, texts) in active.take_finished() {
+                let next = finish(index, texts)?;
                 self.enqueue(next, &mut count, &mut waiting, finish)?;
             }
         }
@@ -175,7 +169,7 @@ impl Engine {
         tasks: Vec<GenerationTask>,
         count: &mut usize,
         waiting: &mut VecDeque<WaitingTask>,
-        finish: &mut FinishText<'_>,
+        finish: &mut FinishTask<'_>,
     ) -> Result<(), Error> {
         let mut new = VecDeque::from(tasks);
         while let Some(task) = new.pop_front() {
@@ -193,10 +187,10 @@ impl Engine {
     fn start_texts(
         &self,
         waiting: &mut VecDeque<WaitingTask>,
-        active: &mut Vec<ActiveText>,
+        active: &mut TasksInProgress,
         prefix_cache: &mut PrefixCache,
     ) -> Result<(), Error> {
-        let mut used: usize = active.iter().map(|active| active.tokens).sum();
+        let mut used = active.tokens();
         let mut started = Vec::new();
         while let Some(next) = waiting.pop_front() {
             if !self.memory.has_room(used + next.tokens.total) && used > 0 {
@@ -217,10 +211,9 @@ impl Engine {
             let text = TextGeneration::new(&task, trunk, head, &self.sampler)?
                 .with_evidence(tokens.evidence);
             self.counter.add_evaluation(tokens.prompt);
-            active.push(ActiveText { index, tokens: tokens.total, text });
+            active.add(index, tokens.total, text);
         }
-        // Sorted by member, so that the rows of a head are adjacent.
-        active.sort_by_key(|active| active.text.member);
+        active.sort();
         Ok(())
     }
 
@@ -304,9 +297,11 @@ impl Engine {
             return Err(Error::TooLong { prompt, evaluation, context: self.context });
         }
         let needed = prompt + evaluation;
+        let samples = task.samples.max(1);
         let wanted = self.sampler.knowledge.as_ref().map_or(0, KnowledgeCompletion::max_tokens);
         // A task that fits without evidence never fails for its evidence.
         let evidence = wanted.min(self.context - needed);
-        Ok(TaskTokens { prompt, total: needed + evidence, evidence })
+        let total = prompt + (evaluation + evidence) * samples;
+        Ok(TaskTokens { prompt, total, evidence })
     }
 }

@@ -117,7 +117,7 @@ impl Engine {
         max_tokens: usize,
     ) -> Result<WaitingAnswer, Error> {
         let AnswerTask { mut prompt, image } = task.clone();
-        let task = GenerationTask { member, prompt, image, format: Arc::from([]) };
+        let task = GenerationTask { member, prompt, image, format: Arc::from([]), samples: 1 };
         let counted = self.count_tokens(&task)?;
         // An answer is not completed with knowledge.
         let tokens = counted.total - counted.evidence;

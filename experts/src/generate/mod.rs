@@ -1,7 +1,7 @@
 //! Constrained decoding of a batch of texts. Every text has the format of its task.
 //!
 //! Literals are fed to the model. Free texts are generated greedily up to a line break or the token
-//! budget. A score is chosen among six tokens. With knowledge completion, a question in a free text
+//! budget; with several samples, they split where several tokens are probable. A score is chosen among six tokens. With knowledge completion, a question in a free text
 //! is followed by evidence, which is fed like a literal. Texts of different members, presentation orders and
 //! cases share a batch, and a text does not depend on the others in the batch.
 
@@ -11,14 +11,18 @@ mod free_answer;
 mod knowledge;
 mod panel_decoder;
 mod prefix_cache;
+mod sampled_tokens;
 mod sampler;
 mod task;
+mod tasks_in_progress;
+mod text_alternative;
 mod text_generation;
 mod token_counts;
 
-pub use engine::{Engine, FinishText};
+pub use engine::{Engine, FinishTask};
 pub use free_answer::{AnswerTask, FreeAnswer};
 pub use knowledge::{EvidencePassage, KnowledgeCompletion, KnowledgeLimits, KnowledgeSource};
 pub use prefix_cache::PrefixCache;
 pub use task::{GenerationSettings, GenerationTask, ImageTokens};
+pub use text_alternative::TextAlternative;
 pub use token_counts::TokenCounts;

@@ -1,12 +1,13 @@
-//! Greedy sampler for free texts.
+//! Sampler for free texts.
 
 use super::knowledge::KnowledgeCompletion;
+use super::sampled_tokens::{SampledToken, distribute_samples};
 use super::task::GenerationSettings;
 use crate::prompt::STOP;
 use crate::{Error, TextTokenizer};
 
-/// Chooses the most probable allowed token.
-pub(super) struct GreedySampler {
+/// Chooses the tokens of free texts: the most probable allowed ones.
+pub(super) struct TextSampler {
     pub(super) tokenizer: TextTokenizer,
     pub(super) settings: GenerationSettings,
     /// Tokens of [`STOP`].
@@ -17,7 +18,7 @@ pub(super) struct GreedySampler {
     allowed: Vec<bool>,
 }
 
-impl GreedySampler {
+impl TextSampler {
     /// Creates a sampler for a model with `vocab_size` output tokens.
     ///
     /// # Errors
@@ -58,6 +59,17 @@ impl GreedySampler {
             }
         }
         best.map_or(0, |(token, _)| token)
+    }
+
+    /// Returns the tokens that samples of a text continue with: the most probable allowed token for
+    /// one sample.
+    pub(super) fn sample(&self, logits: &[f32], samples: usize) -> Vec<SampledToken> {
+        if samples < 2 {
+            return vec![SampledToken { token: self.choose(logits), samples, weight: 1.0 }];
+        }
+        let tokens = (0u32..).zip(logits.iter().copied());
+        let allowed = tokens.zip(&self.allowed).filter(|(_, is_allowed)| **is_allowed);
+        distribute_samples(allowed.map(|(token, _)| token), samples)
     }
 
     /// Returns the maximum number of tokens of one free text.

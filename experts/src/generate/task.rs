@@ -26,6 +26,8 @@ pub struct GenerationTask {
     pub image: Option<Arc<ImageTokens>>,
     /// Format of the text.
     pub format: Arc<[TokenStep]>,
+    /// Number of samples of the text; 1 for the most probable text alone.
+    pub samples: usize,
 }
 
 /// Generation settings of all texts.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::knowledge::KnowledgeCompletion;
-use super::sampler::GreedySampler;
+use super::sampled_tokens::SampledToken;
+use super::sampler::TextSampler;
 use super::task::GenerationTask;
+use super::text_alternative::TextAlternative;
 use crate::decoder::KvCache;
 use crate::evaluation::Lookup;
 use crate::prompt::{QuestionInText, STOP, TokenStep, one_line};
@@ -38,6 +40,21 @@ pub(super) struct TextGeneration {
     cut: bool,
     ratings: Vec<Rating>,
     error: Option<Error>,
+    /// Samples that have this text so far.
+    samples: SampleRange,
+    /// Texts that other samples of this text continue with since the last token.
+    splits: Vec<Self>,
+}
+
+/// Samples with the same text.
+#[derive(Clone, Copy)]
+struct SampleRange {
+    /// Number of the first one.
+    first: usize,
+    /// Number of samples.
+    count: usize,
+    /// Probability of the text among all of its task.
+    weight: f64,
 }
 
 impl TextGeneration {
@@ -49,7 +66,7 @@ impl TextGeneration {
         task: &GenerationTask,
         trunk_cache: KvCache,
         head_cache: KvCache,
-        sampler: &GreedySampler,
+        sampler: &TextSampler,
     ) -> Result<Self, Error> {
         let mut generation = Self {
             member: task.member,
@@ -68,6 +85,8 @@ impl TextGeneration {
             cut: false,
             ratings: Vec::new(),
             error: None,
+            samples: SampleRange { first: 0, count: task.samples, weight: 1.0 },
+            splits: Vec::new(),
         };
         generation.advance(sampler);
         if generation.pending_tokens.is_empty() && !generation.is_done() {
@@ -89,14 +108,22 @@ impl TextGeneration {
         self.error.is_some() || self.step_index >= self.format.len()
     }
 
-    /// Returns the ratings, or the error that ended the text.
-    pub(super) fn into_ratings(self) -> Result<Vec<Rating>, Error> {
-        self.error.map_or(Ok(self.ratings), Err)
+    /// Returns the finished text, or the error that ended it.
+    pub(super) fn into_alternative(self) -> Result<TextAlternative, Error> {
+        let SampleRange { first, count, weight } = self.samples;
+        let alternative =
+            TextAlternative { weight, first_sample: first, samples: count, ratings: self.ratings };
+        self.error.map_or(Ok(alternative), Err)
+    }
+
+    /// Returns the texts that other samples continue with since the last token.
+    pub(super) fn take_splits(&mut self) -> Vec<Self> {
+        std::mem::take(&mut self.splits)
     }
 
     /// Advances to the next step that needs logits and queues the literals before it. With a token
     /// budget of zero, free texts are left empty.
-    fn advance(&mut self, sampler: &GreedySampler) {
+    fn advance(&mut self, sampler: &TextSampler) {
         let format = self.format.clone();
         while let Some(step) = format.get(self.step_index) {
             match step {
@@ -113,12 +140,12 @@ impl TextGeneration {
     }
 
     /// Continues the text with the logits after its pending tokens. An error ends only this text.
-    pub(super) fn push_logits(&mut self, logits: &[f32], sampler: &GreedySampler) {
+    pub(super) fn push_logits(&mut self, logits: &[f32], sampler: &TextSampler) {
         self.error = self.try_push_logits(logits, sampler).err();
     }
 
     /// See [`Self::push_logits`].
-    fn try_push_logits(&mut self, logits: &[f32], sampler: &GreedySampler) -> Result<(), Error> {
+    fn try_push_logits(&mut self, logits: &[f32], sampler: &TextSampler) -> Result<(), Error> {
         self.pending_tokens.clear();
         if !logits.iter().all(|l| l.is_finite()) {
             return Err(Error::NotFinite);
@@ -131,19 +158,87 @@ impl TextGeneration {
                 self.pending_tokens.extend(tokens.get(usize::from(score.value)));
                 let analysis = std::mem::take(&mut self.analysis);
                 let lookups = std::mem::take(&mut self.lookups);
-                self.ratings.push(Rating { analysis, cut: self.cut, score, lookups });
+                self.ratings.push(Rating {
+                    cut: self.cut,
+                    lookups,
+                    ..Rating::new(analysis, score)
+                });
                 self.step_index += 1;
                 self.advance(sampler);
             }
-            Some(TokenStep::FreeText) => self.push_free_token(sampler.choose(logits), sampler)?,
+            Some(TokenStep::FreeText) => self.push_samples(logits, sampler)?,
             Some(TokenStep::Literal(_)) | None => {}
         }
         Ok(())
     }
 
+    /// Continues the current free text with the tokens of its samples. Other tokens than the most
+    /// probable one start a text of their own, which shares what was computed.
+    fn push_samples(&mut self, logits: &[f32], sampler: &TextSampler) -> Result<(), Error> {
+        let tokens = sampler.sample(logits, self.samples.count);
+        let SampleRange { first, weight, .. } = self.samples;
+        let mut end = first;
+        let ranges: Vec<(u32, SampleRange)> = tokens
+            .into_iter()
+            .map(|sampled| {
+                let SampledToken { token, samples: count, weight: part } = sampled;
+                let range = SampleRange { first: end, count, weight: weight * part };
+                end += count;
+                (token, range)
+            })
+            .collect();
+        let Some(((token, samples), others)) = ranges.split_first() else {
+            return Ok(());
+        };
+        for (token, samples) in others {
+            let mut split = self.fork();
+            split.samples = *samples;
+            split.push_free_token(*token, sampler)?;
+            self.splits.push(split);
+        }
+        if !others.is_empty() {
+            // Like the others, so that a text does not depend on which one goes on in place.
+            self.share_caches();
+        }
+        self.samples = *samples;
+        self.push_free_token(*token, sampler)
+    }
+
+    /// Returns a copy that shares the keys and values of the tokens so far.
+    fn fork(&self) -> Self {
+        let mut fork = Self {
+            member: self.member,
+            trunk_cache: self.trunk_cache.clone(),
+            head_cache: self.head_cache.clone(),
+            pending_tokens: self.pending_tokens.clone(),
+            format: self.format.clone(),
+            step_index: self.step_index,
+            free_tokens: self.free_tokens.clone(),
+            earlier_tokens: self.earlier_tokens,
+            earlier_text: self.earlier_text.clone(),
+            lookups: self.lookups.clone(),
+            questions_left: self.questions_left,
+            evidence_left: self.evidence_left,
+            analysis: self.analysis.clone(),
+            cut: self.cut,
+            ratings: self.ratings.clone(),
+            error: None,
+            samples: self.samples,
+            splits: Vec::new(),
+        };
+        fork.share_caches();
+        fork
+    }
+
+    /// Marks the keys and values of the tokens so far as shared.
+    fn share_caches(&mut self) {
+        self.trunk_cache.share();
+        self.head_cache.share();
+    }
+
     /// Adds a token to the current free text. A line break or the token budget ends the text, unless
     /// the line asks a question: then evidence follows, and the text continues.
-    fn push_free_token(&mut self, token: u32, sampler: &GreedySampler) -> Result<(), Error> {
+    fn push_free_token(&mut self, token: u32, sampler: &TextSampler) -> Result<(), Error> {
         self.free_tokens.push(token);
         self.pending_tokens.push(token);
         let text = sampler.tokenizer.decode(&self.free_tokens)?;
@@ -171,7 +266,7 @@ impl TextGeneration {
 
     /// Queues the evidence for the question that ends a line of the free text. Returns false if
     /// there is no question, or no round or room is left for it.
-    fn look_up(&mut self, line: &str, sampler: &GreedySampler) -> Result<bool, Error> {
+    fn look_up(&mut self, line: &str, sampler: &TextSampler) -> Result<bool, Error> {
         let Some(knowledge) = sampler.knowledge.as_ref().filter(|_| self.questions_left > 0) else {
             return Ok(false);
         };

@@ -8,7 +8,7 @@ use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::knowledge::JudgeKnowledge;
-use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
+use crate::judging::panel::{Panel, PanelJudge, PanelOptions, PanelReplicas};
 use crate::support::network::service_url::looks_like_url;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -22,9 +22,11 @@ pub(super) fn load_judge(
     let knowledge = open_knowledge(args)?;
     let (shows_reference, rubric) = (form.shows_reference(), form.to_rubric()?);
     let form = form.form.form();
+    let run = args.judge_options()?;
     let (single_order, scores_only) = (args.single_order, args.scores_only);
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {
+        reject_samples(args, "a scripted judge writes one text")?;
         let settings = ScriptedSettings {
             single_order,
             scores_only,
@@ -37,6 +39,7 @@ pub(super) fn load_judge(
     }
     let panel_options = PanelOptions { scores_only, form, shows_reference, rubric, knowledge };
     if let Some(url) = panel_name.filter(|panel| looks_like_url(panel)) {
+        reject_samples(args, SERVED_TEXTS)?;
         let judge = load_served::connect_model(url, args, panel_options)?;
         return Ok((Box::new(judge), Vec::new()));
     }
@@ -46,6 +49,7 @@ pub(super) fn load_judge(
     if let PanelFiles::Members(path) = &files {
         let file = MembersFile::read(path)?;
         if file.serves_any(&panel_options.to_rubric()?.judging_members(panel_options.form)) {
+            reject_samples(args, SERVED_TEXTS)?;
             let (judge, hub) =
                 load_served::connect_members(path, file, args, &panel_options, &downloads)?;
             return Ok((Box::new(judge), hub));
@@ -71,13 +75,27 @@ pub(super) fn load_judge(
             ));
         }
         let panel = panel.with_memory(args.memory_limit(&placement));
-        copies.push(PanelJudge::new(panel, JudgeOptions { single_order }));
+        copies.push(PanelJudge::new(panel, run));
     }
     let judge: Box<dyn Judge> = match copies.len() {
         1 => Box::new(copies.remove(0)),
         _ => Box::new(PanelReplicas::new(copies)?),
     };
     Ok((judge, hub))
+}
+
+/// Why a served judge takes no samples.
+const SERVED_TEXTS: &str = "a server writes one text per request";
+
+/// Returns an error if samples are requested of a judge that has none.
+fn reject_samples(args: &JudgePanelArgs, reason: &str) -> anyhow::Result<()> {
+    if args.samples.is_set() {
+        anyhow::bail!(
+            "--samples: {reason}, and samples share what was computed before they differ\n\
+             hint: omit --samples, or judge with a panel on this machine"
+        );
+    }
+    Ok(())
 }
 
 /// Opens the index in which the judge looks up what it asks, if the flags name one.

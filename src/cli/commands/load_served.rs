@@ -10,7 +10,7 @@ use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::cli::args::JudgePanelArgs;
-use crate::judging::panel::{JudgeOptions, LocalMembers, Panel, PanelOptions};
+use crate::judging::panel::{LocalMembers, Panel, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
 use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings};
@@ -55,7 +55,7 @@ pub(super) fn connect_model(
         requests_label_mass: args.served.label_mass,
         members: vec![PanelMember::Served { model, text_only: args.served.text_only }; aspects + 1],
         options,
-        run: JudgeOptions { single_order: args.single_order },
+        run: args.judge_options()?,
     };
     check_online(args)?;
     connect(settings, None, args)
@@ -109,7 +109,7 @@ pub(super) fn connect_members(
         requests_label_mass: args.served.label_mass,
         members,
         options: options.clone(),
-        run: JudgeOptions { single_order: args.single_order },
+        run: args.judge_options()?,
     };
     check_online(args)?;
     let (mut copies, mut hub) = (Vec::new(), Vec::new());

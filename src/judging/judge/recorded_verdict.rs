@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::prompt::Form;
-use acem3_experts::{Aspect, Criterion, Lookup, Rating, Score};
+use acem3_experts::{Aspect, Criterion, Lookup, Rating, RatingAlternative, Score};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,15 @@ pub struct ResponseScores {
     /// it asked none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookups: Option<Vec<Vec<RecordedLookup>>>,
+    /// The different ratings of each response that were averaged, with `--samples`; absent if none
+    /// differ. The analyses are then the most probable ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alternatives: Option<Vec<Vec<RecordedAlternative>>>,
+    /// Standard deviation of the expected scores of the alternatives, for each response; absent if none
+    /// differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(min = 0, max = 5)))]
+    pub between: Option<Vec<f64>>,
     /// The probability of each score from 0 on: of 0 to 5, or of no and yes.
     pub probabilities: Vec<Vec<f64>>,
     /// Probability that the model gave to all scores together, before other tokens were excluded;
@@ -93,6 +102,22 @@ pub struct ResponseScores {
     /// Unknown probabilities count as the largest value that they can have, or as zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Vec<bool>>,
+}
+
+/// One of the ratings that were averaged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedAlternative {
+    /// Its probability among the alternatives.
+    #[schemars(range(min = 0, max = 1))]
+    pub weight: f64,
+    /// Its analysis.
+    pub analysis: String,
+    /// Its score.
+    #[schemars(range(min = 0, max = 5))]
+    pub score: u8,
+    /// Its expected score.
+    #[schemars(range(min = 0, max = 5))]
+    pub expected: f64,
 }
 
 /// A question that a judge asked in an analysis.
@@ -245,6 +270,9 @@ impl ResponseScores {
         let is_partial = ratings.iter().any(|rating| rating.score.is_partial);
         let has_lookups = ratings.iter().any(|rating| !rating.lookups.is_empty());
         let lookups = |rating: &Rating| rating.lookups.iter().map(RecordedLookup::from).collect();
+        let differs = ratings.iter().any(|rating| !rating.alternatives.is_empty());
+        let alternatives =
+            |rating: &Rating| rating.alternatives.iter().map(RecordedAlternative::from).collect();
         let label_mass = |rating: &Rating| {
             rating.score.label_mass.map(|mass| round_to_4_decimals(f64::from(mass)))
         };
@@ -263,9 +291,24 @@ impl ResponseScores {
             analyses: is_analysed.then(analyses),
             cut: is_cut.then(|| ratings.iter().map(|rating| rating.cut).collect()),
             lookups: has_lookups.then(|| ratings.iter().map(lookups).collect()),
+            alternatives: differs.then(|| ratings.iter().map(alternatives).collect()),
+            between: differs
+                .then(|| ratings.iter().map(|r| round_to_4_decimals(r.spread_between())).collect()),
             probabilities: ratings.iter().map(probabilities).collect(),
             label_mass: has_mass.then(|| ratings.iter().map(label_mass).collect()),
             partial: is_partial.then(|| ratings.iter().map(|r| r.score.is_partial).collect()),
+        }
+    }
+}
+
+impl From<&RatingAlternative> for RecordedAlternative {
+    fn from(alternative: &RatingAlternative) -> Self {
+        let RatingAlternative { weight, analysis, value, expected } = alternative.clone();
+        Self {
+            weight: round_to_4_decimals(weight),
+            analysis,
+            score: value,
+            expected: round_to_4_decimals(expected),
         }
     }
 }
@@ -304,8 +347,7 @@ mod tests {
     fn rating(value: u8, analysis: &str) -> Rating {
         let mut logits = [0.1; 6];
         logits[usize::from(value)] = 3.3;
-        let (analysis, lookups) = (analysis.into(), Vec::new());
-        Rating { analysis, cut: false, score: Score::from_logits(&logits), lookups }
+        Rating::new(analysis.into(), Score::from_logits(&logits))
     }
 
     fn order(swapped: bool, scores: [u8; 2]) -> OrderVerdict {

@@ -185,7 +185,7 @@ impl ScriptedJudge {
         } else {
             format!("{name} is {}", score.value)
         };
-        Rating { analysis, cut: false, score, lookups: lookups.to_vec() }
+        Rating { lookups: lookups.to_vec(), ..Rating::new(analysis, score) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use acem3_experts::generate::{GenerationTask, ImageTokens};
+use acem3_experts::generate::{GenerationTask, ImageTokens, TextAlternative};
 use acem3_experts::{Error, Rating};
 use anyhow::Result;
 
@@ -79,9 +79,9 @@ fn compute_group(
             Err(error) => reply_to(request, Err(MemberError::Unusable(format!("{error:#}")))),
         }
     }
-    let result = group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |index, ratings| {
+    let result = group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |index, texts| {
         if let Some(request) = waiting.get_mut(index).and_then(Option::take) {
-            reply_to(request, ratings.map_err(to_member_error));
+            reply_to(request, texts.map(TextAlternative::average).map_err(to_member_error));
         }
         Ok(Vec::new())
     });

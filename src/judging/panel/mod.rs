@@ -16,6 +16,7 @@ mod panel_judge;
 mod panel_replicas;
 mod prompts;
 mod response_pass;
+mod sample_combinations;
 mod tile_tokens;
 mod trunk_group;
 

@@ -1,5 +1,6 @@
 //! Options of a panel that shape its prompts and texts.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use acem3_experts::Error;
@@ -13,10 +14,18 @@ use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::provenance::{Provenance, add_form};
 
 /// Options of a judge run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JudgeOptions {
     /// True to judge one presentation order instead of both.
     pub single_order: bool,
+    /// Number of samples of each text, whose scores are averaged; 1 for the most probable text.
+    pub samples: NonZeroUsize,
+}
+
+impl Default for JudgeOptions {
+    fn default() -> Self {
+        Self { single_order: false, samples: NonZeroUsize::MIN }
+    }
 }
 
 /// Options of a panel that shape its prompts and texts. The default judges pairs, writes analyses and
@@ -58,6 +67,9 @@ impl PanelOptions {
         let texts = if self.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
+        if run.samples > NonZeroUsize::MIN {
+            provenance.insert("samples".to_owned(), run.samples.to_string());
+        }
     }
 
     /// Returns the rubric.

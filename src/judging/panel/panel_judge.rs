@@ -1,15 +1,15 @@
 //! The panel judge: judges responses with the members of a panel.
 
 use acem3_conclusion::Verdict;
-use acem3_experts::Aspect;
 use acem3_experts::generate::GenerationTask;
 use acem3_experts::prompt::Form;
+use acem3_experts::{Aspect, Error};
 use anyhow::Result;
 
 use super::group_cache::GroupCache;
 use super::load::Panel;
 use super::options::{JudgeOptions, PanelOptions};
-use super::response_pass::{GroupImages, ResponsePass};
+use super::response_pass::{GroupImages, PassTask, ResponsePass};
 use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
@@ -69,13 +69,9 @@ impl PanelJudge {
             };
             for rotation in self.form().rotations(job.responses.len(), self.options.single_order) {
                 let input = job.to_input(rotation, self.shows_reference(), job.image.is_some());
-                passes.push(ResponsePass::new(
-                    i,
-                    rotation,
-                    input,
-                    images.clone(),
-                    &self.panel.rubric,
-                ));
+                let pass =
+                    ResponsePass::new(i, rotation, input, images.clone(), &self.panel.rubric);
+                passes.push(pass.with_samples(self.options.samples.get()));
             }
         }
         Ok(passes)
@@ -116,28 +112,28 @@ fn generate_group(
     passes: &mut [ResponsePass],
 ) -> Result<()> {
     let mut tasks: Vec<GenerationTask> = Vec::new();
-    // Pass and member of each task.
-    let mut origins = Vec::new();
-    for (pass_index, pass) in passes.iter().enumerate() {
+    // Pass of each task, and what it is in it.
+    let mut origins: Vec<(usize, PassTask)> = Vec::new();
+    let push_conclusions = |origins: &mut Vec<_>, pass_index, pass: &mut ResponsePass| {
+        let conclusions = pass.conclusion_tasks(index, group)?;
+        origins.extend((0..conclusions.len()).map(|i| (pass_index, PassTask::Conclusion(i))));
+        Ok::<_, Error>(conclusions)
+    };
+    for (pass_index, pass) in passes.iter_mut().enumerate() {
         for (member, task) in pass.expert_tasks(index, group)? {
             tasks.push(task);
-            origins.push((pass_index, member));
+            origins.push((pass_index, PassTask::Expert(member)));
         }
-        if let Some(task) = pass.conclusion_task(index, group)? {
-            tasks.push(task);
-            origins.push((pass_index, group.conclusion_member));
-        }
+        tasks.extend(push_conclusions(&mut origins, pass_index, pass)?);
     }
-    group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |task, ratings| {
-        let (pass_index, member) = origins[task];
+    group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |index, texts| {
+        let (pass_index, task) = origins[index];
         let pass = &mut passes[pass_index];
-        pass.finish(member, ratings);
-        if member == group.conclusion_member {
-            return Ok(Vec::new());
+        pass.finish(task, texts);
+        match task {
+            PassTask::Conclusion(_) => Ok(Vec::new()),
+            PassTask::Expert(_) => push_conclusions(&mut origins, pass_index, pass),
         }
-        let conclusion = pass.conclusion_task(index, group)?;
-        origins.extend(conclusion.iter().map(|_| (pass_index, group.conclusion_member)));
-        Ok(conclusion.into_iter().collect())
     })?;
     Ok(())
 }

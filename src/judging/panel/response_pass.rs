@@ -3,20 +3,30 @@
 use std::sync::Arc;
 
 use acem3_conclusion::OrderVerdict;
-use acem3_experts::generate::{GenerationTask, ImageTokens};
+use acem3_experts::generate::{GenerationTask, ImageTokens, TextAlternative};
 use acem3_experts::prompt::{Form, JudgeInput, Rubric};
-use acem3_experts::{BranchExperts, Error, Rating};
-use anyhow::{Context as _, Result};
+use acem3_experts::{BranchExperts, Error};
+use anyhow::{Context as _, Result, ensure};
 
+use super::sample_combinations::{SampleCombination, combine_samples};
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::Unscored;
 use crate::judging::panel::trunk_group::TrunkGroup;
 
-/// Ratings of a member, or its error.
-type MemberOutput = Result<Vec<Rating>, Error>;
+/// Texts of a member, or its error.
+type MemberOutput = Result<Vec<TextAlternative>, Error>;
 
 /// Image tokens for each trunk group; `None` for text-only groups.
 pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
+
+/// A task of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PassTask {
+    /// The evaluation of this member.
+    Expert(usize),
+    /// The conclusion on the combination of the experts' texts with this index.
+    Conclusion(usize),
+}
 
 /// Responses in one presentation order: two, or one alone.
 pub(super) struct ResponsePass<'a> {
@@ -29,7 +39,16 @@ pub(super) struct ResponsePass<'a> {
     images: Result<GroupImages, Unscored>,
     /// Outputs of the experts, in the order of the aspects.
     experts: Vec<Option<MemberOutput>>,
-    conclusion: Option<MemberOutput>,
+    /// Outputs of the conclusion model, one for each combination of the experts' texts.
+    conclusions: Vec<Conclusion>,
+    /// Number of samples of each text.
+    samples: usize,
+}
+
+/// Output of the conclusion model on a combination of the experts' texts.
+struct Conclusion {
+    combination: SampleCombination,
+    output: Option<MemberOutput>,
 }
 
 impl<'a> ResponsePass<'a> {
@@ -42,7 +61,12 @@ impl<'a> ResponsePass<'a> {
         rubric: &Rubric,
     ) -> Self {
         let experts = rubric.aspects.iter().map(|_| None).collect();
-        Self { job, rotation, input, images, experts, conclusion: None }
+        Self { job, rotation, input, images, experts, conclusions: Vec::new(), samples: 1 }
+    }
+
+    /// Sets the number of samples of each text.
+    pub(super) fn with_samples(self, samples: usize) -> Self {
+        Self { samples, ..self }
     }
 
     /// Returns the tasks of the experts that are members of a group, with their members.
@@ -59,42 +83,57 @@ impl<'a> ResponsePass<'a> {
         let with_heads = tasks.into_iter().filter_map(|mut task| {
             let member = task.member;
             task.member = group.head_index(member)?;
+            task.samples = self.samples;
             Some((member, task))
         });
         Ok(with_heads.collect())
     }
 
-    /// Returns the task of the conclusion model: `None` if it is not a member of the group, or if an
-    /// expert has not ended or has failed.
-    pub(super) fn conclusion_task(
-        &self,
+    /// Returns the tasks of the conclusion model, one for each combination of the experts' texts: none
+    /// if it is not a member of the group, or if an expert has not ended or has failed.
+    pub(super) fn conclusion_tasks(
+        &mut self,
         group_index: usize,
         group: &TrunkGroup,
-    ) -> Result<Option<GenerationTask>, Error> {
+    ) -> Result<Vec<GenerationTask>, Error> {
         let head = group.head_index(group.conclusion_member);
         let (Some(head), Some(conclusion), Ok(images)) = (head, &group.conclusion, &self.images)
         else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        let mut evaluations = Vec::new();
-        for (aspect, output) in conclusion.rubric().aspects.iter().zip(&self.experts) {
-            let Some(Ok(ratings)) = output else {
-                return Ok(None);
-            };
-            evaluations.push(BranchExperts::build_evaluation(aspect, ratings.clone()));
-        }
+        let outputs = self.experts.iter().map(|output| output.as_ref()?.as_deref().ok());
+        let Some(experts) = outputs.collect::<Option<Vec<&[TextAlternative]>>>() else {
+            return Ok(Vec::new());
+        };
         let (input, image) = self.input_for(images, group_index);
         let tokenizer = group.engine.tokenizer();
-        let mut task = conclusion.task(&input, image, &evaluations, tokenizer)?;
-        task.member = head;
-        Ok(Some(task))
+        let combinations = combine_samples(&experts, self.samples);
+        let to_task = |combination: &SampleCombination| {
+            let texts = combination.texts.iter().zip(&experts);
+            let texts = texts.map(|(text, alternatives)| alternatives.get(*text));
+            let evaluations =
+                conclusion.rubric().aspects.iter().zip(texts).map(|(aspect, text)| {
+                    let ratings = text.map(|text| text.ratings.clone()).unwrap_or_default();
+                    BranchExperts::build_evaluation(aspect, ratings)
+                });
+            let evaluations: Vec<_> = evaluations.collect();
+            let task = conclusion.task(&input, image, &evaluations, tokenizer)?;
+            Ok(GenerationTask { member: head, samples: combination.samples, ..task })
+        };
+        let tasks = combinations.iter().map(to_task).collect::<Result<_, Error>>()?;
+        let without_output = |combination| Conclusion { combination, output: None };
+        self.conclusions = combinations.into_iter().map(without_output).collect();
+        Ok(tasks)
     }
 
-    /// Stores the output of a member.
-    pub(super) fn finish(&mut self, member: usize, output: MemberOutput) {
-        match self.experts.get_mut(member) {
-            Some(expert) => *expert = Some(output),
-            None => self.conclusion = Some(output),
+    /// Stores the output of a task.
+    pub(super) fn finish(&mut self, task: PassTask, output: MemberOutput) {
+        let place = match task {
+            PassTask::Expert(member) => self.experts.get_mut(member),
+            PassTask::Conclusion(index) => self.conclusions.get_mut(index).map(|c| &mut c.output),
+        };
+        if let Some(place) = place {
+            *place = Some(output);
         }
     }
 
@@ -114,7 +153,8 @@ impl<'a> ResponsePass<'a> {
             // The answer of the expert is the verdict.
             let answer = self.experts.into_iter().flatten().next();
             return Ok(match answer.context("the panel has no member for medical knowledge")? {
-                Ok(conclusion) => {
+                Ok(answers) => {
+                    let conclusion = TextAlternative::average(answers);
                     let branches = Vec::new();
                     Ok(OrderVerdict { swapped: false, first_shown: None, branches, conclusion })
                 }
@@ -124,14 +164,25 @@ impl<'a> ResponsePass<'a> {
         let mut branches = Vec::new();
         for (aspect, output) in rubric.aspects.iter().zip(self.experts) {
             match output.context("the panel has no member for an aspect")? {
-                Ok(ratings) => branches.push(BranchExperts::build_evaluation(aspect, ratings)),
+                Ok(texts) => {
+                    let ratings = TextAlternative::average(texts);
+                    branches.push(BranchExperts::build_evaluation(aspect, ratings));
+                }
                 Err(error) => return Ok(Err(to_unscored(error)?)),
             }
         }
-        let ratings = match self.conclusion.context("the panel has no conclusion model")? {
-            Ok(ratings) => ratings,
-            Err(error) => return Ok(Err(to_unscored(error)?)),
-        };
+        let mut texts = Vec::new();
+        for Conclusion { combination, output } in self.conclusions {
+            match output.context("the panel has no conclusion model")? {
+                Ok(alternatives) => texts.extend(alternatives.into_iter().map(|text| {
+                    let weight = combination.weight * text.weight;
+                    TextAlternative { weight, ..text }
+                })),
+                Err(error) => return Ok(Err(to_unscored(error)?)),
+            }
+        }
+        ensure!(!texts.is_empty(), "the panel has no conclusion model");
+        let ratings = TextAlternative::average(texts);
         Ok(Ok(OrderVerdict::from_presentation(form, self.rotation, branches, ratings)))
     }
 

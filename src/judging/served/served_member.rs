@@ -151,7 +151,7 @@ impl ServedMember {
         let to_rating = |(rating, cut): (ReadRating, bool)| {
             let place = ScorePlace::new(&text, &places, &rating);
             let score = places.score(&rating, self.capabilities.logprobs);
-            (Rating { score, analysis: rating.analysis, cut, lookups: Vec::new() }, place)
+            (Rating { cut, ..Rating::new(rating.analysis, score) }, place)
         };
         Ok(ratings.into_iter().zip(cut).map(to_rating).collect())
     }

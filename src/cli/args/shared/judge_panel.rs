@@ -5,8 +5,10 @@ use clap::builder::FalseyValueParser;
 
 use super::device::DeviceArgs;
 use super::knowledge::KnowledgeArgs;
+use super::samples::SamplesArgs;
 use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
+use crate::judging::panel::JudgeOptions;
 use crate::support::device::Placement;
 use crate::support::process::limits::free_memory;
 
@@ -40,6 +42,9 @@ pub struct JudgePanelArgs {
     /// position bias
     #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
     pub single_order: bool,
+    /// The samples of analyses.
+    #[command(flatten)]
+    pub samples: SamplesArgs,
     /// Generate scores without analyses: faster, less reliable
     #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
     pub scores_only: bool,
@@ -53,6 +58,21 @@ pub struct JudgePanelArgs {
 }
 
 impl JudgePanelArgs {
+    /// Returns the options of the run.
+    ///
+    /// # Errors
+    ///
+    /// Samples are requested of texts that have no analysis.
+    pub fn judge_options(&self) -> anyhow::Result<JudgeOptions> {
+        if self.scores_only && self.samples.is_set() {
+            anyhow::bail!(
+                "--samples: with --scores-only there is no analysis that could differ\n\
+                 hint: omit one of the two flags"
+            );
+        }
+        Ok(JudgeOptions { single_order: self.single_order, samples: self.samples.samples })
+    }
+
     /// Returns the limit on the memory for texts in progress: by default half of the free memory on a CPU,
     /// and none on a GPU.
     pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::introspect::IntrospectArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
-use crate::cli::args::shared::{DeviceArgs, KnowledgeArgs, OutputFormat};
+use crate::cli::args::shared::{DeviceArgs, KnowledgeArgs, OutputFormat, SamplesArgs};
 use crate::support::device::DeviceChoice;
 use crate::support::terminal::verbosity::ProgressMode;
 use crate::training::ablation::AblationStudy;
@@ -94,6 +94,9 @@ pub struct TrainEvalArgs {
     /// Use only the first N cases of each data set
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<usize>)]
     pub limit: Option<usize>,
+    /// The samples of analyses.
+    #[command(flatten)]
+    pub samples: SamplesArgs,
     /// Where the judge looks up medical knowledge.
     #[command(flatten)]
     pub knowledge: KnowledgeArgs,

@@ -140,6 +140,12 @@ fn teacher_arguments(
     if teacher.scores_only {
         bail!("--scores-only: evaluations for training need analyses\nhint: omit --scores-only");
     }
+    if teacher.samples.is_set() {
+        bail!(
+            "--samples: the averaged score of several samples need not fit the analysis\n\
+             hint: omit --samples"
+        );
+    }
     if let Some(RecipeSettings { recipe, teacher: rubric, .. }) = recipe {
         form.form = FormArg::from(recipe.form);
         if recipe.reference == RecipeReference::Show {

@@ -72,7 +72,10 @@ pub(super) fn run(args: &TrainEvalArgs, verbosity: Verbosity) -> Result<Exit> {
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let options = PanelOptions { knowledge: args.knowledge.open()?, ..PanelOptions::default() };
     let panel = Panel::load(&files, options, &placement, downloads)?;
-    let mut judge = PanelJudge::new(panel, JudgeOptions::default());
+    let mut judge = PanelJudge::new(
+        panel,
+        JudgeOptions { samples: args.samples.samples, ..JudgeOptions::default() },
+    );
     let config = MeasurementConfig {
         phantoms: args.phantoms.unwrap_or(if args.cases.is_some() { 0 } else { DEFAULT_PHANTOMS }),
         cases: args.cases.clone(),

@@ -102,12 +102,10 @@ fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefix
     let rubric = Rubric::built_in().unwrap();
     let evaluations: Vec<BranchEvaluation> = (rubric.aspects.iter())
         .map(|aspect| {
-            let ratings = pair.aspect_ratings(aspect.key).into_iter().map(|r| Rating {
-                analysis: r.analysis.clone(),
-                cut: false,
-                score: score(r.score),
-                lookups: Vec::new(),
-            });
+            let ratings = pair
+                .aspect_ratings(aspect.key)
+                .into_iter()
+                .map(|r| Rating::new(r.analysis.clone(), score(r.score)));
             BranchExperts::build_evaluation(aspect, ratings.collect())
         })
         .collect();

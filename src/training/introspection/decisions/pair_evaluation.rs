@@ -115,12 +115,10 @@ impl RatedPair {
                  hint: give one for each response, `\"analyses\": [\"...\", \"...\"]`"
             )
         })?;
-        let ratings = scores.iter().zip(analyses).map(|(score, analysis)| Rating {
-            analysis: analysis.clone(),
-            cut: false,
-            score: Score::from_value(*score),
-            lookups: Vec::new(),
-        });
+        let ratings = scores
+            .iter()
+            .zip(analyses)
+            .map(|(score, analysis)| Rating::new(analysis.clone(), Score::from_value(*score)));
         Ok(ratings.collect())
     }
 }

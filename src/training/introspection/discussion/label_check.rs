@@ -60,6 +60,8 @@ mod tests {
                 analyses: None,
                 cut: None,
                 lookups: None,
+                alternatives: None,
+                between: None,
                 probabilities: vec![vec![0.0; 6]; 2],
                 label_mass: None,
                 partial: None,

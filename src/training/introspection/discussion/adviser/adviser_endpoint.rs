@@ -245,7 +245,7 @@ fn without_image(pieces: Vec<PromptPiece>) -> Vec<PromptPiece> {
 }
 
 fn to_rating((analysis, score): (String, u8)) -> Rating {
-    Rating { analysis, cut: false, score: Score::from_value(score), lookups: Vec::new() }
+    Rating::new(analysis, Score::from_value(score))
 }
 
 fn texts(ratings: &[Rating]) -> Vec<(String, u8)> {

@@ -1,0 +1,108 @@
+//! The tasks whose texts are in progress.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::text_alternative::TextAlternative;
+use super::text_generation::TextGeneration;
+use crate::Error;
+
+/// Index of a task, and its texts in the order of their samples.
+type FinishedTask = (usize, Result<Vec<TextAlternative>, Error>);
+
+/// A text in progress.
+struct ActiveText {
+    /// Index of its task.
+    index: usize,
+    text: TextGeneration,
+}
+
+/// A task whose texts are in progress.
+struct OpenTask {
+    /// Tokens that it may take.
+    tokens: usize,
+    /// Number of texts in progress.
+    active: usize,
+    /// Finished texts, or the first error.
+    finished: Result<Vec<TextAlternative>, Error>,
+}
+
+impl OpenTask {
+    /// Stores a text that has ended.
+    fn finish(&mut self, text: TextGeneration) {
+        self.active -= 1;
+        match (&mut self.finished, text.into_alternative()) {
+            (Ok(finished), Ok(alternative)) => finished.push(alternative),
+            (finished @ Ok(_), Err(error)) => *finished = Err(error),
+            (Err(_), _) => {}
+        }
+    }
+
+    /// Returns the texts in the order of their samples.
+    fn into_alternatives(self) -> Result<Vec<TextAlternative>, Error> {
+        let mut finished = self.finished?;
+        finished.sort_by_key(|alternative| alternative.first_sample);
+        Ok(finished)
+    }
+}
+
+/// Tasks in progress, with their texts.
+#[derive(Default)]
+pub(super) struct TasksInProgress {
+    texts: Vec<ActiveText>,
+    open: HashMap<usize, OpenTask>,
+}
+
+impl TasksInProgress {
+    /// Adds a task with its first text, which may take this many tokens.
+    pub(super) fn add(&mut self, index: usize, tokens: usize, text: TextGeneration) {
+        self.texts.push(ActiveText { index, text });
+        self.open.insert(index, OpenTask { tokens, active: 1, finished: Ok(Vec::new()) });
+    }
+
+    /// Returns the number of tokens that all tasks may take.
+    pub(super) fn tokens(&self) -> usize {
+        self.open.values().map(|task| task.tokens).sum()
+    }
+
+    /// Returns the texts, sorted by [`Self::sort`].
+    pub(super) fn texts(&mut self) -> Vec<&mut TextGeneration> {
+        self.texts.iter_mut().map(|active| &mut active.text).collect()
+    }
+
+    /// Sorts the texts by member, so that the rows of a head are adjacent.
+    pub(super) fn sort(&mut self) {
+        self.texts.sort_by_key(|active| active.text.member);
+    }
+
+    /// Adds the texts that split off in the last step, and removes finished ones. Returns the tasks
+    /// that have no text in progress, with their texts.
+    pub(super) fn take_finished(&mut self) -> Vec<FinishedTask> {
+        let split = |active: &mut ActiveText| {
+            let index = active.index;
+            active.text.take_splits().into_iter().map(move |text| ActiveText { index, text })
+        };
+        let splits: Vec<ActiveText> = self.texts.iter_mut().flat_map(split).collect();
+        for ActiveText { index, .. } in &splits {
+            if let Some(task) = self.open.get_mut(index) {
+                task.active += 1;
+            }
+        }
+        let has_new = !splits.is_empty();
+        self.texts.extend(splits);
+        let mut finished = Vec::new();
+        for done in self.texts.extract_if(.., |active| active.text.is_done()) {
+            let Entry::Occupied(mut task) = self.open.entry(done.index) else {
+                continue;
+            };
+            task.get_mut().finish(done.text);
+            if task.get().active == 0 {
+                finished.push((done.index, task.remove().into_alternatives()));
+            }
+        }
+        if has_new {
+            self.sort();
+        }
+        finished
+    }
+}

@@ -1,0 +1,146 @@
+//! Several samples of an analysis: texts that split where several tokens are probable.
+
+use acem3_experts::generate::{
+    Engine, GenerationSettings, GenerationTask, PrefixCache, TextAlternative,
+};
+use serde_json::Value;
+
+use crate::folder::Folder;
+use crate::tiny_panel;
+
+const SETTINGS: GenerationSettings = GenerationSettings { analysis_tokens: 12, scores_only: false };
+
+/// Returns the texts of all tasks.
+fn texts(engine: &Engine, tasks: Vec<GenerationTask>) -> Vec<Vec<TextAlternative>> {
+    let mut results = vec![Vec::new(); tasks.len()];
+    let mut cache = PrefixCache::default();
+    let mut finish = |task: usize, texts: Result<Vec<TextAlternative>, _>| {
+        results[task] = texts?;
+        Ok(Vec::new())
+    };
+    engine.generate_queue(tasks, &mut cache, &mut finish).unwrap();
+    results
+}
+
+fn tasks(engine: &Engine, samples: usize) -> Vec<GenerationTask> {
+    let tasks = tiny_panel::three_pair_tasks(engine).into_iter();
+    tasks.map(|task| GenerationTask { samples, ..task }).collect()
+}
+
+fn analyses(text: &TextAlternative) -> Vec<&str> {
+    text.ratings.iter().map(|rating| rating.analysis.as_str()).collect()
+}
+
+#[test]
+fn samples_cover_different_texts_and_weights_sum_to_one() {
+    let engine = tiny_panel::panel(SETTINGS);
+    let (mut splits, mut differs) = (0, false);
+    for alternatives in texts(&engine, tasks(&engine, 6)) {
+        assert_eq!(alternatives.iter().map(|text| text.samples).sum::<usize>(), 6);
+        let weight: f64 = alternatives.iter().map(|text| text.weight).sum();
+        assert!((weight - 1.0).abs() < 1e-9, "{weight}");
+        let mut next = 0;
+        for text in &alternatives {
+            assert_eq!(text.first_sample, next);
+            next += text.samples;
+        }
+        differs |= alternatives.iter().any(|text| analyses(text) != analyses(&alternatives[0]));
+        splits += usize::from(alternatives.len() > 1);
+    }
+    assert!(splits > 0 && differs, "no text has split");
+}
+
+#[test]
+fn texts_do_not_depend_on_the_batch_the_memory_or_other_samples() {
+    let engine = tiny_panel::panel(SETTINGS);
+    let all = tasks(&engine, 5);
+    let expected = texts(&engine, all.clone());
+    let alone: Vec<_> = all.iter().flat_map(|task| texts(&engine, vec![task.clone()])).collect();
+    assert_eq!(alone, expected);
+    let mut limited = tiny_panel::panel(SETTINGS);
+    limited.limit_memory(3_000_000);
+    assert_eq!(texts(&limited, all), expected);
+    // One sample is the most probable text, as without samples.
+    let one = texts(&engine, tasks(&engine, 1));
+    let generated = engine.generate(&tasks(&engine, 1), &mut PrefixCache::default()).unwrap();
+    for (texts, ratings) in one.into_iter().zip(generated) {
+        assert_eq!(texts.len(), 1);
+        assert_eq!(texts[0].ratings, ratings.unwrap());
+    }
+}
+
+/// The first token of a text with several samples splits by the probabilities of a text that starts
+/// with each of them.
+#[test]
+fn average_of_texts_is_the_weighted_mean_of_their_scores() {
+    let engine = tiny_panel::panel(SETTINGS);
+    let all = tasks(&engine, 4);
+    let averages = engine.generate(&all, &mut PrefixCache::default()).unwrap();
+    for (alternatives, average) in texts(&engine, all).into_iter().zip(averages) {
+        for (i, rating) in average.unwrap().iter().enumerate() {
+            let expected = alternatives.iter().map(|t| t.weight * t.ratings[i].score.expected());
+            let difference = expected.sum::<f64>() - rating.score.expected();
+            assert!(difference.abs() < 1e-5, "{difference}");
+            let weights = rating.alternatives.iter().map(|alternative| alternative.weight);
+            assert!(rating.alternatives.is_empty() || (weights.sum::<f64>() - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn records_have_alternatives_and_resume_needs_the_same_samples() {
+    let folder = Folder::empty();
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
+    let judge = |out: &str, flags: &[&str]| {
+        folder.run(&[&["judge", demo, "--out", out, "--limit", "4"], flags].concat())
+    };
+    let plain = judge("plain", &[]);
+    assert_eq!(plain.exit_code, 0, "{}", plain.stderr);
+    assert_eq!(judge("one", &["--samples", "1"]).exit_code, 0);
+    assert_eq!(folder.read("one/records.jsonl"), folder.read("plain/records.jsonl"));
+    assert!(!folder.read("plain/records.jsonl").contains("alternatives"));
+    let several = judge("several", &["--samples", "8"]);
+    assert_eq!(several.exit_code, 0, "{}", several.stderr);
+    let again = judge("again", &["--samples", "8", "--batch-size", "1"]);
+    assert_eq!(again.exit_code, 0, "{}", again.stderr);
+    assert_eq!(folder.read("again/records.jsonl"), folder.read("several/records.jsonl"));
+    let mut different = 0;
+    for record in folder.records("several") {
+        for order in record["orders"].as_array().unwrap() {
+            let aspects = order["aspects"].as_object().unwrap().values();
+            let criteria = aspects.flat_map(|aspect| aspect.as_object().unwrap().values());
+            for scores in criteria.chain([&order["conclusion"]]) {
+                let Some(all) = scores.get("alternatives").and_then(Value::as_array) else {
+                    assert!(scores.get("between").is_none());
+                    continue;
+                };
+                different += 1;
+                assert_eq!(scores["between"].as_array().map(Vec::len), Some(2));
+                for (alternatives, expected) in
+                    all.iter().zip(scores["expected"].as_array().unwrap())
+                {
+                    let alternatives = alternatives.as_array().unwrap();
+                    let number = |value: &Value, name: &str| value[name].as_f64().unwrap();
+                    let mean =
+                        alternatives.iter().map(|a| number(a, "weight") * number(a, "expected"));
+                    let difference = mean.sum::<f64>() - expected.as_f64().unwrap();
+                    assert!(alternatives.is_empty() || difference.abs() < 2e-3, "{scores}");
+                }
+            }
+        }
+    }
+    assert!(different > 0, "no analysis differs");
+    assert_eq!(folder.manifest("several")["provenance"]["samples"], "8");
+    let other = judge("several", &["--samples", "4"]);
+    assert_eq!(other.exit_code, 2);
+    assert!(other.stderr.contains("samples was 8, is 4"), "{}", other.stderr);
+    for (flags, message) in [
+        (vec!["--samples", "0"], "expected a number from 1 to 64"),
+        (vec!["--samples", "2", "--scores-only"], "no analysis that could differ"),
+        (vec!["--samples", "2", "--panel", "scripted:"], "a scripted judge writes one text"),
+    ] {
+        let output = judge("none", &flags);
+        assert_eq!(output.exit_code, 2, "{flags:?}");
+        assert!(output.stderr.contains(message), "{}", output.stderr);
+    }
+}
