@@ -66,7 +66,7 @@ pub(super) fn normalize(text: &str) -> String {
 }
 
 /// Returns `Some(true)` for "yes", `Some(false)` for "no" and `None` for any other answer.
-pub(super) fn parse_yes_no(text: &str) -> Option<bool> {
+pub(crate) fn parse_yes_no(text: &str) -> Option<bool> {
     match normalize(text).as_str() {
         "yes" => Some(true),
         "no" => Some(false),

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rand::Rng as _;
+use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::dataset_rows::answer_terms::{normalize, overlaps, parse_yes_no, terms};
@@ -171,6 +172,18 @@ impl DistractorPool {
         self.answers.get(chosen.answer).map(|answer| answer.text.clone())
     }
 
+    /// Samples a wrong answer among those to all questions of the item's type, in proportion to their
+    /// frequency. Returns `None` if there is no candidate, or if the question itself gives the
+    /// alternatives: yes and no, or options.
+    pub fn sample_of_type(&self, item: &DatasetItem, rng: &mut ChaCha8Rng) -> Option<String> {
+        let has_options = !question_options::other_options(&item.question, &item.answer).is_empty();
+        if has_options || parse_yes_no(&item.answer).is_some() {
+            return None;
+        }
+        let chosen = self.candidates(item).choose(rng).copied()?;
+        self.answers.get(chosen.answer).map(|answer| answer.text.clone())
+    }
+
     /// Returns wrong answers to questions of the item's type (of any type if there are none), with
     /// the shape of the right answer if possible. Excludes answers whose words all occur in the
     /// question.
@@ -307,6 +320,26 @@ mod tests {
         assert_eq!(counts.keys().collect::<Vec<_>>(), ["Heart", "Liver"]);
         let proportion = f64::from(counts["Liver"]) / 400.0;
         assert!((0.65..0.85).contains(&proportion), "{proportion}");
+    }
+
+    #[test]
+    fn answers_of_a_type_come_from_all_its_questions() {
+        let mut items = vec![item("What organ is it?", "Lung", "Organ")];
+        items.extend((0..40).map(|_| item("What organ is it?", "Liver", "Organ")));
+        items.extend((0..400).map(|_| item("Which part is bright?", "Heart", "Organ")));
+        items.push(item("Is it?", "yes", "Organ"));
+        items.push(item("Which is bigger, liver or spleen?", "Liver", "Organ"));
+        let pool = DistractorPool::new(&items);
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut heart = 0;
+        for _ in 0..200 {
+            heart +=
+                u32::from(pool.sample_of_type(&items[0], &mut rng) == Some("Heart".to_owned()));
+        }
+        assert!((150..200).contains(&heart), "{heart}");
+        for given in &items[items.len() - 2..] {
+            assert_eq!(pool.sample_of_type(given, &mut rng), None);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod model_answers;
 mod question_options;
 mod reference_match;
 
+pub(crate) use crate::data::dataset_rows::answer_terms::parse_yes_no;
 pub use crate::data::dataset_rows::dataset_items::{DatasetItem, DatasetSplit, load_dataset_items};
 pub use crate::data::dataset_rows::distractors::DistractorPool;
 pub use crate::data::dataset_rows::reference_match::matches_reference;

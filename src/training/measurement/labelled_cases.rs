@@ -37,7 +37,12 @@ impl LabelledCases {
         let source = cases::open(path, &SourceOptions::default())?;
         let reader = ImageReader::new(cases::base_folder(path), ImageLimits::default());
         let reader = Arc::new(Mutex::new(reader));
-        let mut set = TestSet { name: NAME, pairs: Vec::new(), known_orders: Vec::new() };
+        let mut set = TestSet {
+            name: NAME,
+            pairs: Vec::new(),
+            known_orders: Vec::new(),
+            tests_other_images: true,
+        };
         let mut hashed = Vec::new();
         for case in source {
             let case = case.map_err(|problem| {
@@ -133,6 +138,7 @@ fn known_order(case: &str, labels: &CaseLabels, pair: [usize; 2]) -> Option<Know
         labels: final_scores
             .map(|scores| [0, 1].map(|i| (format!("{case} {}", pair[i]), scores[i]))),
         is_closed: None,
+        majority: None,
     })
 }
 

@@ -4,20 +4,24 @@
 //! confidence interval. Blank and mismatched images measure image sensitivity.
 
 mod config;
+mod data_set_pairs;
 mod interval;
 mod label_accuracy;
 mod label_results;
 pub(crate) mod labelled_cases;
+pub(crate) mod majority;
 mod observer;
 mod report;
 pub(crate) mod test_pair;
 pub(crate) mod test_sets;
+mod trivial_rules;
 
 pub use config::MeasurementConfig;
 pub use interval::{Proportion, proportion_with_interval};
 pub use label_results::{LabelResults, ScoreCorrelation, TargetAccuracy};
 pub use observer::{MeasuredCounts, MeasurementObserver};
 pub use report::{MeasurementReport, SetResults};
+pub use trivial_rules::TrivialRules;
 
 use std::cmp::Ordering;
 
@@ -27,6 +31,7 @@ use anyhow::{Result, bail};
 
 use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::measurement::data_set_pairs::data_set_pairs;
 use crate::training::measurement::label_accuracy::{
     compare_with_labels, has_aspect, has_criterion,
 };
@@ -34,7 +39,8 @@ use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::test_pair::{
     ImageCondition, TestPair, has_distinct_images, judge_first_pairs,
 };
-use crate::training::measurement::test_sets::{KnownOrder, TestSet, data_set_pairs, phantoms};
+use crate::training::measurement::test_sets::{KnownOrder, TestSet, phantoms};
+use crate::training::measurement::trivial_rules::compare_lengths;
 
 /// Judges every test set under every image condition. Skips the mismatched images of a set with only
 /// one image. After an interrupt, the report has the pairs that were judged until then.
@@ -69,7 +75,10 @@ pub fn measure(
         })?;
         let is_complete = verdicts.len() == set.pairs.len();
         if !verdicts.is_empty() {
-            let set_results = set_results(set, condition.name(), &verdicts);
+            let mut set_results = set_results(set, condition.name(), &verdicts);
+            if condition == ImageCondition::Original {
+                set_results.rules = Some(TrivialRules::of(set));
+            }
             observer.finished(&set_results)?;
             results.push(set_results);
         }
@@ -102,6 +111,9 @@ fn conditions<'a>(
 ) -> Vec<(&'a TestSet, ImageCondition)> {
     let mut conditions = vec![(set, ImageCondition::Original)];
     let has_images = set.pairs.iter().all(|pair| pair.image.is_present());
+    if !set.tests_other_images {
+        return conditions;
+    }
     if config.tests_image_sensitivity && !has_images {
         let note =
             format!("{}: skipped blank and mismatched images, a case has no image", set.name);
@@ -145,6 +157,14 @@ fn set_results(
             matches.then(|| better_preferred(k, v.expected_scores())).flatten()
         })
     };
+    // Of pairs whose better response is the longer one, or the shorter one.
+    let preferred_if_better_is = |length: Ordering| {
+        mean_of_pairs(&|t, k, v| {
+            let lengths = compare_lengths(t);
+            let better = if k.order? == Ordering::Less { lengths.reverse() } else { lengths };
+            (better == length).then(|| better_preferred(k, v.expected_scores())).flatten()
+        })
+    };
     let final_order = |known: &KnownOrder, judged: Option<Ordering>| {
         known.order.map(|order| indicator(Some(order) == judged))
     };
@@ -169,6 +189,8 @@ fn set_results(
         preferred: mean(&|k, v| better_preferred(k, v.expected_scores())),
         preferred_closed: preferred_if_closed(true),
         preferred_open: preferred_if_closed(false),
+        preferred_longer: preferred_if_better_is(Ordering::Greater),
+        preferred_shorter: preferred_if_better_is(Ordering::Less),
         preferred_by_accuracy: mean(&|k, v| {
             let criterion = Criterion::FACTUAL_ACCURACY;
             has_criterion(v, criterion)
@@ -178,6 +200,7 @@ fn set_results(
         better_shown: [true, false].map(|first| mean(&|k, v| order_accuracy(k.order?, v, first))),
         flips: mean(&|_, v| v.is_flipped().map(indicator)),
         labels: compare_with_labels(&judged),
+        rules: None,
         longer: mean_of_pairs(&|t, k, v| longer_preferred(t, k.order?, v.preference())),
     }
 }

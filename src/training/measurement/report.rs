@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::interval::Proportion;
 use super::label_results::{LabelResults, ScoreCorrelation};
+use super::trivial_rules::TrivialRules;
 use crate::support::tables::{Table, TableSection, TableStyle, render_sections};
 use crate::support::terminal::number::{format_percent_with_interval, format_with_interval};
 use crate::support::text::format_count;
@@ -52,6 +53,10 @@ pub struct SetResults {
     pub preferred_closed: Option<Proportion>,
     /// Same as `preferred`, for open questions only.
     pub preferred_open: Option<Proportion>,
+    /// Same as `preferred`, for pairs whose better response is the longer one.
+    pub preferred_longer: Option<Proportion>,
+    /// Same as `preferred`, for pairs whose better response is the shorter one.
+    pub preferred_shorter: Option<Proportion>,
     /// Proportion of pairs whose better response has the higher expected factual accuracy.
     pub preferred_by_accuracy: Option<Proportion>,
     /// Order accuracy of the presentations with the better response first, and second. Their
@@ -64,6 +69,9 @@ pub struct SetResults {
     /// Proportion of pairs whose longer response is preferred, among pairs whose shorter response
     /// is better.
     pub longer: Option<Proportion>,
+    /// What rules without a judge prefer; absent with other images than the pairs' own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<TrivialRules>,
 }
 
 impl MeasurementReport {
@@ -85,25 +93,42 @@ impl SetResults {
         render_sections("", &[self.table()], style)
     }
 
+    /// Returns the mean of `preferred_longer` and `preferred_shorter`: a preference for long or for short
+    /// responses does not change it.
+    fn preferred_at_equal_length(&self) -> Option<f64> {
+        Some(f64::midpoint(self.preferred_longer?.value, self.preferred_shorter?.value))
+    }
+
     fn table(&self) -> TableSection {
-        let rows = [
-            ("order accuracy", self.order),
-            ("order accuracy, one presentation order", self.single_order),
-            ("better response preferred", self.preferred),
-            ("  closed questions", self.preferred_closed),
-            ("  open questions", self.preferred_open),
-            ("  by factual accuracy alone", self.preferred_by_accuracy),
-            ("order accuracy, better response first", self.better_shown[0]),
-            ("order accuracy, better response second", self.better_shown[1]),
-            ("flip rate", self.flips),
-            ("longer but worse response preferred", self.longer),
-        ];
         let mut table = Table::new(["statistic", "value", "n", "images"]);
-        for (name, proportion) in rows {
-            if let Some(proportion) = proportion {
-                table.push_row(proportion.cells(name));
-            }
+        push_proportions(
+            &mut table,
+            [
+                ("order accuracy", self.order),
+                ("order accuracy, one presentation order", self.single_order),
+                ("better response preferred", self.preferred),
+                ("  closed questions", self.preferred_closed),
+                ("  open questions", self.preferred_open),
+                ("  longer response better", self.preferred_longer),
+                ("  shorter response better", self.preferred_shorter),
+            ],
+        );
+        if let Some(value) = self.preferred_at_equal_length() {
+            let value = format_percent_with_interval(value, None);
+            let name = "  mean of the last two (length-controlled)".to_owned();
+            table.push_row([name, value, String::new(), String::new()]);
         }
+        push_proportions(
+            &mut table,
+            [
+                ("  by factual accuracy alone", self.preferred_by_accuracy),
+                ("order accuracy, better response first", self.better_shown[0]),
+                ("order accuracy, better response second", self.better_shown[1]),
+                ("flip rate", self.flips),
+                ("longer but worse response preferred", self.longer),
+            ],
+        );
+        push_proportions(&mut table, self.rules.iter().flat_map(TrivialRules::rows));
         self.push_labels(&mut table);
         // The JSON output has another word for mismatched images.
         let image: &str = if self.image == "exchanged" { "mismatched" } else { &self.image };
@@ -141,6 +166,18 @@ impl SetResults {
     }
 }
 
+/// Adds the rows of known proportions.
+fn push_proportions(
+    table: &mut Table,
+    rows: impl IntoIterator<Item = (&'static str, Option<Proportion>)>,
+) {
+    for (name, proportion) in rows {
+        if let Some(proportion) = proportion {
+            table.push_row(proportion.cells(name));
+        }
+    }
+}
+
 /// Returns the row of a correlation of final scores with labels.
 fn correlation_cells(name: &str, correlation: &ScoreCorrelation) -> [String; 4] {
     let interval = correlation.interval.map(|interval| interval.map(|v| format!("{v:.3}")));
@@ -171,10 +208,13 @@ mod tests {
             preferred: None,
             preferred_closed: None,
             preferred_open: None,
+            preferred_longer: None,
+            preferred_shorter: None,
             preferred_by_accuracy: None,
             better_shown: [None, None],
             flips: None,
             longer: None,
+            rules: None,
             labels: LabelResults::default(),
         };
         let title = results.table().title;

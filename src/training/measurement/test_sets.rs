@@ -1,35 +1,16 @@
-//! Test sets of a measurement: phantoms and held-out parts of public data sets.
+//! Test sets of a measurement: pairs whose better response is known.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use acem3_conclusion::compare_scores;
 use acem3_experts::{Aspect, Criterion};
-use acem3_vision::{DecodedImage, ImageLimits};
-use anyhow::{Context, Error, Result};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use acem3_vision::DecodedImage;
+use anyhow::{Context, Result};
 
-use crate::data::cases::ImageSource;
-use crate::data::dataset_rows::{
-    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, path_vqa_model_pairs,
-};
 use crate::data::images::derived::image_from_pixels;
-use crate::data::images::{ImageReader, LoadedImage};
 use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::training::measurement::test_pair::{TestImage, TestPair};
-
-/// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
-/// [`TRAINING_ROWS`]; questions about those images are excluded.
-const TEST_ROWS: Range<u64> = 1000..1500;
-/// Rows of the Path-VQA development set that may be used for training.
-const TRAINING_ROWS: Range<u64> = 0..1000;
-
-/// Name and split of the SLAKE test set.
-const SLAKE: (&str, DatasetSplit) = ("SLAKE validate", DatasetSplit::SlakeValidate);
 
 /// Known order of a pair.
 pub(crate) struct KnownOrder {
@@ -46,6 +27,9 @@ pub(crate) struct KnownOrder {
     pub(crate) labels: Option<[(String, f64); 2]>,
     /// True for a closed question; `None` if unknown.
     pub(crate) is_closed: Option<bool>,
+    /// Whether the rule that prefers the more frequent answer is right: 0, ½ or 1; `None` if there are
+    /// no answers to count.
+    pub(crate) majority: Option<f64>,
 }
 
 impl KnownOrder {
@@ -65,7 +49,7 @@ impl KnownOrder {
 
     /// Returns the order of a pair whose better response is known, and with it that in medical
     /// knowledge.
-    fn of_answers(order: Ordering, is_closed: bool) -> Self {
+    pub(super) fn of_answers(order: Ordering, is_closed: bool, majority: f64) -> Self {
         Self {
             order: Some(order),
             aspects: [None, Some(order), None],
@@ -73,6 +57,7 @@ impl KnownOrder {
             criteria: Vec::new(),
             labels: None,
             is_closed: Some(is_closed),
+            majority: Some(majority),
         }
     }
 }
@@ -85,20 +70,8 @@ pub(crate) struct TestSet {
     pub(crate) pairs: Vec<TestPair>,
     /// Known order of each pair.
     pub(crate) known_orders: Vec<KnownOrder>,
-}
-
-/// Returns the held-out parts of the data sets in a folder. At most `limit` questions of each.
-pub(crate) fn data_set_pairs(data: &Path, seed: u64, limit: usize) -> Result<Vec<TestSet>> {
-    let splits = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
-    let sampling = PairSampling { seed, limit };
-    let mut images = DecodedImages::new();
-    let mut sets = Vec::new();
-    for (name, split) in splits {
-        let items = load_dataset_items(data, split)?;
-        sets.push(reference_pairs(name, data, &items, sampling, &mut images)?);
-    }
-    sets.push(model_answer_pairs(data, limit, &mut images)?);
-    Ok(sets)
+    /// False to measure with the pairs' own images only.
+    pub(crate) tests_other_images: bool,
 }
 
 /// A pair with its known order.
@@ -129,6 +102,7 @@ impl KnownPair {
                 (format!("{i} {side}"), f64::from(response.conclusion.score))
             })),
             is_closed: None,
+            majority: None,
         };
         let pair = TestPair {
             cluster: i.to_string(),
@@ -148,7 +122,7 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
         pairs.push(pair);
         known_orders.push(known);
     }
-    Ok(TestSet { name: "phantoms", pairs, known_orders })
+    Ok(TestSet { name: "phantoms", pairs, known_orders, tests_other_images: true })
 }
 
 /// Orders items round-robin: the first of each group, then the second of each, and so on.
@@ -164,132 +138,14 @@ pub(crate) fn round_robin<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec
     with_round.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Choice of the pairs of a test set.
-#[derive(Clone, Copy)]
-struct PairSampling {
-    /// Seed of the wrong answers and of the order of the responses.
-    seed: u64,
-    /// Maximum number of questions.
-    limit: usize,
-}
-
-/// Pairs each reference answer with a plausible wrong one, in random order.
-fn reference_pairs(
-    name: &'static str,
-    data: &Path,
-    items: &[DatasetItem],
-    sampling: PairSampling,
-    images: &mut DecodedImages,
-) -> Result<TestSet> {
-    let mut pool: Vec<DatasetItem> = load_dataset_items(data, DatasetSplit::Train)?;
-    pool.extend(items.iter().cloned());
-    let distractors = DistractorPool::new(&pool);
-    let mut rng = ChaCha8Rng::seed_from_u64(sampling.seed);
-    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
-    for item in items.iter().take(sampling.limit) {
-        let Some(wrong) = distractors.sample(item, &mut rng) else {
-            continue;
-        };
-        let reference_first = rng.random_bool(0.5);
-        let mut responses = [item.answer.clone(), wrong];
-        if !reference_first {
-            responses.reverse();
-        }
-        pairs.push(TestPair {
-            cluster: item.image_key.clone(),
-            image: TestImage::Decoded(images.get(&item.image_key, &item.image)?),
-            question: item.question.clone(),
-            responses,
-        });
-        let order = if reference_first { Ordering::Greater } else { Ordering::Less };
-        known_orders.push(KnownOrder::of_answers(order, item.is_closed));
-    }
-    Ok(TestSet { name, pairs, known_orders })
-}
-
-/// Pairs two models' answers to a closed question; exactly one agrees with the reference.
-fn model_answer_pairs(data: &Path, limit: usize, images: &mut DecodedImages) -> Result<TestSet> {
-    let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
-    let training_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
-    let test_pairs = path_vqa_model_pairs(data, TEST_ROWS)?;
-    let test_pairs = without_training_images(test_pairs, &training_pairs);
-    for pair in test_pairs.into_iter().take(limit) {
-        pairs.push(TestPair {
-            image: TestImage::Decoded(images.get(&pair.image_key, &pair.image)?),
-            cluster: pair.image_key,
-            question: pair.question,
-            responses: pair.responses.map(|r| r.text),
-        });
-        let order = if pair.better == 0 { Ordering::Greater } else { Ordering::Less };
-        known_orders.push(KnownOrder::of_answers(order, true));
-    }
-    Ok(TestSet { name: "Path-VQA model answers", pairs, known_orders })
-}
-
-/// Removes pairs whose image occurs in the training rows.
-fn without_training_images(
-    mut pairs: Vec<ModelPair>,
-    training_pairs: &[ModelPair],
-) -> Vec<ModelPair> {
-    let training_images: HashSet<&str> =
-        training_pairs.iter().map(|p| p.image_key.as_str()).collect();
-    pairs.retain(|pair| !training_images.contains(pair.image_key.as_str()));
-    pairs
-}
-
-/// Decoded images, cached by key.
-struct DecodedImages {
-    reader: ImageReader,
-    decoded: HashMap<String, Arc<LoadedImage>>,
-}
-
-impl DecodedImages {
-    fn new() -> Self {
-        Self {
-            reader: ImageReader::new(PathBuf::new(), ImageLimits::default()),
-            decoded: HashMap::new(),
-        }
-    }
-
-    fn get(&mut self, key: &str, source: &ImageSource) -> Result<Arc<LoadedImage>> {
-        if let Some(image) = self.decoded.get(key) {
-            return Ok(image.clone());
-        }
-        let image = self.reader.load(source).map_err(Error::msg)?;
-        self.decoded.insert(key.to_owned(), image.clone());
-        Ok(image)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::cases::Response;
 
     #[test]
     fn items_are_ordered_round_robin() {
         let ordered =
             round_robin(vec!["a1", "a2", "a3", "b1", "c1", "c2"], |text| text[..1].to_owned());
         assert_eq!(ordered, ["a1", "b1", "c1", "a2", "c2", "a3"]);
-    }
-
-    #[test]
-    fn images_of_training_rows_are_excluded() {
-        let response = |text: &str| Response { model: text.to_owned(), text: text.to_owned() };
-        let pair = |row: u64, image: &str| ModelPair {
-            row,
-            image: ImageSource::File(image.into()),
-            image_key: image.to_owned(),
-            question: "Is it?".to_owned(),
-            reference: "yes".to_owned(),
-            responses: [response("yes"), response("no")],
-            better: 0,
-            opposed: true,
-        };
-        let training_pairs = [pair(3, "a"), pair(4, "b")];
-        let test_pairs = vec![pair(1000, "c"), pair(1001, "b"), pair(1002, "d")];
-        let rows: Vec<u64> =
-            without_training_images(test_pairs, &training_pairs).iter().map(|p| p.row).collect();
-        assert_eq!(rows, [1000, 1002]);
     }
 }

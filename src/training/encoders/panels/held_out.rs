@@ -10,11 +10,11 @@ use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::majority::MajorityAnswers;
 use crate::data::dataset_rows::{DatasetItem, DatasetSplit, DistractorPool, load_dataset_items};
 use crate::data::images::ImageReader;
 use crate::data::phantoms::{Phantom, QuestionKind, generate_phantom};
 use crate::support::digest::Digest;
+use crate::training::measurement::majority::MajorityAnswers;
 use crate::training::measurement::test_pair::{TestImage, TestPair};
 use crate::training::measurement::test_sets::{KnownPair, round_robin};
 

@@ -9,7 +9,6 @@ mod encoder_training;
 mod experiment;
 mod held_out;
 mod journal;
-mod majority;
 mod pair_outcome;
 mod panel_writer;
 mod results;

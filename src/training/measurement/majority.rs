@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::data::dataset_rows::DatasetItem;
 
 /// Frequencies of answers in the training split.
-pub(super) struct MajorityAnswers {
+pub(crate) struct MajorityAnswers {
     /// Occurrences of each answer to a question, by data set.
     by_question: HashMap<(&'static str, String), HashMap<String, usize>>,
     /// Occurrences of each answer to questions of a type, by data set.
@@ -15,7 +15,7 @@ pub(super) struct MajorityAnswers {
 
 impl MajorityAnswers {
     /// Counts the answers of the training items.
-    pub(super) fn new(items: &[DatasetItem]) -> Self {
+    pub(crate) fn new(items: &[DatasetItem]) -> Self {
         let mut majority = Self { by_question: HashMap::new(), by_type: HashMap::new() };
         for item in items {
             let answer = normal_form(&item.answer);
@@ -31,7 +31,7 @@ impl MajorityAnswers {
     /// Returns 1 if the better response is the more frequent answer to this question, 0 if it is the
     /// less frequent one, and ½ if both are equally frequent. If the training split has neither, the
     /// frequencies among questions of this type count.
-    pub(super) fn accuracy(
+    pub(crate) fn accuracy(
         &self,
         item: &DatasetItem,
         responses: &[String; 2],
