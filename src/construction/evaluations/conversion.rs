@@ -3,24 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use acem3_experts::prompt::{Form, Rubric, render_free_text};
+use acem3_experts::prompt::{Form, Rubric};
 use acem3_vision::DicomView;
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::asked_evidence::AskedEvidence;
 use super::collected_evaluation::{CollectedEvaluation, LineContent, RejectedEvaluation};
 use super::saved_images::SavedImages;
 use super::verdict_check::{CheckRules, RejectReason, Rejection, shown_models};
+use crate::judging::knowledge::AskedEvidence;
 use crate::judging::run::record::record_reader::{RecordReader, open_records};
 use crate::judging::run::record::{Record, RecordSubject};
 use crate::judging::verification::SampledImages;
 use crate::support::files::atomic_file::write_chunks_atomic;
 use crate::support::files::folder::{FolderLock, create_folder};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::PromptStyle;
 use crate::training::preferences::prompt_style::StyledPrompts;
-use crate::training::preferences::recorded_evaluations::RecordedEvaluation;
-use crate::training::preferences::{PromptStyle, prompt_text};
 
 /// File of the accepted evaluations.
 pub const EVALUATIONS: &str = "evaluations.jsonl";
@@ -199,7 +198,7 @@ impl Conversion<'_> {
                         let aspect = self.prompts.member_name(recorded.member.index);
                         *self.summary.evaluations.entry(aspect).or_default() += 1;
                         let image = image.as_deref().filter(|_| recorded.prompt.has_image);
-                        let completion = self.completion(&recorded)?;
+                        let completion = recorded.completion(self.request.evidence.as_ref())?;
                         let content = LineContent { aspect, completion, image };
                         let line = CollectedEvaluation::new(subject, order, recorded, content);
                         self.summary.looked_up += u64::from(!line.lookups.is_empty());
@@ -210,22 +209,6 @@ impl Conversion<'_> {
             }
         }
         Ok(text)
-    }
-
-    /// Returns what a member wrote.
-    fn completion(&self, recorded: &RecordedEvaluation) -> Result<String> {
-        let RecordedEvaluation { evaluation, prompt, format, .. } = recorded;
-        let ratings = evaluation.ratings.iter().zip(&evaluation.lookups);
-        let free_texts = ratings.map(|((analysis, score), lookups)| {
-            let text = match &self.request.evidence {
-                Some(evidence) => evidence.render(analysis, lookups)?,
-                None => render_free_text(analysis),
-            };
-            Ok((text, *score))
-        });
-        let free_texts = free_texts.collect::<Result<Vec<_>>>()?;
-        let format = format.clone().with_prefix(&prompt.lead);
-        Ok(prompt_text(&format.render_free_texts(free_texts)))
     }
 
     /// Checks that the prompts are for the form and the rubric of a record.

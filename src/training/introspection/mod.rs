@@ -36,8 +36,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::data::cases::{SourceOptions, SourceSpec};
 use crate::data::images::outside_images::OutsideImages;
+use crate::judging::knowledge::{AskedEvidence, JudgeKnowledge};
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::create_folder;
@@ -52,6 +54,7 @@ use decisions::unresolved_file::check_not_filled;
 use discussion::chat::request_journal::RequestJournal;
 use evaluations::completion::CompletionBuilder;
 use evaluations::evaluation_data::EvaluationData;
+use evaluations::panel_knowledge::panel_knowledge;
 use improvement::{Advisers, ImprovedRound, RoundImprovement};
 use judged::review::Review;
 use judged::round_judging::{RoundJudging, check_labels};
@@ -94,6 +97,8 @@ pub struct Introspection<'a> {
     pub batch_size: usize,
     /// Device of training and judging, and settings of judging.
     pub placement: Placement,
+    /// Where the adviser looks up what it asks, and the panels of the rounds if they are trained to ask.
+    pub knowledge: Option<JudgeKnowledge>,
     /// Amount of progress output.
     pub verbosity: Verbosity,
     /// Progress output and interruption of trainings.
@@ -119,10 +124,10 @@ impl Introspection<'_> {
     /// If the configuration has no file of evaluations, the cases have no labels, a decision of people
     /// is not valid, or a training, a judge, the adviser or the reviewer fails.
     pub fn run(&self, discussion: &mut Discussion) -> Result<IntrospectionEnd> {
-        if !self.config.judging.takes_generated_examples() {
+        if self.config.judging.trained_forms() != TrainedForms::default() {
             bail!(
-                "[judging]: introspection trains panels of pairs without a reference answer, by the rubric \
-                 ace_m3\nhint: remove the table [judging] and use such evaluations"
+                "[judging]: introspection trains panels of pairs without a reference answer\n\
+                 hint: remove `forms` and `reference` from the table, and use such evaluations"
             );
         }
         let evaluations = evaluations_file(self.config)?;
@@ -133,11 +138,20 @@ impl Introspection<'_> {
         if let Some(path) = self.held_out {
             check_labels(path, &SourceOptions::default())?;
         }
-        let builder = CompletionBuilder::new(self.config)?;
+        let panel_knowledge = panel_knowledge(self.config, self.knowledge.as_ref())?;
+        if self.knowledge.is_some() && panel_knowledge.is_none() && !discussion.adviser.may_ask() {
+            bail!(
+                "--knowledge: has no effect, because --adviser is the records of a run, and the evaluations \
+                 contain no questions\nhint: omit --knowledge"
+            );
+        }
+        let evidence = panel_knowledge.map(AskedEvidence::new).transpose()?;
+        let builder = CompletionBuilder::new(self.config, evidence)?;
         for round in 0..self.rounds {
             check_not_filled(&RoundImprovement::unresolved_path(&self.round_folder(round)))?;
         }
-        let decisions = self.decisions.map(|path| Decisions::read(path, self.cases));
+        let rubric = self.config.judging.to_rubric()?;
+        let decisions = self.decisions.map(|path| Decisions::read(path, self.cases, &rubric));
         let mut decisions = decisions.transpose()?.unwrap_or_default();
         // Training takes hours, and a wrong key is known within seconds. The rounds of a finished
         // run need no request.
@@ -169,7 +183,7 @@ impl Introspection<'_> {
     ) -> Result<IntrospectionEnd> {
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
-            let Some((mut results, review)) = self.train_and_judge(round)? else {
+            let Some((mut results, review)) = self.train_and_judge(round, builder)? else {
                 return Ok(IntrospectionEnd::Interrupted);
             };
             let mut waits = false;
@@ -226,7 +240,11 @@ impl Introspection<'_> {
     }
 
     /// Trains the panel of a round and judges the cases with it.
-    fn train_and_judge(&self, round: u32) -> Result<Option<(Round, Review)>> {
+    fn train_and_judge(
+        &self,
+        round: u32,
+        builder: &CompletionBuilder,
+    ) -> Result<Option<(Round, Review)>> {
         let folder = self.round_folder(round);
         let mut config = self.config.clone();
         let mut earlier_panel = None;
@@ -256,6 +274,7 @@ impl Introspection<'_> {
                 out: &folder.join(name),
                 batch_size: self.batch_size,
                 placement: &self.placement,
+                knowledge: builder.knowledge().cloned(),
                 verbosity: self.verbosity,
                 interrupt: self.interrupt,
             };

@@ -30,7 +30,7 @@ pub use evaluation_preferences::write_evaluation_preferences;
 pub use mistakes::{
     MistakeCounts, MistakeFiles, SkipReason, SkippedMistakes, write_mistake_preferences,
 };
-pub(crate) use negatives::{EvaluationContent, EvaluationRatings, derive_any_negative};
+pub(crate) use negatives::{EvaluationContent, derive_any_negative};
 pub use negatives::{NegativeCounts, NotApplicable};
 pub use phantom_preferences::write_phantom_preferences;
 pub use prompt_style::PromptStyle;

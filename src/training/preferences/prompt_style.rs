@@ -11,6 +11,7 @@ use crate::checkpoints::hub::HubDownloads;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::prompt_config::CONCLUSION;
 use crate::judging::panel::{PromptMember, PromptMembers, PromptedPanel};
+use crate::training::TrainConfig;
 use crate::training::config::reward_tokens::RewardTokens;
 
 /// What the prompts about responses depend on.
@@ -54,6 +55,13 @@ impl PromptStyle {
             members,
             reward_tokens: RewardTokens::default(),
         }
+    }
+
+    /// Returns the prompts about pairs of the panel that a configuration trains.
+    pub fn of_training(config: &TrainConfig, rubric: Rubric) -> Self {
+        let style = Self::of_layout(config.layout, config.rubric, rubric);
+        let style = style.with_chat_template(&config.dialogue);
+        if config.model.is_text_only() { style.without_images() } else { style }
     }
 
     /// Puts the prompts of all members into a chat template.

@@ -1,14 +1,16 @@
 //! The evaluations of all members in one presentation order of a recorded verdict, with the prompts that
 //! ask for them.
 
-use acem3_experts::prompt::{EvaluationFormat, Form, JudgeInput, PromptPiece};
+use acem3_experts::prompt::{EvaluationFormat, Form, JudgeInput, PromptPiece, render_free_text};
 use acem3_experts::{Aspect, Criterion};
 use anyhow::Result;
 
 use super::prompt_style::{StyledPrompt, StyledPrompts};
 use crate::judging::judge::recorded_verdict::{RecordedLookup, RecordedOrder, ResponseScores};
+use crate::judging::knowledge::AskedEvidence;
 use crate::judging::run::record::RecordSubject;
 use crate::training::preferences::negatives::EvaluationRatings;
+use crate::training::preferences::prompt_text;
 
 /// A member that evaluated responses.
 pub(crate) struct EvaluatedMember {
@@ -40,6 +42,27 @@ pub(crate) struct RecordedEvaluation {
     pub(crate) prompt: StyledPrompt,
     /// The format of the evaluation.
     pub(crate) format: EvaluationFormat,
+}
+
+impl RecordedEvaluation {
+    /// Returns what the member wrote, after the start of every completion in the chat template.
+    /// `evidence`: writes its questions and the evidence; `None` to leave them out.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn completion(&self, evidence: Option<&AskedEvidence>) -> Result<String> {
+        let ratings = self.evaluation.ratings.iter().zip(&self.evaluation.lookups);
+        let free_texts = ratings.map(|((analysis, score), lookups)| {
+            let text = match evidence {
+                Some(evidence) => evidence.render(analysis, lookups)?,
+                None => render_free_text(analysis),
+            };
+            Ok((text, *score))
+        });
+        let free_texts = free_texts.collect::<Result<Vec<_>>>()?;
+        let format = self.format.clone().with_prefix(&self.prompt.lead);
+        Ok(prompt_text(&format.render_free_texts(free_texts)))
+    }
 }
 
 /// What a record lacks.
@@ -115,7 +138,7 @@ impl PresentedEvaluation {
 
 impl StyledPrompts {
     /// Returns the members that judge in this form: the experts, then the conclusion model.
-    fn evaluated_members(&self) -> Vec<EvaluatedMember> {
+    pub(crate) fn evaluated_members(&self) -> Vec<EvaluatedMember> {
         let experts = self.experts().into_iter().map(|(index, aspect)| EvaluatedMember {
             index,
             aspect: Some(aspect.key),
@@ -141,14 +164,25 @@ impl StyledPrompts {
         subject: &RecordSubject,
         order: &RecordedOrder,
     ) -> Result<Result<Vec<RecordedEvaluation>, MissingPart>> {
+        match self.input(subject, order) {
+            Ok(input) => self.presented_evaluations(&input, order),
+            Err(missing) => Ok(Err(missing)),
+        }
+    }
+
+    /// Returns the evaluations of one presentation order of responses, or what the verdict lacks.
+    ///
+    /// # Errors
+    /// A text of the program is damaged.
+    pub(crate) fn presented_evaluations(
+        &self,
+        input: &JudgeInput<'_>,
+        order: &RecordedOrder,
+    ) -> Result<Result<Vec<RecordedEvaluation>, MissingPart>> {
         let members = self.evaluated_members();
         let evaluations = members.iter().map(|m| PresentedEvaluation::of_order(order, m));
         let evaluations: Vec<PresentedEvaluation> = match evaluations.collect() {
             Ok(evaluations) => evaluations,
-            Err(missing) => return Ok(Err(missing)),
-        };
-        let input = match self.input(subject, order) {
-            Ok(input) => input,
             Err(missing) => return Ok(Err(missing)),
         };
         let format = |member: &EvaluatedMember| self.format(member.index, input.responses.len());
@@ -157,7 +191,7 @@ impl StyledPrompts {
             .map(|(member, evaluation)| format(member).render_pieces(&evaluation.ratings))
             .collect();
         let recorded = members.into_iter().zip(evaluations).map(|(member, evaluation)| {
-            let prompt = self.prompt(member.index, &input, &written)?;
+            let prompt = self.prompt(member.index, input, &written)?;
             let format = format(&member);
             Ok(RecordedEvaluation { member, evaluation, prompt, format })
         });

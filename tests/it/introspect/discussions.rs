@@ -142,7 +142,7 @@ fn adviser_looks_up_and_revises_and_no_answer_is_paid_twice() {
         assert_eq!(line["reviewer"], format!("r at {}/chat/completions", reviewer.url));
         // Every member asked once, and the passage is recorded with the first response.
         let conclusion = &rounds[0]["suggestion"]["orders"][0]["conclusion"];
-        let lookup = json!({"question": QUESTION, "passages": ["index"]});
+        let lookup = json!({"question": QUESTION, "passages": ["index"], "position": 0});
         assert_eq!(conclusion["lookups"], json!([[lookup], []]), "{conclusion}");
         assert_eq!(conclusion["analyses"][0], "It is so.");
     }

@@ -15,9 +15,10 @@ use crate::cli::commands::judge;
 use crate::cli::commands::output::write_stdout;
 use crate::construction::evaluations::recipe::{Recipe, RecipeReference};
 use crate::construction::evaluations::{
-    AskedEvidence, CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED,
-    SUMMARY, check_rubric, convert_records,
+    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY, check_rubric,
+    convert_records,
 };
+use crate::judging::knowledge::AskedEvidence;
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
 use crate::support::files::atomic_file::write_atomic;
@@ -206,9 +207,7 @@ fn student_prompts(
     if let Some(path) = &student.config {
         let downloads = HubDownloads::new(args.teacher.hub, verbosity.quiet);
         let (config, _) = TrainConfig::load(path, downloads)?;
-        let style = PromptStyle::of_layout(config.layout, config.rubric, rubric);
-        let style = style.with_chat_template(&config.dialogue);
-        return Ok(if config.model.is_text_only() { style.without_images() } else { style });
+        return Ok(PromptStyle::of_training(&config, rubric));
     }
     let template = student.dialogue.as_deref().map(ChatTemplate::by_name).transpose();
     let template = template.context("--dialogue")?.unwrap_or_default();

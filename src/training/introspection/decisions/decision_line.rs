@@ -1,7 +1,7 @@
 //! A line with a decision of people: they accept a suggestion, or give their own evaluation.
 
 use acem3_conclusion::Verdict;
-use acem3_experts::prompt::Form;
+use acem3_experts::prompt::{Form, Rubric};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
@@ -75,18 +75,24 @@ impl DecisionLine {
     ///
     /// # Errors
     /// If the accepted suggestion does not exist, or the evaluation is incomplete.
-    pub(super) fn verdict(&self, decision: &Decision, labels: [f64; 2]) -> Result<RecordedVerdict> {
+    pub(super) fn verdict(
+        &self,
+        decision: &Decision,
+        labels: [f64; 2],
+        rubric: &Rubric,
+    ) -> Result<RecordedVerdict> {
         let orders = match (&decision.evaluation, decision.accept) {
             (Some(evaluation), _) => {
                 check_no_numbers(evaluation)?;
-                let orders = [false, true].map(|swapped| evaluation.to_order(swapped, labels));
+                let orders =
+                    [false, true].map(|swapped| evaluation.to_order(swapped, labels, rubric));
                 orders.into_iter().collect::<Result<_>>().context("evaluation")?
             }
             (None, number) => {
                 let number = number.unwrap_or_default();
                 let suggestion = self.suggestion(number)?;
                 let orders = suggestion.orders.iter();
-                let orders = orders.map(|order| order.to_order(order.swapped, labels));
+                let orders = orders.map(|order| order.to_order(order.swapped, labels, rubric));
                 orders.collect::<Result<_>>().with_context(|| format!("suggestion {number}"))?
             }
         };

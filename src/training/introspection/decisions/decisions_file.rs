@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use acem3_experts::prompt::Rubric;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
@@ -46,7 +47,7 @@ impl Decisions {
     /// # Errors
     /// If a line is malformed or half filled, decides about a pair twice or about one that the cases
     /// do not have, or contradicts the labels.
-    pub(crate) fn read(path: &Path, cases: &SourceSpec) -> Result<Self> {
+    pub(crate) fn read(path: &Path, cases: &SourceSpec, rubric: &Rubric) -> Result<Self> {
         let text = regular_file::read_to_string(path).with_context(|| {
             format!(
                 "--decisions {}: cannot be read\n\
@@ -77,7 +78,7 @@ impl Decisions {
         let labels = read_labels(cases, &lines.keys().cloned().collect())?;
         let mut by_pair = BTreeMap::new();
         for (id, (number, line, decision)) in lines {
-            let decided = decide(&line, &decision, &labels);
+            let decided = decide(&line, &decision, &labels, rubric);
             by_pair.insert(id, decided.with_context(|| place(number))?);
         }
         Ok(Self { by_pair, used: BTreeSet::new() })
@@ -104,6 +105,7 @@ fn decide(
     line: &DecisionLine,
     decision: &Decision,
     labels: &BTreeMap<PairId, Option<[f64; 2]>>,
+    rubric: &Rubric,
 ) -> Result<PeopleDecision> {
     let (case, [first, second]) = (&line.case, &line.pair);
     let Some(labels) = labels.get(&(case.clone(), line.pair.clone())) else {
@@ -115,7 +117,7 @@ fn decide(
     let labels = labels.with_context(|| {
         format!("case {case} has no final labels\nhint: a decision needs a labelled pair")
     })?;
-    let verdict = line.verdict(decision, labels)?;
+    let verdict = line.verdict(decision, labels, rubric)?;
     let accepted = filter_agreeing(verdict, labels).map_err(|problem| {
         anyhow::anyhow!(
             "the decision contradicts the labels {} and {}: {problem}\n\

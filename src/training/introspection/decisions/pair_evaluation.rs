@@ -3,20 +3,18 @@
 use std::collections::BTreeMap;
 
 use acem3_conclusion::OrderVerdict;
-use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating, SCORES, Score};
+use acem3_experts::prompt::Rubric;
+use acem3_experts::{BranchEvaluation, Criterion, Rating, Score};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
 
-/// Highest score.
-const MAX_SCORE: u8 = *SCORES.end();
-
 /// Scores and analyses of the two responses, in the order of the pair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RatedPair {
-    /// Scores, 0 to 5. Final scores may be absent: they are the labels.
+    /// Scores, in the range of the rubric. Final scores may be absent: they are the labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) scores: Option<[u8; 2]>,
     /// Reasons for the scores.
@@ -54,30 +52,38 @@ impl PairEvaluation {
     ///
     /// # Errors
     /// If a criterion, a score or an analysis is missing or not valid.
-    pub(super) fn to_order(&self, swapped: bool, labels: [f64; 2]) -> Result<OrderVerdict> {
-        let known = Criterion::ALL;
+    pub(super) fn to_order(
+        &self,
+        swapped: bool,
+        labels: [f64; 2],
+        rubric: &Rubric,
+    ) -> Result<OrderVerdict> {
+        let criteria = rubric.aspects.iter().flat_map(|aspect| &aspect.criteria);
+        let known: Vec<Criterion> = criteria.map(|criterion| criterion.key).collect();
         if let Some(other) = self.criteria.keys().find(|criterion| !known.contains(criterion)) {
+            let known: Vec<&str> = known.into_iter().map(Criterion::key).collect();
             bail!(
                 "unknown criterion `{}`\nhint: the criteria are {}",
                 other.key(),
-                known.map(Criterion::key).join(", ")
+                known.join(", ")
             );
         }
-        let branches = Aspect::ALL.into_iter().map(|aspect| {
-            let ratings = aspect.criteria().iter().map(|criterion| {
-                let name = criterion.key();
-                let rated = self.criteria.get(criterion).with_context(|| {
+        let range = rubric.scores;
+        let branches = rubric.aspects.iter().map(|aspect| {
+            let ratings = aspect.criteria.iter().map(|criterion| {
+                let name = criterion.key.key();
+                let rated = self.criteria.get(&criterion.key).with_context(|| {
                     format!("criterion `{name}` is missing\nhint: give its scores and analyses")
                 })?;
-                Ok((*criterion, rated.to_ratings(name, None)?))
+                Ok((criterion.key, rated.to_ratings(name, None, range)?))
             });
-            Ok(BranchEvaluation { aspect, ratings: ratings.collect::<Result<_>>()? })
+            Ok(BranchEvaluation { aspect: aspect.key, ratings: ratings.collect::<Result<_>>()? })
         });
         Ok(OrderVerdict {
             swapped,
             first_shown: None,
             branches: branches.collect::<Result<_>>()?,
-            conclusion: self.conclusion.to_ratings("final", Some(labels))?,
+            conclusion: self.conclusion.to_ratings("final", Some(labels), range)?,
         })
     }
 
@@ -90,20 +96,25 @@ impl PairEvaluation {
 
 impl RatedPair {
     /// Converts scores and analyses to ratings.
-    fn to_ratings(&self, name: &str, labels: Option<[f64; 2]>) -> Result<Vec<Rating>> {
+    fn to_ratings(
+        &self,
+        name: &str,
+        labels: Option<[f64; 2]>,
+        [low, high]: [u8; 2],
+    ) -> Result<Vec<Rating>> {
         let scores = match (self.scores, labels) {
             (Some(scores), _) => scores,
-            (None, Some(labels)) => labels_as_scores(labels).with_context(|| {
+            (None, Some(labels)) => labels_as_scores(labels, [low, high]).with_context(|| {
                 format!(
-                    "`{name}` has no scores, and the labels {} and {} are no scores from 0 to {MAX_SCORE}\n\
+                    "`{name}` has no scores, and the labels {} and {} are no scores from {low} to {high}\n\
                      hint: add `\"scores\": [a, b]` with two whole numbers in the order of the labels",
                     labels[0], labels[1]
                 )
             })?,
             (None, None) => bail!("`{name}` has no scores\nhint: add `\"scores\": [a, b]`"),
         };
-        if let Some(score) = scores.iter().find(|score| **score > MAX_SCORE) {
-            bail!("`{name}` has the score {score}, expected 0 to {MAX_SCORE}\nhint: correct it");
+        if let Some(score) = scores.iter().find(|score| !(low..=high).contains(score)) {
+            bail!("`{name}` has the score {score}, expected {low} to {high}\nhint: correct it");
         }
         let analyses = self
             .analyses
@@ -123,10 +134,9 @@ impl RatedPair {
     }
 }
 
-/// Returns labels as scores if they are whole numbers from 0 to 5.
-fn labels_as_scores(labels: [f64; 2]) -> Option<[u8; 2]> {
-    let score =
-        |label: f64| (0..=MAX_SCORE).find(|score| f64::from(*score).total_cmp(&label).is_eq());
+/// Returns labels as scores if they are whole numbers in the range.
+fn labels_as_scores(labels: [f64; 2], [low, high]: [u8; 2]) -> Option<[u8; 2]> {
+    let score = |label: f64| (low..=high).find(|score| f64::from(*score).total_cmp(&label).is_eq());
     Some([score(labels[0])?, score(labels[1])?])
 }
 

@@ -1,18 +1,18 @@
 //! Converts a verdict to training examples: for each member a prompt and the evaluation it should
 //! write.
 
-use acem3_conclusion::MergePrompts;
-use acem3_experts::Aspect;
-use acem3_experts::prompt::{BranchPrompts, EvaluationFormat, JudgeInput, PromptPiece, Rubric};
-use anyhow::Result;
+use acem3_experts::prompt::{Form, JudgeInput, PromptPiece};
+use anyhow::{Result, anyhow};
 use serde_json::{Map, Value};
 
-use super::order_ratings::{aspect_ratings, conclusion_ratings};
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::judge::JudgeJob;
 use crate::judging::judge::recorded_verdict::RecordedOrder;
+use crate::judging::knowledge::{AskedEvidence, JudgeKnowledge};
 use crate::training::TrainConfig;
-use crate::training::preferences::{EvaluationRatings, IMAGE_MARKER, prompt_text};
+use crate::training::preferences::files::asked_questions::without_offer;
+use crate::training::preferences::prompt_style::StyledPrompts;
+use crate::training::preferences::recorded_evaluations::RecordedEvaluation;
+use crate::training::preferences::{IMAGE_MARKER, PromptStyle, prompt_text};
 
 /// Prompt and completion of one member for one presentation of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,39 +41,42 @@ impl MemberCompletion {
     }
 
     /// Returns true if this completion replaces a line of the training data: if the line is an
-    /// evaluation by the same member of the same pair in the same order. Does not compare images.
-    pub(crate) fn replaces(&self, line: &Map<String, Value>) -> bool {
+    /// evaluation by the same member of the same pair in the same order. Does not compare images, nor
+    /// whether the member may ask questions.
+    pub(crate) fn replaces(&self, line: &Map<String, Value>) -> Result<bool> {
         let field = |name: &str| line.get(name).and_then(Value::as_str);
         let [before, after] = &self.around_evaluations;
-        let prompt = field("prompt").unwrap_or_default();
+        let before = &without_offer(before)?;
+        let prompt = &without_offer(field("prompt").unwrap_or_default())?;
         let rest = prompt.strip_prefix(before.as_str());
         let has_same_frame = rest.is_some_and(|rest| rest.ends_with(after.as_str()));
         // Without evaluations in the prompt, `before` is the whole prompt.
         let has_same_prompt = has_same_frame && (!after.is_empty() || prompt == before);
-        has_same_prompt && field("member").is_none_or(|member| member == self.member)
+        Ok(has_same_prompt && field("member").is_none_or(|member| member == self.member))
     }
 }
 
 /// Builds completions with the prompts that a panel is trained with.
 pub(crate) struct CompletionBuilder {
-    branches: BranchPrompts,
-    merge: MergePrompts,
-    /// Text that begins every answer in the chat template.
-    lead: String,
+    prompts: StyledPrompts,
+    /// Writes questions and evidence into the completions; `None` to leave them out.
+    evidence: Option<AskedEvidence>,
     sees_images: bool,
 }
 
 impl CompletionBuilder {
-    /// Creates a builder for the panel that a training configuration describes.
-    pub(crate) fn new(config: &TrainConfig) -> Result<Self> {
-        let template = &config.dialogue;
-        let branches = BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?;
-        Ok(Self {
-            branches: branches.with_chat_template(template.clone()),
-            merge: MergePrompts::new(config.layout)?.with_chat_template(template.clone()),
-            lead: template.lead.clone(),
-            sees_images: !config.model.is_text_only(),
-        })
+    /// Creates a builder for the panel that a training configuration describes. `evidence`: for a panel
+    /// that may ask questions.
+    pub(crate) fn new(config: &TrainConfig, evidence: Option<AskedEvidence>) -> Result<Self> {
+        let style = PromptStyle::of_training(config, config.judging.to_rubric()?);
+        let style = style.offering_knowledge(evidence.is_some());
+        let sees_images = !config.model.is_text_only();
+        Ok(Self { prompts: style.builder(Form::Pair, false)?, evidence, sees_images })
+    }
+
+    /// Returns where the panel looks up what it asks; `None` if it does not ask.
+    pub(crate) fn knowledge(&self) -> Option<&JudgeKnowledge> {
+        self.evidence.as_ref().map(AskedEvidence::knowledge)
     }
 
     /// Returns true if the prompts show images.
@@ -94,48 +97,35 @@ impl CompletionBuilder {
         if order.swapped {
             responses.reverse();
         }
-        let input =
-            JudgeInput::pair(job.image.is_some() && self.sees_images, job.question(), responses);
-        let mut parts = Vec::new();
-        let mut evaluations = [const { Vec::new() }; 3];
-        for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
-            let (format, ratings) =
-                (EvaluationFormat::for_aspect(aspect), aspect_ratings(order, aspect)?);
-            let prompt = self.branches.pieces(aspect, &input)?;
-            evaluations[i] = format.render_pieces(&ratings);
-            let prompt = prompt_text(&prompt);
-            parts.push((prompt.clone(), [prompt, String::new()], format, ratings));
-        }
-        let conclusion = conclusion_ratings(order)?;
-        let prompt = prompt_text(&self.merge.pieces(&input, &evaluations)?);
-        let around_evaluations = self.around_evaluations(&input)?;
-        parts.push((prompt, around_evaluations, EvaluationFormat::for_conclusion(), conclusion));
-        let parts = MEMBERS.into_iter().zip(parts);
-        Ok(parts
-            .map(|(member, (prompt, around_evaluations, format, ratings))| MemberCompletion {
-                member,
+        let input = JudgeInput::pair(job.image.is_some(), job.question(), responses);
+        let evaluations = self.prompts.presented_evaluations(&input, order)?;
+        let evaluations = evaluations.map_err(|missing| {
+            anyhow!("the verdict cannot become a training example: {}", missing.text())
+        })?;
+        let completion = |recorded: RecordedEvaluation| {
+            let prompt = prompt_text(&recorded.prompt.pieces);
+            Ok(MemberCompletion {
+                member: self.prompts.member_name(recorded.member.index),
+                around_evaluations: match recorded.member.aspect {
+                    Some(_) => [prompt.clone(), String::new()],
+                    None => self.around_evaluations(recorded.member.index, &input)?,
+                },
                 prompt,
-                around_evaluations,
-                completion: self.completion(format, &ratings),
+                completion: recorded.completion(self.evidence.as_ref())?,
                 swapped: order.swapped,
             })
-            .collect())
+        };
+        evaluations.into_iter().map(completion).collect()
     }
 
     /// Returns the text of the conclusion model's prompt before the first evaluation and after the
     /// last one.
-    fn around_evaluations(&self, input: &JudgeInput) -> Result<[String; 2]> {
+    fn around_evaluations(&self, conclusion: usize, input: &JudgeInput) -> Result<[String; 2]> {
         let placeholder = || vec![PromptPiece::Trusted(PLACEHOLDER.to_owned())];
-        let prompt = self.merge.pieces(input, &[placeholder(), placeholder(), placeholder()])?;
-        let prompt = prompt_text(&prompt);
+        let evaluations: Vec<_> = self.prompts.experts().iter().map(|_| placeholder()).collect();
+        let prompt = prompt_text(&self.prompts.prompt(conclusion, input, &evaluations)?.pieces);
         let before = prompt.split(PLACEHOLDER).next().unwrap_or_default();
         let after = prompt.rsplit(PLACEHOLDER).next().unwrap_or_default();
         Ok([before.to_owned(), after.to_owned()])
-    }
-
-    /// Renders an evaluation after the lead of the chat template.
-    fn completion(&self, format: EvaluationFormat, ratings: &EvaluationRatings) -> String {
-        let pieces: Vec<PromptPiece> = format.with_prefix(&self.lead).render_pieces(ratings);
-        prompt_text(&pieces)
     }
 }

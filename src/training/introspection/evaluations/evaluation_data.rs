@@ -73,7 +73,7 @@ impl EvaluationData {
         for completion in completions {
             let mut index = None;
             for (i, line) in self.lines.iter().enumerate() {
-                if completion.replaces(line) && self.has_image(line, image)? {
+                if completion.replaces(line)? && self.has_image(line, image)? {
                     index = Some(i);
                     break;
                 }

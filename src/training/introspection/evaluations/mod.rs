@@ -2,4 +2,4 @@
 
 pub(super) mod completion;
 pub(super) mod evaluation_data;
-pub(super) mod order_ratings;
+pub(super) mod panel_knowledge;

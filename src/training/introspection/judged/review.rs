@@ -18,7 +18,7 @@ pub(crate) type PairId = (String, [String; 2]);
 pub(crate) fn no_labels_error(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
         "{}: no pair has final labels, expected some to compare verdicts with\n\
-         hint: give the cases `\"labels\": {{\"final\": [a, b]}}`, one score of 0 to 5 for each response",
+         hint: give the cases `\"labels\": {{\"final\": [a, b]}}`, one score for each response",
         path.display()
     )
 }

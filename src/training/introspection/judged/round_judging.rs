@@ -16,7 +16,8 @@ use crate::data::cases::{self, Case, CaseSource, SourceOptions, SourceSpec};
 use crate::data::images::ImageReader;
 use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::{Judge as _, JudgeJob};
-use crate::judging::panel::PanelJudge;
+use crate::judging::knowledge::JudgeKnowledge;
+use crate::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use crate::judging::run::journal::Journal;
 use crate::judging::run::manifest::{Manifest, RunEnd, SourceInfo};
 use crate::judging::run::pairs::select_pairs;
@@ -50,6 +51,8 @@ pub(crate) struct RoundJudging<'a> {
     pub(crate) batch_size: usize,
     /// Device and settings of judging.
     pub(crate) placement: &'a Placement,
+    /// Where the panel looks up what it asks.
+    pub(crate) knowledge: Option<JudgeKnowledge>,
     /// Amount of progress output.
     pub(crate) verbosity: Verbosity,
     /// Interruption by the user.
@@ -67,7 +70,9 @@ impl RoundJudging<'_> {
         let mut source = cases::open(self.path, &options)?;
         create_folder(self.out)?;
         let files = PanelFiles::Folder(self.panel.to_owned());
-        let mut judge = PanelJudge::load(&files, self.placement, HubDownloads::default())?;
+        let options = PanelOptions { knowledge: self.knowledge.clone(), ..PanelOptions::default() };
+        let panel = Panel::load(&files, options, self.placement, HubDownloads::default())?;
+        let mut judge = PanelJudge::new(panel, JudgeOptions::default());
         let mut journal = Journal::open(self.out, &judge.provenance())?;
         let mut manifest =
             Manifest::start(SourceInfo::new(self.path, source.kind), &judge, source.total);

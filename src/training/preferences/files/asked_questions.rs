@@ -45,15 +45,22 @@ pub(crate) fn without_questions(evaluation: &str) -> Result<String> {
     Ok(text)
 }
 
+/// Returns the text of a prompt without the sentence that the member may ask.
+///
+/// # Errors
+/// If the texts of the program are damaged.
+pub(crate) fn without_offer(prompt: &str) -> Result<String> {
+    Ok(prompt.replacen(&format!("{}\n", KnowledgePrompt::built_in()?.instruction), "", 1))
+}
+
 /// Removes the sentence that the member may ask from a prompt.
 ///
 /// # Errors
 /// If the texts of the program are damaged.
 pub(crate) fn remove_offer(prompt: &mut [PromptPiece]) -> Result<()> {
-    let sentence = format!("{}\n", KnowledgePrompt::built_in()?.instruction);
     for piece in prompt {
         if let PromptPiece::Trusted(text) = piece {
-            *text = text.replacen(&sentence, "", 1);
+            *text = without_offer(text)?;
         }
     }
     Ok(())

@@ -15,12 +15,11 @@ use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::phantom_examples;
 use crate::training::examples::sources::pixels::ImagePreparation;
+use crate::training::preferences::negatives::EvaluationRatings;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
-use crate::training::preferences::{
-    EvaluationRatings, PreferenceFolderConfig, write_phantom_preferences,
-};
+use crate::training::preferences::{PreferenceFolderConfig, write_phantom_preferences};
 use crate::training::stages::context::StageContext;
 use crate::training::stages::metrics::progress::TrainingProgress;
 use crate::training::stages::tasks::preference_cache::PreferenceCache;

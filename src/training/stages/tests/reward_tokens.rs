@@ -12,12 +12,12 @@ use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::examples::sources::phantom_examples;
+use crate::training::preferences::negatives::EvaluationRatings;
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
 use crate::training::preferences::{
-    EvaluationRatings, PreferenceFolderConfig, PreferencePair, read_preferences,
-    write_phantom_preferences,
+    PreferenceFolderConfig, PreferencePair, read_preferences, write_phantom_preferences,
 };
 use crate::training::{
     FileSequenceBuilder, ImagePreparation, RewardTokenRole, RewardTokens, TrainConfig,

@@ -24,7 +24,10 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
     let downloads = HubDownloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let placement = args.device.open()?;
-    let mut discussion = Sources { args, placement: &placement, verbosity }.open()?;
+    let (knowledge, rubric) = (args.knowledge.open()?, config.judging.to_rubric()?);
+    let sources =
+        Sources { args, placement: &placement, verbosity, knowledge: knowledge.clone(), rubric };
+    let mut discussion = sources.open()?;
     let formats = vec![
         ResultFormat { extension: "json", form: Rounds::JSON_FORM },
         ResultFormat { extension: "md", form: Rounds::MARKDOWN_FORM },
@@ -51,6 +54,7 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         },
         batch_size: args.batch_size as usize,
         placement,
+        knowledge,
         verbosity,
         progress: &TrainingProgress::new(verbosity.quiet, interrupt.clone()),
         interrupt: &interrupt,

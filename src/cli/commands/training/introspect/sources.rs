@@ -1,7 +1,9 @@
 //! Opens the adviser and the reviewer.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use acem3_experts::prompt::Rubric;
 use anyhow::{Context as _, bail};
 
 use crate::checkpoints::hub::HubDownloads;
@@ -26,6 +28,10 @@ pub(super) struct Sources<'a> {
     pub(super) args: &'a IntrospectArgs,
     pub(super) placement: &'a Placement,
     pub(super) verbosity: Verbosity,
+    /// Where the adviser looks up what it asks.
+    pub(super) knowledge: Option<JudgeKnowledge>,
+    /// Rubric of the trained panel.
+    pub(super) rubric: Rubric,
 }
 
 /// A source as the user names it.
@@ -50,7 +56,7 @@ impl Sources<'_> {
     pub(super) fn open(&self) -> anyhow::Result<Discussion> {
         let args = &self.args.discussion;
         self.check_flags()?;
-        let knowledge = self.args.knowledge.open()?;
+        let knowledge = self.knowledge.clone();
         let adviser = NamedSource {
             source: &args.adviser,
             model: args.model.as_deref(),
@@ -64,7 +70,7 @@ impl Sources<'_> {
         };
         let adviser = if looks_like_url(adviser.source) {
             let chat = self.open_chat(&adviser)?;
-            Adviser::Endpoint(Box::new(AdviserEndpoint::new(chat, knowledge)?))
+            Adviser::Endpoint(Box::new(AdviserEndpoint::new(chat, knowledge, self.rubric.clone())?))
         } else {
             Adviser::Verdicts(self.open_verdicts(adviser)?)
         };
@@ -95,7 +101,8 @@ impl Sources<'_> {
             knowledge: None,
         };
         Ok(Some(if looks_like_url(source) {
-            Reviewer::Endpoint(Box::new(ReviewerEndpoint::new(self.open_chat(&reviewer)?)))
+            let chat = self.open_chat(&reviewer)?;
+            Reviewer::Endpoint(Box::new(ReviewerEndpoint::new(chat, self.rubric.clone())?))
         } else {
             Reviewer::Verdicts(self.open_verdicts(reviewer)?)
         }))
@@ -121,12 +128,6 @@ impl Sources<'_> {
                  hint: omit {flag}, or pass {source} with the base URL of a server"
             );
         }
-        if self.args.knowledge.knowledge.is_some() && is_records(&args.adviser) {
-            bail!(
-                "--knowledge: has no effect, because --adviser is the records of a run\n\
-                 hint: omit --knowledge, or judge with `acem3 judge --knowledge` and pass those records"
-            );
-        }
         Ok(())
     }
 
@@ -139,14 +140,16 @@ impl Sources<'_> {
             run.notices().iter().for_each(|notice| print_lines(notice));
             return Ok(verdicts);
         }
+        // A trained panel judges by the rubric of ACE-M³ if nothing else is said.
+        let rubric = (!self.rubric.has_keys_of_ace_m3()).then(|| Arc::new(self.rubric.clone()));
         if let Some(script) = source.strip_prefix("scripted:") {
-            let settings = ScriptedSettings { knowledge, ..ScriptedSettings::default() };
+            let settings = ScriptedSettings { knowledge, rubric, ..ScriptedSettings::default() };
             let judge = ScriptedJudge::parse(script, settings)?;
             return Ok(VerdictSource::Judge(Box::new(judge)));
         }
         let mut downloads = HubDownloads::new(self.args.hub, self.verbosity.quiet);
         let files = PanelFiles::resolve(flags.source, source, &mut downloads)?;
-        let options = PanelOptions { knowledge, ..PanelOptions::default() };
+        let options = PanelOptions { knowledge, rubric, ..PanelOptions::default() };
         let panel = Panel::load(&files, options, self.placement, downloads)?;
         let judge = PanelJudge::new(panel, JudgeOptions::default());
         Ok(VerdictSource::Judge(Box::new(judge)))

@@ -7,10 +7,9 @@
 //! With a knowledge index the model may ask questions (Algorithm 1 of AutoMedEval): it is requested
 //! again with the passages below the prompt.
 
-use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict};
+use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::prompt::{
-    BranchPrompts, EvaluationFormat, Form, JudgeInput, PromptForm, PromptLayout, PromptPiece,
-    Rubric, RubricDetail,
+    EvaluationFormat, Form, JudgeInput, PromptLayout, PromptPiece, Rubric, RubricDetail,
 };
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use anyhow::{Result, bail};
@@ -21,10 +20,9 @@ use crate::judging::knowledge::{JudgeKnowledge, KnowledgeRounds};
 use crate::training::introspection::discussion::chat::chat_client::ChatClient;
 use crate::training::introspection::discussion::chat::image_url::{encode_image_url, user_message};
 use crate::training::introspection::discussion::chat::request_journal::RequestJournal;
-use crate::training::introspection::evaluations::order_ratings::{
-    aspect_ratings, conclusion_ratings,
-};
-use crate::training::preferences::prompt_text;
+use crate::training::preferences::prompt_style::StyledPrompts;
+use crate::training::preferences::recorded_evaluations::{EvaluatedMember, PresentedEvaluation};
+use crate::training::preferences::{PromptStyle, prompt_text};
 
 /// Text between the ratings of an evaluation.
 const SCORE_LABEL: &str = "Score:";
@@ -33,8 +31,9 @@ const SCORE_LABEL: &str = "Score:";
 pub struct AdviserEndpoint {
     chat: ChatClient,
     knowledge: Option<JudgeKnowledge>,
-    branches: BranchPrompts,
-    merge: MergePrompts,
+    prompts: StyledPrompts,
+    /// Lowest and highest score of the rubric.
+    scores: [u8; 2],
 }
 
 /// Part of a request about a member's evaluation that is equal for all members.
@@ -59,22 +58,19 @@ struct RequestedEvaluation {
 }
 
 impl AdviserEndpoint {
-    /// Creates an adviser that looks up its questions in `knowledge`.
+    /// Creates an adviser that evaluates by a rubric, and looks up its questions in `knowledge`.
     ///
     /// # Errors
-    /// If the built-in rubric or prompts are damaged.
-    pub fn new(chat: ChatClient, knowledge: Option<JudgeKnowledge>) -> Result<Self> {
-        let form = PromptForm {
-            offers_knowledge: knowledge.is_some(),
-            ..PromptForm::pair(PromptLayout::CaseFirst)
-        };
-        let rubric = Rubric::built_in()?;
-        Ok(Self {
-            chat,
-            knowledge,
-            branches: BranchPrompts::for_form(form, rubric.clone(), RubricDetail::Full)?,
-            merge: MergePrompts::for_form(form, rubric)?,
-        })
+    /// If the built-in prompts are damaged.
+    pub fn new(
+        chat: ChatClient,
+        knowledge: Option<JudgeKnowledge>,
+        rubric: Rubric,
+    ) -> Result<Self> {
+        let scores = rubric.scores;
+        let style = PromptStyle::of_layout(PromptLayout::CaseFirst, RubricDetail::Full, rubric);
+        let style = style.offering_knowledge(knowledge.is_some());
+        Ok(Self { chat, knowledge, prompts: style.builder(Form::Pair, false)?, scores })
     }
 
     /// Sends a short message, to report a wrong key, URL or model before the training starts.
@@ -118,7 +114,11 @@ impl AdviserEndpoint {
             let request = EvaluationRequest {
                 discussed,
                 image: image.as_deref(),
-                hint: if discussed.needs_labels() { label_hint(labels) } else { String::new() },
+                hint: if discussed.needs_labels() {
+                    label_hint(labels, self.scores)
+                } else {
+                    String::new()
+                },
                 objection: discussed.objection(swapped),
                 swapped,
             };
@@ -142,27 +142,26 @@ impl AdviserEndpoint {
             responses.reverse();
         }
         let input = JudgeInput::pair(request.image.is_some(), job.question(), responses);
-        let (mut branches, mut evaluations) = (Vec::new(), [const { Vec::new() }; 3]);
-        for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
-            let format = EvaluationFormat::for_aspect(aspect);
-            let pieces = self.branches.pieces(aspect, &input)?;
-            let earlier = request.objection.and_then(|o| aspect_ratings(o.order, aspect).ok());
+        let (mut branches, mut evaluations) = (Vec::new(), Vec::new());
+        let mut conclusion = Vec::new();
+        for member in self.prompts.evaluated_members() {
+            let format = self.prompts.format(member.index, input.responses.len());
+            let pieces = self.prompts.prompt(member.index, &input, &evaluations)?.pieces;
+            let earlier = |o: Objection| PresentedEvaluation::of_order(o.order, &member).ok();
+            let earlier = request.objection.and_then(earlier).map(|earlier| earlier.ratings);
             let requested = RequestedEvaluation { pieces, format: format.clone(), earlier };
             let ratings = match self.ask(request, requested, journal)? {
                 Ok(ratings) => ratings,
                 Err(reason) => return Ok(Err(reason)),
             };
-            evaluations[i] = format.render_pieces(&texts(&ratings));
-            branches.push(branch_evaluation(aspect, &ratings, request.swapped)?);
+            match member.aspect {
+                Some(aspect) => {
+                    evaluations.push(format.render_pieces(&texts(&ratings)));
+                    branches.push(branch_evaluation(aspect, &member, &ratings, request.swapped)?);
+                }
+                None => conclusion = ratings,
+            }
         }
-        let format = EvaluationFormat::for_conclusion();
-        let pieces = self.merge.pieces(&input, &evaluations)?;
-        let earlier = request.objection.and_then(|o| conclusion_ratings(o.order).ok());
-        let requested = RequestedEvaluation { pieces, format, earlier };
-        let conclusion = match self.ask(request, requested, journal)? {
-            Ok(conclusion) => conclusion,
-            Err(reason) => return Ok(Err(reason)),
-        };
         Ok(Ok(OrderVerdict {
             swapped: request.swapped,
             first_shown: None,
@@ -223,9 +222,9 @@ impl AdviserEndpoint {
 }
 
 /// Returns the part of the prompt that states the labels.
-fn label_hint([first, second]: [f64; 2]) -> String {
+fn label_hint([first, second]: [f64; 2], [low, high]: [u8; 2]) -> String {
     format!(
-        "People who know the case gave Response 1 a final score of {first} and Response 2 one of {second}, of 0 to 5. \
+        "People who know the case gave Response 1 a final score of {first} and Response 2 one of {second}, of {low} to {high}. \
          Look again with this in mind, and give the reasons that the image and the texts bear.\n\n"
     )
 }
@@ -256,10 +255,11 @@ fn texts(ratings: &[Rating]) -> Vec<(String, u8)> {
 /// all ratings of the response that is presented first, then those of the other.
 fn branch_evaluation(
     aspect: Aspect,
+    member: &EvaluatedMember,
     ratings: &[Rating],
     swapped: bool,
 ) -> Result<BranchEvaluation> {
-    let criteria = aspect.criteria();
+    let criteria = &member.criteria;
     let ratings = criteria.iter().enumerate().map(|(i, criterion)| {
         let indices = [i, i + criteria.len()];
         Ok((*criterion, rating_pair(ratings, indices, swapped)?.into()))

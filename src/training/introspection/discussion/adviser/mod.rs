@@ -41,6 +41,11 @@ impl Adviser {
         }
     }
 
+    /// Returns true if the adviser can look something up.
+    pub(crate) fn may_ask(&self) -> bool {
+        !matches!(self, Self::Verdicts(VerdictSource::Recorded { .. }))
+    }
+
     /// Returns the number of pairs per request batch. It is one for an endpoint, so that the log has
     /// the suggestions for a pair before the next request.
     pub(crate) fn batch_size(&self, max: usize) -> usize {

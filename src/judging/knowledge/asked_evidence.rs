@@ -1,12 +1,12 @@
-//! The questions of a teacher inside its evaluations, with the evidence that it read.
+//! The questions of a judge inside its evaluations, with the evidence that it read.
 
 use std::path::Path;
 
 use acem3_experts::prompt::{AnsweredQuestion, KnowledgePrompt};
 use anyhow::{Result, bail};
 
+use super::judge_knowledge::JudgeKnowledge;
 use crate::judging::judge::recorded_verdict::RecordedLookup;
-use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::provenance::Provenance;
 
 /// Writes questions and evidence into evaluations.
@@ -17,6 +17,15 @@ pub struct AskedEvidence {
 }
 
 impl AskedEvidence {
+    /// Prepares the questions that are looked up in an index.
+    ///
+    /// # Errors
+    ///
+    /// The texts around evidence are damaged.
+    pub fn new(knowledge: JudgeKnowledge) -> Result<Self> {
+        Ok(Self { knowledge, prompt: KnowledgePrompt::built_in()? })
+    }
+
     /// Prepares the questions of a run, whose judge looked up the documents of an index.
     ///
     /// # Errors
@@ -32,8 +41,13 @@ impl AskedEvidence {
                  --knowledge-tokens) of the run",
                 knowledge.identity()
             ),
-            Some(_) => Ok(Self { knowledge, prompt: KnowledgePrompt::built_in()? }),
+            Some(_) => Self::new(knowledge),
         }
+    }
+
+    /// Returns the index with its limits.
+    pub(crate) fn knowledge(&self) -> &JudgeKnowledge {
+        &self.knowledge
     }
 
     /// Returns an analysis with its questions and the evidence for them, as a member writes it.
@@ -41,7 +55,7 @@ impl AskedEvidence {
     /// # Errors
     ///
     /// The index cannot be read.
-    pub(super) fn render(&self, analysis: &str, lookups: &[RecordedLookup]) -> Result<String> {
+    pub(crate) fn render(&self, analysis: &str, lookups: &[RecordedLookup]) -> Result<String> {
         let answer = |lookup: &RecordedLookup| {
             let passages = self.knowledge.find_text(&lookup.question)?.text;
             let RecordedLookup { question, position, .. } = lookup.clone();
