@@ -97,7 +97,7 @@ fn encoders_are_compared_by_judging_with_trained_projectors() {
     let changed = [&arguments[..], &["--learning-rate", "1e-3"]].concat();
     let (code, _, stderr) = run_encoders(&out, &changed);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("other settings (training)") && stderr.contains("hint: "), "{stderr}");
+    assert!(stderr.contains("learning_rate was ") && stderr.contains("hint: "), "{stderr}");
 }
 
 #[test]

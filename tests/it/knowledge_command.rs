@@ -83,8 +83,10 @@ fn records_have_questions_and_passages_and_keys_have_the_index() {
     let analyses = &plain[0]["orders"][0]["conclusion"];
     assert!(analyses["analyses"][0].as_str().unwrap().contains("[Question]: what is shown"));
     assert!(analyses.get("lookups").is_none());
-    judge("out", &flags);
+    let notes = judge("out", &flags);
     let records = folder.records("out");
+    let all = format!("looked something up for {0} of {0} verdicts", records.len());
+    assert!(notes.contains(&all), "{notes}");
     let conclusion = &records[0]["orders"][0]["conclusion"];
     let lookup = json!({"question": plain[0]["question"], "passages": ["shown"], "position": 0});
     assert_eq!(conclusion["lookups"], json!([[lookup], [lookup]]));

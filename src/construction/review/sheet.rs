@@ -49,7 +49,15 @@ impl ReviewSheets {
 
     fn add(&mut self, path: &Path) -> Result<()> {
         let text = regular_file::read_to_string(path).context("cannot be read")?;
-        let mut reader = csv::Reader::from_reader(text.trim_start_matches('\u{feff}').as_bytes());
+        // With other line ends, the reader counts differently.
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let first_line = text.lines().next().unwrap_or_default();
+        // Spreadsheet programs of many countries write semicolons.
+        let delimiter =
+            [b',', b';', b'\t'].into_iter().find(|d| first_line.contains(char::from(*d)));
+        let mut builder = csv::ReaderBuilder::new();
+        builder.delimiter(delimiter.unwrap_or(b','));
+        let mut reader = builder.from_reader(text.as_bytes());
         let header: Vec<String> =
             reader.headers()?.iter().map(|name| name.trim().to_owned()).collect();
         let column = |name: &str| header.iter().position(|column| column == name);
@@ -131,6 +139,9 @@ mod tests {
         let wrong = write("wrong.csv", "key,fluency\na,maybe\n");
         let error = format!("{:#}", ReviewSheets::read(&[&wrong]).unwrap_err());
         assert!(error.contains("wrong.csv: line 2, fluency: the answer is `maybe`"), "{error}");
+        let excel = write("excel.csv", "\u{feff}key;fluency\r\na;yes\r\nb;maybe\r\n");
+        let error = format!("{:#}", ReviewSheets::read(&[&excel]).unwrap_err());
+        assert!(error.contains("excel.csv: line 3, fluency: the answer is `maybe`"), "{error}");
         let empty = write("empty.csv", "key,fluency\na,\n");
         assert!(ReviewSheets::read(&[&empty]).is_err());
         let foreign = write("foreign.csv", "a;b\n1;2\n");

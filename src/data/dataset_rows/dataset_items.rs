@@ -85,6 +85,26 @@ impl DatasetSplit {
     }
 }
 
+/// Names of the data sets with a training split.
+pub const TRAINING_SETS: [&str; 3] = ["slake", "vqa_rad", "path_vqa"];
+
+/// Loads the training splits of some of the [`TRAINING_SETS`] in `data_root`.
+///
+/// # Errors
+/// If one of these data sets is missing or has a malformed row.
+pub fn load_training_items(
+    data_root: &Path,
+    is_used: impl Fn(&str) -> bool,
+) -> Result<Vec<DatasetItem>> {
+    let mut items = Vec::new();
+    for split in DatasetSplit::Train.components() {
+        if is_used(split.location().0) {
+            items.extend(load_dataset_items(data_root, split)?);
+        }
+    }
+    Ok(items)
+}
+
 /// Loads a split of the data sets in `data_root` (`slake/`, `vqa_rad/`, `path_vqa/` in their
 /// released layouts). Rows without an answer are skipped.
 ///

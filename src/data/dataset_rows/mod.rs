@@ -12,7 +12,9 @@ mod question_options;
 mod reference_match;
 
 pub(crate) use crate::data::dataset_rows::answer_terms::parse_yes_no;
-pub use crate::data::dataset_rows::dataset_items::{DatasetItem, DatasetSplit, load_dataset_items};
+pub use crate::data::dataset_rows::dataset_items::{
+    DatasetItem, DatasetSplit, TRAINING_SETS, load_dataset_items, load_training_items,
+};
 pub use crate::data::dataset_rows::distractors::DistractorPool;
 pub use crate::data::dataset_rows::reference_match::matches_reference;
 pub use model_answers::{ModelPair, path_vqa_model_pairs};

@@ -180,6 +180,14 @@ impl RecordedOrder {
 }
 
 impl RecordedVerdict {
+    /// Returns true if the judge looked something up.
+    pub fn has_lookups(&self) -> bool {
+        let mut scores = self.orders.iter().flat_map(|order| {
+            order.aspects.values().flat_map(BTreeMap::values).chain([&order.conclusion])
+        });
+        scores.any(|scores| scores.lookups.is_some())
+    }
+
     /// Converts a verdict.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 pub(crate) mod cut;
 pub(crate) mod escape;
+pub(crate) mod json_difference;
 pub(crate) mod markdown;
 pub(crate) mod near_name;
 pub(crate) mod shell_word;

@@ -137,6 +137,17 @@ impl Introspection<'_> {
         check_labels(&self.cases.path, &self.cases.options)?;
         if let Some(path) = self.held_out {
             check_labels(path, &SourceOptions::default())?;
+            let is_same = |a: &Path, b: &Path| {
+                std::fs::canonicalize(a)
+                    .is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
+            };
+            if is_same(path, &self.cases.path) {
+                bail!(
+                    "--held-out {}: these are the training cases\n\
+                     hint: pass other labelled cases, or omit --held-out",
+                    path.display()
+                );
+            }
         }
         let panel_knowledge = panel_knowledge(self.config, self.knowledge.as_ref())?;
         if self.knowledge.is_some() && panel_knowledge.is_none() && !discussion.adviser.may_ask() {

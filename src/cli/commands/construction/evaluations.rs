@@ -59,10 +59,22 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
     let knowledge = args.teacher.knowledge.open()?;
     let prompts = student_prompts(args, rubric, verbosity)?.offering_knowledge(knowledge.is_some());
     let run = if is_run {
+        if let Some(panel) = &args.teacher.panel {
+            print_lines(&format!(
+                "note: --panel {panel} has no effect, because {} is the folder of a run, whose verdicts are \
+                 converted",
+                args.source.path.display()
+            ));
+        }
         args.source.path.clone()
     } else {
         let run = args.out.join(TEACHER);
-        let exit = judge::run(&teacher_arguments(args, recipe.as_ref(), &run)?, verbosity)?;
+        let teacher = teacher_arguments(args, recipe.as_ref(), &run)?;
+        let exit = judge::run(&teacher, verbosity);
+        let exit = match args.recipe.as_deref() {
+            Some(recipe) => exit.with_context(|| format!("--recipe {recipe}"))?,
+            None => exit?,
+        };
         if args.dry_run || !matches!(exit, Exit::Done) {
             return Ok(exit);
         }
@@ -101,7 +113,7 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
     }
     write_stdout(&match args.format {
         OutputFormat::Json => serde_json::to_string_pretty(&summary)? + "\n",
-        OutputFormat::Text => describe(&summary, &args.out),
+        OutputFormat::Text => describe(&summary, args),
     })?;
     if summary.total() == 0 {
         bail!(
@@ -157,11 +169,20 @@ fn teacher_arguments(
         } else {
             recipe.rubric.clone()
         });
+        if recipe.instructions.is_some() && teacher.panel.is_none() {
+            bail!(
+                "--recipe {}: the embedded panel does not follow the instructions of a recipe\n\
+                 hint: pass --panel with the URL of a server and --model, or a published checkpoint; or omit \
+                 --recipe",
+                recipe.key
+            );
+        }
         let is_url = teacher.panel.as_deref().is_some_and(looks_like_url);
         teacher.served.text_only |= recipe.text_only && is_url;
         if recipe.text_only && !is_url {
             print_lines(&format!(
-                "note: in the recipe {} the teacher works from texts alone; this teacher sees the images too",
+                "note: in the recipe {} the teacher works from texts alone; a teacher on this machine that sees \
+                 images works from both",
                 recipe.key
             ));
         }
@@ -226,7 +247,7 @@ fn check_rules(args: &CheckRuleArgs, score_range: [u8; 2]) -> CheckRules {
 }
 
 /// Describes what was written.
-fn describe(summary: &ConversionSummary, out: &Path) -> String {
+fn describe(summary: &ConversionSummary, args: &EvaluationsArgs) -> String {
     let mut text = format!(
         "{} from {} of {}, evaluated by {}\n\n",
         format_count(summary.total(), "evaluation"),
@@ -245,13 +266,16 @@ fn describe(summary: &ConversionSummary, out: &Path) -> String {
     if summary.looked_up > 0 {
         line("looked up", format!("{}", summary.looked_up));
     }
-    if summary.unchecked_orders > 0 {
-        let count = summary.unchecked_orders;
-        line("not compared", format!("{count} (no label, and no response equals the reference)"));
+    let unchecked = summary.unchecked_orders;
+    let compares = args.check.check.iter().any(|source| *source != CheckSource::None);
+    if unchecked > 0 && compares {
+        let of = format_count(summary.accepted_orders, "presentation");
+        line("not compared", format!("{unchecked} of {of}, for lack of labels and references"));
     }
     for (reason, count) in &summary.rejected {
-        line("rejected", format!("{count} {reason}"));
+        line("rejected", format!("{}: {reason}", format_count(*count, "presentation")));
     }
+    let out = &args.out;
     let [evaluations, rejected, counts] =
         [EVALUATIONS, REJECTED, SUMMARY].map(|name| out.join(name).display().to_string());
     text + &format!("\nwritten to {evaluations}, {rejected} and {counts}\n")

@@ -192,6 +192,17 @@ impl JudgeRun<'_> {
             ));
         }
         self.print_notes(&tally, seconds);
+        if args.judge.knowledge.knowledge.is_some() {
+            let verdicts = format_count(tally.counts.judged, "verdict");
+            let asked = tally.counts.looked_up;
+            self.progress.note(&match asked {
+                0 => format!(
+                    "the judge looked nothing up for {verdicts}: a judge asks if it follows instructions, or was \
+                     trained to ask"
+                ),
+                asked => format!("the judge looked something up for {asked} of {verdicts}"),
+            });
+        }
         let summary =
             Summary::from_tally(&tally, self.judge.name(), self.judge.form(), self.journal.path())
                 .with_range(self.judge.score_range());

@@ -34,6 +34,9 @@ pub struct RunCounts {
     pub ignored_images: u64,
     /// Records with a verdict from an earlier run.
     pub reused: u64,
+    /// Verdicts for which the judge looked something up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub looked_up: u64,
 }
 
 impl RunCounts {

@@ -100,6 +100,7 @@ impl Tally {
         match &record.outcome {
             RecordOutcome::Judged(verdict) => {
                 self.counts.judged += 1;
+                self.counts.looked_up += u64::from(verdict.has_lookups());
                 self.counts.reused += u64::from(origin == Origin::Earlier);
                 self.new_verdicts += u64::from(origin == Origin::Judge);
                 self.both_orders += u64::from(verdict.flip.is_some());

@@ -27,6 +27,7 @@ use crate::support::files::atomic_file;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::format_duration;
+use crate::support::text::json_difference::describe_json_differences;
 use crate::training::encoders::candidate::Candidate;
 use crate::training::encoders::peak_memory;
 use crate::training::measurement::test_pair::judge_pairs;
@@ -125,14 +126,11 @@ impl EncoderRun<'_> {
             Ok(old) if old == text => Ok(()),
             Ok(old) => {
                 let old: Value = serde_json::from_str(&old).unwrap_or_default();
-                let changed = ["encoder", "base_sha256", "training", "held_out", "seed"];
-                let changed: Vec<&str> =
-                    changed.into_iter().filter(|key| old[*key] != settings[*key]).collect();
                 bail!(
-                    "{}: the results in this folder have other settings ({})\n\
+                    "{}: the results in this folder have other settings: {}\n\
                      hint: pass the same arguments to resume, or choose another folder with --out",
                     path.display(),
-                    changed.join(", ")
+                    describe_json_differences(&old, &settings).join("; ")
                 )
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -14,7 +14,8 @@ use rand_chacha::ChaCha8Rng;
 use super::image_store::ImageStore;
 use super::pixels::ImagePreparation;
 use crate::data::dataset_rows::{
-    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, path_vqa_model_pairs,
+    DatasetItem, DistractorPool, ModelPair, TRAINING_SETS, load_training_items,
+    path_vqa_model_pairs,
 };
 use crate::data::images::ImageReader;
 use crate::data::phantoms::text::response_writer;
@@ -32,6 +33,8 @@ use crate::training::examples::sources::dataset_responses::{
 const MAX_QUESTIONS: usize = 8;
 /// Probability that both responses are equal, either correct or wrong.
 const EQUAL_RESPONSES_RATE: f64 = 0.15;
+/// Data set of the responses of models.
+const PATH_VQA: &str = "path_vqa";
 /// Rows of the Path-VQA development set whose model responses are training data.
 const TRAINING_ROWS: std::ops::Range<u64> = 0..1000;
 /// Maximum number of words of an answer. Longer model responses are truncated.
@@ -66,8 +69,13 @@ impl DatasetExamples {
         preparation: ImagePreparation,
         weights: &BTreeMap<String, f64>,
     ) -> Result<Self> {
-        let mut items = load_dataset_items(data, DatasetSplit::Train)?;
-        let model_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
+        check_names(weights)?;
+        let is_used = |name: &str| {
+            weights.is_empty() || weights.get(name).is_some_and(|weight| *weight > 0.0)
+        };
+        let mut items = load_training_items(data, is_used)?;
+        let model_pairs =
+            if is_used(PATH_VQA) { path_vqa_model_pairs(data, TRAINING_ROWS)? } else { Vec::new() };
         let mut reader = ImageReader::new(PathBuf::new(), ImageLimits::default());
         let mut images = ImageStore::new(preparation);
         let sources = items.iter().map(|i| (&i.image_key, &i.image));
@@ -93,7 +101,7 @@ impl DatasetExamples {
         };
         Ok(Self {
             by_image: by_image.into_values().collect(),
-            by_dataset: weighted_datasets(by_dataset, weights)?,
+            by_dataset: weighted_datasets(by_dataset, weights),
             distractors: DistractorPool::new(&items),
             organs: names(|i| i.organ.as_ref()),
             modalities: names(|i| i.modality.as_ref()),
@@ -285,17 +293,23 @@ impl DatasetExamples {
     }
 }
 
+/// Checks that the configured weights name data sets.
+fn check_names(weights: &BTreeMap<String, f64>) -> Result<()> {
+    match weights.keys().find(|name| !TRAINING_SETS.contains(&name.as_str())) {
+        Some(name) => {
+            let known = TRAINING_SETS.join(", ");
+            bail!("data_shares: unknown data set {name:?}, expected one of {known}")
+        }
+        None => Ok(()),
+    }
+}
+
 /// Adds the configured weights to the data sets. Without configured weights, the weight is the
 /// square root of the size.
 fn weighted_datasets(
     datasets: BTreeMap<&str, Vec<usize>>,
     weights: &BTreeMap<String, f64>,
-) -> Result<Vec<WeightedDataset>> {
-    let mut configured_names = weights.keys();
-    if let Some(name) = configured_names.find(|name| !datasets.contains_key(name.as_str())) {
-        let known_names: Vec<&str> = datasets.into_keys().collect();
-        bail!("data_shares: unknown data set {name:?}, expected one of {}", known_names.join(", "));
-    }
+) -> Vec<WeightedDataset> {
     let weight = |name: &str, items: &[usize]| match weights.get(name) {
         Some(weight) => *weight,
         None if weights.is_empty() => (items.len() as f64).sqrt(),
@@ -304,5 +318,5 @@ fn weighted_datasets(
     let weighted = datasets
         .into_iter()
         .map(|(name, items)| WeightedDataset { weight: weight(name, &items), items });
-    Ok(weighted.collect())
+    weighted.collect()
 }

@@ -13,6 +13,7 @@ use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{FolderLock, create_folder, list_names};
+use crate::support::text::json_difference::describe_json_differences;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::stages::files::stage_files::is_finished;
@@ -43,14 +44,27 @@ pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLoc
         atomic_file::write_atomic(&path, text.as_bytes())?;
         return Ok(lock);
     }
-    write_or_check_equal(&path, &text, |_| {
-        "the checkpoints in this folder have another configuration\n\
-         hint: choose another folder with --out, or move this one; you may change any stage that has not started, and \
+    write_or_check_equal(&path, &text, |old| {
+        let changes = describe_changes(old, config);
+        format!(
+            "the checkpoints in this folder have another configuration{changes}\n\
+             hint: choose another folder with --out, or move this one; you may change any stage that has not started, and \
          rate, warmup, clip and validate_every of the stage in progress; to change more of it, delete the files whose \
          names begin with the stage's name and a dot"
-            .to_owned()
+        )
     })?;
     Ok(lock)
+}
+
+/// Returns how a configuration differs from an earlier one, after a colon; empty if the earlier one
+/// cannot be read.
+fn describe_changes(old: &str, config: &TrainConfig) -> String {
+    let old = toml::from_str::<TrainConfig>(old).ok();
+    let old = old.and_then(|old| serde_json::to_value(old).ok());
+    match old.zip(serde_json::to_value(config).ok()) {
+        Some((old, new)) => format!(": {}", describe_json_differences(&old, &new).join("; ")),
+        None => String::new(),
+    }
 }
 
 /// Returns true if a file has this configuration, in the form that this program writes or in
@@ -225,7 +239,7 @@ mod tests {
         let finished = change_error(|config| config.stages[0].learning_rate /= 2.0);
         assert!(finished.contains("have another configuration"), "{finished}");
         let seed = change_error(|config| config.seed += 1);
-        assert!(seed.contains("have another configuration"), "{seed}");
+        assert!(seed.contains("have another configuration: seed was "), "{seed}");
         fs::write(out.path().join("align.running.safetensors"), "half").unwrap();
         let started = change_error(|config| config.stages[1].data_set_proportion /= 2.0);
         assert!(started.contains("delete the files whose"), "{started}");
