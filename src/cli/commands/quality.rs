@@ -152,6 +152,10 @@ fn report_to_text(
         (true, false) => {
             "the embeddings are worse; without --embeddings, `quality` comes from text statistics"
         }
+        (false, _) if low > 0.0 || high < 0.0 => {
+            "the two do not differ significantly: the test is exact, and the interval of so few images is too \
+             narrow"
+        }
         (false, _) => "the two do not differ significantly",
     };
     Ok(format!(

@@ -59,26 +59,13 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
     let knowledge = args.teacher.knowledge.open()?;
     let prompts = student_prompts(args, rubric, verbosity)?.offering_knowledge(knowledge.is_some());
     let run = if is_run {
-        if let Some(panel) = &args.teacher.panel {
-            print_lines(&format!(
-                "note: --panel {panel} has no effect, because {} is the folder of a run, whose verdicts are \
-                 converted",
-                args.source.path.display()
-            ));
-        }
+        note_unused_panel(args);
         args.source.path.clone()
     } else {
-        let run = args.out.join(TEACHER);
-        let teacher = teacher_arguments(args, recipe.as_ref(), &run)?;
-        let exit = judge::run(&teacher, verbosity);
-        let exit = match args.recipe.as_deref() {
-            Some(recipe) => exit.with_context(|| format!("--recipe {recipe}"))?,
-            None => exit?,
-        };
-        if args.dry_run || !matches!(exit, Exit::Done) {
-            return Ok(exit);
+        match run_teacher(args, recipe.as_ref(), verbosity)? {
+            TeacherRun::Finished(run) => run,
+            TeacherRun::Ended(exit) => return Ok(exit),
         }
-        run
     };
     check_rubric(&run, prompts.rubric())?;
     let manifest = Manifest::read(&run)?;
@@ -123,6 +110,43 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         );
     }
     Ok(Exit::Done)
+}
+
+/// End of a teacher's run.
+enum TeacherRun {
+    /// The folder of its verdicts.
+    Finished(PathBuf),
+    /// There is nothing to convert: a dry run, or an interrupted one.
+    Ended(Exit),
+}
+
+/// Lets the teacher judge the cases.
+fn run_teacher(
+    args: &EvaluationsArgs,
+    recipe: Option<&RecipeSettings>,
+    verbosity: Verbosity,
+) -> Result<TeacherRun> {
+    let run = args.out.join(TEACHER);
+    let teacher = teacher_arguments(args, recipe, &run)?;
+    let exit = judge::run(&teacher, verbosity);
+    let exit = match args.recipe.as_deref() {
+        Some(recipe) => exit.with_context(|| format!("--recipe {recipe}"))?,
+        None => exit?,
+    };
+    Ok(match exit {
+        Exit::Done if !args.dry_run => TeacherRun::Finished(run),
+        exit => TeacherRun::Ended(exit),
+    })
+}
+
+/// Says that a finished run needs no teacher.
+fn note_unused_panel(args: &EvaluationsArgs) {
+    if let Some(panel) = &args.teacher.panel {
+        print_lines(&format!(
+            "note: --panel {panel} has no effect, because {} is the folder of a run, whose verdicts are converted",
+            args.source.path.display()
+        ));
+    }
 }
 
 /// A recipe with its rubrics.

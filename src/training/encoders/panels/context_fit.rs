@@ -15,6 +15,9 @@ use crate::training::measurement::test_pair::TestPair;
 /// Sides of the squares of patches that a pixel shuffle may join.
 const FACTORS: std::ops::RangeInclusive<usize> = 2..=8;
 
+/// Sides of the squares of tokens that a pooling may leave, largest first.
+const POOLED_SIDES: [usize; 5] = [16, 12, 8, 6, 4];
+
 /// Fit of the prompts of held-out pairs into a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextFit {
@@ -54,7 +57,8 @@ impl ContextFit {
         };
         let base_size = self.sufficient.next_multiple_of(256);
         let mut options = vec![format!(
-            "a base with a context of at least {} tokens (--panel; LLaVA 1.5 has 4096)",
+            "a base with a context of at least {} tokens, which hold analyses of any length (--panel; LLaVA 1.5 has \
+             4096)",
             self.sufficient
         )];
         let text = self.longest - self.image_tokens;
@@ -68,6 +72,10 @@ impl ContextFit {
             options.push(format!(
                 "--projector pixel_shuffle:{factor}{without} ({tokens} image tokens)"
             ));
+        }
+        let fits = |side: &usize| side * side < grid * grid && text + side * side <= self.context;
+        if let (None, Some(side)) = (fitting, POOLED_SIDES.into_iter().find(fits)) {
+            options.push(format!("--projector pooled:{side} ({} image tokens)", side * side));
         }
         options.push(format!(
             "--context {base_size}, which lets this base read positions that it was not trained on"

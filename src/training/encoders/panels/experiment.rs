@@ -148,7 +148,7 @@ impl EncoderExperiment<'_> {
             bail!(
                 "no encoder fits the base's context of {} tokens, so no pair can be judged\n\
                  hint: use a base with a context of at least {sufficient} tokens (--panel), \
-                 fewer image tokens (--projector pixel_shuffle:2), or --context",
+                 fewer image tokens (--projector pooled:8), or --context",
                 base.decoder.max_position_embeddings
             );
         }

@@ -143,13 +143,13 @@ impl Sources<'_> {
         // A trained panel judges by the rubric of ACE-M³ if nothing else is said.
         let rubric = (!self.rubric.has_keys_of_ace_m3()).then(|| Arc::new(self.rubric.clone()));
         if let Some(script) = source.strip_prefix("scripted:") {
-            let settings = ScriptedSettings { knowledge, rubric, ..ScriptedSettings::default() };
+            let settings = ScriptedSettings { rubric, knowledge, ..ScriptedSettings::default() };
             let judge = ScriptedJudge::parse(script, settings)?;
             return Ok(VerdictSource::Judge(Box::new(judge)));
         }
         let mut downloads = HubDownloads::new(self.args.hub, self.verbosity.quiet);
         let files = PanelFiles::resolve(flags.source, source, &mut downloads)?;
-        let options = PanelOptions { knowledge, rubric, ..PanelOptions::default() };
+        let options = PanelOptions { rubric, knowledge, ..PanelOptions::default() };
         let panel = Panel::load(&files, options, self.placement, downloads)?;
         let judge = PanelJudge::new(panel, JudgeOptions::default());
         Ok(VerdictSource::Judge(Box::new(judge)))
