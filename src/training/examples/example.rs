@@ -92,6 +92,22 @@ impl From<WrittenResponse> for ResponseExample {
 }
 
 impl ResponseExample {
+    /// Lowers the score on a criterion, with the analysis of the lower score.
+    pub(crate) fn lower(&mut self, criterion: Criterion, score: u8) {
+        let mut ratings = self.ratings.iter_mut();
+        let rating = ratings.find(|rating| rating.criterion == Some(criterion));
+        if let Some(rating) = rating.filter(|rating| rating.score > score) {
+            *rating = rating.with_text(analysis_for_score(criterion, score).to_owned(), score);
+        }
+    }
+
+    /// Replaces the conclusion by the one that follows from the ratings.
+    pub(crate) fn update_conclusion(&mut self) {
+        let scores = self.ratings.iter();
+        let scores = scores.filter_map(|r| r.criterion.map(|c| (c, r.score)));
+        self.conclusion = RatingExample::new(None, response_writer::final_rating(scores));
+    }
+
     /// Returns the rating of factual accuracy.
     pub(crate) fn factual_rating(&self) -> Option<&RatingExample> {
         let criterion = Some(Criterion::FACTUAL_ACCURACY);
@@ -135,9 +151,7 @@ impl PairExample {
                     }
                 }
             }
-            let scores = response.ratings.iter();
-            let scores = scores.filter_map(|r| r.criterion.map(|c| (c, r.score)));
-            response.conclusion = RatingExample::new(None, response_writer::final_rating(scores));
+            response.update_conclusion();
         }
         pair
     }

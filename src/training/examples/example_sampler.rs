@@ -13,6 +13,7 @@ use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
+use crate::training::examples::sources::foreign_text::add_foreign_text;
 use crate::training::examples::sources::phantom_examples;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::sources::quoting::QuotingExamples;
@@ -163,7 +164,10 @@ impl ExampleSampler {
                 return builder.build_evaluations(&pair, &pair, learning);
             }
         }
-        let pair = self.pair(data_sets, stage.wrong_finding_proportion, phantom, &mut rng)?;
+        let mut pair = self.pair(data_sets, stage.wrong_finding_proportion, phantom, &mut rng)?;
+        if stage.foreign_proportion > 0.0 && rng.random_bool(stage.foreign_proportion) {
+            add_foreign_text(&mut pair, &mut rng);
+        }
         let learning = sample_learning_members(member, stage.easy_proportion, &mut rng);
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         builder.build_evaluations(&pair, &conclusion_pair, learning)
@@ -178,7 +182,10 @@ impl ExampleSampler {
     ) -> Result<SampledPreference> {
         let mut rng = self.rng(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
-        let pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
+        let mut pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
+        if stage.foreign_proportion > 0.0 && rng.random_bool(stage.foreign_proportion) {
+            add_foreign_text(&mut pair, &mut rng);
+        }
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         Ok(SampledPreference { pair, conclusion_pair, rng })
     }

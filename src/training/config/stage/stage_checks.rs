@@ -96,6 +96,7 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("drilling", stage.quoting_proportion),
         ("doubting", stage.wrong_finding_proportion),
         ("easy", stage.easy_proportion),
+        ("foreign", stage.foreign_proportion),
     ] {
         if !(0.0..=1.0).contains(&value) {
             bail!("{key} is {value}, expected a proportion from 0 to 1");

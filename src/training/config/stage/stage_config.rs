@@ -73,6 +73,10 @@ pub struct StageConfig {
     /// are often wrong, so its scores must not rely on them.
     #[serde(default = "default_wrong_finding_proportion", rename = "doubting")]
     pub wrong_finding_proportion: f64,
+    /// Proportion of pairs in which a response contains text that does not belong to it: unreadable
+    /// strings, repetitions, code, or praise of itself. The panel learns that such text is a defect.
+    #[serde(default, rename = "foreign", skip_serializing_if = "is_zero")]
+    pub foreign_proportion: f64,
     /// Proportion of pairs that also train expression, relevance or the conclusion, sampled
     /// separately for each of the three. These members do not need the image and learn much faster
     /// than medical knowledge.
@@ -222,6 +226,12 @@ impl StageConfig {
         let first_trained = (0..decoder_layers).find(|i| !is_frozen(&format!("model.layers.{i}.")));
         FrozenPart::Trunk(first_trained.unwrap_or(decoder_layers))
     }
+}
+
+/// Returns true for a proportion of none, which a configuration need not state.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(proportion: &f64) -> bool {
+    *proportion <= 0.0
 }
 
 fn default_warmup() -> u64 {

@@ -187,7 +187,7 @@ impl EncoderRun<'_> {
             milliseconds_per_image: vision
                 .milliseconds_per_image(&self.images(), &self.placement.device)?,
             projector_parameters,
-            trained_parameters: projector_parameters + count_parameters(members),
+            trained_parameters: projector_parameters + self.plan.count_trained(members),
             training_seconds: (!is_resumed).then_some(seconds),
             peak_memory: peak_memory::peak(),
         };

@@ -7,9 +7,11 @@ use acem3_experts::train::{AdamWConfig, LoraConfig};
 use acem3_projector::{ProjectorConfig, ProjectorKind};
 use acem3_vision::SelectFeature;
 use anyhow::{Context, Result, bail};
+use candle::Tensor;
 use serde::Serialize;
 
 use super::base_panel::BasePanel;
+use super::cost::count_parameters;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::text::format_count;
 use crate::training::config::judging_config::JudgingConfig;
@@ -158,6 +160,16 @@ impl EncoderPlan {
         })
     }
 
+    /// Returns the number of trained parameters of the members. `tensors`: those that the training
+    /// changed; an adapter of rank *r* on a matrix `(m, n)` has *r (m + n)*.
+    pub(super) fn count_trained<'a>(&self, tensors: impl Iterator<Item = &'a Tensor>) -> u64 {
+        let MemberTraining::Adapters(rank) = self.members else {
+            return count_parameters(tensors);
+        };
+        let adapters = tensors.map(|matrix| (rank * matrix.dims().iter().sum::<usize>()) as u64);
+        adapters.sum()
+    }
+
     /// Returns the stage of the members; `None` if they are frozen.
     pub(super) fn member_stage(
         &self,
@@ -210,6 +222,7 @@ impl EncoderPlan {
             comparison_proportion: 0.0,
             quoting_proportion: 0.0,
             wrong_finding_proportion: 0.0,
+            foreign_proportion: 0.0,
             easy_proportion: 0.0,
             has_reward_token: false,
             strips_reward_tokens: false,
@@ -239,4 +252,32 @@ fn check_grid(kind: ProjectorKind, features: usize) -> Result<()> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use candle::{DType, Device};
+
+    use super::*;
+
+    #[test]
+    fn adapters_count_by_their_rank() -> Result<()> {
+        let plan = |members| EncoderPlan {
+            steps: 1,
+            batch: 1,
+            learning_rate: 1e-3,
+            members,
+            member_steps: 1,
+            member_learning_rate: 1e-3,
+            projector: None,
+            context: None,
+            uses_class_token: false,
+            dtype: Precision::default(),
+        };
+        let matrix = Tensor::zeros((6, 10), DType::F32, &Device::Cpu)?;
+        let count = |members| plan(members).count_trained([&matrix, &matrix].into_iter());
+        assert_eq!(count(MemberTraining::Adapters(4)), 2 * 4 * (6 + 10));
+        assert_eq!(count(MemberTraining::UpperLayers(1)), 2 * 60);
+        Ok(())
+    }
 }

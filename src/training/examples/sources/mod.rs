@@ -3,6 +3,7 @@
 pub(crate) mod attributes;
 pub(crate) mod dataset_examples;
 pub(crate) mod dataset_responses;
+pub(crate) mod foreign_text;
 pub(crate) mod image_store;
 pub(crate) mod phantom_examples;
 pub(crate) mod pixels;

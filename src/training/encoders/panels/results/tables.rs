@@ -17,13 +17,20 @@ use crate::training::measurement::Proportion;
 /// Mark of a value that does not exist.
 const NONE: &str = "–";
 
-/// Short names of encoders in tables: the last part of a path, if no other encoder has it.
+/// Name of the folder in which a training puts its panel.
+const PANEL: &str = "panel";
+
+/// Short names of encoders in tables: the last part of a path, if no other encoder has it; for the
+/// panel of a training, the folder of the training.
 struct EncoderLabels(HashMap<String, String>);
 
 impl EncoderLabels {
     fn new(rows: &[JudgedRow]) -> Self {
         let short = |name: &str| {
-            let last = Path::new(name).file_name().map(|last| last.to_string_lossy().into_owned());
+            let mut parts =
+                Path::new(name).iter().rev().map(|part| part.to_string_lossy().into_owned());
+            let last = parts.next();
+            let last = if last.as_deref() == Some(PANEL) { parts.next().or(last) } else { last };
             last.filter(|_| Path::new(name).exists()).unwrap_or_else(|| name.to_owned())
         };
         let all: Vec<String> = rows.iter().map(|row| short(&row.encoder)).collect();
