@@ -46,8 +46,7 @@ impl OrderVerdict {
 
     /// Compares the first two final scores: `Greater` if the judge prefers the first response.
     pub fn preference(&self) -> Ordering {
-        let score = |r: usize| self.conclusion.get(r).map(|rating| rating.score.value);
-        score(0).cmp(&score(1))
+        compare_scores(self.conclusion.iter().map(Rating::mean_value).collect::<Vec<_>>())
     }
 }
 
@@ -62,7 +61,7 @@ pub struct Verdict {
 impl Verdict {
     /// Returns the final score of each response, 0 to 5: the mean over the presentation orders.
     pub fn scores(&self) -> Vec<f64> {
-        self.mean(|o, r| Some(f64::from(o.conclusion.get(r)?.score.value)))
+        self.mean(|o, r| Some(o.conclusion.get(r)?.mean_value()))
     }
 
     /// Returns the mean expected final score of each response, 0 to 5. If the form asks whether a
@@ -84,7 +83,7 @@ impl Verdict {
 
     /// Returns the mean score of a criterion for each response, 0 to 5.
     pub fn criterion_scores(&self, criterion: Criterion) -> Vec<f64> {
-        self.rating_mean(criterion, |rating| f64::from(rating.score.value))
+        self.rating_mean(criterion, Rating::mean_value)
     }
 
     /// Returns the mean expected score of a criterion for each response, 0 to 5.

@@ -42,6 +42,14 @@ impl Rating {
         Self { analysis, cut: false, score, lookups: Vec::new(), alternatives: Vec::new() }
     }
 
+    /// Returns the score; with alternatives, the weighted mean of their scores.
+    pub fn mean_value(&self) -> f64 {
+        if self.alternatives.is_empty() {
+            return f64::from(self.score.value);
+        }
+        self.alternatives.iter().map(|a| a.weight * f64::from(a.value)).sum()
+    }
+
     /// Returns the standard deviation of the expected scores of the alternatives; 0 without
     /// alternatives.
     pub fn spread_between(&self) -> f64 {
@@ -88,7 +96,7 @@ impl BranchEvaluation {
         let responses = self.ratings.first().map_or(0, |(_, ratings)| ratings.len());
         let mean = |response: usize| {
             let scores = self.ratings.iter().filter_map(|(_, ratings)| ratings.get(response));
-            let total: f64 = scores.map(|rating| f64::from(rating.score.value)).sum();
+            let total: f64 = scores.map(Rating::mean_value).sum();
             total / self.ratings.len().max(1) as f64
         };
         (0..responses).map(mean).collect()

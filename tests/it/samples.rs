@@ -87,6 +87,21 @@ fn average_of_texts_is_the_weighted_mean_of_their_scores() {
     }
 }
 
+/// Returns the final score of a presentation order, averaged over its alternatives.
+fn mean_score(order: &Value, response: usize) -> f64 {
+    let conclusion = &order["conclusion"];
+    let alternatives = conclusion.get("alternatives").and_then(|all| all[response].as_array());
+    match alternatives.filter(|alternatives| !alternatives.is_empty()) {
+        None => conclusion["scores"][response].as_f64().unwrap(),
+        Some(alternatives) => {
+            let weighted = alternatives
+                .iter()
+                .map(|a| a["weight"].as_f64().unwrap() * a["score"].as_f64().unwrap());
+            weighted.sum()
+        }
+    }
+}
+
 #[test]
 fn records_have_alternatives_and_resume_needs_the_same_samples() {
     let folder = Folder::empty();
@@ -130,6 +145,14 @@ fn records_have_alternatives_and_resume_needs_the_same_samples() {
         }
     }
     assert!(different > 0, "no analysis differs");
+    for record in folder.records("several") {
+        for response in 0..2 {
+            let orders = record["orders"].as_array().unwrap();
+            let mean: f64 = orders.iter().map(|order| mean_score(order, response) / 2.0).sum();
+            let difference = mean - record["scores"][response].as_f64().unwrap();
+            assert!(difference.abs() < 1e-3, "{record}");
+        }
+    }
     assert_eq!(folder.manifest("several")["provenance"]["samples"], "8");
     let other = judge("several", &["--samples", "4"]);
     assert_eq!(other.exit_code, 2);
