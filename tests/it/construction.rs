@@ -60,6 +60,14 @@ fn evaluations_agree_with_labels_and_have_the_texts_of_the_teacher() {
             }
         }
     }
+    // Edits are kept.
+    let original = folder.read("data/evaluations.jsonl");
+    let rated = original.replacen('{', "{\"quality\": 3, ", 1);
+    folder.write("data/evaluations.jsonl", &rated);
+    assert_eq!(evaluations(&folder, &["--panel", "scripted:"]), written);
+    assert_eq!(folder.read("data/evaluations.old-1.jsonl"), rated);
+    assert_eq!(evaluations(&folder, &["--panel", "scripted:"]), written);
+    assert!(!folder.path("data/evaluations.old-2.jsonl").exists());
     // Without a check, all are accepted; the teacher's run is reused.
     let all = evaluations(&folder, &["--panel", "scripted:", "--check", "none"]);
     assert_eq!(all.len(), 4 * 16);

@@ -57,6 +57,7 @@ pub(super) fn run(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result
         }
         _ => (write_phantom_preferences(&config, &interrupt)?, Vec::new()),
     };
+    let is_empty = written.pairs == 0;
     if !verbosity.quiet {
         let (pairs, out) = (format_count(written.pairs, "pair"), args.out.display());
         write_stdout(&format!("{pairs} in {out}\n"))?;
@@ -69,6 +70,12 @@ pub(super) fn run(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result
         for note in tokens.chain(notes) {
             print_lines(&note);
         }
+    }
+    if is_empty {
+        anyhow::bail!(
+            "{}: no pair was written\nhint: choose other methods with --negatives, or other evaluations",
+            args.out.display()
+        );
     }
     Ok(Exit::Done)
 }

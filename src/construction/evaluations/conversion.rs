@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use acem3_experts::prompt::{Form, Rubric};
 use acem3_vision::DicomView;
 use anyhow::{Context as _, Result, bail};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::collected_evaluation::{CollectedEvaluation, LineContent, RejectedEvaluation};
 use super::saved_images::SavedImages;
@@ -15,6 +16,7 @@ use crate::judging::knowledge::AskedEvidence;
 use crate::judging::run::record::record_reader::{RecordReader, open_records};
 use crate::judging::run::record::{Record, RecordSubject};
 use crate::judging::verification::SampledImages;
+use crate::support::digest::{Digest, HashingReader};
 use crate::support::files::atomic_file::write_chunks_atomic;
 use crate::support::files::folder::{FolderLock, create_folder};
 use crate::support::terminal::interrupt::Interrupt;
@@ -27,6 +29,9 @@ pub const EVALUATIONS: &str = "evaluations.jsonl";
 pub const REJECTED: &str = "rejected.jsonl";
 /// File of the counts and settings.
 pub const SUMMARY: &str = "summary.json";
+
+/// Maximum number of edited files of evaluations in one folder.
+const MAX_KEPT: u32 = 1000;
 
 /// Records to convert, and how.
 pub struct ConversionRequest {
@@ -71,6 +76,17 @@ pub struct ConversionSummary {
     pub rejected: BTreeMap<&'static str, u64>,
     /// Number of images.
     pub images: usize,
+    /// Hash of the file of evaluations.
+    pub evaluations_sha256: Option<Digest>,
+    /// Where edited evaluations of an earlier conversion are now.
+    #[serde(skip)]
+    pub kept: Option<PathBuf>,
+}
+
+/// What the summary of an earlier conversion says about its file. Other fields are ignored.
+#[derive(Default, Deserialize)]
+struct EarlierSummary {
+    evaluations_sha256: Option<Digest>,
 }
 
 impl ConversionSummary {
@@ -101,6 +117,7 @@ pub fn convert_records(
     let images = SampledImages::for_run(&cases, view, &request.run)?;
     create_folder(&request.out)?;
     let _lock = FolderLock::acquire(&request.out)?;
+    let kept = keep_edited(&request.out)?;
     let mut conversion = Conversion {
         request,
         prompts: request.prompts.builder(request.form, request.shows_reference)?,
@@ -117,11 +134,45 @@ pub fn convert_records(
     write_chunks_atomic(&request.out.join(EVALUATIONS), conversion.lines(&mut records, interrupt))?;
     check_complete(&records, &request.run)?;
     let Conversion { rejected, mut summary, saved, .. } = conversion;
+    summary.kept = kept;
     summary.images = saved.count();
+    summary.evaluations_sha256 = hash_file(&request.out.join(EVALUATIONS))?;
     write_chunks_atomic(&request.out.join(REJECTED), rejected.into_iter().map(Ok))?;
     let json = serde_json::to_string_pretty(&summary)? + "\n";
     write_chunks_atomic(&request.out.join(SUMMARY), [Ok(json)])?;
     Ok(summary)
+}
+
+/// Returns the hash of a file; `None` if there is none.
+fn hash_file(path: &Path) -> Result<Option<Digest>> {
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    let mut reader = HashingReader::new(file);
+    io::copy(&mut reader, &mut io::sink()).with_context(|| path.display().to_string())?;
+    Ok(Some(reader.digest()))
+}
+
+/// Moves evaluations that people have edited since an earlier conversion, for example to rate them:
+/// their edits would be lost. Returns their new path.
+fn keep_edited(out: &Path) -> Result<Option<PathBuf>> {
+    let path = out.join(EVALUATIONS);
+    let Some(found) = hash_file(&path)? else {
+        return Ok(None);
+    };
+    let summary = fs::read_to_string(out.join(SUMMARY)).ok();
+    let summary = summary.and_then(|text| serde_json::from_str::<EarlierSummary>(&text).ok());
+    if summary.unwrap_or_default().evaluations_sha256 == Some(found) {
+        return Ok(None);
+    }
+    let name = |number: u32| out.join(format!("evaluations.old-{number}.jsonl"));
+    let kept = (1..=MAX_KEPT).map(name).find(|path| !path.exists());
+    let kept = kept
+        .with_context(|| format!("{}: {MAX_KEPT} edited files\nhint: move them", out.display()))?;
+    fs::rename(&path, &kept).with_context(|| path.display().to_string())?;
+    Ok(Some(kept))
 }
 
 /// Returns an error if records are damaged or missing.

@@ -3,6 +3,7 @@
 pub mod job_queue;
 mod judge_job;
 mod member_error;
+mod recorded_alternative;
 pub mod recorded_verdict;
 pub mod scripted;
 pub mod server_report;

@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::recorded_alternative::RecordedAlternative;
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::prompt::Form;
-use acem3_experts::{Aspect, Criterion, Lookup, Rating, RatingAlternative, Score};
+use acem3_experts::{Aspect, Criterion, Lookup, Rating, Score};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,22 +103,6 @@ pub struct ResponseScores {
     /// Unknown probabilities count as the largest value that they can have, or as zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Vec<bool>>,
-}
-
-/// One of the ratings that were averaged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RecordedAlternative {
-    /// Its probability among the alternatives.
-    #[schemars(range(min = 0, max = 1))]
-    pub weight: f64,
-    /// Its analysis.
-    pub analysis: String,
-    /// Its score.
-    #[schemars(range(min = 0, max = 5))]
-    pub score: u8,
-    /// Its expected score.
-    #[schemars(range(min = 0, max = 5))]
-    pub expected: f64,
 }
 
 /// A question that a judge asked in an analysis.
@@ -305,18 +290,6 @@ impl ResponseScores {
             probabilities: ratings.iter().map(probabilities).collect(),
             label_mass: has_mass.then(|| ratings.iter().map(label_mass).collect()),
             partial: is_partial.then(|| ratings.iter().map(|r| r.score.is_partial).collect()),
-        }
-    }
-}
-
-impl From<&RatingAlternative> for RecordedAlternative {
-    fn from(alternative: &RatingAlternative) -> Self {
-        let RatingAlternative { weight, analysis, value, expected } = alternative.clone();
-        Self {
-            weight: round_to_4_decimals(weight),
-            analysis,
-            score: value,
-            expected: round_to_4_decimals(expected),
         }
     }
 }

@@ -40,13 +40,13 @@ pub(super) struct ResponsePass<'a> {
     /// Outputs of the experts, in the order of the aspects.
     experts: Vec<Option<MemberOutput>>,
     /// Outputs of the conclusion model, one for each combination of the experts' texts.
-    conclusions: Vec<Conclusion>,
+    conclusions: Vec<CombinedTexts>,
     /// Number of samples of each text.
     samples: usize,
 }
 
 /// Output of the conclusion model on a combination of the experts' texts.
-struct Conclusion {
+struct CombinedTexts {
     combination: SampleCombination,
     output: Option<MemberOutput>,
 }
@@ -121,7 +121,7 @@ impl<'a> ResponsePass<'a> {
             Ok(GenerationTask { member: head, samples: combination.samples, ..task })
         };
         let tasks = combinations.iter().map(to_task).collect::<Result<_, Error>>()?;
-        let without_output = |combination| Conclusion { combination, output: None };
+        let without_output = |combination| CombinedTexts { combination, output: None };
         self.conclusions = combinations.into_iter().map(without_output).collect();
         Ok(tasks)
     }
@@ -172,7 +172,7 @@ impl<'a> ResponsePass<'a> {
             }
         }
         let mut texts = Vec::new();
-        for Conclusion { combination, output } in self.conclusions {
+        for CombinedTexts { combination, output } in self.conclusions {
             match output.context("the panel has no conclusion model")? {
                 Ok(alternatives) => texts.extend(alternatives.into_iter().map(|text| {
                     let weight = combination.weight * text.weight;

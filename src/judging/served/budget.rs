@@ -51,8 +51,13 @@ impl Budget {
         if cost < max_cost && next_fits {
             return Ok(());
         }
+        let cost = match cost {
+            // Four decimals would show nothing.
+            small if small > 0.0 && small < 0.001 => format!("{small:.1e}"),
+            cost => format!("{cost:.4}"),
+        };
         bail!(
-            "--max-cost {max_cost}: the requests of this run cost {cost:.4}, and another case would cost \
+            "--max-cost {max_cost}: the requests of this run cost {cost}, and another case would cost \
              more than the rest\n\
              hint: run the same command with a larger --max-cost to resume"
         )

@@ -37,7 +37,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::trained_forms::TrainedForms;
-use crate::data::cases::{SourceOptions, SourceSpec};
+use crate::data::cases::SourceSpec;
 use crate::data::images::outside_images::OutsideImages;
 use crate::judging::knowledge::{AskedEvidence, JudgeKnowledge};
 use crate::support::device::Placement;
@@ -57,7 +57,7 @@ use evaluations::evaluation_data::EvaluationData;
 use evaluations::panel_knowledge::panel_knowledge;
 use improvement::{Advisers, ImprovedRound, RoundImprovement};
 use judged::review::Review;
-use judged::round_judging::{RoundJudging, check_labels};
+use judged::round_judging::{RoundJudging, check_held_out, check_labels};
 use settings::IntrospectionSettings;
 
 /// File with the results of all rounds, written at the end.
@@ -136,18 +136,7 @@ impl Introspection<'_> {
         }
         check_labels(&self.cases.path, &self.cases.options)?;
         if let Some(path) = self.held_out {
-            check_labels(path, &SourceOptions::default())?;
-            let is_same = |a: &Path, b: &Path| {
-                std::fs::canonicalize(a)
-                    .is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
-            };
-            if is_same(path, &self.cases.path) {
-                bail!(
-                    "--held-out {}: these are the training cases\n\
-                     hint: pass other labelled cases, or omit --held-out",
-                    path.display()
-                );
-            }
+            check_held_out(path, &self.cases.path)?;
         }
         let panel_knowledge = panel_knowledge(self.config, self.knowledge.as_ref())?;
         if self.knowledge.is_some() && panel_knowledge.is_none() && !discussion.adviser.may_ask() {

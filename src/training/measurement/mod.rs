@@ -12,6 +12,7 @@ pub(crate) mod labelled_cases;
 pub(crate) mod majority;
 mod observer;
 mod report;
+mod rule_accuracy;
 pub(crate) mod test_pair;
 pub(crate) mod test_sets;
 mod trivial_rules;
@@ -36,11 +37,11 @@ use crate::training::measurement::label_accuracy::{
     compare_with_labels, has_aspect, has_criterion,
 };
 use crate::training::measurement::labelled_cases::LabelledCases;
+use crate::training::measurement::rule_accuracy::{apply_rules, compare_lengths};
 use crate::training::measurement::test_pair::{
     ImageCondition, TestPair, has_distinct_images, judge_first_pairs,
 };
 use crate::training::measurement::test_sets::{KnownOrder, TestSet, phantoms};
-use crate::training::measurement::trivial_rules::compare_lengths;
 
 /// Judges every test set under every image condition. Skips the mismatched images of a set with only
 /// one image. After an interrupt, the report has the pairs that were judged until then.
@@ -77,7 +78,7 @@ pub fn measure(
         if !verdicts.is_empty() {
             let mut set_results = set_results(set, condition.name(), &verdicts);
             if condition == ImageCondition::Original {
-                set_results.rules = Some(TrivialRules::of(set));
+                set_results.rules = Some(apply_rules(set));
             }
             observer.finished(&set_results)?;
             results.push(set_results);
@@ -97,7 +98,10 @@ fn test_sets(config: &MeasurementConfig) -> Result<Vec<TestSet>> {
         sets.extend(data_set_pairs(data, config.seed, config.limit)?);
     }
     if let Some(cases) = &config.cases {
-        sets.push(LabelledCases::read(cases)?.set);
+        let mut set = LabelledCases::read(cases)?.set;
+        set.pairs.truncate(config.limit);
+        set.known_orders.truncate(config.limit);
+        sets.push(set);
     }
     sets.retain(|set| !set.pairs.is_empty());
     Ok(sets)

@@ -91,7 +91,7 @@ pub struct TrainEvalArgs {
     /// Evaluate on the public data sets in DIR too [default: phantoms only]
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
-    /// Use only the first N cases of each data set
+    /// Use only the first N pairs of each data set and of --cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<usize>)]
     pub limit: Option<usize>,
     /// The samples of analyses.

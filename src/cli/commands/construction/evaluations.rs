@@ -91,6 +91,12 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
         evidence,
     };
     let summary = convert_records(&request, &Interrupt::listen()?)?;
+    if let Some(kept) = &summary.kept {
+        print_lines(&format!(
+            "note: {EVALUATIONS} was not as this command wrote it; it is now {}",
+            kept.display()
+        ));
+    }
     if summary.looked_up > 0 && !has_evidence {
         print_lines(&format!(
             "note: the teacher looked things up for {}, which do not contain its questions; with the \

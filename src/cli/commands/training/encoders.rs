@@ -33,8 +33,8 @@ const CSV: FileForm = FileForm {
     recognise: |file| starts_with(file, "encoder,compared_with,statistic,group,"),
 };
 
-/// Runs the command.
-pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
+/// Returns an error if an argument is out of range or has no effect.
+fn check_arguments(args: &EncodersArgs, names: &[&str]) -> Result<()> {
     if args.steps == 0 || args.batch_size == 0 || args.test_cases == 0 || args.train_cases == 0 {
         bail!(
             "--steps, --batch-size, --train-cases and --test-cases must be at least 1\n\
@@ -51,11 +51,28 @@ pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
             );
         }
     }
+    if let Some(name) =
+        names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n))
+    {
+        bail!("the encoder {name} is named twice\nhint: name each encoder once");
+    }
+    if args.member_steps.is_some() && args.layers.is_none() && args.lora.is_none() {
+        bail!(
+            "--member-steps: has no effect, because no part of the members is trained\n\
+             hint: pass --layers or --lora, or omit the flag"
+        );
+    }
+    Ok(())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     let names: Vec<&str> = if args.encoders.is_empty() {
         vec!["embedded", "random:1", "random:2"]
     } else {
         args.encoders.iter().map(String::as_str).collect()
     };
+    check_arguments(args, &names)?;
     let print_note = |text: &str| {
         if !verbosity.quiet {
             print_lines(text);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acem3_vision::ImageLimits;
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::misjudged_pair::MisjudgedPair;
 use super::review::{PairId, Review, no_labels_error};
@@ -35,6 +35,20 @@ pub(crate) fn check_labels(path: &Path, options: &SourceOptions) -> Result<()> {
         return Ok(());
     }
     Err(no_labels_error(path))
+}
+
+/// Checks that held-out cases have labels, and are not the training cases.
+pub(crate) fn check_held_out(path: &Path, training: &Path) -> Result<()> {
+    check_labels(path, &SourceOptions::default())?;
+    let [held_out, training] = [path, training].map(|path| std::fs::canonicalize(path).ok());
+    if held_out.is_some() && held_out == training {
+        bail!(
+            "--held-out {}: these are the training cases\n\
+             hint: pass other labelled cases, or omit --held-out",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// A judge run with the panel of a round.
