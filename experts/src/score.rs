@@ -26,12 +26,7 @@ impl Score {
     /// Chooses the score with the largest logit (the lowest score on a tie), and stores the softmax of
     /// the logits. `logits`: one per score, from score 0 on; at most 256.
     pub fn from_logits(logits: &[f32]) -> Self {
-        let mut best = 0;
-        for (i, logit) in logits.iter().enumerate() {
-            if *logit > logits[best] {
-                best = i;
-            }
-        }
+        let best = first_maximum(logits);
         let weights: Vec<f64> = logits.iter().map(|l| f64::from(l - logits[best]).exp()).collect();
         let total: f64 = weights.iter().sum();
         let probabilities = weights.into_iter().map(|w| (w / total) as f32).collect();
@@ -56,15 +51,9 @@ impl Score {
                 *sum += weight * f64::from(*probability);
             }
         }
-        let mut value = 0;
-        for (score, probability) in probabilities.iter().enumerate() {
-            if *probability > probabilities[value] {
-                value = score;
-            }
-        }
         let masses = weighted.iter().map(|(w, score)| Some(w * f64::from(score.label_mass?)));
         Self {
-            value: value as u8,
+            value: first_maximum(&probabilities) as u8,
             probabilities: probabilities.into_iter().map(|p| p as f32).collect(),
             label_mass: masses.sum::<Option<f64>>().map(|mass| mass as f32),
             is_partial: weighted.iter().any(|(_, score)| score.is_partial),
@@ -89,6 +78,17 @@ impl Score {
             .sum::<f64>()
             .sqrt()
     }
+}
+
+/// Returns the index of the largest value, the first one on a tie; 0 without values.
+fn first_maximum<T: PartialOrd>(values: &[T]) -> usize {
+    let mut best = 0;
+    for (i, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = i;
+        }
+    }
+    best
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub(crate) struct BiasedJudge {
 
 impl BiasedJudge {
     fn score(&self, job: &JudgeJob, r: usize, swapped: bool) -> u8 {
-        let [text, other] = [job.pair_texts()[r], job.pair_texts()[1 - r]];
+        let [text, other] = [job.shown_pair(false)[r], job.shown_pair(true)[r]];
         let truth = job.image.as_deref().and_then(decode_text);
         let unbiased = match truth {
             None => 2,

@@ -115,8 +115,9 @@ impl KvCache {
 
     /// Returns a cache that continues from this one. The existing keys and values are shared;
     /// later appends to one cache do not affect the other.
-    pub fn fork(self: &Arc<Self>) -> Self {
-        let mut fork = Self::clone(self);
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut fork = self.clone();
         fork.share();
         fork
     }

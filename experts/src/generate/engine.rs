@@ -12,7 +12,7 @@ use super::prefix_cache::PrefixCache;
 use super::sampler::TextSampler;
 use super::task::{GenerationSettings, GenerationTask};
 use super::tasks_in_progress::TasksInProgress;
-use super::text_alternative::TextAlternative;
+use super::text_alternative::{TaskTexts, TextAlternative};
 use super::text_generation::TextGeneration;
 use super::token_counts::{TokenCounter, TokenCounts};
 use crate::decoder::{CachedSequence, DecoderConfig, Head, Trunk};
@@ -31,9 +31,7 @@ pub struct Engine {
 }
 
 /// Gets the index of a task and its texts when all of them have ended, and returns further tasks.
-/// There is one text, or with several samples those that differ.
-pub type FinishTask<'a> = dyn FnMut(usize, Result<Vec<TextAlternative>, Error>) -> Result<Vec<GenerationTask>, Error>
-    + 'a;
+pub type FinishTask<'a> = dyn FnMut(usize, TaskTexts) -> Result<Vec<GenerationTask>, Error> + 'a;
 
 /// A task whose text has not started.
 struct WaitingTask {

@@ -1,9 +1,10 @@
 //! Constrained decoding of a batch of texts. Every text has the format of its task.
 //!
 //! Literals are fed to the model. Free texts are generated greedily up to a line break or the token
-//! budget; with several samples, they split where several tokens are probable. A score is chosen among six tokens. With knowledge completion, a question in a free text
-//! is followed by evidence, which is fed like a literal. Texts of different members, presentation orders and
-//! cases share a batch, and a text does not depend on the others in the batch.
+//! budget; with several samples, they split where several tokens are probable. A score is chosen among
+//! six tokens. With knowledge completion, a question in a free text is followed by evidence, which is
+//! fed like a literal. Texts of different members, presentation orders and cases share a batch, and a
+//! text does not depend on the others in the batch.
 
 mod cache_memory;
 mod engine;
@@ -24,5 +25,5 @@ pub use free_answer::{AnswerTask, FreeAnswer};
 pub use knowledge::{EvidencePassage, KnowledgeCompletion, KnowledgeLimits, KnowledgeSource};
 pub use prefix_cache::PrefixCache;
 pub use task::{GenerationSettings, GenerationTask, ImageTokens};
-pub use text_alternative::TextAlternative;
+pub use text_alternative::{TaskTexts, TextAlternative};
 pub use token_counts::TokenCounts;

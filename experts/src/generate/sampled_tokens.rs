@@ -13,9 +13,9 @@ pub(super) struct SampledToken {
     pub(super) weight: f64,
 }
 
-/// Distributes samples over tokens, most probable first. Sample *j* of *n* gets the token at the
-/// quantile *(j + ½) / n* of the distribution, so equal inputs give equal samples, and a token of
-/// probability *p* has about *p n* of them.
+/// Assigns a token to each sample of a text. The tokens are sorted by probability, and sample *j* of *n*
+/// gets the token at the quantile *(j + ½) / n*. So equal inputs give equal samples, and a token of
+/// probability *p* gets about *p n* samples.
 ///
 /// `logits`: tokens with their logits, without duplicates.
 pub(super) fn distribute_samples(

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::text_alternative::TextAlternative;
+use super::text_alternative::TaskTexts;
 use super::text_generation::TextGeneration;
-use crate::Error;
 
-/// Index of a task, and its texts in the order of their samples.
-type FinishedTask = (usize, Result<Vec<TextAlternative>, Error>);
+/// Index of a task, and its texts.
+type FinishedTask = (usize, TaskTexts);
 
 /// A text in progress.
 struct ActiveText {
@@ -24,7 +23,7 @@ struct OpenTask {
     /// Number of texts in progress.
     active: usize,
     /// Finished texts, or the first error.
-    finished: Result<Vec<TextAlternative>, Error>,
+    finished: TaskTexts,
 }
 
 impl OpenTask {
@@ -39,7 +38,7 @@ impl OpenTask {
     }
 
     /// Returns the texts in the order of their samples.
-    fn into_alternatives(self) -> Result<Vec<TextAlternative>, Error> {
+    fn into_alternatives(self) -> TaskTexts {
         let mut finished = self.finished?;
         finished.sort_by_key(|alternative| alternative.first_sample);
         Ok(finished)

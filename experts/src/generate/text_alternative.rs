@@ -1,7 +1,11 @@
 //! The texts that a task becomes with several samples, and their average.
 
 use crate::evaluation::RatingAlternative;
-use crate::{Rating, Score};
+use crate::{Error, Rating, Score};
+
+/// The texts of a task in the order of their samples, or the error that ended one of them. There is one
+/// text, or with several samples those that differ.
+pub type TaskTexts = Result<Vec<TextAlternative>, Error>;
 
 /// One of the texts that a task becomes.
 #[derive(Clone, Debug, PartialEq)]

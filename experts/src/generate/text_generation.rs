@@ -191,25 +191,25 @@ impl TextGeneration {
             return Ok(());
         };
         for (token, samples) in others {
-            let mut split = self.fork();
-            split.samples = *samples;
+            let mut split = self.fork(*samples);
             split.push_free_token(*token, sampler)?;
             self.splits.push(split);
         }
         if !others.is_empty() {
             // Like the others, so that a text does not depend on which one goes on in place.
-            self.share_caches();
+            self.trunk_cache.share();
+            self.head_cache.share();
         }
         self.samples = *samples;
         self.push_free_token(*token, sampler)
     }
 
-    /// Returns a copy that shares the keys and values of the tokens so far.
-    fn fork(&self) -> Self {
-        let mut fork = Self {
+    /// Returns a copy for these samples. It shares the keys and values of the tokens so far.
+    fn fork(&self, samples: SampleRange) -> Self {
+        Self {
             member: self.member,
-            trunk_cache: self.trunk_cache.clone(),
-            head_cache: self.head_cache.clone(),
+            trunk_cache: self.trunk_cache.fork(),
+            head_cache: self.head_cache.fork(),
             pending_tokens: self.pending_tokens.clone(),
             format: self.format.clone(),
             step_index: self.step_index,
@@ -223,17 +223,9 @@ impl TextGeneration {
             cut: self.cut,
             ratings: self.ratings.clone(),
             error: None,
-            samples: self.samples,
+            samples,
             splits: Vec::new(),
-        };
-        fork.share_caches();
-        fork
-    }
-
-    /// Marks the keys and values of the tokens so far as shared.
-    fn share_caches(&mut self) {
-        self.trunk_cache.share();
-        self.head_cache.share();
+        }
     }
 
     /// Adds a token to the current free text. A line break or the token budget ends the text, unless

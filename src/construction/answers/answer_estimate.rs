@@ -94,14 +94,12 @@ pub fn estimate_answers(
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    let after = writer.usage();
-    let timed = estimate.timed.max(1) as f64;
-    let for_all =
-        |sampled: u64| (sampled as f64 / timed * estimate.questions as f64).round() as u64;
+    let scale = estimate.questions as f64 / estimate.timed.max(1) as f64;
+    let usage = writer.usage().scaled_since(before, scale);
     estimate.requests = estimate.questions;
-    estimate.prompt_tokens = for_all(after.prompt_tokens - before.prompt_tokens);
-    estimate.written_tokens = for_all(after.written_tokens - before.written_tokens);
-    estimate.seconds = seconds / timed * estimate.questions as f64;
+    estimate.prompt_tokens = usage.prompt_tokens;
+    estimate.written_tokens = usage.written_tokens;
+    estimate.seconds = seconds * scale;
     Ok(estimate)
 }
 

@@ -172,9 +172,9 @@ impl DistractorPool {
         self.answers.get(chosen.answer).map(|answer| answer.text.clone())
     }
 
-    /// Samples a wrong answer among those to all questions of the item's type, in proportion to their
-    /// frequency. Returns `None` if there is no candidate, or if the question itself gives the
-    /// alternatives: yes and no, or options.
+    /// Samples a wrong answer from the answers to all questions of the item's type, in proportion to
+    /// their frequency. Returns `None` if there is no candidate, for a question of yes or no, and for a
+    /// question that lists its options.
     pub fn sample_of_type(&self, item: &DatasetItem, rng: &mut ChaCha8Rng) -> Option<String> {
         let has_options = !question_options::other_options(&item.question, &item.answer).is_empty();
         if has_options || parse_yes_no(&item.answer).is_some() {

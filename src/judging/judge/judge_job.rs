@@ -46,10 +46,11 @@ impl JudgeJob {
         JudgeInput { has_image, question: self.question(), reference, responses }
     }
 
-    /// Returns the texts of a pair of responses. A missing response is empty.
-    pub fn pair_texts(&self) -> [&str; 2] {
+    /// Returns the texts of a pair of responses in presentation order. A missing response is empty.
+    pub fn shown_pair(&self, swapped: bool) -> [&str; 2] {
         let texts = self.texts();
-        [0, 1].map(|i| texts.get(i).copied().unwrap_or_default())
+        let shown = if swapped { [1, 0] } else { [0, 1] };
+        shown.map(|i| texts.get(i).copied().unwrap_or_default())
     }
 }
 

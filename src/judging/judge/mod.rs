@@ -5,6 +5,7 @@ mod judge_job;
 mod member_error;
 mod recorded_alternative;
 pub mod recorded_verdict;
+mod rounding;
 pub mod scripted;
 pub mod server_report;
 pub mod server_usage;

@@ -4,6 +4,8 @@ use acem3_experts::RatingAlternative;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rounding::round_to_4_decimals;
+
 /// One of the ratings that were averaged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedAlternative {
@@ -23,11 +25,7 @@ pub struct RecordedAlternative {
 impl From<&RatingAlternative> for RecordedAlternative {
     fn from(alternative: &RatingAlternative) -> Self {
         let RatingAlternative { weight, analysis, value, expected } = alternative.clone();
-        Self { weight: round(weight), analysis, score: value, expected: round(expected) }
+        let [weight, expected] = [weight, expected].map(round_to_4_decimals);
+        Self { weight, analysis, score: value, expected }
     }
-}
-
-/// Rounds to four decimals, like the other values of a record.
-fn round(value: f64) -> f64 {
-    (value * 1e4).round() / 1e4
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::recorded_alternative::RecordedAlternative;
+use super::rounding::round_to_4_decimals;
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::prompt::Form;
 use acem3_experts::{Aspect, Criterion, Lookup, Rating, Score};
@@ -84,12 +85,12 @@ pub struct ResponseScores {
     /// it asked none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookups: Option<Vec<Vec<RecordedLookup>>>,
-    /// The different ratings of each response that were averaged, with `--samples`; absent if none
-    /// differ. The analyses are then the most probable ones.
+    /// With `--samples`, the different ratings of each response that were averaged; absent if all samples
+    /// have the same ratings. `analyses` has the most probable analysis of each response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternatives: Option<Vec<Vec<RecordedAlternative>>>,
-    /// Standard deviation of the expected scores of the alternatives, for each response; absent if none
-    /// differ.
+    /// Standard deviation of the expected scores of the alternatives, for each response; absent without
+    /// alternatives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(range(min = 0, max = 5)))]
     pub between: Option<Vec<f64>>,
@@ -308,11 +309,6 @@ fn round_all(values: &[f64]) -> Vec<f64> {
 /// Returns the values of a pair of responses. A missing value is 0.
 pub fn pair_values<T: Copy + Into<f64>>(values: &[T]) -> [f64; 2] {
     [0, 1].map(|r| values.get(r).map_or(0.0, |value| (*value).into()))
-}
-
-/// Rounds to four decimals, so that records do not depend on the last bits of a computation.
-fn round_to_4_decimals(value: f64) -> f64 {
-    (value * 1e4).round() / 1e4
 }
 
 fn is_finite(rating: &Rating) -> bool {

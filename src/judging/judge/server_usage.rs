@@ -32,6 +32,18 @@ pub struct EarlierUsage {
 }
 
 impl ServerUsage {
+    /// Returns what was added since an earlier time, multiplied by a factor.
+    #[must_use]
+    pub fn scaled_since(self, earlier: Self, factor: f64) -> Self {
+        let scale =
+            |now: u64, earlier: u64| (now.saturating_sub(earlier) as f64 * factor).round() as u64;
+        Self {
+            requests: scale(self.requests, earlier.requests),
+            prompt_tokens: scale(self.prompt_tokens, earlier.prompt_tokens),
+            written_tokens: scale(self.written_tokens, earlier.written_tokens),
+        }
+    }
+
     /// Returns the cost of these tokens.
     pub fn cost(&self, prices: TokenPrices) -> f64 {
         (self.prompt_tokens as f64 * prices.prompt + self.written_tokens as f64 * prices.written)

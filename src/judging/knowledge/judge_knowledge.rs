@@ -31,11 +31,10 @@ impl Default for KnowledgeSettings {
     }
 }
 
-/// Characters of evidence for each token that it may have, where the tokenizer of the reader is not
-/// known.
+/// Characters of evidence for each token of its limit. Used where the model's tokenizer is not known.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
-/// The evidence for a question, as a reader with an unknown tokenizer gets it.
+/// The evidence for a question as one text, for a model whose tokenizer is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EvidenceText {
     /// Ids of the passages.

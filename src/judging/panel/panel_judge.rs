@@ -126,8 +126,8 @@ fn generate_group(
         }
         tasks.extend(push_conclusions(&mut origins, pass_index, pass)?);
     }
-    group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |index, texts| {
-        let (pass_index, task) = origins[index];
+    group.engine.generate_queue(tasks, &mut cache.prefixes, &mut |finished, texts| {
+        let (pass_index, task) = origins[finished];
         let pass = &mut passes[pass_index];
         pass.finish(task, texts);
         match task {

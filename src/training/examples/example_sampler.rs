@@ -41,6 +41,14 @@ pub(crate) struct ExampleSampler {
     quoting: QuotingExamples,
 }
 
+/// Where a pair comes from.
+struct PairOrigin<'a> {
+    /// The data sets; `None` for a phantom.
+    data_sets: Option<&'a DatasetExamples>,
+    /// Index of the phantom.
+    phantom: u64,
+}
+
 /// Case for preference training.
 pub(crate) struct SampledPreference {
     /// Pair with correct evaluations.
@@ -164,10 +172,8 @@ impl ExampleSampler {
                 return builder.build_evaluations(&pair, &pair, learning);
             }
         }
-        let mut pair = self.pair(data_sets, stage.wrong_finding_proportion, phantom, &mut rng)?;
-        if stage.foreign_proportion > 0.0 && rng.random_bool(stage.foreign_proportion) {
-            add_foreign_text(&mut pair, &mut rng);
-        }
+        let source = PairOrigin { data_sets, phantom };
+        let pair = self.pair(source, stage, stage.wrong_finding_proportion, &mut rng)?;
         let learning = sample_learning_members(member, stage.easy_proportion, &mut rng);
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         builder.build_evaluations(&pair, &conclusion_pair, learning)
@@ -182,10 +188,8 @@ impl ExampleSampler {
     ) -> Result<SampledPreference> {
         let mut rng = self.rng(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
-        let mut pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
-        if stage.foreign_proportion > 0.0 && rng.random_bool(stage.foreign_proportion) {
-            add_foreign_text(&mut pair, &mut rng);
-        }
+        let source = PairOrigin { data_sets, phantom: phantom_index(stage, index) };
+        let pair = self.pair(source, stage, 0.0, &mut rng)?;
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         Ok(SampledPreference { pair, conclusion_pair, rng })
     }
@@ -197,18 +201,25 @@ impl ExampleSampler {
     }
 
     /// Generates a pair from the data sets, or from a phantom if there are no data sets or they
-    /// have no pair.
+    /// have no pair. The stage says how many pairs contain foreign text.
     fn pair(
         &self,
-        data_sets: Option<&DatasetExamples>,
+        PairOrigin { data_sets, phantom }: PairOrigin,
+        stage: &StageConfig,
         wrong_finding_proportion: f64,
-        phantom: u64,
         rng: &mut ChaCha8Rng,
     ) -> Result<PairExample> {
-        match data_sets.and_then(|d| d.pair(wrong_finding_proportion, rng)) {
-            Some(pair) => Ok(pair),
-            None => phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng),
+        let mut pair = match data_sets.and_then(|d| d.pair(wrong_finding_proportion, rng)) {
+            Some(pair) => pair,
+            None => {
+                phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng)?
+            }
+        };
+        // Without foreign text, no random number is drawn: earlier trainings stay as they are.
+        if stage.foreign_proportion > 0.0 && rng.random_bool(stage.foreign_proportion) {
+            add_foreign_text(&mut pair, rng);
         }
+        Ok(pair)
     }
 
     /// Samples a question from the data sets, or from a phantom if there are none.

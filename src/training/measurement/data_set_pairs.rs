@@ -72,24 +72,38 @@ struct AnswerStatistics {
 pub(super) fn data_set_pairs(data: &Path, seed: u64, limit: usize) -> Result<Vec<TestSet>> {
     let training = load_dataset_items(data, DatasetSplit::Train)?;
     let statistics = AnswerStatistics { majority: MajorityAnswers::new(&training), training };
-    let sampling = PairSampling { seed, limit };
     let mut images = DecodedImages::new();
     let mut sets = Vec::new();
     for HeldOutSplit { split, similar, of_type } in SPLITS {
         let items = load_dataset_items(data, split)?;
-        for (name, wrong) in [(similar, WrongAnswers::Similar), (of_type, WrongAnswers::OfType)] {
-            let mut set = reference_pairs(&items, &statistics, sampling, wrong, &mut images)?;
-            set.name = name;
-            sets.push(set);
+        let pool: Vec<DatasetItem> = statistics.training.iter().chain(&items).cloned().collect();
+        let distractors = DistractorPool::new(&pool);
+        for (name, wrong_answers) in
+            [(similar, WrongAnswers::Similar), (of_type, WrongAnswers::OfType)]
+        {
+            let sampling = PairSampling { name, wrong_answers, seed, limit };
+            let answers =
+                AnswerSources { distractors: &distractors, majority: &statistics.majority };
+            sets.push(reference_pairs(&items, sampling, answers, &mut images)?);
         }
     }
     sets.extend(model_answer_pairs(data, &statistics, limit, &mut images)?);
     Ok(sets)
 }
 
+/// Where the wrong answer of a question comes from, and the rule that prefers the more frequent one.
+struct AnswerSources<'a> {
+    distractors: &'a DistractorPool,
+    majority: &'a MajorityAnswers,
+}
+
 /// Choice of the pairs of a test set.
 #[derive(Clone, Copy)]
 struct PairSampling {
+    /// Name of the set.
+    name: &'static str,
+    /// Where the wrong answers come from.
+    wrong_answers: WrongAnswers,
     /// Seed of the wrong answers and of the order of the responses.
     seed: u64,
     /// Maximum number of questions.
@@ -99,18 +113,14 @@ struct PairSampling {
 /// Pairs each reference answer with a plausible wrong one, in random order.
 fn reference_pairs(
     items: &[DatasetItem],
-    statistics: &AnswerStatistics,
     sampling: PairSampling,
-    wrong_answers: WrongAnswers,
+    AnswerSources { distractors, majority }: AnswerSources,
     images: &mut DecodedImages,
 ) -> Result<TestSet> {
-    let mut pool = statistics.training.clone();
-    pool.extend(items.iter().cloned());
-    let distractors = DistractorPool::new(&pool);
     let mut rng = ChaCha8Rng::seed_from_u64(sampling.seed);
     let (mut pairs, mut known_orders) = (Vec::new(), Vec::new());
     for item in items.iter().take(sampling.limit) {
-        let wrong = match wrong_answers {
+        let wrong = match sampling.wrong_answers {
             WrongAnswers::Similar => distractors.sample(item, &mut rng),
             WrongAnswers::OfType => distractors.sample_of_type(item, &mut rng),
         };
@@ -129,11 +139,11 @@ fn reference_pairs(
             responses: responses.clone(),
         });
         let order = if reference_first { Ordering::Greater } else { Ordering::Less };
-        let majority = statistics.majority.accuracy(item, &responses, order);
+        let majority = majority.accuracy(item, &responses, order);
         known_orders.push(KnownOrder::of_answers(order, item.is_closed, majority));
     }
-    let tests_other_images = wrong_answers == WrongAnswers::Similar;
-    Ok(TestSet { name: "", pairs, known_orders, tests_other_images })
+    let tests_other_images = sampling.wrong_answers == WrongAnswers::Similar;
+    Ok(TestSet { name: sampling.name, pairs, known_orders, tests_other_images })
 }
 
 /// Pairs two models' answers to a closed question; exactly one agrees with the reference. Pairs of two

@@ -45,38 +45,6 @@ struct RunEstimate {
     seconds: f64,
 }
 
-/// Requests and evaluations of a judge.
-struct SampledUsage {
-    /// Requests to servers.
-    served: Option<ServerUsage>,
-    /// Evaluations that this process computed.
-    computed: Option<ServerUsage>,
-}
-
-impl SampledUsage {
-    fn of(judge: &dyn Judge) -> Self {
-        Self { served: judge.usage(), computed: judge.computed_usage() }
-    }
-
-    /// Returns what was added since an earlier time, multiplied by a factor.
-    fn since(&self, earlier: &Self, factor: f64) -> Self {
-        let scale = |now: Option<ServerUsage>, before: Option<ServerUsage>| {
-            let (now, before) = (now?, before.unwrap_or_default());
-            let scale =
-                |now: u64, before: u64| (now.saturating_sub(before) as f64 * factor).round() as u64;
-            Some(ServerUsage {
-                requests: scale(now.requests, before.requests),
-                prompt_tokens: scale(now.prompt_tokens, before.prompt_tokens),
-                written_tokens: scale(now.written_tokens, before.written_tokens),
-            })
-        };
-        Self {
-            served: scale(self.served, earlier.served),
-            computed: scale(self.computed, earlier.computed),
-        }
-    }
-}
-
 /// Judges the first responses of a source, and prints what judging all of them would need. Writes no
 /// records.
 ///
@@ -105,23 +73,27 @@ pub(super) fn dry_run(
     if jobs.is_empty() {
         bail!("{}: {NO_CASES}", args.source.path.display());
     }
-    let before = SampledUsage::of(judge);
+    let [served_before, computed_before] = [judge.usage(), judge.computed_usage()];
     let start = Instant::now();
     let results = judge.judge(&jobs)?;
     let seconds = start.elapsed().as_secs_f64();
     let scale = verdicts as f64 / jobs.len() as f64;
-    let usage = SampledUsage::of(judge).since(&before, scale);
+    let for_all = |now: Option<ServerUsage>, before: Option<ServerUsage>| {
+        now.map(|now| now.scaled_since(before.unwrap_or_default(), scale))
+    };
+    let served = for_all(judge.usage(), served_before);
+    let computed = for_all(judge.computed_usage(), computed_before);
     let unscored = results.into_iter().find_map(Result::err);
-    let tokens = usage.served.or(usage.computed);
+    let tokens = served.or(computed);
     let prices = args.judge.served.requests.price;
-    let cost = usage.served.zip(prices).map(|(usage, prices)| usage.cost(prices));
+    let cost = served.zip(prices).map(|(usage, prices)| usage.cost(prices));
     let estimate = RunEstimate {
         cases,
         verdicts,
         timed: jobs.len(),
         unscored: unscored.map(|unscored| unscored.message),
-        requests: usage.served.map(|usage| usage.requests),
-        evaluations: usage.computed.map(|usage| usage.requests),
+        requests: served.map(|usage| usage.requests),
+        evaluations: computed.map(|usage| usage.requests),
         prompt_tokens: tokens.map(|usage| usage.prompt_tokens),
         written_tokens: tokens.map(|usage| usage.written_tokens),
         cost,

@@ -1,8 +1,8 @@
 //! Text that does not belong to a response: unreadable strings, repetitions, code, and praise of the
 //! response itself.
 //!
-//! A judge that has read only clean responses may take such text for an answer. The texts differ from
-//! those of the audit, which measures whether they change a verdict.
+//! A panel that was trained on clean responses only may score such text as an answer. The audit measures
+//! that with other texts, which no training uses.
 
 use acem3_experts::Criterion;
 use rand::Rng;

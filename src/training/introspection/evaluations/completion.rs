@@ -93,10 +93,7 @@ impl CompletionBuilder {
         job: &JudgeJob,
         order: &RecordedOrder,
     ) -> Result<Vec<MemberCompletion>> {
-        let mut responses = job.pair_texts();
-        if order.swapped {
-            responses.reverse();
-        }
+        let responses = job.shown_pair(order.swapped);
         let input = JudgeInput::pair(job.image.is_some(), job.question(), responses);
         let evaluations = self.prompts.presented_evaluations(&input, order)?;
         let evaluations = evaluations.map_err(|missing| {

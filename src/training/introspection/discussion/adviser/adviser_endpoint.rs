@@ -137,10 +137,7 @@ impl AdviserEndpoint {
         journal: &mut RequestJournal,
     ) -> Result<Result<OrderVerdict, String>> {
         let job = &request.discussed.misjudged.job;
-        let mut responses = job.pair_texts();
-        if request.swapped {
-            responses.reverse();
-        }
+        let responses = job.shown_pair(request.swapped);
         let input = JudgeInput::pair(request.image.is_some(), job.question(), responses);
         let (mut branches, mut evaluations) = (Vec::new(), Vec::new());
         let mut conclusion = Vec::new();

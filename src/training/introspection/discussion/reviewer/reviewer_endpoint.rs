@@ -99,11 +99,7 @@ impl ReviewerEndpoint {
     /// Returns the text of a request about one presentation order.
     fn prompt(&self, pair: &SuggestedPair, order: &RecordedOrder) -> Result<String> {
         let job = &pair.misjudged.job;
-        let mut responses = job.pair_texts();
-        if order.swapped {
-            responses.reverse();
-        }
-        let [first, second] = responses;
+        let [first, second] = job.shown_pair(order.swapped);
         let mut text = format!(
             "You review an evaluation of two responses to a medical question, before a model is trained on it.\n\n\
              ### Question:\n{}\n\n### Response 1:\n{first}\n\n### Response 2:\n{second}\n",
